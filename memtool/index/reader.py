@@ -478,6 +478,16 @@ class StoredCatalog(Catalog):
             if number not in part.dead
         }
 
+    @property
+    def moments(self) -> list[int]:
+        """The second at which each memory was written, in any order."""
+        return [
+            second
+            for part in self.parts.parts
+            for number, second in enumerate(part.shelf.timestamps)
+            if number not in part.dead
+        ]
+
     def count(self, key: str) -> dict[str, int]:
         """Return how many memories have each value of `type`, `category` or `status`, sorted."""
         from collections import Counter  # a search counts nothing

@@ -3,7 +3,8 @@
 The verdict on a memory depends on its bytes and on HEAD alone; only whether a commit that HEAD does
 not lead to is cited well depends on the trusted one, too. It is kept as a row of one file,
 `<cache>/drift/<scope>-<HEAD>`, mapped as that of provenance is: a warm answer reads its few rows
-and starts no git. After plain commits all rows hold but those whose files were touched. A file that
+and starts no git. After plain commits all rows hold but those whose files were touched. They stay
+as they are; beside them is written what was touched since, with the rows that are new. A file that
 is missing or damaged costs time, never the answer.
 """
 
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
 
-KIND = "drift 6"
+KIND = "drift 7"
+SECTIONS = {**ROW_SECTIONS, "touched": "B", "newer": "B"}
+"""`touched` is what rows may depend on of all changes since they were made; rows that were made
+after these are a table by themselves in `newer`, or nothing."""
+NEWER_MOST, TOUCHED_MOST = 500, 5_000
+"""With more of either all rows are written again."""
 KEPT = 4
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
@@ -62,9 +68,11 @@ class DriftWitness:
         self._known: dict[str, Drift] = {}
         self._qualities: dict[str, str] = {}
         self._bases: dict[str, tuple[str, str]] = {}
-        self._table: RowTable | None = None
+        self._table: DriftTable | None = None
         self._rows: dict[str, list[str]] = {}
-        """Those that are in no table of HEAD yet: of an older one that still hold, and new ones."""
+        """Those that are in no table of HEAD yet."""
+        self._is_moved = False
+        """Whether the table was one of an older commit."""
         self._is_read = False
         self._head: CommitFiles | None = None
 
@@ -207,15 +215,15 @@ class DriftWitness:
         if not self._is_read:
             self._is_read = True
             self._table = self._read()
-        row = self._rows.get(record.path)
-        try:
-            if self._table is not None:
-                row = self._table.row(record.path)
-        except CorruptCache:
-            self._table = row = None
+        row, is_good = self._rows.get(record.path), True
+        if row is None and self._table is not None:
+            try:
+                row, is_good = self._table.row(record.path)
+            except CorruptCache:
+                self._table = None
         if row is None or row[0] != record.oid:
             return None
-        if row[_TRUSTED] not in ("", self._trusted_at):
+        if not is_good or row[_TRUSTED] not in ("", self._trusted_at):
             self._bases[record.path] = row[0], row[1]
             return None
         return row
@@ -225,49 +233,43 @@ class DriftWitness:
         assert self._witness.basis is not None
         return self._witness.basis.trusted_at or "none"
 
-    def _read(self) -> RowTable | None:
+    def _read(self) -> DriftTable | None:
         basis = self._witness.basis
         assert basis is not None
         try:
-            return _table(cache.mapped(os.path.join(self._folder, self._name(basis.head))))
+            return DriftTable(cache.mapped(os.path.join(self._folder, self._name(basis.head))))
         except CorruptCache:
-            self._rows = self._older()
-            return None
+            found = self._older()
+            self._is_moved = found is not None
+            return found
 
-    def _older(self) -> dict[str, list[str]]:
-        """Return the rows of an older table that still hold."""
+    def _older(self) -> DriftTable | None:
+        """Return an older table, without the rows that hold no longer."""
         basis = self._witness.basis
         assert basis is not None
         repository = basis.repository
         if repository.is_partial:
-            return {}
+            return None
         scope = self._name("")
         for name in cache.newest(self._folder, scope)[:TRIED]:
             head = name.removeprefix(scope)
             try:
                 if is_straight(repository, head, basis.head):
-                    table = _table(cache.mapped(os.path.join(self._folder, name)))
-                    touched = _tokens(repository, head, basis.head)
-                    rows = table.rows()
-                    self._bases = {path: (row[0], row[1]) for path, row in rows.items()}
-                    return {
-                        path: row
-                        for path, row in rows.items()
-                        if not row[_TRUSTED] and touched.isdisjoint(row[3].split(_NEXT))
-                    }
+                    table = DriftTable(cache.mapped(os.path.join(self._folder, name)))
+                    table.touch(_tokens(repository, head, basis.head))
+                    return table
             except (CorruptCache, GitError):
                 continue
-        return {}
+        return None
 
     def _keep(self) -> None:
         """Write what no table has yet; all at once, since a table is written as a whole."""
-        if not self._rows:
+        if not self._rows and not self._is_moved:
             return
         basis = self._witness.basis
         assert basis is not None
-        rows = ({} if self._table is None else self._table.rows()) | self._rows
-        data = cache.pack(KIND, (), cache.row_sections(rows), GUARDED_BY_ROW)
-        self._table, self._rows = _table(memoryview(data)), {}
+        data = _written(self._rows) if self._table is None else self._table.extended(self._rows)
+        self._table, self._rows, self._is_moved = DriftTable(memoryview(data)), {}, False
         cache.write(self._folder, self._name(basis.head), data, KEPT)
 
     @property
@@ -282,21 +284,72 @@ class DriftWitness:
         return f"{cache.digest(KIND, sys.byteorder, basis.directory, cut)}-{head}"
 
 
-def _table(raw: memoryview) -> RowTable:
-    """Return the rows of a file: blob, commit, level, what it depends on, files, quality.
+class DriftTable:
+    """The rows of a file: blob, commit, level, what it depends on, files, quality, trusted commit.
 
-    Raises:
-        CorruptCache: it is no such file, or damaged where a row is looked for.
+    Some are older than the rest, and hold where nothing was touched that they depend on.
     """
-    table = RowTable(Sections(raw, KIND, ROW_SECTIONS))
-    table.check()
-    return table
+
+    def __init__(self, raw: memoryview) -> None:
+        """Take the bytes of a file. Raises CorruptCache where it is none, or damaged."""
+        self._sections = Sections(raw, KIND, SECTIONS)
+        self._table = RowTable(self._sections)
+        self._table.check()
+        newer = self._sections["newer"]
+        self._newer: dict[str, list[str]] = {}
+        if newer.nbytes:
+            self._newer = RowTable(Sections(newer, KIND, ROW_SECTIONS)).rows()
+        touched = bytes(self._sections["touched"]).decode(errors="surrogateescape")
+        self._touched = set(filter(None, touched.split(_NEXT)))
+
+    def row(self, path: str) -> tuple[list[str] | None, bool]:
+        """Return the row of a path, None for none, and whether it holds. Raises CorruptCache."""
+        found = self._newer.get(path)
+        if found is not None:
+            return found, True
+        found = self._table.row(path)
+        return found, found is not None and _holds(path, found, self._touched)
+
+    def touch(self, touched: set[str]) -> None:
+        """Let all rows be older than some changes; `/` is touched by every one."""
+        self._newer = {p: row for p, row in self._newer.items() if _holds(p, row, touched)}
+        self._touched |= touched
+
+    def extended(self, rows: dict[str, list[str]]) -> bytes:
+        """Return the bytes of a file with these and further rows. Raises CorruptCache."""
+        newer = self._newer | rows
+        if len(newer) > NEWER_MOST or len(self._touched) > TOUCHED_MOST:
+            older = self._table.rows().items()
+            held = {path: row for path, row in older if _holds(path, row, self._touched)}
+            return _written(held | newer)
+        self._table.check()
+        kept = {name: bytes(self._sections.unchecked(name)) for name in ROW_SECTIONS}
+        return _written(newer, kept, self._touched)
+
+
+def _holds(path: str, row: list[str], touched: set[str]) -> bool:
+    """Tell whether a row holds after some changes: none touched what it depends on."""
+    if not touched:
+        return True
+    is_same = path not in touched and touched.isdisjoint(row[_WATCHED].split(_NEXT))
+    return is_same and not row[_TRUSTED]
+
+
+def _written(
+    rows: dict[str, list[str]], older: dict[str, bytes] | None = None, touched: Iterable[str] = ()
+) -> bytes:
+    """Return the bytes of a file, of rows alone or with the sections of older ones."""
+    own = cache.row_sections(rows)
+    newer = cache.pack(KIND, (), own, GUARDED_BY_ROW) if older is not None and rows else b""
+    marks = _NEXT.join(sorted(touched)).encode(errors="surrogateescape")
+    sections = (own if older is None else older) | {"touched": marks, "newer": newer}
+    return cache.pack(KIND, (), sections, GUARDED_BY_ROW)
 
 
 _KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now")
 
 
-_LEVEL, _QUALITY, _TRUSTED = 2, 5, 6
+_LEVEL, _WATCHED, _QUALITY, _TRUSTED = 2, 3, 5, 6
 
 
 def _cites_code(record: Record) -> bool:

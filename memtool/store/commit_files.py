@@ -40,8 +40,8 @@ class CommitFiles:
 
     def __init__(self, repository: Repository, commit: str, *, is_worktree: bool = False) -> None:
         # Git is asked about one path a line.
-        listed = [one for one in repository.git.ls_tree(commit) if "\n" not in one.path]
-        self.entries = {one.path: (one.mode, one.oid) for one in listed}
+        listed = repository.git.files_below(commit)
+        self.entries = {path: one for path, one in listed.items() if "\n" not in path}
         self.own: dict[str, bytes] = {}
         if is_worktree:
             self._take_worktree(repository)

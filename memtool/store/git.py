@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from memtool.store.process import Child, Done
 
+    CommitListing = dict[str, tuple[str, str]]
+    """Mode and object of each file by its path."""
+
 TIMEOUT_S = 60.0
 HARDENING: dict[str, str] = {
     "core.fsmonitor": "false",
@@ -52,13 +55,15 @@ _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 _MOST_CONFLICTS = 127
 """`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
 MOST_LISTED = 4
-"""Directories of which one process remembers the files of a commit."""
+"""Directories of which one process remembers the files of a commit ..."""
+MOST_FILES = 50_000
+"""... where these are not more, about 15 MB."""
 _LOCKED = (".lock': File exists", "cannot lock ref")
 _LOCK = ("Unable to create '", ".lock'")
 _SEALED = ("Read-only file system", "Permission denied", "insufficient permission")
 
 
-_listed: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
+_listed: dict[tuple[str, str], tuple[str, CommitListing]] = {}
 """By working directory and directory the commit that was last listed, and its files."""
 
 
@@ -253,40 +258,47 @@ class Git:
             found.append(TreeEntry(path, mode, kind, oid))
         return found
 
-    def blobs_below(self, commit: str, directory: str) -> Mapping[str, str]:
-        """Return the blob of each file of a commit below a directory; `commit` is its full id.
+    def blobs_below(self, commit: str, directory: str) -> dict[str, str]:
+        """Return the blob of each file of a commit below a directory; `commit` is its full id."""
+        listed = self.files_below(commit, directory)
+        return {path: oid for path, (_mode, oid) in listed.items()}
 
-        No commit changes, so the process remembers the last answer; of another commit git is asked
-        only how it differs.
+    def files_below(self, commit: str, directory: str = "") -> CommitListing:
+        """Return the files of a commit below a directory, or all; `commit` is its full id.
+
+        No commit changes, so the process remembers the last answer, which is nobody's to change; of
+        another commit git is asked only how it differs.
         """
         key = self.directory, directory
         last, known = _listed.get(key, ("", {}))
         if last == commit:
             return known
+        where = (directory,) if directory else ()
         try:
-            found = self._changed_blobs(known, last, commit, directory) if last else None
+            found = self._changed_files(known, last, commit, *where) if last else None
         except GitError:  # the last one is here no more
             found = None
         if found is None:
-            found = {entry.path: entry.oid for entry in self.ls_tree(commit, directory)}
+            found = {one.path: (one.mode, one.oid) for one in self.ls_tree(commit, *where)}
         _listed.pop(key, None)
-        while len(_listed) >= MOST_LISTED:
-            _listed.pop(next(iter(_listed)), None)
-        _listed[key] = commit, found
+        if len(found) <= MOST_FILES:
+            while len(_listed) >= MOST_LISTED:
+                _listed.pop(next(iter(_listed)), None)
+            _listed[key] = commit, found
         return found
 
-    def _changed_blobs(
-        self, known: Mapping[str, str], old: str, new: str, directory: str
-    ) -> dict[str, str]:
+    def _changed_files(
+        self, known: CommitListing, old: str, new: str, *where: str
+    ) -> CommitListing:
         rows = self.diff_raw(
-            "diff-tree", "-r", "--no-renames", "--ignore-submodules=none", old, new, "--", directory
+            "diff-tree", "-r", "--no-renames", "--ignore-submodules=none", old, new, "--", *where
         )
         found = dict(known)
         for row in rows:
             if row.status == "D":
                 found.pop(row.path, None)
             else:
-                found[row.path] = row.oid
+                found[row.path] = row.mode, row.oid
         return found
 
     def ls_files(self, *paths: str, options: Sequence[str] = ()) -> list[IndexEntry]:

@@ -406,6 +406,11 @@ class Tree:
         """The blob of each memory by its path."""
         return {record.path: record.oid for record in self.records}
 
+    @property
+    def moments(self) -> list[int]:
+        """The second at which each memory was written, in any order."""
+        return [record.memory.timestamp for record in self.records]
+
     def count(self, key: str) -> dict[str, int]:
         """Return how many memories have each value of `type`, `category` or `status`, sorted."""
         found: dict[str, int] = {}

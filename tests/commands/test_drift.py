@@ -203,6 +203,39 @@ def test_it_is_the_same_with_and_without_the_table(code: Sandbox) -> None:
     assert levels(code) == {"dec-lines": "broken", "dec-name": "broken", "dec-moved": "touched"}
 
 
+@pytest.mark.parametrize("most", [1, 500])
+def test_a_table_of_many_commits_says_what_a_first_look_does(
+    code: Sandbox, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files and memories come, go and come back; a few rows are asked for on the way."""
+    monkeypatch.setattr("memtool.search.drift.NEWER_MOST", most)
+    monkeypatch.setattr("memtool.search.drift.FEW", 0)
+    levels(code)
+    (memory,) = (str(p.relative_to(code.path)) for p in code.path.rglob("dec-name.md"))
+    before = (code.path / memory).read_text()
+    steps: list[tuple[str, str | None]] = [
+        ("src/pages.py", PAGES.replace("fetch_pages", "get_pages")),
+        (memory, before.replace("fetch_pages", "get_pages")),
+        ("src/gone.py", None),
+        (memory, before),
+        ("src/gone.py", "x = 1\n"),
+        ("src/pages.py", PAGES),
+        ("docs/else.md", "nothing\n"),
+    ]
+    for number, (path, text) in enumerate(steps):
+        if text is None:
+            code.git("rm", "-q", path)
+        else:
+            code.write(path, text)
+        code.commit(f"step {number}")
+        show(code.context(), ("dec-gone", "dec-name")[number % 2])  # only one row
+        if number % 3 == 2:
+            cached, bare = code.context(), code.context(MEMTOOL_NO_CACHE="1")
+            assert drift(cached, all=True) == drift(bare, all=True)
+    assert drift(code.context(), all=True) == drift(code.context(MEMTOOL_NO_CACHE="1"), all=True)
+    assert status(code.context()).drifted == status(code.context(MEMTOOL_NO_CACHE="1")).drifted
+
+
 def test_a_search_after_a_commit_looks_at_it_once(
     code: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
