@@ -31,6 +31,7 @@ SMALLEST = {
     "sessions.py": ("--rounds", "1"),
     "web.py": ("--seconds", ".1", "--changes", "1", "--writes", "1", "100"),
 }
+ON_SETS = ("poison.py", "quality.py", "silence.py")
 LIBRARIES = {"corpus.py", "retrieval.py"}
 OWN_INPUT = {"fleet_server.py", "rivals.py"}
 """Ask the database of another tool, which has to be made first, and a server from Maven's cache."""
@@ -86,7 +87,7 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / "clone" / "bench"
 
 
-@pytest.mark.parametrize("name", ["quality.py", "silence.py"])
+@pytest.mark.parametrize("name", ON_SETS)
 def test_a_benchmark_on_the_retrieval_sets_runs(name: str, copied: Path, tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -95,7 +96,7 @@ def test_a_benchmark_on_the_retrieval_sets_runs(name: str, copied: Path, tmp_pat
     assert "peps" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["quality.py", "silence.py"])
+@pytest.mark.parametrize("name", ON_SETS)
 def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "shared")
     done = run(copied / name, temporary=tmp_path)
@@ -106,4 +107,4 @@ def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
 def test_every_benchmark_is_run() -> None:
     there = {path.name for path in BENCH.iterdir()
              if path.suffix == ".py" or (path / "__main__.py").exists()}  # fmt: skip
-    assert there == {*SMALLEST, *LIBRARIES, *OWN_INPUT, "quality.py", "silence.py"}
+    assert there == {*SMALLEST, *LIBRARIES, *OWN_INPUT, *ON_SETS}

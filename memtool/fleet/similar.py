@@ -74,9 +74,11 @@ CHOOSING = frozenset(_CHOOSING.split())
 """A sentence with one of these decides something; a title without one may only name a subject."""
 LEAST_SHARED = 0.6
 """Share of all words from which it is worth to compare two texts by their terms."""
-RARE_WORDS, MOST_HOLDING, VERIFIED = 24, 200, 8
-"""Words by which a text is looked for, in how many others each may stand, and how many texts are
-compared with it in full: those that share most of them."""
+RARE_WORDS, FEW_WORDS, VERIFIED = 24, 4, 8
+"""Words by which a text is looked for, how many of them there are even where they are common, and
+how many texts are compared with it in full: those that share most of them."""
+MOST_HOLDING, MOST_OF_ONE = 1_500, 5_000
+"""Texts in which all these words may stand, and each."""
 FIND_S = 5.0
 """Seconds that a backend may take to find what is like one memory: nobody waits for a prompt."""
 _STEP = 256
@@ -378,8 +380,8 @@ def _add_nearly_the_same(
 def _alike(texts: Sequence[frozenset[bytes]]) -> Iterator[tuple[int, int | None]]:
     """Yield two texts, given as words, that may be nearly the same; now and then nothing.
 
-    They share at least a third of the rare words of one of them: counting these is what makes the
-    time grow with the number of texts, and not with that of their pairs.
+    They share at least half of the rare words of one of them. How many texts hold these is bounded,
+    so that the time grows with the number of texts, and not with that of their pairs.
     """
     holding: dict[bytes, list[int]] = {}
     for at, words in enumerate(texts):
@@ -388,11 +390,18 @@ def _alike(texts: Sequence[frozenset[bytes]]) -> Iterator[tuple[int, int | None]
     for at, words in enumerate(texts):
         if at % _STEP == 0:
             yield at, None
-        by_number = sorted((len(holding[word]), word) for word in words)
-        rare = [word for number, word in by_number if 1 < number <= MOST_HOLDING][:RARE_WORDS]
+        rare: list[bytes] = []
+        looked_at = 0
+        for number, word in sorted((len(holding[word]), word) for word in words):
+            is_enough = len(rare) >= FEW_WORDS and looked_at + number > MOST_HOLDING
+            if is_enough or len(rare) >= RARE_WORDS or number > MOST_OF_ONE:
+                break
+            if number > 1:
+                rare.append(word)
+                looked_at += number
         shared = Counter(chain.from_iterable(holding[word] for word in rare))
         shared.pop(at, None)
-        least = max(1, len(by_number[:RARE_WORDS]) // 3)
+        least = max(1, len(rare) // 2)
         near = sorted((-count, other) for other, count in shared.items() if count >= least)
         for _count, other in near[:VERIFIED]:
             if near_duplicates.shared_words(words, texts[other]) >= LEAST_SHARED:

@@ -379,9 +379,8 @@ def open(  # noqa: A001  # read as index.open
         MemtoolError: there is no memory directory, or it belongs to another tool.
     """
     second = context.moment(as_of) if as_of is not None else None
-    opened = context.opened if second is None else None
-    kept = None if opened is None else opened.get(at or "")
-    if isinstance(kept, Catalog) and (kept.freshness == EXACT or not exact):
+    opened = context.opened if at is not None and second is None else None
+    if opened is not None and at is not None and isinstance(kept := opened.get(at), Catalog):
         return kept
     if at is None and not context.repository.is_bare:
         context.refuse_absent()  # before anything is stored in the git directory
@@ -391,8 +390,8 @@ def open(  # noqa: A001  # read as index.open
     context.note_problems(found)
     _note_withheld(context, found)
     context.notes.extend(note for note in found.notes if note not in context.notes)
-    if opened is not None:
-        opened[at or ""] = found
+    if opened is not None and at is not None:
+        opened[at] = found
     return found
 
 
@@ -450,7 +449,9 @@ def open_catalog(
 def count_to_build(context: Context) -> int:
     """Return how many files the next answer reads because it must build the index; else 0."""
     repository, settings = context.repository, context.settings
-    if repository.is_bare or not (context.is_cached and is_ordinary(repository, context.directory)):
+    if repository.is_bare or not context.is_cached:
+        return 0
+    if not is_ordinary(repository, context.directory):
         return 0
     kept = manifest.load(repository.own_dir)
     key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"

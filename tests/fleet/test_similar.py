@@ -119,3 +119,15 @@ def test_when_time_runs_out_what_was_found_is_told() -> None:
     assert [told(one)[1] for one in found.shared] == [
         [(f"acme/r{n}", f"dec-{n}") for n in range(3)]
     ]
+
+
+def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
+    """Where no word is rare, as in a decision that all copied and signed, it is still found."""
+    words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india",
+             "juliet", "kilo", "lima", "mike"]  # fmt: skip
+    rows = [
+        located(f"acme/r{n}", f"dec-{n}", f"{KAFKA}Agreed by {words[n % 13]} {words[n // 13]}.\n")
+        for n in range(150)
+    ]
+    (group,) = among(rows).shared
+    assert (group.kind, len(group.decisions)) == (SAME, 150)

@@ -129,6 +129,9 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
         source=(f"human:{PAYLOADS[1]}",),
     )  # fmt: skip
     shutil.copy(sandbox.path / path, place / ".memory/semantic/sem-hostile.md")
+    sandbox.commit()  # another repository that holds the same, for the page of the fleet
+    sandbox.run("--global", "config", "fleet.repositories", str(sandbox.path))
+    sandbox.run("fleet", "sync")
     argv = [sys.executable, "-m", "memtool", "serve", "--port", "0", "--no-open", "--write"]
     with (
         subprocess.Popen(
