@@ -29,6 +29,7 @@ SMALLEST = {
     "mcp_server.py": ("--rounds", "1", "--calls", "1", "100"),
     "redaction.py": (),
     "sessions.py": ("--rounds", "1"),
+    "site.py": ("--queries", "5", "100"),
     "web.py": ("--seconds", ".1", "--changes", "1", "--writes", "1", "100"),
 }
 ON_SETS = ("poison.py", "quality.py", "silence.py")

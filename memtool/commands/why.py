@@ -122,7 +122,7 @@ def chains(
     with History(context.repository) as history:
         found = evidence.resolve(history, tree.snapshot, head, texts)
     if known is not None:
-        found = {text: _within(one, known) for text, one in found.items()}
+        found = {text: _within(one, known, head) for text, one in found.items()}
     learned: dict[str, list[Finding]] = {}
     if is_private and any(text.startswith("session:") for text in texts):
         from memtool.sessions.evidence import findings, messages
@@ -162,10 +162,13 @@ def chains(
         )
 
 
-def _within(one: Evidence, known: Container[str]) -> Evidence:
-    """Return what became of a source, missing where its commit is none of those that are known."""
+def _within(one: Evidence, known: Container[str], head: str) -> Evidence:
+    """Return what became of a source, missing where its commit is none of those that are known.
+
+    All is said of `head`, which no detail needs to name.
+    """
     if not one.commit or one.commit in known:
-        return one
+        return one.replace(detail=one.detail.replace(f" at {head[:SHORT]}", ""))
     detail = f"{one.commit[:SHORT]} does not lead to this revision"
     return Evidence(one.source, one.kind, "missing", detail)
 

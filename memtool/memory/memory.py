@@ -172,7 +172,8 @@ class Link(Value):
     line: int
 
 
-_parsers: list[MarkdownIt] = []
+_parsers: dict[bool, MarkdownIt] = {}
+"""What reads bodies, with what stands inside of paragraphs or without: that is most of the work."""
 
 
 def markdown(*, with_html: bool) -> MarkdownIt:
@@ -182,10 +183,11 @@ def markdown(*, with_html: bool) -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": with_html}).enable(["table"])
 
 
-def _parser() -> MarkdownIt:
-    if not _parsers:
-        _parsers.append(markdown(with_html=True))
-    return _parsers[0]
+def _parser(*, is_whole: bool) -> MarkdownIt:
+    if is_whole not in _parsers:
+        made = markdown(with_html=True)
+        _parsers[is_whole] = made if is_whole else made.disable("inline")
+    return _parsers[is_whole]
 
 
 def sections(body: str) -> tuple[Section, ...]:
@@ -193,7 +195,7 @@ def sections(body: str) -> tuple[Section, ...]:
     lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # as markdown-it does
     lines = lines[:-1] if lines[-1] == "" else lines
     starts: list[tuple[str, int, int, int]] = []  # title, level, first line, first line of text
-    tokens = _parser().parse(body)
+    tokens = _parser(is_whole=False).parse(body)
     for number, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             title = tokens[number + 1].content
@@ -213,7 +215,7 @@ def sections(body: str) -> tuple[Section, ...]:
 def links(body: str) -> tuple[Link, ...]:
     """Return every `[[id]]` and markdown link of the text, not of code, in reading order."""
     found = []
-    for token in _parser().parse(body):
+    for token in _parser(is_whole=True).parse(body):
         if token.type == "inline" and token.children:
             line = token.map[0] + 1 if token.map else 1
             found.extend(_inline_links(token.children, line))

@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 
 SCHEMES = ("http", "https", "mailto")
 DEEPEST = 6
-SHIFT = 2
-"""Levels by which headings move down: the page has the first, the memory's title the second."""
 _WIKI = re.compile(r"\[\[([a-z0-9][a-z0-9._-]{2,119})\]\]")
 _OUTSIDE = 'rel="noopener noreferrer nofollow"'
 
 
-def html(text: str, to: Callable[[str], str]) -> str:
-    """Return HTML of markdown text; `to` makes an address of a path such as `/m/ID`."""
+def html(text: str, to: Callable[[str], str], top: int = 3) -> str:
+    """Return HTML of markdown text; `to` makes an address of a path such as `/m/ID`.
+
+    The highest of its headings are of level `top`, the others follow without a gap.
+    """
     parser: Any = markdown(with_html=False)
     parser.validateLink = lambda _address: True  # each is judged when it is written
     tokens = parser.parse(text)
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(DEEPEST, int(token.tag[1]) + SHIFT)}"
+    headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
+    levels = sorted({token.tag for token in headings})
+    for token in headings:
+        token.tag = f"h{min(DEEPEST, top + levels.index(token.tag))}"
     parser.renderer.rules.update(
         link_open=lambda found, at, _options, _env: _opened(str(found[at].attrGet("href") or "")),
         link_close=lambda found, at, _options, _env: _closed(found, at),

@@ -153,25 +153,24 @@ def refuse_secrets(context: Context, commit: str) -> None:
                if one.kind == "blob"]  # fmt: skip
     unseen = [one for one in entries if not verdicts.is_clean(one.oid)]
     blobs = context.repository.git.blobs([one.oid for one in unseen], MOST_BYTES)
-    places = []
-    first = ""
+    places: list[str] = []
+    first: tuple[str, str] | None = None
     for one, data in zip(unseen, blobs, strict=True):
         found = find(data.decode(errors="replace"), allowed)
         named = stem(one.path) if one.path.endswith(".md") else one.path
         places += [f"{named}, line {each.line} ({each.kind})" for each in found]
-        if found:
-            first = first or code(found[0].kind)
-            kept_path = one.path
-        else:
+        if not found:
             verdicts.add(one.oid)
+        elif first is None:
+            first = one.path, found[0].kind
     verdicts.save()
-    if places:
+    if first is not None:
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
         raise MemtoolError(
-            f"{commit[:SHORT]} holds what looks like a secret: "
+            f"{commit[:SHORT]} holds what looks like a secret or personal data: "
             f"{'; '.join(places[:MOST_NAMED])}{more}; nothing was written",
-            hint=f"memtool redact {kept_path}, commit that, and run the same command again",
-            code=first,
+            hint=f"memtool redact {first[0]}, commit that, and run the same command again",
+            code=code(first[1]),
             exit_code=1,
         )
     context.clean = frozenset(one.oid for one in entries)

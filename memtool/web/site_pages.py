@@ -191,6 +191,8 @@ class StaticSite:
         self._lists = [*_lists(self.records)]
         self._newest = {one.subject: one.file for one in self._lists}
         """The last page of each list, by what it lists."""
+        self._found: dict[str, str] = {}
+        """Files of addresses that were asked for."""
 
     def pages(self, story: TreeHistory) -> Iterator[SitePage]:
         """Yield every page, and every other file."""
@@ -446,8 +448,10 @@ class StaticSite:
         up = "../" * file.count("/")
 
         def to(path: str) -> str:
-            found = self._file_of(path)
-            return up + quote(found, safe="/~") if found else ""
+            found = self._found.get(path)
+            if found is None:
+                found = self._found[path] = quote(self._file_of(path), safe="/~")
+            return up + found if found else ""
 
         text = render.page(template, values, view=self._view, place=place, to=to)
         return text.encode(errors="replace")
@@ -493,7 +497,7 @@ def _name(text: str) -> str:
     """Return a text as a part of a file name, which any disk takes."""
     if text and all(char in "abcdefghijklmnopqrstuvwxyz0123456789-" for char in text):
         return text
-    return "x" + text.encode(errors="surrogatepass").hex()
+    return "_" + text.encode(errors="surrogatepass").hex()
 
 
 def _diff_file(newer: str, older: str) -> str:

@@ -24,7 +24,6 @@ from memtool.index.analyzer import AS_WRITTEN, is_stop, stem, terms
 from memtool.index.scoring import HEAD_FIELDS, K1, B
 from memtool.index.stored_fields import fields
 from memtool.memory import timestamps
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,22 +39,19 @@ MOST_ROWS = 1_000
 """Memories of one part."""
 
 
-class IndexedMemory(Value):
-    """How often a memory holds each word as it is written, with the number of words in all."""
+class _Terms(dict[str, str]):
+    """The term of each word that was asked for; a stop word stands for nothing.
 
-    length: int
-    counts: Mapping[str, int]
+    It alone asks for nothing, and most memories hold it.
+    """
 
+    def __init__(self, language: str) -> None:
+        self._language = language
 
-def counted(record: Record) -> IndexedMemory:
-    """Count the words of a memory, those of its title, tags and aliases twice."""
-    counts: Counter[str] = Counter()
-    for name, text in fields(record):
-        found = terms(text, AS_WRITTEN, is_indexed=True)
-        counts.update(found)
-        if name in HEAD_FIELDS:
-            counts.update(found)
-    return IndexedMemory(sum(counts.values()), counts)
+    def __missing__(self, word: str) -> str:
+        term = stem(word, self._language)
+        found = self[word] = "" if is_stop(term) else term
+        return found
 
 
 def scripts(
@@ -63,7 +59,19 @@ def scripts(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every part; `holds` tells which memories hold today."""
     ordered = sorted(records, key=lambda one: (one.memory.timestamp, one.id))
-    indexed = [counted(one) for one in ordered]
+    term_of = _Terms(language)
+    postings: dict[str, list[tuple[int, int]]] = {}
+    lengths = []
+    for number, record in enumerate(ordered):
+        found = _words(record)
+        lengths.append(len(found))
+        counts = Counter(map(term_of.__getitem__, found))
+        counts.pop("", None)
+        for term, count in counts.items():
+            if term in postings:
+                postings[term].append((number, count))
+            else:
+                postings[term] = [(number, count)]
     kinds: dict[tuple[str, str, str, int], int] = {}
     kind_of = {}
     for one in ordered:
@@ -77,56 +85,51 @@ def scripts(
         yield _script(f"memories-{number}", {
             "ids": [one.id for one in some],
             "titles": [one.memory.title for one in some],
-            "lengths": [words.length for words in indexed[start : start + MOST_ROWS]],
+            "lengths": lengths[start : start + MOST_ROWS],
             "kinds": [kind_of[one.id] for one in some],
             "days": ["" if f"-{day}-" in id_ else day for id_, day in days],
         })  # fmt: skip
-    postings, forms = _postings(indexed, language)
+    forms = {word: term for word, term in term_of.items() if word != term}
     parts = split(_entries(postings, forms), MOST_PART)
     for number, keys in enumerate(parts.values()):
-        found = [(key, postings[key]) for key in keys if key in postings]
-        written = [(key, forms[key]) for key in keys if key in forms]
-        yield _script(f"words-{number}", {"terms": found, "forms": written})
-    length = sum(words.length for words in indexed)
+        yield _script(f"words-{number}", {
+            "terms": [(key, _gaps(postings[key])) for key in keys if key in postings],
+            "forms": [(key, forms[key]) for key in keys if key in forms],
+        })  # fmt: skip
     yield _script(
         "index",
         {
-            "count": len(ordered), "mean": round(length / max(1, len(ordered)), 3),
+            "count": len(ordered), "mean": round(sum(lengths) / max(1, len(ordered)), 3),
             "k1": K1, "b": B,
             "kinds": list(kinds), "memories": len(starts), "words": list(parts),
         },
     )  # fmt: skip
 
 
-def _postings(
-    indexed: Sequence[IndexedMemory], language: str
-) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """Return the postings of each term, and the terms of the words that are none themselves.
-
-    A stop word stands for nothing: it alone asks for nothing, and most memories hold it.
-    """
-    term_of: dict[str, str] = {}
-    postings: dict[str, list[int]] = {}
-    last: dict[str, int] = {}
-    for number, words in enumerate(indexed):
-        counts: dict[str, int] = {}
-        for word, count in words.counts.items():
-            term = term_of.get(word)
-            if term is None:
-                term = stem(word, language)
-                term = term_of[word] = "" if is_stop(term) else term
-            if term:
-                counts[term] = counts.get(term, 0) + count
-        for term, count in counts.items():
-            gap = number - last.get(term, -1)
-            last[term] = number
-            postings.setdefault(term, []).extend((gap,) if count == 1 else (-gap, count))
-    return postings, {word: term for word, term in term_of.items() if word != term}
+def _words(record: Record) -> list[str]:
+    """Return the words of a memory as they are written, those of title, tags and aliases twice."""
+    found: list[str] = []
+    for name, text in fields(record):
+        own = terms(text, AS_WRITTEN, is_indexed=True)
+        found += own
+        if name in HEAD_FIELDS:
+            found += own
+    return found
 
 
-def _entries(postings: Mapping[str, Sequence[int]], forms: Mapping[str, str]) -> dict[str, int]:
+def _gaps(found: Sequence[tuple[int, int]]) -> list[int]:
+    """Return postings as they are written: gaps, and counts of more than one after a minus."""
+    gaps: list[int] = []
+    last = -1
+    for number, count in found:
+        gaps += (number - last,) if count == 1 else (last - number, count)
+        last = number
+    return gaps
+
+
+def _entries(postings: Mapping[str, Sequence[object]], forms: Mapping[str, str]) -> dict[str, int]:
     """Return every word that is looked up with the characters that its entries take."""
-    sizes = {term: len(term) + 6 + 2 * len(numbers) for term, numbers in postings.items()}
+    sizes = {term: len(term) + 6 + 3 * len(found) for term, found in postings.items()}
     for word, term in forms.items():
         sizes[word] = sizes.get(word, 0) + len(word) + len(term) + 6
     return sizes

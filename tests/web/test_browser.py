@@ -10,59 +10,33 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from chromium import PAYLOADS, RULES, axe_source, chromium
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-ARGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-    "--host-resolver-rules=MAP evil.test 127.0.0.1",
-)  # fmt: skip
-RULES = ("wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice")
 END = "2026-11-20T16:00:00Z"
 """When the story of the made-up team ends."""
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
 SIZE = {"width": 1100, "height": 760}
-AXE = Path(tempfile.gettempdir()) / f"memtool-axe-{os.getuid()}"
 STATUS = {
     "/no-such-page": 404, "/m/no-such-memory": 404,
     "/m/sem-hostile/diff": 422,  # it has no other version, which the page says
 }  # fmt: skip
-PAYLOADS = (
-    "<script>alert(1)</script>", "<img src=http://evil.test/a onerror=alert(1)>",
-    "<svg onload=alert(1)>", "<details open ontoggle=alert(1)>x</details>",
-    "[a](javascript:alert(1))", "[b](JaVaScRiPt:alert(1))", "[c](java&#115;cript:alert(1))",
-    "[d](data:text/html,<script>alert(1)</script>)", "![e](http://evil.test/pixel.png)",
-    "[f](//evil.test/)", "</style><script>alert(1)</script>", "' onfocus=alert(1) autofocus='",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """The source of axe-core, which npm brings once."""
-    source = AXE / "node_modules/axe-core/axe.min.js"
-    npm = shutil.which("npm")
-    if not source.exists():
-        if npm is None:
-            pytest.skip("axe-core comes from npm, which is not here")
-        AXE.mkdir(exist_ok=True)
-        (AXE / "package.json").write_text("{}")
-        call = [npm, "install", "--no-audit", "--no-fund", "axe-core"]
-        done = subprocess.run(call, cwd=AXE, check=False, capture_output=True, timeout=300)
-        if done.returncode:
-            pytest.skip("npm could not bring axe-core")
-    return source.read_text(encoding="utf-8")
+    """The source of axe-core."""
+    return axe_source()
 
 
 class Look:
@@ -114,10 +88,6 @@ class Site:
 @pytest.fixture
 def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     """A real server that may write, and Chromium."""
-    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        pytest.skip("Chromium is not here")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not here")
     env = sandbox.env | {"MEMTOOL_NOW": END}
     place = tmp_path / "harbor"
     subprocess.run(
@@ -134,18 +104,16 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     sandbox.run("fleet", "sync")
     argv = [sys.executable, "-m", "memtool", "serve", "--port", "0", "--no-open", "--write"]
     with (
+        chromium() as browser,
         subprocess.Popen(
             argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True
         ) as process,
-        sync_api.sync_playwright() as playwright,
     ):  # fmt: skip
         assert process.stderr is not None
         line = process.stderr.readline()
-        browser = playwright.chromium.launch(executable_path=program, args=list(ARGS))
         found = Site(browser, process, env)
         found.place, found.port = place, line.split("localhost:")[1].split("/")[0]
         yield found
-        browser.close()
         process.terminate()
 
 

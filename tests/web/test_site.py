@@ -13,16 +13,18 @@ import sys
 import time
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
+from chromium import PAYLOADS, RULES, axe_source, chromium
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool import demo
 from memtool.commands.blame import blame
 from memtool.commands.log import log
+from memtool.index.analyzer import AS_WRITTEN, terms
 from memtool.store.context import Context
 from memtool.store.history import History
 from memtool.store.progress import Progress
@@ -32,6 +34,8 @@ from memtool.web.site import build
 from memtool.web.site_pages import EVENTS, StaticSite, TreeHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from conftest import Sandbox
 
 PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -349,3 +353,144 @@ def test_there_is_no_site_of_global_memories_or_without_a_commit(sandbox: Sandbo
     assert not os.path.exists(place)
     assert sandbox.run("site", place).returncode == 0
     assert MANIFEST in os.listdir(place)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The source of axe-core."""
+    return axe_source()
+
+
+class Opened:
+    """The site of the made-up team and a hostile memory, in Chromium, from the disk."""
+
+    def __init__(self, browser: Any, place: Path) -> None:
+        self.browser = browser
+        self.place = place
+
+    def page(self, **options: Any) -> Any:
+        """Return a page with what it asked for, and what went wrong, in `asked` and `wrong`."""
+        page = self.browser.new_context(**options).new_page()
+        page.asked, page.wrong = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: page.wrong.append(str(error)))
+        page.on("console", lambda said: page.wrong.append(said.text))
+        return page
+
+    def address(self, name: str) -> str:
+        return (self.place / name).as_uri()
+
+
+@pytest.fixture
+def opened(harbor: Path, sandbox: Sandbox, tmp_path: Path) -> Iterator[Opened]:
+    """A browser, and the site of a clone to which a hostile memory was committed."""
+    clone = type(sandbox)(tmp_path / "clone", sandbox.env)
+    subprocess.run(["git", "clone", "--quiet", harbor, clone.path], env=clone.env, check=True)
+    path = sandbox.memory("sem-hostile", "\n\n".join(PAYLOADS), title=f"Hostile {PAYLOADS[0]}",
+                          tags=("x<img src=x>",), source=(f"human:{PAYLOADS[1]}",))  # fmt: skip
+    shutil.copy(sandbox.path / path, clone.path / ".memory/semantic/sem-hostile.md")
+    clone.commit()
+    made(clone.path, tmp_path / "site")
+    with chromium() as browser:
+        yield Opened(browser, tmp_path / "site")
+
+
+def asked_for(page: Any, words_: str) -> list[str]:
+    """Search by the form of the page that is open, and return the titles."""
+    page.fill("header input[name=q]", words_)
+    with page.expect_navigation(url="**/search.html?*"):
+        page.press("header input[name=q]", "Enter")
+    page.wait_for_selector("#found:has-text('memor')")
+    titles = "all => all.map(one => one.textContent)"
+    found: list[str] = page.eval_on_selector_all("#results h2 a", titles)
+    return found
+
+
+@pytest.mark.browser
+def test_the_search_works_from_a_disk(opened: Opened):
+    """A person searches from any page, follows a result, and is back; nothing else is asked for."""
+    page = opened.page()
+    page.goto(opened.address("index.html"))
+    titles = asked_for(page, "how long is a seat held")
+    assert titles[0].startswith("Hold a seat for")
+    page.click("#results h2 a")
+    page.wait_for_url("**/m/*.html")
+    assert page.text_content("h1") == titles[0]
+    assert asked_for(page, "refunding")  # nobody wrote it so
+    assert asked_for(page, "zzxqj") == []
+    assert "Keep bookings in PostgreSQL" in asked_for(page, "postgres")
+    assert "Keep bookings in PostgreSQL" not in asked_for(page, "postgres -bookings")
+    page.select_option("main select[name=type]", "episodic")
+    page.fill("main input[name=q]", "")
+    with page.expect_navigation(url="**/search.html?*"):
+        page.click("main button:not([hidden])")
+    page.wait_for_selector("#found:has-text('memor')")
+    assert set(page.eval_on_selector_all(
+        "#results .type", "all => all.map(one => one.textContent.split('/')[0])"
+    )) == {"episodic"}  # fmt: skip
+    assert page.wrong == []
+    assert [url for url in page.asked if not url.startswith(opened.place.as_uri())] == []
+
+
+@pytest.mark.browser
+def test_a_question_is_read_as_memtool_reads_it(opened: Opened):
+    """The words that the page looks up are those of our analysis, before stems."""
+    texts = [
+        "store.FileLock of acquireWriteLock", "snake_case and kebab-case", "v1.2.3 or 10.0.1",
+        "src/pay/money.py:12", "HTTPServer APIs utf8 X", "Café naïve Straße ΣΊΣΥΦΟΣ", "ёлка й Ёж",
+        "東京の会議 in 京", "한국어 test", "a_b.c/d-e", "-- :: ..", "file:///x", "x" * 80, "don't",
+        "KeyError: CONFIG", "é" * 70, "a.b_c.D", "٣٤ ½",
+    ]  # fmt: skip
+    page = opened.page()
+    page.goto(opened.address("search.html"))
+    found = page.evaluate("texts => texts.map(memtool.words)", texts)
+    assert found == [list(dict.fromkeys(terms(text, AS_WRITTEN))) for text in texts]
+
+
+@pytest.mark.browser
+def test_a_hostile_memory_does_nothing(opened: Opened):
+    """No dialog opens, no script of it runs, nobody is asked: on its page, in lists and results."""
+    page = opened.page()
+    names = ["m/sem-hostile.html", "timeline.html", "index.html", "lists.html"]
+    names += [f"list/{one.name}" for one in (opened.place / "list").iterdir() if "tags" in one.name]
+    for name in names:
+        page.goto(opened.address(name))
+    assert any(title.startswith("Hostile") for title in asked_for(page, "hostile script"))
+    assert page.wrong == []
+    assert [url for url in page.asked if not url.startswith(opened.place.as_uri())] == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_its_pages_are_accessible(opened: Opened, axe: str, theme: str):
+    """axe finds nothing to mend on a page of each kind."""
+    kinds = ("m", "diff", "graph", "list", "timeline", "digests")
+    names = [f"{kind}/{min(os.listdir(opened.place / kind))}" for kind in kinds]
+    names += [one.name for one in opened.place.glob("*.html")]
+    page = opened.page(color_scheme=theme, bypass_csp=True)
+    wrong = {}
+    for name in (*names, "m/sem-hostile.html", "search.html?q=seat"):
+        page.goto(opened.address("index.html").replace("index.html", name))
+        if "?" in name:
+            page.wait_for_selector("#results li")
+        page.evaluate(axe)
+        found = page.evaluate(
+            "tags => axe.run(document, {runOnly: tags}).then(all => all.violations"
+            ".map(one => [one.id, one.nodes[0].html]))",
+            list(RULES),
+        )
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+@pytest.mark.browser
+def test_without_scripts_the_lists_lead_everywhere(opened: Opened):
+    """The page of the search says so, and leads to the lists, and these to a memory."""
+    page = opened.page(java_script_enabled=False)
+    page.goto(opened.address("search.html"))
+    page.click("noscript a")
+    page.click("main a.row >> nth=0")
+    page.click("main li.row a >> nth=0")
+    assert "/m/" in page.url
