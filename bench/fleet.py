@@ -14,6 +14,7 @@ and in one process (`warm`). Questions are those of the sets.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -145,3 +147,148 @@ def percentiles(taken: list[float]) -> str:
     """Return p50 and p95 of seconds as milliseconds."""
     cuts = statistics.quantiles([one * 1000 for one in taken], n=20)
     return f"p50 {statistics.median(taken) * 1000:6.0f} ms   p95 {cuts[18]:6.0f} ms"
+
+
+def scale(count: int, each: int) -> None:
+    """Print what syncs and questions cost."""
+    place, env = fleet(count, each)
+    project = place / "project"
+    shutil.rmtree(place / "home/.cache", ignore_errors=True)
+    print(f"{count} repositories, {count * each:,} memories, half of them fetched")
+    print(
+        f"sync, the first time   {seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s"
+    )
+    print(
+        f"sync, nothing changed  {seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s"
+    )
+    source = passages(random.Random(time.time_ns()))
+    for number, one in enumerate(sorted(place.glob("*/team*/service-*"))[:CHANGED]):
+        names = (f"sem-2026-10-02-more-{time.time_ns()}-{number}{n}" for n in range(10))
+        commit(one, [(name, *next(source)) for name in names], env)
+    print(f"sync, {CHANGED} changed        "
+          f"{seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s")  # fmt: skip
+    found = json.loads(memtool(project, env, "fleet", "status", "--json"))
+    segments = len(list((place / "home/.cache/memtool/fleet/index").iterdir()))
+    print(
+        f"on disk {found['size'] / 1e6:.0f} MB, {segments} segments, {found['memories']:,} memories"
+    )
+    asked = [text for name in SETS[:2] for text, _grades in retrieval.questions(name)]
+    asked = [" ".join(words(text)) for text in asked]
+    asked = random.Random(3).sample(asked, min(WARM, len(asked)))
+    memtool(project, env, "search", asked[0])
+    local, cold = [], []
+    for text in asked[: min(COLD, count)]:
+        local.append(seconds(lambda text=text: memtool(project, env, "search", text)))
+        cold.append(seconds(lambda text=text: memtool(project, env, "search", "--fleet", text)))
+    beside = [max(0.0, one - other) for one, other in zip(cold, local, strict=True)]
+    print(f"cold, search            {percentiles(local)}")
+    print(f"cold, search --fleet    {percentiles(cold)}")
+    print(f"cold, the fleet's part  {percentiles(beside)}")
+    warm, late = [], 0
+    for text, taken in asking(project, env, asked):
+        warm.append(taken)
+        late += text != ""
+    print(f"warm, the fleet's part  {percentiles(warm)}   without an answer: {late} of {len(warm)}")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a question, without what might be an operator."""
+    plain = "".join(c if c.isalnum() else " " for c in text)
+    return [word for word in plain.split() if word != "OR"]
+
+
+def asking(project: Path, env: dict[str, str], asked: list[str]) -> Iterator[tuple[str, float]]:
+    """Ask in this process, and yield of each question why there was no answer, and its seconds."""
+    from memtool.fleet import ask
+    from memtool.index import index
+    from memtool.search import retrieve
+    from memtool.store.context import Context
+
+    context = Context.at(str(project), env)
+    own = index.open(context).parts
+    for text in asked:
+        began = time.perf_counter()
+        found = ask.ask(context, retrieve.read(text), own, most=10, text=text)
+        yield "" if found.is_reached else found.note, time.perf_counter() - began
+
+
+SPREAD = 20
+"""Repositories over which a set is spread."""
+
+
+def repository_of(path: str, count: int) -> str:
+    """Return in which of so many repositories a document is."""
+    return f"acme/r{zlib.crc32(path.encode()) % count}"
+
+
+def order() -> None:
+    """Print how near the order of the fleet is to that of the local search, by whose statistics.
+
+    The set lies in one repository where its own statistics rank it, else it is spread over several.
+    """
+    import quality
+
+    from memtool.fleet import rank
+    from memtool.fleet.backend import CANDIDATES, FleetCandidate
+    from memtool.index.index import open as index_of
+    from memtool.index.reader import Delta, IndexReader, LeafReader
+    from memtool.search import retrieve
+    from memtool.search.retrieve import LEAST_COUNT
+    from memtool.store.context import Context
+
+    env = environment(FOLDER / "nobody")
+    stores = {name: index_of(Context.at(str(quality.made(name)), env)).parts for name in SETS[:2]}
+
+    def few(index: IndexReader, count: int) -> IndexReader:
+        """Return an index of a few of the memories."""
+        numbers = random.Random(5).sample(range(index.count), count)
+        part = index.parts[0]
+        return IndexReader([LeafReader(Delta([index.text(n) for n in numbers]), part.shelf, 0,
+                                       frozenset())])  # fmt: skip
+
+    print("same order of ten, same set, same first; recall@5, nDCG@10")
+    for name, index in stores.items():
+        other = next(one for key, one in stores.items() if key != name)
+        statistics_of = {
+            "the set itself": index, "the other set": other, "ten of the other": few(other, 10),
+            "no memories": few(other, 0),
+        }  # fmt: skip
+        rows: dict[str, list[tuple[float, ...]]] = {}
+        for text, grades in retrieval.questions(name):
+            asked = retrieve.read(text)
+            hits = index.search(asked, 10, lambda _number: True)
+            local = [Path(index.path(number)).stem for number, _score, _parts in hits]
+            rows.setdefault("local search", []).append((1, 1, 1, *retrieval.scores(local, grades)))
+            for key, own in statistics_of.items():
+                numbers = rank.own_statistics(own, asked)
+                query = rank.question_of(asked, numbers)
+                best = index.best(query.weights, CANDIDATES, lambda _number: True)
+                is_one = own is index
+                candidates = [
+                    FleetCandidate(repository_of(index.path(n), 1 if is_one else SPREAD), "",
+                                   index.path(n), b"", index.text(n))
+                    for n, _score in best
+                ]  # fmt: skip
+                for voices in ("", ", and voices") if own.count < LEAST_COUNT else ("",):
+                    if voices:
+                        numbers = rank.with_voices(numbers, asked, candidates)
+                    ranked = rank.ranked(asked, candidates, numbers)[:10]
+                    found = [Path(one.candidate.path).stem for one in ranked]
+                    rows.setdefault(key + voices, []).append((
+                        found == local, set(found) == set(local), found[:1] == local[:1],
+                        *retrieval.scores(found, grades),
+                    ))  # fmt: skip
+        for key, values in rows.items():
+            means = [statistics.mean(column) for column in zip(*values, strict=True)]
+            print(f"{name:5} {len(values):4} questions  {key:29} "
+                  + "  ".join(f"{one:.3f}" for one in means))  # fmt: skip
+
+
+if __name__ == "__main__":
+    if not retrieval.DATA.is_dir():
+        raise SystemExit(f"the retrieval sets are not there: {retrieval.DATA}")
+    if "--order" in sys.argv:
+        order()
+    else:
+        numbers = [int(one) for one in sys.argv[1:3]] or [200, 500]
+        scale(*numbers)

@@ -88,16 +88,25 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / "clone" / "bench"
 
 
-@pytest.mark.parametrize("name", ON_SETS)
-def test_a_benchmark_on_the_retrieval_sets_runs(name: str, copied: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        *((name, (), "peps") for name in ON_SETS),
+        ("fleet.py", ("--order",), "peps"),
+        ("fleet.py", ("3", "4"), "3 repositories, 12 memories"),
+    ],
+)
+def test_a_benchmark_on_the_retrieval_sets_runs(
+    name: str, args: tuple[str, ...], said: str, copied: Path, tmp_path: Path
+) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    done = run(copied / name, temporary=temporary)
+    done = run(copied / name, *args, temporary=temporary)
     assert done.returncode == 0, done.stderr
-    assert "peps" in done.stdout
+    assert said in done.stdout
 
 
-@pytest.mark.parametrize("name", ON_SETS)
+@pytest.mark.parametrize("name", [*ON_SETS, "fleet.py"])
 def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "shared")
     done = run(copied / name, temporary=tmp_path)
@@ -108,4 +117,4 @@ def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
 def test_every_benchmark_is_run() -> None:
     there = {path.name for path in BENCH.iterdir()
              if path.suffix == ".py" or (path / "__main__.py").exists()}  # fmt: skip
-    assert there == {*SMALLEST, *LIBRARIES, *OWN_INPUT, *ON_SETS}
+    assert there == {*SMALLEST, *LIBRARIES, *OWN_INPUT, *ON_SETS, "fleet.py"}

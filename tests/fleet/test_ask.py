@@ -255,6 +255,18 @@ def test_copies_are_shown_once(shelf: Shelf) -> None:
     assert shelf.shown("retry a payment") == ["dec-retry"]
 
 
+def test_a_repository_has_one_voice_about_how_rare_words_are(shelf: Shelf) -> None:
+    """Where the client has few memories, others are counted, but a flood as one of them."""
+    for n in range(4):
+        shelf.add(f"acme/r{n}", make_memory(f"dec-r{n}", "Queues are drained at night.\n"))
+    alone = shelf.shown("payment queues tried")
+    for n in range(60):
+        shelf.add("evil/flood", make_memory(f"dec-flood-{n}", "Payment tried.\n" + "x " * n))
+    shown = [one for one in shelf.shown("payment queues tried") if "flood" not in one]
+    assert alone[0] == "dec-retry"
+    assert shown == [one for one in alone if one in shown]
+
+
 def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
     """Nothing that a memory says of its standing lifts it over others of the same words."""
     shelf.found.clear()

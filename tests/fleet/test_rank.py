@@ -56,7 +56,7 @@ def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) 
         rank.own_statistics(own, asked),
     )
     assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
-    assert [one.score for one in found] == pytest.approx([hit[1] for hit in local], abs=1e-3)
+    assert [one.score for one in found] == [hit[1] for hit in local]
     assert found
 
 
