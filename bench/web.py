@@ -43,6 +43,8 @@ from memtool.memory.memory import Memory
 
 CONNECTIONS = 4
 WRITERS = 8
+HISTORY = 10
+"""Commits of one memory each on top of that of all: the last changes are such as teams make."""
 STAMP_S = 1.1
 """A kept page may be so old: see `memtool/web/state.py`."""
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
@@ -91,11 +93,15 @@ class Server:
         rows += ["Content-Type: application/json", f"Content-Length: {len(body)}"] * bool(body)
         return "\r\n".join([*rows, "", ""]).encode() + body
 
-    def get(self, path: str) -> tuple[int, bytes]:
-        """Return the status and body of a page."""
+    def ask(self, path: str) -> http.client.HTTPResponse:
+        """Return the answer to a request for a page, as far as its head."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
-        answer = connection.getresponse()
+        return connection.getresponse()
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Return the status and body of a page."""
+        answer = self.ask(path)
         return answer.status, answer.read()
 
     def cpu_s(self) -> float:
@@ -213,11 +219,12 @@ def start(table: Table, repository: Path, how: str) -> Server:
     """Start a server, and print when its first page is there, and when that page is whole."""
     server = serve(repository)
     link_s = server.age_s
-    status, _page = server.get("/")
-    first_s = server.age_s
-    while status == 503:
-        time.sleep(0.1)
-        status, _page = server.get("/")
+    answer = server.ask("/")
+    first_s = server.age_s  # a page that waits for the index is sent in two parts
+    answer.read()
+    while answer.status == 503:
+        answer = server.ask("/")
+        answer.read()
     table.row(f"start {how}", f"link {link_s:.2f} s, first / {first_s:.2f} s, whole after "
               f"{server.age_s:.2f} s")  # fmt: skip
     return server
@@ -285,38 +292,43 @@ def rivals(table: Table, program: str, memories: list[Memory], folder: Path,
     server.leave()
 
 
+def commit(repository: Path, number: int) -> None:
+    """Commit one new memory."""
+    second = timestamps.parse(NOW) - 3600 + number
+    id_ = f"dec-{timestamps.date(second)}-change-{number:03}"
+    memory = Memory(
+        fields={"id": id_, "timestamp": timestamps.render(second), "type": "decision",
+                "title": f"Return the change number {number}", "category": "decision",
+                "confidence": "medium", "source": ("human:bench",), "tags": ()},
+        body=f"A change of the benchmark, number {number}.\n",
+    )  # fmt: skip
+    path = repository / ".memory/decision" / timestamps.date(second)[:7] / f"{id_}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(document.write(memory))
+    _git(repository, "add", str(path))
+    _git(repository, "commit", "-q", "-m", id_)
+
+
 def changes(table: Table, server: Server, repository: Path, ids: list[str], count: int) -> None:
-    """Print how long pages take that are the first after a commit of one memory, in turn."""
-    times: dict[str, list[float]] = {"/": [], f"/m/{ids[0]}": [], "/search?q=return": []}
-    first: list[float] = []
+    """Print how long pages take after a commit of one memory, each being the first in turn."""
+    pages = {"/": "status", f"/m/{ids[0]}": "memory", "/search?q=return": "search"}
+    times: dict[str, list[float]] = {page: [] for page in pages}
+    used: dict[str, list[float]] = {page: [] for page in pages}
     for number in range(count):
-        second = timestamps.parse(NOW) - 3600 + number
-        id_ = f"dec-{timestamps.date(second)}-change-{number:03}"
-        memory = Memory(
-            fields={"id": id_, "timestamp": timestamps.render(second), "type": "decision",
-                    "title": f"Return the change number {number}", "category": "decision",
-                    "confidence": "medium", "source": ("human:bench",), "tags": ()},
-            body=f"A change of the benchmark, number {number}.\n",
-        )  # fmt: skip
-        path = repository / ".memory/decision" / timestamps.date(second)[:7] / f"{id_}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(document.write(memory))
-        _git(repository, "add", str(path))
-        _git(repository, "commit", "-q", "-m", id_)
+        commit(repository, HISTORY + number)
         time.sleep(STAMP_S)
-        order = list(times)[number % 3 :] + list(times)[: number % 3]
-        for place, page in enumerate(order):
-            began = time.perf_counter()
+        for page in [*pages][number % 3 :] + [*pages][: number % 3]:
+            began, cpu_s = time.perf_counter(), server.cpu_s()
             status, _body = server.get(page)
-            took = time.perf_counter() - began
+            times[page].append(time.perf_counter() - began)
+            used[page].append(server.cpu_s() - cpu_s)
             if status != 200:
                 raise SystemExit(f"{page} is answered with {status}")
-            times[page].append(took)
-            first += [took] * (place == 0)
-    for page, found in times.items():
-        name = {"/": "status", "/search?q=return": "search"}.get(page, "memory")
-        table.row(f"{name} after each of {count} changes", spread(found))
-    table.row("whichever comes first after a change", spread(first))
+    for page, name in pages.items():
+        table.row(
+            f"{name} after each of {count} changes",
+            f"{spread(times[page])}  CPU {spread(used[page])}",
+        )
 
 
 def writers(table: Table, server: Server, repository: Path, each: int, words: list[str]) -> None:
@@ -382,6 +394,8 @@ def measure(count: int, given: argparse.Namespace, keep: Path, words: list[str])
         found = sorted((repository / ".memory").rglob("*-*.md"))
         memories = [document.read(path.read_bytes(), str(path)) for path in found]
         ids = [memory.id for memory in draw.sample(memories, 20)]
+        for number in range(HISTORY):
+            commit(repository, number)
         start(table, repository, "in a new clone").leave()
         server = start(table, repository, "with an index")
         try:

@@ -415,7 +415,7 @@ class Application:
         values = {
             "title": _refusal_title(request, status),
             "message": visible(error.message),
-            "hint": visible(error.hint),
+            "hint": rest.LOOKS_AGAIN if error.code in rest.LOST else visible(error.hint),
             "near": meant,
         }
         text = render.page("error.html", values, view=view, place="")

@@ -131,10 +131,16 @@ def ask(found: Procedure, given: Mapping[str, Any], place: ServedRepository) -> 
     return answered("http", found.name, run, lambda error: refusal(error, found))
 
 
+LOST = ("no-repository", "no-directory")
+"""Codes of a repository that is gone while it is served."""
+LOOKS_AGAIN = "each request looks again; or end this server, and start it where the memories are"
+
+
 def refusal(error: MemtoolError, found: Procedure | None = None) -> HttpAnswer:
     """Return an error as it is sent: in words of HTTP, with a status."""
     body = error_object(error, found)
-    return HttpAnswer(status_of(error), {"error": body | {"hint": addressed(body["hint"])}})
+    hint = LOOKS_AGAIN if error.code in LOST else addressed(body["hint"])
+    return HttpAnswer(status_of(error), {"error": body | {"hint": hint}})
 
 
 def status_of(error: MemtoolError) -> int:

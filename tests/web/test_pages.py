@@ -143,7 +143,8 @@ def test_a_repository_may_change_or_go_while_it_is_served(sandbox: Sandbox, web:
     time.sleep(0.3)
     lost = web.get("/search?q=another")
     assert lost.status == 422
-    assert "there is no directory" in lost.text or "is in no git repository" in lost.text
+    assert "there is no directory" in lost.text
+    assert "each request looks again" in lost.text
 
 
 def test_other_repositories_are_asked_only_where_somebody_has_set_them(
