@@ -337,8 +337,9 @@ def _in_the_same_words(
                 claims.setdefault(key, []).append(at)
     found: dict[Pair, str] = {}
     for groups, how in ((claims, "they state the same"), (words, "the same words")):
-        for places in groups.values():
-            found.update(((places[0], other), how) for other in places[1:])
+        for places in groups.values():  # one memory may state a thing twice
+            first, *others = dict.fromkeys(places)
+            found.update(((first, other), how) for other in others)
     return found
 
 

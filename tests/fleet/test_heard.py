@@ -13,6 +13,8 @@ from fleet_scene import Fleet
 from memtool.fleet import ask
 from memtool.fleet.backend import FleetCandidate, FleetQuery
 from memtool.index import index
+from memtool.mcp.server import tools
+from memtool.rpc.call import ServedRepository, call
 
 PROMPT = "how is a failed payment of an invoice retried before the job is parked"
 RETRY = "A failed payment of an invoice is retried three times, then the job is parked.\n"
@@ -140,3 +142,41 @@ def test_what_is_shown_holds_no_secret(fleet: Fleet) -> None:
     assert "[fleet acme/pay@" in shown
     assert key not in shown
     assert "[REDACTED:" in shown
+
+
+def test_hostile_repositories_get_one_place(team: Fleet) -> None:
+    """Stuffed memories and a flood take one of three places each; with fleet.allow none."""
+    words = [word for word in f"{PROMPT} {RETRY}".replace(".", "").split() if len(word) > 3]
+    evil = team.repository("src/evil/stuffed")
+    for at in range(5):
+        turned = words[at:] + words[:at]
+        evil.memory(f"dec-stuffed-{at}", " ".join((turned * 4)[:40]) + ".\n", status="pinned",
+                    importance="1", trigger_phrases=(PROMPT,))  # fmt: skip
+    evil.commit()
+    flood = team.repository("src/evil/flood")
+    for at in range(150):
+        turned = words[at % 11 :] + words[: at % 11]
+        flood.memory(f"dec-flood-{at:03}", f"{' '.join(turned)} {at}.\n")
+    flood.commit()
+    team.set("SRC/acme/*", "SRC/evil/*")
+    team.sync()
+    shown = [one["repository"] for one in team.project.json("inject", "--prompt", PROMPT)["items"]]
+    assert sorted(shown) == ["acme/pay", "evil/flood", "evil/stuffed"]
+    assert team.project.run("--global", "config", "fleet.allow", "acme/*").returncode == 0
+    shown = [one["repository"] for one in team.project.json("inject", "--prompt", PROMPT)["items"]]
+    assert shown == ["acme/pay"]
+
+
+def test_programs_get_it_with_its_mark(team: Fleet) -> None:
+    """Over MCP and HTTP an answer carries tier, trust and repository."""
+    pytest.importorskip("starlette")
+    from web.conftest import Web
+
+    over_http = Web(team.project).post("/api/inject", {"prompt": PROMPT}).json()["value"]
+    place = ServedRepository(str(team.project.path), team.env, is_structured=True)
+    over_mcp = call(tools()["inject"], {"prompt": PROMPT}, place).structured
+    assert over_mcp is not None
+    for found in (over_http, over_mcp):
+        (item,) = found["items"]
+        assert (item["tier"], item["trust"], item["repository"]) == ("fleet", "fleet", "acme/pay")
+        assert "[fleet acme/pay@" in found["text"]

@@ -43,7 +43,7 @@ def test_nearly_the_same_and_the_same_statement() -> None:
             located("acme/a", "dec-a"),
             located("acme/b", "dec-b", near),
             located("acme/c", "dec-c", states, title="Kafka"),
-            located("acme/d", "dec-d", other, title="Queue"),
+            located("acme/d", "dec-d", other, title="Use kafka for payment events"),
             located("acme/e", "dec-e", "Buttons are blue and square.\n", title="Buttons"),
         ]
     )
