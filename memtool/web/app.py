@@ -348,7 +348,8 @@ class Application:
             given[DRY_RUN] = True
         rest.refuse_writing(found, given, is_writing=self.served.is_writing)
         await self._indexed()
-        answer = await self.write.run(partial(rest.ask, found, given, self.served.place))
+        ask = partial(rest.ask, found, given, self.served.place, hinted=str)
+        answer = await self.write.run(ask)
         self.watch.forget()
         if "error" in answer.body:
             raise Denied(answer.status, **answer.body["error"])

@@ -20,7 +20,7 @@ from memtool.web.security import Denied
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     Arguments = dict[str, Any]
@@ -119,8 +119,16 @@ def refuse_misfit(found: Procedure, given: Mapping[str, Any]) -> None:
         raise Denied(status, error.message, hint=error.hint, code=error.code) from None
 
 
-def ask(found: Procedure, given: Mapping[str, Any], place: ServedRepository) -> HttpAnswer:
-    """Run a verb and return its answer, or its refusal with a fitting status."""
+def ask(
+    found: Procedure,
+    given: Mapping[str, Any],
+    place: ServedRepository,
+    hinted: Callable[[str], str] = addressed,
+) -> HttpAnswer:
+    """Run a verb and return its answer, or its refusal with a fitting status.
+
+    `hinted` words the hints of refusals: for programs by routes, for people as they are.
+    """
 
     def run() -> HttpAnswer:
         refuse_misfit(found, given)
@@ -128,7 +136,7 @@ def ask(found: Procedure, given: Mapping[str, Any], place: ServedRepository) -> 
         _value, (shaped, cut), notes = invoke(found, given, place, shape)
         return HttpAnswer(200, {"value": shaped, "notes": [*notes, *cut]})
 
-    return answered("http", found.name, run, lambda error: refusal(error, found))
+    return answered("http", found.name, run, lambda error: refusal(error, found, hinted))
 
 
 LOST = ("no-repository", "no-directory")
@@ -136,10 +144,14 @@ LOST = ("no-repository", "no-directory")
 LOOKS_AGAIN = "each request looks again; or end this server, and start it where the memories are"
 
 
-def refusal(error: MemtoolError, found: Procedure | None = None) -> HttpAnswer:
+def refusal(
+    error: MemtoolError,
+    found: Procedure | None = None,
+    hinted: Callable[[str], str] = addressed,
+) -> HttpAnswer:
     """Return an error as it is sent: in words of HTTP, with a status."""
     body = error_object(error, found)
-    hint = LOOKS_AGAIN if error.code in LOST else addressed(body["hint"])
+    hint = LOOKS_AGAIN if error.code in LOST else hinted(body["hint"])
     return HttpAnswer(status_of(error), {"error": body | {"hint": hint}})
 
 

@@ -402,4 +402,6 @@ def test_a_finding_is_dismissed_from_its_page_and_proposed_again(writable: Brows
     assert writable.do("promote", ("reopen", one)).status == 303
     assert f'name="dismiss" value="{one}"' in writable.get("/findings").text
     assert writable.box.git("rev-parse", "HEAD") == head
-    assert writable.do("promote", ("dismiss", "f-none")).status == 422
+    refused = writable.do("promote", ("dismiss", "f-none"))
+    assert refused.status == 422
+    assert "memtool promote --list shows every finding" in words(refused)
