@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FACETS = ("type", "category", "status", "trust", "confidence")
 LINKED = ("type", "category", "status", "confidence")
 """Facets that narrow a search down; trust is asked with `is:`."""
+MORE = "--limit"
+"""Stands in the note that there is more, to which a link of the page leads."""
 SHOWN = 10
 
 
@@ -59,7 +61,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
     return values | {
         "found": found,
         "facets": _facets(found.results),
-        "notes": [] if explain else [*context.notes],
+        "notes": [] if explain else [one for one in context.notes if MORE not in one],
         "first": offset,
         "more": shown if shown < found.total - others else 0,
     }
