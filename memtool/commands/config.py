@@ -200,9 +200,10 @@ def auto(
     """Say whether sessions are captured and promoted unasked, or switch that on or off.
 
     It is the setting capture.auto. Off stops all capture and promotion that nobody asked for, at
-    once; what is there stays, and memtool capture, promote and remember work as before. With
-    --global it holds in all projects: what the user has switched off, no project switches on. The
+    once; what is there stays, and memtool capture, promote and remember work as before. The
     variable MEMTOOL_OFF does the same for one process, and silences inject and the hooks as well.
+
+    With --global it holds in all projects: what the user has switched off, no project switches on.
 
     Example:
         memtool auto off

@@ -49,8 +49,8 @@ def read(procedure: Procedure, given: Mapping[str, Any]) -> tuple[list[Any], dic
     names: dict[str, Any] = {}
     for name, parameter in procedure.parameters.items():
         found = given.get(name)
-        is_absent = found is None or (isinstance(found, str) and not re.search(SOMETHING, found))
-        if is_required(procedure.choice, parameter) and (is_absent or found == []):
+        is_absent = found is None or found == [] or is_blank(found)
+        if is_required(procedure.choice, parameter) and is_absent:
             raise MemtoolError(f"{name} is missing", hint=f"{name}: {_described(procedure, name)}")
         value = parameter.default if found is None else _value(procedure, name, parameter, found)
         if not parameter.is_positional:
@@ -60,6 +60,11 @@ def read(procedure: Procedure, given: Mapping[str, Any]) -> tuple[list[Any], dic
         else:
             places.append(value)
     return places, names
+
+
+def is_blank(found: Any) -> bool:
+    """Tell whether a value is a text that says nothing."""
+    return isinstance(found, str) and not re.search(SOMETHING, found)
 
 
 def paths(procedure: Procedure, given: Mapping[str, Any]) -> list[str]:

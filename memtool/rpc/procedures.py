@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 AGENT, HTTP = "agent", "http"
 """The surfaces that call procedures."""
@@ -202,8 +202,10 @@ def _procedure(choice: Choice, surface: str) -> Procedure:
     properties = {name: _property(face, choice, names, one) for name, one in given.items()}
     if surface == HTTP:
         properties = {
-            name: _bounded(shape, choice, given[name]) for name, shape in properties.items()
-        }
+            name: bounded(shape, given[name], is_needed=is_required(choice, given[name]),
+                          is_long=name == choice.contents)
+            for name, shape in properties.items()
+        }  # fmt: skip
     return Procedure(
         name=verb.name.replace(" ", "-"),
         title=verb.summary,
@@ -224,7 +226,7 @@ def _procedure(choice: Choice, surface: str) -> Procedure:
 def _property(
     face: Interface, choice: Choice, names: tuple[str, ...], parameter: Parameter
 ) -> dict[str, Any]:
-    one: dict[str, Any] = {"type": _JSON_TYPES[parameter.kind]}
+    one: dict[str, Any] = {"type": JSON_TYPES[parameter.kind]}
     if parameter.choices:
         one["enum"] = list(parameter.choices)
     is_list = parameter.is_many and parameter.name != choice.joined
@@ -234,23 +236,31 @@ def _property(
     return shape | {"description": _help(face, names, parameter)}
 
 
-def _bounded(shape: dict[str, Any], choice: Choice, parameter: Parameter) -> dict[str, Any]:
-    """Return a property with the bounds that are checked: a program may rely on them."""
-    is_long = parameter.name in LONG or parameter.name == choice.contents
+def bounded(
+    shape: dict[str, Any], parameter: Parameter, *, is_needed: bool, is_long: bool = False
+) -> dict[str, Any]:
+    """Return the schema of a parameter with the bounds that are checked: a program relies on them.
+
+    Args:
+        shape: what is known without them, such as type, enum and description.
+        parameter: which the value will be fitted to.
+        is_needed: whether a call must give it, and say something.
+        is_long: whether it is the text of a file.
+    """
     shape = {name: value for name, value in shape.items() if name != "items"}
-    text: dict[str, Any] = {"type": "string", "maxLength": LONG_CHARS if is_long else SHORT_CHARS}
+    most = LONG_CHARS if is_long or parameter.name in LONG else SHORT_CHARS
+    text: dict[str, Any] = {"type": "string", "maxLength": most}
     if parameter.name == "set":
         text["pattern"] = f"^({'|'.join(SETTABLE)})="
     if shape["type"] == "array":
         bounds = {"maxItems": MOST_ITEMS, "items": text}
-        return {**shape, **bounds, **({"minItems": 1} if is_required(choice, parameter) else {})}
+        return {**shape, **bounds, **({"minItems": 1} if is_needed else {})}
     if shape["type"] in ("integer", "number"):
         least = 0 if parameter.name in COUNTS else -FARTHEST
         return {**shape, "maximum": FARTHEST, "minimum": least}
     if shape["type"] != "string" or "enum" in shape:
         return shape
-    needed = {"minLength": 1, "pattern": SOMETHING} if is_required(choice, parameter) else {}
-    return {**shape, **text, **needed}
+    return {**shape, **text, **({"minLength": 1, "pattern": SOMETHING} if is_needed else {})}
 
 
 def _help(face: Interface, names: tuple[str, ...], parameter: Parameter) -> str:
@@ -269,6 +279,7 @@ def _joined(face: Interface, names: tuple[str, ...], parts: list[str], between: 
     """Join the parts that say nothing of options which are lacking, the others named as here."""
     options = {option.flag: option for option in face.options}
     hidden = {flag for flag, option in options.items() if option.name not in names}
+    hidden |= set() if GLOBAL in names else {f"--{GLOBAL}"}
 
     def named(flag: re.Match[str]) -> str:
         return f"`{options[flag[0]].name.rstrip('_')}`" if flag[0] in options else flag[0]

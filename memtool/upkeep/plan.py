@@ -260,16 +260,23 @@ ONLY: dict[str, tuple[str, ...]] = {
 
 def due_periods(config: Config, cache_dir: str, now: int) -> tuple[str, ...]:
     """Return the periods whose upkeep is due: of the schedule, of all where it names none."""
+    return tuple(name for name, due in due_moments(config, cache_dir, now).items() if due <= now)
+
+
+def due_moments(config: Config, cache_dir: str, now: int) -> dict[str, int]:
+    """Return when the upkeep of each period of the schedule is due next, by the period.
+
+    That is now where it was never done, or later by this clock. Without a schedule it is asked of
+    all periods.
+    """
     last = cleanup.last_runs(cache_dir)
     wanted = config.texts(SCHEDULE) or PERIODS
-    return tuple(
-        period
-        for period in PERIODS
-        if period in wanted
-        and not 0
-        <= now - last.get(period, now + 1)
-        < PERIOD_DAYS[period] * timestamps.DAY_S - SLACK_S
-    )
+    found = {}
+    for period in filter(wanted.__contains__, PERIODS):
+        done = last.get(period, now + 1)
+        lasts_s = PERIOD_DAYS[period] * timestamps.DAY_S - SLACK_S
+        found[period] = done + lasts_s if done <= now else now
+    return found
 
 
 def plan(

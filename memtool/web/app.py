@@ -24,8 +24,9 @@ from memtool.cli.main import bug, undamaged
 from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.fleet.backend import settings_of
+from memtool.rpc.procedures import MOST_ITEMS, READ
 from memtool.value import Value
-from memtool.web import clients, render, rest
+from memtool.web import clients, openapi, render, rest
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES, forms, near
 from memtool.web.render import PageView
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from memtool.rpc.call import ServedRepository
     from memtool.rpc.procedures import Procedure
+    from memtool.web.clients import ClientName
     from memtool.web.page import Page
     from memtool.web.security import Visitor
 
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
     Offers = Sequence[tuple[str, str]]
 
 MOST_BODY = 1 << 20
-BODY_S, READ_S, WRITE_S = 15.0, 60.0, 120.0
+MOST_FIELDS = 100
+"""Values that the address of a page may hold."""
+BODY_S, READ_S, WRITE_S = 15.0, 60.0, rest.MOST_PATIENCE_S
 """Seconds that a body, a reading and a writing verb may take."""
 SOON_S = 0.5
 """Seconds that a page waits for the index before it says that it is being built."""
@@ -111,7 +115,7 @@ class Application:
         self.build = IndexBuild(self.watch, served.place)
         self.quick, self.slow = Lane("quick", READ_S), Lane("slow", READ_S)
         self.write = Lane("write", WRITE_S)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[rest.HttpAnswer]] = set()
 
     def routes(self) -> list[Route]:
         """Return every route; pages come from their table."""
@@ -126,11 +130,22 @@ class Application:
             Route("/static/{name}", self.static, methods=["GET"]),
             Route("/events", self.events, methods=["GET"]),
             Route("/do/{verb}", self.form, methods=["POST"]),
-            Route("/memory/{name}", self.memory, methods=["GET", "POST"]),
+            *(
+                Route(
+                    f"/memory/{name}",
+                    partial(self.memory, one=one),
+                    methods=_methods(is_address=one.is_address),
+                )
+                for name, one in clients.NAMES.items()
+            ),
             Route("/api/openapi.json", self.openapi, methods=["GET"]),
             Route("/api/jobs/{id}", self.job, methods=["GET"]),
             *(
-                Route(f"/api/{name}", partial(self.api, found=found), methods=_methods(found))
+                Route(
+                    f"/api/{name}",
+                    partial(self.api, found=found),
+                    methods=_methods(is_address=found.effect == READ),
+                )
                 for name, found in rest.PROCEDURES.items()
             ),
         ]
@@ -150,8 +165,7 @@ class Application:
         mark = stamp.private if page.is_private else stamp.memories
         kept = self.cache.get(key, mark)
         if kept is None:
-            pairs = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=100)
-            query = PageQuery(request.path_params, pairs)
+            query = PageQuery(request.path_params, _pairs(request, MOST_FIELDS))
             lane = self.slow if page.is_slow else self.quick
             text = await lane.run(lambda: self._rendered(page, query, visitor))
             body = text.encode(errors="replace")
@@ -264,7 +278,7 @@ class Application:
 
     async def openapi(self, request: Request) -> Response:
         """Answer with the OpenAPI document."""
-        return JSONResponse(rest.openapi(f"http://{request.headers['host']}"))
+        return JSONResponse(openapi.document(f"http://{request.headers['host']}"))
 
     async def job(self, request: Request) -> Response:
         """Answer with a job."""
@@ -273,67 +287,63 @@ class Application:
     async def api(self, request: Request, *, found: Procedure) -> Response:
         """Run a verb: from the address where it only reads, else from a JSON object."""
         if request.method in SAFE:
-            pairs = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=1000)
-            given = rest.of_pairs(found, pairs)
+            given = rest.of_pairs(found, _pairs(request, MOST_ITEMS))
         else:
             given = await _given(request)
         rest.refuse_misfit(found, given)
-        rest.refuse_writing(found, given, is_writing=self.served.is_writing)
+        rest.refuse_writing(found.name, found.effect, given, is_writing=self.served.is_writing)
         work = partial(rest.ask, found, given, self.served.place.replace(agent=_agent(request)))
-        if rest.is_long(found, request.headers.get("prefer", "")):
-            return self._begun(found.name, work)
+        if found.name in rest.LONG:
+            patience_s = rest.patience_s(request.headers.get("prefer", ""))
+            return _sent(await self._worked(found.name, work, patience_s))
         await self._indexed()
-        lane = self.write if rest.is_write(found) else self.slow
+        is_write = found.effect != READ
+        lane = self.write if is_write else self.slow
         answer = await (self.quick if found.name in rest.QUICK else lane).run(work)
-        if rest.is_write(found):
+        if is_write:
             self.watch.forget()
         self._tell(found.name, answer)
-        return JSONResponse(answer.body, answer.status)
+        return _sent(answer)
 
-    async def memory(self, request: Request) -> Response:
+    async def memory(self, request: Request, *, one: ClientName) -> Response:
         """Answer a name that clients of other memory servers know."""
-        name = request.path_params["name"]
-        if name == "get-status":
-            is_busy, error = bool(self.jobs.running), self.jobs.last_error
-            state = "processing" if is_busy else "error" if error else "ready"
-            found = {"status": state, "lastError": error, "maintenanceInProgress": is_busy}
-            return JSONResponse(found)
-        name = "get-stats" if name == "stats" else name
-        if name not in clients.READING and name not in clients.WRITING:
-            raise HTTPException(404)
-        given: rest.Arguments = {}
-        if request.method not in SAFE:
-            given = await _given(request)
-        elif name in clients.GET:
-            given = dict(request.query_params)
-        else:
-            raise Denied(405, f"{name} takes a JSON object", hint="POST it")
+        is_posted = request.method not in SAFE
+        given = one.fitted(await _given(request) if is_posted else dict(request.query_params))
+        rest.refuse_writing(one.name, one.effect, given, is_writing=self.served.is_writing)
         place = self.served.place.replace(agent=_agent(request))
-        work = partial(clients.answer, name, given, place, is_writing=self.served.is_writing)
-        if name == "checkpoint" and self.served.is_writing:
-            return self._begun(name, work)
-        await self._indexed()
-        answer = await (self.quick if name in clients.READING else self.write).run(work)
-        if name in clients.WRITING:
-            self.watch.forget()
-        body = clients.refusal(answer.body["error"]) if "error" in answer.body else answer.body
-        return JSONResponse(body, answer.status)
+        work = partial(clients.answer, one, given, place, self.jobs)
+        if one.is_long:
+            patience_s = rest.patience_s(request.headers.get("prefer", ""), one.patience_s)
+            answer = await self._worked(one.name, work, patience_s)
+        else:
+            if one.name != "get-status":  # it says how the server is, at once
+                await self._indexed()
+            answer = await (self.quick if one.effect == READ else self.write).run(work)
+            if one.effect != READ:
+                self.watch.forget()
+        if "error" in answer.body:
+            return JSONResponse(clients.error_object(answer.body["error"]), answer.status)
+        return _sent(answer)
 
-    def _begun(self, verb: str, work: Callable[[], rest.HttpAnswer]) -> Response:
-        """Begin a job and answer at once where it can be asked after."""
+    async def _worked(
+        self, verb: str, work: Callable[[], rest.HttpAnswer], patience_s: float
+    ) -> rest.HttpAnswer:
+        """Do long work as a job, and return its answer if it ends in time, else the job."""
         number = self.jobs.begin(verb)
         task = asyncio.get_running_loop().create_task(self._job(number, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        where = {"location": f"/api/jobs/{number}"}
-        return JSONResponse(self.jobs.get(number), 202, headers=where)
+        if patience_s:
+            await asyncio.wait({task}, timeout=patience_s)
+        return task.result() if task.done() else rest.HttpAnswer(202, self.jobs.get(number))
 
-    async def _job(self, number: str, work: Callable[[], rest.HttpAnswer]) -> None:
+    async def _job(self, number: str, work: Callable[[], rest.HttpAnswer]) -> rest.HttpAnswer:
         with suppress(MemtoolError):  # the verb will say it, too
             await self._indexed(None)
-        loop = asyncio.get_running_loop()
-        self.jobs.end(number, await loop.run_in_executor(self.write.pool, work))
+        answer = await asyncio.get_running_loop().run_in_executor(self.write.pool, work)
+        self.jobs.end(number, answer)
         self.watch.forget()
+        return answer
 
     async def form(self, request: Request) -> Response:
         """Run a verb that a form asks for, then lead on; or show what it would do, or did."""
@@ -346,7 +356,7 @@ class Application:
         step = fields.get("step", "")
         if step == SHOW and DRY_RUN in found.parameters:
             given[DRY_RUN] = True
-        rest.refuse_writing(found, given, is_writing=self.served.is_writing)
+        rest.refuse_writing(found.name, found.effect, given, is_writing=self.served.is_writing)
         await self._indexed()
         ask = partial(rest.ask, found, given, self.served.place, hinted=str)
         answer = await self.write.run(ask)
@@ -406,8 +416,14 @@ class Application:
         answer = rest.refusal(error)
         path, status = request.url.path, answer.status
         if path.startswith("/memory/"):
-            return JSONResponse(clients.refusal(answer.body["error"]), status)
-        if path.startswith("/api/") or JSON in request.headers.get("accept", ""):
+            return JSONResponse(clients.error_object(answer.body["error"]), status)
+        is_link = path == "/login" and request.method not in SAFE
+        if (
+            is_link
+            or path == "/health"
+            or path.startswith("/api/")
+            or JSON in request.headers.get("accept", "")
+        ):
             return JSONResponse(answer.body, status)
         visitor: Visitor | None = getattr(request.state, "visitor", None)
         view = PageView("memtool", (), is_live=False)
@@ -454,8 +470,14 @@ def application(served: ServedSite) -> ASGIApp:
     return guarded
 
 
-def _methods(found: Procedure) -> list[str]:
-    return ["POST"] if rest.is_write(found) else ["GET", "POST"]
+def _pairs(request: Request, most: int) -> list[tuple[str, str]]:
+    """Return what follows the `?` of an address. Raises Denied where it is too much."""
+    try:
+        return parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=most)
+    except ValueError:
+        raise Denied(
+            400, f"the address holds over {most:,} values", hint="ask for less at once"
+        ) from None
 
 
 async def _given(request: Request) -> dict[str, Any]:
@@ -496,6 +518,17 @@ def _refusal_title(request: Request, status: int) -> str:
     if status not in (400, 422):
         return "Refused"
     return "That cannot be shown" if request.method in SAFE else "That was not done"
+
+
+def _methods(*, is_address: bool) -> list[str]:
+    """Return how a route is asked: all take an object, and some an address."""
+    return ["GET", "POST"] if is_address else ["POST"]
+
+
+def _sent(answer: rest.HttpAnswer) -> Response:
+    """Return an answer as it is sent; where it is a job, with the address to ask after it."""
+    where = {"location": f"/api/jobs/{answer.body['id']}"} if answer.status == 202 else None
+    return JSONResponse(answer.body, answer.status, headers=where)
 
 
 def _agent(request: Request) -> str:

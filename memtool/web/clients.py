@@ -2,89 +2,115 @@
 
 `POST /memory/context` gives a session what it should know, `process` takes an exchange into it,
 `checkpoint` curates in the background; `memorize`, `retrieve`, `get-category` and the others answer
-with the fields that such clients read, a refusal with `{"error": true, "code", "message"}`.
+with the fields that such clients read, a refusal with `{"error": true, "code", "message"}`. A row
+of the table is a name: what it takes is checked by it, and described by it in the OpenAPI document.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from difflib import get_close_matches
 
+from memtool.cli.arguments import Parameter, fit
 from memtool.errors import MemtoolError
-from memtool.rpc import call
+from memtool.inject.candidates import tokens
+from memtool.memory import timestamps
+from memtool.rpc.call import ServedRepository, answered, is_blank
+from memtool.rpc.procedures import ADD, CHANGE, READ, REMOVE
+from memtool.sessions import store as sessions_store
+from memtool.upkeep import plan
+from memtool.value import Value
 from memtool.web import rest
+from memtool.web.rest import HttpAnswer, JobList
 from memtool.web.security import Denied
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
+    from typing import Any
 
-    from memtool.rpc.call import ServedRepository
-    from memtool.web.rest import HttpAnswer
-
-    Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
-    """Runs a verb and returns its value as JSON. Raises Denied with the status of a refusal."""
-    Given = Mapping[str, Any]
-    Noted = TypeVar("Noted")
+    Given = dict[str, Any]
+    Schema = dict[str, Any]
 
 PERIODS: dict[str, tuple[str, ...]] = {
     "nightly": ("nightly",), "weekly": ("weekly",), "monthly": ("monthly",),
     "full": ("nightly", "weekly", "monthly"),
 }  # fmt: skip
-BYTES_OF_A_TOKEN = 4
 MOST_NAMES = 10_000
-_SESSIONS: dict[str, str] = {}
-"""The id of each session by the name that a client gave it, in this process."""
 _GREETED: dict[str, None] = {}
 """The sessions that were given their primer, in this process."""
 
 
-def context(ask: Ask, given: Given) -> dict[str, Any]:
+class ClientCall(Value):
+    """What a name is answered with: the verbs on a repository, and the jobs of the server."""
+
+    place: ServedRepository
+    jobs: JobList
+
+    def ask(self, verb: str, **given: Any) -> dict[str, Any]:
+        """Run a verb and return its value as JSON. Raises Denied as the verb refuses."""
+        done = rest.ask(rest.procedure(verb), given, self.place)
+        if "error" in done.body:
+            raise Denied(done.status, **done.body["error"])
+        value: dict[str, Any] = done.body["value"]
+        return value
+
+    def session(self, name: str) -> tuple[str, bool]:
+        """Return the id of the session that a client names, and whether it was begun."""
+        sessions = sessions_store.opened(self.place.open())
+        known = sessions.ids()
+        id_ = name if name in known else sessions.named("session", name)
+        return id_, id_ in known
+
+
+def context(call: ClientCall, given: Given) -> dict[str, Any]:
     """Return the primer for the first message of a session, else what answers the message."""
-    session, prompt = _text(given, "session", "sessionId"), _text(given, "prompt", "message")
+    session, message = given["session"], given["message"]
     is_first = bool(session) and session not in _GREETED
     if session:
-        _note(_GREETED, session, None)
-    named = {"session": session} if session else {}
-    if is_first or not prompt:
-        return ask("inject", {"primer": True, **named}) | {"primer": True}
-    return ask("inject", {"prompt": prompt, **named}) | {"primer": False}
+        if len(_GREETED) >= MOST_NAMES:
+            _GREETED.pop(next(iter(_GREETED)))
+        _GREETED[session] = None
+    asked = {"primer": True} if is_first or not message.strip() else {"prompt": message}
+    found = call.ask("inject", session=session, **asked)
+    return {
+        "session": session,
+        "primer": "primer" in asked,
+        "text": found["text"],
+        "context_text": found["text"],
+        "has_memories": bool(found["items"]),
+        "items": found["items"],
+    }
 
 
-def process(ask: Ask, given: Given) -> dict[str, Any]:
+def process(call: ClientCall, given: Given) -> dict[str, Any]:
     """Take an exchange into a session; return the session and how many messages it got."""
-    said = [
-        {"role": role, "content": _text(given, role)}
-        for role in ("user", "assistant")
-        if _text(given, role)
-    ]
-    if not said:
-        raise MemtoolError("an exchange needs user or assistant", hint='{"user": "…"}')
-    name = _text(given, "session", "sessionId", needed=True)
-    session = _SESSIONS.get(name, "")
-    if not session:
-        done = _captured(ask, "\n".join(json.dumps(one) for one in said), name)
+    name = given["session"]
+    said = [(role, given[role]) for role in ("user", "assistant") if given[role].strip()]
+    session, is_begun = call.session(name)
+    if not is_begun and said:
+        rows = [json.dumps({"role": role, "content": text}) for role, text in said]
+        done = call.ask("capture", transcript="\n".join(rows), session=name)
         return {"session": done["session"], "count": done["captured"]}
-    for one in said:  # a capture would take what was said before for the same message
-        ask("session-add", {"id": session, "role": one["role"], "text": one["content"]})
+    for role, text in said:  # a capture would take what was said before for the same message
+        call.ask("session-add", id=session, role=role, text=text)
     return {"session": session, "count": len(said)}
 
 
-def checkpoint(ask: Ask, given: Given) -> dict[str, Any]:
-    """Mark where a session stands and look at what it taught."""
-    name = _text(given, "session", "sessionId", needed=True)
-    session = _SESSIONS.get(name, name)
-    marked = ask("session-checkpoint", {"id": session, "text": _text(given, "reason") or "asked"})
-    found = ask("promote", {"session": session})
+def checkpoint(call: ClientCall, given: Given) -> dict[str, Any]:
+    """Mark where a session stands, and make candidates of what it taught."""
+    session, _is_begun = call.session(given["session"])
+    marked = call.ask("session-checkpoint", id=session, text=given["reason"] or "asked")
+    found = call.ask("promote", session=session)
     return {"session": marked["session"], "memories": found["memories"]}
 
 
-def memorize(ask: Ask, given: Given) -> dict[str, Any]:
+def memorize(call: ClientCall, given: Given) -> dict[str, Any]:
     """Take a conversation into a session; return what was learned of it."""
-    text = _text(given, "conversationText", needed=True)
-    done = _captured(ask, text, _text(given, "sessionId") or _text(given, "branchId"))
-    found = ask("promote", {"session": done["session"], "list": True})["findings"]
+    name = given["sessionId"] or given["branchId"]
+    done = call.ask("capture", transcript=given["conversationText"], session=name)
+    found = call.ask("promote", session=done["session"], list=True)["findings"]
     mine = [one for one in found if one["session"] == done["session"]]
     return {
         "resourceId": done["session"],
@@ -93,97 +119,144 @@ def memorize(ask: Ask, given: Given) -> dict[str, Any]:
     }
 
 
-def retrieve(ask: Ask, given: Given) -> dict[str, Any]:
-    """Return memories that answer a query."""
+def retrieve(call: ClientCall, given: Given) -> dict[str, Any]:
+    """Return the memories that answer a query, what they cost a model, and the milliseconds."""
     began = time.perf_counter()
-    asked = {"query": _text(given, "query", needed=True), "limit": given.get("maxResults", 10)}
-    rows = ask("search", asked)["results"]
-    tokens = sum(len((one["title"] + one["snippet"]).encode()) for one in rows) // BYTES_OF_A_TOKEN
-    took = round((time.perf_counter() - began) * 1000, 1)
-    return {"memories": rows, "totalTokens": tokens, "retrievalTime": took}
+    rows = call.ask("search", query=given["query"], limit=given["maxResults"])["results"]
+    return {
+        "memories": rows,
+        "totalTokens": sum(tokens(f"{one['title']}\n{one['snippet']}") for one in rows),
+        "retrievalTime": _milliseconds(began),
+    }
 
 
-def get_category(ask: Ask, given: Given) -> dict[str, Any]:
+def get_category(call: ClientCall, given: Given) -> dict[str, Any]:
     """Return the living memories of a category, a line each."""
-    category = _text(given, "category", needed=True)
-    found = ask("list", {"filters": f"category:{category}", "limit": 0, "sort": "newest"})
+    asked = f"category:{given['category']}"
+    found = call.ask("list", filters=asked, limit=0, sort="newest")
     rows = found["memories"]
     return {
-        "category": category,
+        "category": given["category"],
         "content": "".join(f"- {one['title']} [{one['id']}]\n" for one in rows),
         "lastUpdated": rows[0]["timestamp"] if rows else None,
         "itemCount": found["total"],
     }
 
 
-def get_stats(ask: Ask, given: Given) -> dict[str, Any]:
-    """Return counts, the moment of the newest memory, and whether upkeep is due."""
-    del given
-    found, upkeep = ask("stats", {}), ask("status", {})["upkeep"]
-    newest = ask("list", {"limit": 1, "sort": "newest"})["memories"]
+def get_stats(call: ClientCall, _given: Given) -> dict[str, Any]:
+    """Return counts, when the newest memory was made, and when upkeep is due by the schedule."""
+    found = call.ask("stats")
+    newest = call.ask("list", limit=1, sort="newest")["memories"]
+    context = call.place.open()
+    cache = context.repository.cache_dir
+    due = plan.due_moments(context.settings, cache, context.now)
+    is_scheduled = bool(context.settings.texts(plan.SCHEDULE))
     return {
         "totalItems": found["memories"],
         "totalCategories": len(found["categories"]),
         "totalResources": found["sessions"]["sessions"],
         "lastMemorized": newest[0]["timestamp"] if newest else None,
-        "nextMaintenance": "due: " + ", ".join(upkeep) if upkeep else None,
+        "nextMaintenance": timestamps.render(min(due.values())) if is_scheduled else None,
     }
 
 
-def clear_category(ask: Ask, given: Given) -> dict[str, Any]:
+def get_status(call: ClientCall, _given: Given) -> dict[str, Any]:
+    """Return whether the server works on something, and what the last job said that failed."""
+    running, error = call.jobs.running, call.jobs.last_error
+    return {
+        "status": "processing" if running else "error" if error else "ready",
+        "lastError": error,
+        "maintenanceInProgress": not {"maintain", "run-maintenance"}.isdisjoint(running),
+    }
+
+
+def clear_category(call: ClientCall, given: Given) -> dict[str, Any]:
     """Forget the living memories of a category; each can be restored."""
-    category = _text(given, "category", needed=True)
-    why = _text(given, "why") or f"the category {category} was cleared"
-    wanted = {"wanted": f"category:{category}", "all": True, "why": why}
-    done = ask(
-        "forget", wanted | {name: given[name] for name in ("commit", "dry_run") if name in given}
+    category = given["category"]
+    done = call.ask(
+        "forget",
+        wanted=f"category:{category}",
+        all=True,
+        why=given["why"] or f"the category {category} was cleared",
+        commit=given["commit"],
+        dry_run=given["dry_run"],
     )
     return {"success": True, "itemsDeleted": len(done["forgotten"])}
 
 
-def run_maintenance(ask: Ask, given: Given) -> dict[str, Any]:
-    """Do the upkeep of a period, as one commit."""
-    kind = _text(given, "type", "kind") or "nightly"
-    if kind not in PERIODS:
-        raise MemtoolError(f"type is one of {', '.join(PERIODS)}", hint='{"type": "nightly"}')
+def run_maintenance(call: ClientCall, given: Given) -> dict[str, Any]:
+    """Do the upkeep of a period, as one commit; return what was done, and the milliseconds."""
     began = time.perf_counter()
-    done = ask("maintain", dict.fromkeys(PERIODS[kind], True) | {"apply": True})
-    took = round((time.perf_counter() - began) * 1000, 1)
-    return {"success": True, "duration": took, "results": done}
+    periods = dict.fromkeys(PERIODS[given["type"]], True)
+    done = call.ask("maintain", **periods, apply=not given["dry_run"])
+    return {"success": True, "duration": _milliseconds(began), "results": done}
 
 
-READING: dict[str, Callable[[Ask, Given], dict[str, Any]]] = {
-    "context": context, "retrieve": retrieve, "get-category": get_category, "get-stats": get_stats,
-}  # fmt: skip
-"""What may be asked of a server that only reads."""
-WRITING: dict[str, Callable[[Ask, Given], dict[str, Any]]] = {
-    "process": process, "checkpoint": checkpoint, "memorize": memorize,
-    "clear-category": clear_category, "run-maintenance": run_maintenance,
-}  # fmt: skip
+class ClientName(Value):
+    """A name: what answers it, what it takes and what its answer holds.
+
+    `also` has for a field the other names that clients give it. `is_address` says that it may be
+    asked from the address. `is_long` says that it is a job, whose caller waits for `patience_s`
+    seconds unless it prefers otherwise.
+    """
+
+    name: str
+    run: Callable[[ClientCall, Given], dict[str, Any]]
+    effect: str
+    fields: Mapping[str, Parameter]
+    answer: Mapping[str, Schema]
+    also: Mapping[str, tuple[str, ...]] = {}
+    is_address: bool = False
+    is_long: bool = False
+    patience_s: float = 0.0
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether an unknown field is refused: a mistyped `dry_run` must not delete anything."""
+        return self.effect in (CHANGE, REMOVE)
+
+    def fitted(self, given: Mapping[str, Any]) -> Given:
+        """Return every field as its function takes it.
+
+        Raises:
+            Denied: something is missing, too long or of another type; where it counts, unknown.
+        """
+        every = [one for name in self.fields for one in self.names_of(name)]
+        unknown = next((name for name in given if name not in every), None)
+        if unknown is not None and self.is_strict:
+            near = get_close_matches(unknown[:60], every, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(every)}"
+            raise Denied(400, f"{self.name} has no field {unknown[:60]!r}", hint=hint)
+        return {name: self._fitted(name, given) for name in self.fields}
+
+    def names_of(self, field: str) -> tuple[str, ...]:
+        """Return the names under which a field may be given, its own first."""
+        return (field, *self.also.get(field, ()))
+
+    def _fitted(self, field: str, given: Mapping[str, Any]) -> Any:
+        parameter, found = self.fields[field], None
+        for name in reversed(self.names_of(field)):
+            if name not in given:
+                continue
+            hint = f"{name}: {parameter.help}"
+            try:
+                found = fit(parameter, given[name], name=name, hint=hint)
+            except MemtoolError as error:
+                raise rest.misfit(error) from None
+            if parameter.is_required and is_blank(found):
+                raise Denied(400, f"{name} is empty", hint=hint)
+        if found is None and parameter.is_required:
+            raise Denied(400, f"{field} is missing", hint=f"{field}: {parameter.help}")
+        return parameter.default if found is None else found
 
 
-GET = ("get-category", "get-stats")
-"""What may be asked from the address."""
+def answer(one: ClientName, given: Given, place: ServedRepository, jobs: JobList) -> HttpAnswer:
+    """Answer one of the names with fields that fit; a refusal is an answer, too."""
+    call = ClientCall(place, jobs)
+    return answered("http", one.name, lambda: HttpAnswer(200, one.run(call, given)), rest.refusal)
 
 
-def answer(name: str, given: Given, place: ServedRepository, *, is_writing: bool) -> HttpAnswer:
-    """Answer one of the names; a refusal is an answer, too."""
-
-    def ask(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = rest.procedure(verb)
-        only_reads = arguments.get("list") is True
-        rest.refuse_writing(found, arguments, is_writing=is_writing or only_reads)
-        asked = rest.ask(found, arguments, place)
-        if "error" in asked.body:
-            raise Denied(asked.status, **asked.body["error"])
-        value: dict[str, Any] = asked.body["value"]
-        return value
-
-    run = READING.get(name) or WRITING[name]
-    return call.answered("http", name, lambda: rest.HttpAnswer(200, run(ask, given)), rest.refusal)
-
-
-def refusal(error: Mapping[str, Any]) -> dict[str, Any]:
+def error_object(error: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error as these clients read it."""
     return {
         "error": True,
@@ -193,32 +266,106 @@ def refusal(error: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _captured(ask: Ask, text: str, session: str) -> dict[str, Any]:
-    done = ask("capture", {"transcript": text, **({"session": session} if session else {})})
-    if session:
-        _note(_SESSIONS, session, done["session"])
-    return done
+def _milliseconds(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 1)
 
 
-def _note(known: dict[str, Noted], name: str, value: Noted) -> None:
-    """Note a name; the oldest is forgotten where there are very many."""
-    if len(known) >= MOST_NAMES:
-        known.pop(next(iter(known)))
-    known[name] = value
+def _takes(
+    help: str,
+    *,
+    like: str = "line",
+    kind: type = str,
+    default: Any = "",
+    is_required: bool = False,
+    choices: tuple[str, ...] = (),
+) -> Parameter:
+    """Return what a field takes; its bounds are those of the parameter of verbs that it is like."""
+    return Parameter(
+        like, kind, choices, default, is_positional=False, is_required=is_required, is_many=False,
+        help=help,
+    )  # fmt: skip
 
 
-def _text(given: Given, *names: str, needed: bool = False) -> str:
-    """Return the first of several fields that is there.
-
-    Raises:
-        Denied: it is no text, or missing where it is needed.
-    """
-    for name in names:
-        found = given.get(name)
-        if isinstance(found, str) and found.strip():
-            return found
-        if found is not None and not isinstance(found, str):
-            raise Denied(400, f"{name} takes a text", hint=f'{{"{name}": "…"}}')
-    if needed:
-        raise Denied(400, f"{names[0]} is missing", hint=f'{{"{names[0]}": "…"}}')
-    return ""
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "number"}
+_COUNT: Schema = {"type": "integer"}
+_FLAG: Schema = {"type": "boolean"}
+_MOMENT: Schema = {"type": ["string", "null"], "description": "as 2026-03-01T12:00:00Z"}
+_ROWS: Schema = {"type": "array", "items": {"type": "object"}}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_SESSION = ("sessionId", "session_id")
+_CATEGORY = _takes("the category", is_required=True)
+_DRY_RUN = _takes("say what would be done, write nothing", kind=bool, default=False)
+_STATS = {
+    "totalItems": _COUNT, "totalCategories": _COUNT, "totalResources": _COUNT,
+    "lastMemorized": _MOMENT, "nextMaintenance": _MOMENT,
+}  # fmt: skip
+_ROWS_OF_NAMES = (
+    ClientName(
+        "context", context, READ,
+        {"session": _takes("who asks; the first message of a session is answered with a primer"),
+         "message": _takes("what the user says", like="prompt")},
+        {"session": _TEXT, "primer": _FLAG, "text": _TEXT, "context_text": _TEXT,
+         "has_memories": _FLAG, "items": _ROWS},
+        {"session": _SESSION, "message": ("prompt", "current_message")},
+    ),
+    ClientName(
+        "process", process, ADD,
+        {"session": _takes("the session, begun if it is not there", is_required=True),
+         "user": _takes("what the user said", like="text"),
+         "assistant": _takes("what was answered", like="text")},
+        {"session": _TEXT, "count": _COUNT},
+        {"session": _SESSION, "user": ("user_message",),
+         "assistant": ("assistant_response", "claude_response")},
+    ),
+    ClientName(
+        "checkpoint", checkpoint, ADD,
+        {"session": _takes("the session", is_required=True),
+         "reason": _takes("why now, such as session_end or pre_compact")},
+        {"session": _TEXT, "memories": _ROWS},
+        {"session": _SESSION, "reason": ("trigger",)},
+        is_long=True,
+    ),
+    ClientName(
+        "memorize", memorize, ADD,
+        {"conversationText": _takes("a transcript, lines of role and content, or plain text",
+                                    like="text", is_required=True),
+         "sessionId": _takes("the session that it goes into"),
+         "branchId": _takes("the same, where no session is named")},
+        {"resourceId": _TEXT, "itemsExtracted": _COUNT, "categoriesUpdated": _TEXTS},
+    ),
+    ClientName(
+        "retrieve", retrieve, READ,
+        {"query": _takes("words, filters and groups", like="query", is_required=True),
+         "maxResults": _takes("how many at most, 0 for all", like="limit", kind=int, default=10)},
+        {"memories": _ROWS, "totalTokens": _COUNT, "retrievalTime": _NUMBER},
+    ),
+    ClientName(
+        "get-category", get_category, READ, {"category": _CATEGORY},
+        {"category": _TEXT, "content": _TEXT, "lastUpdated": _MOMENT, "itemCount": _COUNT},
+        is_address=True,
+    ),
+    ClientName("get-stats", get_stats, READ, {}, _STATS, is_address=True),
+    ClientName("stats", get_stats, READ, {}, _STATS, is_address=True),
+    ClientName(
+        "get-status", get_status, READ, {},
+        {"status": {"enum": ["ready", "processing", "error"]},
+         "lastError": {"type": ["string", "null"]}, "maintenanceInProgress": _FLAG},
+        is_address=True,
+    ),
+    ClientName(
+        "clear-category", clear_category, REMOVE,
+        {"category": _CATEGORY, "why": _takes("the reason, one line"),
+         "commit": _takes("commit it", kind=bool, default=False), "dry_run": _DRY_RUN},
+        {"success": _FLAG, "itemsDeleted": _COUNT},
+    ),
+    ClientName(
+        "run-maintenance", run_maintenance, CHANGE,
+        {"type": _takes("the period", default="nightly", choices=tuple(PERIODS)),
+         "dry_run": _DRY_RUN},
+        {"success": _FLAG, "duration": _NUMBER, "results": {"type": "object"}},
+        is_long=True, patience_s=rest.MOST_PATIENCE_S,
+    ),
+)  # fmt: skip
+NAMES = {one.name: one for one in _ROWS_OF_NAMES}
+"""Every name, below /memory/."""

@@ -8,6 +8,7 @@ read, from the address. An answer is `{"value": …, "notes": […]}`, a refusal
 from __future__ import annotations
 
 import json
+import re
 from difflib import get_close_matches
 from functools import partial
 
@@ -15,7 +16,6 @@ from memtool.errors import MemtoolError
 from memtool.rpc.call import ServedRepository, answered, error_object, invoke, read, structured
 from memtool.rpc.procedures import HTTP, READ, Procedure, addressed, procedures
 from memtool.value import Value
-from memtool.version import __version__
 from memtool.web.security import Denied
 
 TYPE_CHECKING = False
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     Arguments = dict[str, Any]
 
 PROCEDURES = procedures(HTTP)
+_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 QUICK = ("search", "show", "inject")
 """Reads that answer in milliseconds, whose callers wait for nothing slower."""
 LONG = ("capture", "curate", "digest", "maintain", "promote")
 """Verbs that answer with a job, unless the caller wants to wait: `Prefer: wait=60`."""
 ABSENT = ("no-job", "no-route", "no-session", "unknown-id", "unknown-revision")
 STATUSES = {"bug": 500, "busy": 503}
+MOST_PATIENCE_S = 120.0
+"""Seconds after which a caller that waits for a long verb is answered with the job."""
 MISFIT, REFUSED = 400, 422
 """The statuses of a call that does not fit its schema, and of one that the verb refuses."""
 RUNNING, DONE, FAILED = "running", "done", "failed"
@@ -66,14 +69,14 @@ def no_route(name: str) -> Denied:
     )
 
 
-def refuse_writing(found: Procedure, given: Mapping[str, Any], *, is_writing: bool) -> None:
-    """Raise Denied where a verb would write, and the server only reads; a dry run may be."""
-    if found.effect == READ or is_writing or given.get("dry_run") is True:
+def refuse_writing(name: str, effect: str, given: Mapping[str, Any], *, is_writing: bool) -> None:
+    """Raise Denied where a call would write, and the server only reads; a dry run may be."""
+    if effect == READ or is_writing or given.get("dry_run") is True:
         return
     raise Denied(
         403,
-        f"{found.name} writes, and this server only reads",
-        hint="memtool serve --write lets it; `dry_run` shows what it would do",
+        f"{name} writes, and this server only reads",
+        hint="a server that is started to write does it; `dry_run` shows what it would do",
         code="read-only",
     )
 
@@ -115,8 +118,13 @@ def refuse_misfit(found: Procedure, given: Mapping[str, Any]) -> None:
     try:
         read(found, given)
     except MemtoolError as error:
-        status = MISFIT if error.code == "usage" else REFUSED
-        raise Denied(status, error.message, hint=error.hint, code=error.code) from None
+        raise misfit(error) from None
+
+
+def misfit(error: MemtoolError) -> Denied:
+    """Return the refusal of an argument that is wrong by itself."""
+    status = MISFIT if error.code == "usage" else REFUSED
+    return Denied(status, error.message, hint=error.hint, code=error.code)
 
 
 def ask(
@@ -212,99 +220,16 @@ class JobList:
         return [job["verb"] for job in self._jobs.values() if job["status"] == RUNNING]
 
 
-_ERROR = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message", "hint", "recoverable"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "hint": {"type": "string"},
-                "recoverable": {"type": "boolean"},
-            },
-        }
-    },
-}
-_VALUE = {
-    "type": "object",
-    "required": ["value", "notes"],
-    "properties": {
-        "value": {"type": "object"},
-        "notes": {"type": "array", "items": {"type": "string"}},
-    },
-}
-
-
-def openapi(address: str) -> dict[str, Any]:
-    """Return the OpenAPI document of all routes, from the signatures of the verbs."""
-    paths: dict[str, Any] = {}
-    for name, one in PROCEDURES.items():
-        shape = {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}
-        answers: dict[str, Any] = {
-            "200": {"description": "the value of the verb", "content": shape},
-            "default": {"$ref": "#/components/responses/Refusal"},
-        }
-        if name in LONG:
-            answers["202"] = {"description": "a job was begun: GET /api/jobs/{id}"}
-        paths[f"/api/{name}"] = {
-            "post": {
-                "operationId": name,
-                "summary": one.title,
-                "description": one.description,
-                "tags": ["read" if one.effect == READ else "write"],
-                "requestBody": {
-                    "required": bool(one.input_schema["required"]),
-                    "content": {"application/json": {"schema": one.input_schema}},
-                },
-                "responses": answers,
-            }
-        }
-    job = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
-    paths["/api/jobs/{id}"] = {
-        "get": {
-            "operationId": "job",
-            "summary": "a job: running, done or failed, with its answer",
-            "parameters": [job],
-            "responses": {
-                "200": {"description": "the job"},
-                "default": {"$ref": "#/components/responses/Refusal"},
-            },
-        }
-    }
-    refused = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "memtool",
-            "version": __version__,
-            "summary": "The memory of a repository",
-        },
-        "servers": [{"url": address}],
-        "security": [{"token": []}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Answer": _VALUE, "Refusal": _ERROR},
-            "responses": {"Refusal": {"description": "it is refused", "content": refused}},
-        },
-    }
-
-
-def is_write(found: Procedure) -> bool:
-    """Tell whether a verb may write."""
-    return found.effect != READ
-
-
-def is_long(found: Procedure, prefer: str) -> bool:
-    """Tell whether a call is answered with a job: a long verb whose caller does not wait."""
-    return found.name in LONG and "wait" not in prefer.lower()
+def patience_s(prefer: str, unasked: float = 0.0) -> float:
+    """Return the seconds that a caller waits for a long verb, by the header Prefer of RFC 7240."""
+    for one in prefer.lower().split(","):
+        name, _equals, seconds = one.strip().partition("=")
+        if name.strip() == "wait":
+            text = seconds.strip()
+            return min(float(text), MOST_PATIENCE_S) if text.isdigit() else MOST_PATIENCE_S
+    return unasked
 
 
 def _number(text: str) -> Any:
-    try:
-        return float(text) if "." in text else int(text[:20])
-    except ValueError:
-        return text
+    """Return the number that a text is in JSON, else the text, which the verb then refuses."""
+    return json.loads(text) if _JSON_NUMBER.fullmatch(text) else text

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from memtool.errors import MemtoolError
 from memtool.web import rest
 from memtool.web.server import listen
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from conftest import Sandbox
 
     Web = Any
@@ -93,16 +94,69 @@ def test_a_job_does_not_begin_with_what_does_not_fit(writer: Web):
 
 
 def test_the_openapi_document_is_sound(web: Web):
-    """Every verb is in it with a schema that is one, and a call that fits is described by it."""
+    """Every route of programs is in it, and nothing that is not: what it refers to is there."""
     document = web.get("/api/openapi.json").json()
     assert document["openapi"] == "3.1.0"
-    assert len(document["paths"]) == len(rest.PROCEDURES) + 1
+    names = {name for name in document["paths"] if name.startswith("/api/")}
+    assert names == {
+        *(f"/api/{name}" for name in rest.PROCEDURES), "/api/jobs/{id}", "/api/openapi.json",
+    }  # fmt: skip
+    reads = {name for name, one in document["paths"].items() if "get" in one}
+    assert reads >= {"/health", "/memory/stats", "/memory/get-status", "/api/search"}
+    assert not reads & {"/api/pin", "/memory/checkpoint", "/memory/clear-category"}
+    parts = document["components"]
+    for place in re.findall(r'"#/components/(.+?)"', json.dumps(document)):
+        kind, _slash, name = place.partition("/")
+        assert parts[kind][name]
+
+
+def test_a_schema_of_a_call_is_what_is_checked(web: Web):
+    """What fits it is taken, and what does not is refused."""
     for one in rest.PROCEDURES.values():
         Draft202012Validator.check_schema(one.input_schema)
     search = Draft202012Validator(rest.PROCEDURES["search"].input_schema)
-    assert search.is_valid({"query": "x", "limit": 3})
-    for wrong in ({}, {"query": ""}, {"query": "x", "limit": -1}, {"query": "x", "y": 1}):
-        assert not search.is_valid(wrong)
+    for given, fits in (
+        ({"query": "x", "limit": 3}, True), ({}, False), ({"query": ""}, False),
+        ({"query": "\x1f"}, False), ({"query": "x", "limit": -1}, False),
+        ({"query": "x", "y": 1}, False), ({"query": "x", "at": "y" * 10_001}, False),
+    ):  # fmt: skip
+        assert search.is_valid(given) == fits
+        assert (web.post("/api/search", given).status < 400) == fits
+
+
+ANSWERED: list[tuple[str, dict[str, Any]]] = [
+    ("/api/search", {"query": "redis", "explain": True}), ("/api/show", {"id": "dec-a"}),
+    ("/api/list", {}), ("/api/inject", {"prompt": "redis sessions"}),
+    ("/api/inject", {"primer": True}), ("/api/why", {"id": "dec-a"}), ("/api/log", {}),
+    ("/api/log", {"injected": True}), ("/api/log", {"audit": True}),
+    ("/api/blame", {"id": "dec-a"}), ("/api/diff", {"range": "HEAD~1..HEAD"}),
+    ("/api/conflicts", {}), ("/api/check", {}), ("/api/status", {}), ("/api/stats", {}),
+    ("/api/drift", {}), ("/api/verify", {}), ("/api/review", {"range": "HEAD~1..HEAD"}),
+    ("/api/export", {}), ("/api/session-list", {}),
+    ("/api/remember", {"text": "Deploys run on Tuesdays.", "dry_run": True}),
+    ("/api/pin", {"id": "dec-b", "dry_run": True}),
+    ("/api/forget", {"wanted": "dec-a", "why": "x", "dry_run": True}),
+    ("/api/promote", {"list": True}), ("/api/auto", {}), ("/api/maintain", {"dry_run": True}),
+    ("/memory/context", {"session": "s", "message": "x"}), ("/memory/retrieve", {"query": "redis"}),
+    ("/memory/get-stats", {}), ("/memory/get-status", {}),
+    ("/memory/get-category", {"category": "decision"}),
+]  # fmt: skip
+
+
+def test_an_answer_is_what_the_document_says(sandbox: Sandbox, writer: Web):
+    """Names and types of all that is sent: a program may be written by the document alone."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.commit()
+    sandbox.memory("dec-b", "Sessions live in Postgres.\n", supersedes=("dec-a",))
+    sandbox.commit()
+    document = writer.get("/api/openapi.json").json()
+    for path, given in ANSWERED:
+        answer = writer.post(path, given, prefer="wait")
+        assert answer.status == 200, f"{path}: {answer.text}"
+        described = document["paths"][path]["post"]["responses"]["200"]["content"]
+        schema = described["application/json"]["schema"] | {"components": document["components"]}
+        wrong = best_match(Draft202012Validator(schema).iter_errors(answer.json()))
+        assert wrong is None, f"{path}: {wrong}"
 
 
 def test_what_programs_write_is_a_file_of_the_repository(sandbox: Sandbox, writer: Web):

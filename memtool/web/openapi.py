@@ -1,0 +1,320 @@
+"""The OpenAPI document: each route with what it takes, what it answers and how it refuses.
+
+All of it is read from the tables by which calls are checked and answered: the procedures, the names
+of clients, and the fields of the values that verbs return.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from memtool.cli.arguments import Parameter, parse_docstring
+from memtool.rpc.procedures import JSON_TYPES, READ, Procedure, addressed, bounded
+from memtool.value import Value, ValueType
+from memtool.version import __version__
+from memtool.web import rest
+from memtool.web.clients import NAMES, ClientName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Schema = dict[str, Any]
+
+JSON = "application/json"
+REFUSALS: dict[int, str] = {
+    400: "the call does not fit its schema, or the body is no JSON object",
+    401: "the token is missing, or not that of this server",
+    403: "the request comes from another site, or it would write and the server only reads",
+    404: "there is no such verb, id, revision, session or job",
+    408: "the body did not come in time",
+    413: "the body is longer than 1 MiB",
+    415: "the body is of another type than JSON",
+    421: "the server is not known by that name",
+    422: "the call fits its schema, and what it asks for cannot be done",
+    500: "a bug; the hint names the log file",
+    503: "it takes too long, or too much is at work already",
+}
+"""The statuses of refusals, and when they are sent."""
+OF_BODIES = (408, 413, 415)
+"""What only a request with a body is answered with."""
+_SCALARS: dict[str, Schema] = {
+    "str": {"type": "string"}, "int": {"type": "integer"}, "float": {"type": "number"},
+    "bool": {"type": "boolean"}, "None": {"type": "null"},
+}  # fmt: skip
+_LISTS = ("tuple", "list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection")
+_MAPPINGS = ("dict", "Mapping")
+RESHAPED = {"Conflicts": ("kinds",), "SessionView": ("checkpoints",)}
+"""Fields that a value gives another type in its JSON than it has itself."""
+_TEXT: Schema = {"type": "string"}
+_ROWS: Schema = {"type": "array", "items": {"type": "object"}}
+
+
+def document(address: str) -> Schema:
+    """Return the document of all routes that programs call, as served under an address."""
+    values: dict[str, Schema] = {}
+    paths = {f"/api/{name}": _verb(one, values) for name, one in rest.PROCEDURES.items()}
+    paths |= {f"/memory/{name}": _client(one) for name, one in NAMES.items()}
+    error = _object(
+        code=_TEXT, message=_TEXT, hint=_TEXT, recoverable={"type": "boolean"}
+    )  # fmt: skip
+    context = _object(hint=_TEXT, recoverable={"type": "boolean"})
+    job = _object(
+        ("id", "verb", "status"),
+        id=_TEXT,
+        verb=_TEXT,
+        status={"enum": [rest.RUNNING, rest.DONE, rest.FAILED]},
+        value={},
+        notes={"type": "array", "items": _TEXT},
+        error=_ref("schemas", "Error"),
+    )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "memtool",
+            "version": __version__,
+            "summary": "The memory of a repository",
+        },
+        "servers": [{"url": address}],
+        "security": [{"token": []}],
+        "paths": paths | _others(),
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {
+                "Error": error,
+                "Refusal": _object(error=_ref("schemas", "Error")),
+                "ClientRefusal": _object(
+                    error={"const": True}, code=_TEXT, message=_TEXT, context=context
+                ),
+                "Job": job,
+                **dict(sorted(values.items())),
+            },
+            "responses": {
+                f"{schema}{status}": _response(told, _ref("schemas", schema))
+                for schema in ("Refusal", "ClientRefusal")
+                for status, told in REFUSALS.items()
+            },
+        },
+    }
+
+
+def _verb(one: Procedure, values: dict[str, Schema]) -> Schema:
+    """Return the operations of a verb; the schemas of its value are added to `values`."""
+    run = one.face.run
+    value = _shape(run.__annotations__["return"], run.__module__, values)
+    answer = _object(value=value, notes={"type": "array", "items": _TEXT})
+    about: Schema = {
+        "summary": one.title,
+        "description": addressed(one.description),
+        "tags": ["read" if one.effect == READ else "write"],
+    }
+    answers = {"200": _response("the value of the verb, and notes for the user", answer)}
+    if one.name in rest.LONG:
+        answers |= _JOB
+    schema = one.input_schema
+    body = {"required": bool(schema["required"]), "content": {JSON: {"schema": schema}}}
+    found = {"post": {"operationId": one.name, **about, "requestBody": body,
+                      "responses": answers | _refusals("Refusal")}}  # fmt: skip
+    if one.effect == READ:
+        found["get"] = {
+            "operationId": f"get-{one.name}",
+            **about,
+            "parameters": _in_address(schema),
+            "responses": answers | _refusals("Refusal", has_body=False),
+        }
+    return found
+
+
+def _client(one: ClientName) -> Schema:
+    """Return the operations of a name that clients of other memory servers know."""
+    summary, more, _sections = parse_docstring(one.run.__doc__ or "")
+    about: Schema = {"summary": summary, "description": more, "tags": ["clients"]}
+    answers = {"200": _response(summary, _object(None, **one.answer))}
+    if one.is_long:
+        answers |= _JOB
+    schema = _fields(one)
+    needed = [name for name, parameter in one.fields.items() if parameter.is_required]
+    body = {"required": bool(needed), "content": {JSON: {"schema": schema}}}
+    found = {"post": {"operationId": f"memory-{one.name}", **about, "requestBody": body,
+                      "responses": answers | _refusals("ClientRefusal")}}  # fmt: skip
+    if one.is_address:
+        found["get"] = {
+            "operationId": f"get-memory-{one.name}",
+            **about,
+            "parameters": _in_address(schema | {"required": needed}),
+            "responses": answers | _refusals("ClientRefusal", has_body=False),
+        }
+    return found
+
+
+def _fields(one: ClientName) -> Schema:
+    """Return the schema of what a name takes, each field under each of its names."""
+    properties = {
+        name: _field(parameter)
+        for field, parameter in one.fields.items()
+        for name in one.names_of(field)
+    }
+    needed = [
+        {"anyOf": [{"required": [name]} for name in one.names_of(field)]}
+        for field, parameter in one.fields.items()
+        if parameter.is_required
+    ]
+    schema: Schema = {"type": "object", "properties": properties}
+    if one.is_strict:
+        schema["additionalProperties"] = False
+    return {**schema, "allOf": needed} if needed else schema
+
+
+def _field(parameter: Parameter) -> Schema:
+    shape: Schema = {"type": JSON_TYPES[parameter.kind], "description": parameter.help}
+    if parameter.choices:
+        shape["enum"] = list(parameter.choices)
+    if parameter.default not in ("", False, None):
+        shape["default"] = parameter.default
+    return bounded(shape, parameter, is_needed=parameter.is_required)
+
+
+def _others() -> Schema:
+    """Return the operations that are neither a verb nor a name of clients."""
+    id_ = {"name": "id", "in": "path", "required": True, "schema": _TEXT}
+    link = _object(url=_TEXT)
+    refused = ("400", "404", "422")
+    return {
+        "/api/jobs/{id}": {"get": {
+            "operationId": "job",
+            "summary": "A long verb that was begun: running, done or failed, with its answer",
+            "tags": ["read"],
+            "parameters": [id_],
+            "responses": {"200": _response("the job", _ref("schemas", "Job"))}
+            | _refusals("Refusal", has_body=False),
+        }},
+        "/api/openapi.json": {"get": {
+            "operationId": "openapi",
+            "summary": "This document",
+            "tags": ["read"],
+            "responses": {"200": _response("the document", {"type": "object"})}
+            | _refusals("Refusal", has_body=False, without=refused),
+        }},
+        "/health": {"get": {
+            "operationId": "health",
+            "summary": "Whether the server is there",
+            "tags": ["read"],
+            "security": [],
+            "responses": {"200": _response("it is", _object(status={"const": "ok"})),
+                          "421": _ref("responses", "Refusal421")},
+        }},
+        "/login": {"post": {
+            "operationId": "login",
+            "summary": "Make a link that logs a browser in, once",
+            "tags": ["write"],
+            "responses": {"200": _response("the link", link)}
+            | _refusals("Refusal", has_body=False, without=refused),
+        }},
+    }  # fmt: skip
+
+
+def _in_address(schema: Schema) -> list[Schema]:
+    """Return the properties of a schema as parameters of an address; a list is given as several."""
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in schema["required"],
+            "description": shape["description"],
+            "schema": {key: one for key, one in shape.items() if key != "description"},
+        }
+        for name, shape in schema["properties"].items()
+    ]
+
+
+def _shape(annotation: str, module: str, values: dict[str, Schema]) -> Schema:
+    """Return the schema of what an annotation says, as JSON has it.
+
+    A name that is there for type checkers alone, such as one of a module that few verbs load, is
+    anything.
+    """
+    parts = _split(annotation, "|")
+    if len(parts) > 1:
+        return {"anyOf": [_shape(part, module, values) for part in parts]}
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    head, bracket, inner = annotation.partition("[")
+    if bracket and head in _LISTS:
+        return {"type": "array", "items": _shape(_split(inner[:-1], ",")[0], module, values)}
+    if bracket and head in _MAPPINGS:
+        more = _shape(_split(inner[:-1], ",")[1], module, values)
+        return {"type": "object", "additionalProperties": more}
+    found = getattr(sys.modules[module], annotation, None)
+    if not isinstance(found, ValueType):
+        return {}
+    if found.__name__ not in values:
+        values[found.__name__] = {}  # a value may hold others of its kind
+        values[found.__name__] = _value(found, values)
+    return _ref("schemas", found.__name__)
+
+
+def _value(kind: ValueType, values: dict[str, Schema]) -> Schema:
+    """Return the schema of a value. One that shapes its JSON itself may leave out what it has."""
+    about = {"description": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
+    plain = getattr(kind, "plain", None)
+    plain = None if plain is Value.plain else plain
+    if plain is not None and plain.__annotations__["return"] == "Any":
+        return {**about, **_ROWS}
+    fields = {
+        name: {}
+        if name in RESHAPED.get(kind.__name__, ())
+        else _shape(annotation, one.__module__, values)
+        for one in reversed(kind.__mro__)
+        for name, annotation in vars(one).get("__annotations__", {}).items()
+        if name in kind.field_names
+    }
+    return {**about, **_object(None if plain is None else (), **fields)}
+
+
+def _split(text: str, sign: str) -> list[str]:
+    """Split an annotation at a sign that stands outside of brackets."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "[") - (char == "]")
+        if char == sign and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _object(needed: tuple[str, ...] | None = None, **properties: Schema) -> Schema:
+    """Return the schema of an object; all of its properties are there unless some are named."""
+    required = list(properties if needed is None else needed)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _ref(kind: str, name: str) -> Schema:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _response(description: str, schema: Schema) -> Schema:
+    return {"description": description, "content": {JSON: {"schema": schema}}}
+
+
+_JOB: Schema = {
+    "202": {
+        "description": "a job was begun, which can be asked after; `Prefer: wait` waits for it",
+        "headers": {"Location": {"description": "where to ask", "schema": _TEXT}},
+        "content": {JSON: {"schema": _ref("schemas", "Job")}},
+    }
+}
+
+
+def _refusals(schema: str, *, has_body: bool = True, without: tuple[str, ...] = ()) -> Schema:
+    """Return a response for each status of a refusal; an address may be too long to be read."""
+    found = {
+        str(status): _ref("responses", f"{schema}{status}")
+        for status in REFUSALS
+        if (has_body or status not in OF_BODIES) and str(status) not in without
+    }
+    if not has_body and "400" in found:
+        content = {JSON: {"schema": _ref("schemas", schema)}, "text/plain": {"schema": _TEXT}}
+        told = f"{REFUSALS[400]}; in plain text where the address is too long"
+        found["400"] = {"description": told, "content": content}
+    return found
