@@ -273,7 +273,7 @@ def invoke(
         raise
     if not context.is_dry:
         _record.note(context, verb.partition(" ")[0], value, (time.perf_counter() - began) * 1000)
-    return value, shaped, tuple(map(visible, context.notes))
+    return value, shaped, tuple(visible(worded(note, procedure)) for note in context.notes)
 
 
 @contextmanager

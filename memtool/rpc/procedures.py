@@ -153,9 +153,10 @@ SOMETHING = r"[^\s\x1c-\x1f\x85\ufeff]"
 _FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
 _BARE_FLAG = re.compile(r"(?<![\w'\"=`-])--[a-z][a-z-]*")
-_COMMAND = re.compile(r"\b(?:git|memtool) [a-z-]")
+_COMMAND = re.compile(r"\b(?:git|memtool) [a-z-](?:\"[^\"]*\"|[^,;\"])*")
+"""A command for a shell, as far as it goes in a sentence."""
 _CALL = re.compile(
-    r"\bmemtool(?: --global)? (?P<first>[a-z]+)(?: (?P<second>[a-z]+))?(?P<rest>(?: [^\s,;]+)*)"
+    r"\bmemtool (?P<first>[a-z]+)(?: (?P<second>[a-z]+)(?![^\s,;]))?(?P<rest>(?: [^\s,;]+)*)"
 )
 _SET_HELP = f"KEY=VALUE with a key of {', '.join(SETTABLE)}"
 
@@ -293,14 +294,23 @@ def worded(text: str, procedure: Procedure) -> str:
 
     A command for a shell stays as it is, and so does what somebody wrote and is quoted.
     """
-    if _COMMAND.search(text):
-        return text
     names = {option.flag: option.name.rstrip("_") for option in procedure.face.options}
-    return _BARE_FLAG.sub(lambda flag: f"`{names[flag[0]]}`" if flag[0] in names else flag[0], text)
+
+    def named(flag: re.Match[str]) -> str:
+        return f"`{names.get(flag[0], flag[0][2:].replace('-', '_'))}`"
+
+    parts, end = [], 0
+    for command in _COMMAND.finditer(text):
+        parts += [_BARE_FLAG.sub(named, text[end : command.start()]), command[0]]
+        end = command.end()
+    return "".join([*parts, _BARE_FLAG.sub(named, text[end:])])
 
 
 def addressed(text: str) -> str:
-    """Return a hint with the routes of HTTP in place of the commands that they stand for."""
+    """Return a hint with the routes of HTTP in place of the commands that they stand for.
+
+    What works on the global memories of a user has no route beside those of a project.
+    """
     served = {choice.verb for choice in CHOICES}
 
     def route(found: re.Match[str]) -> str:

@@ -103,7 +103,7 @@ def checkpoint(call: ClientCall, given: Given) -> dict[str, Any]:
     session, _is_begun = call.session(given["session"])
     marked = call.ask("session-checkpoint", id=session, text=given["reason"] or "asked")
     found = call.ask("promote", session=session)
-    return {"session": marked["session"], "memories": found["memories"]}
+    return {"session": marked["id"], "memories": found["memories"]}
 
 
 def memorize(call: ClientCall, given: Given) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def ask(
         refuse_misfit(found, given)
         shape = partial(structured, most=MOST_ROWS)
         _value, (shaped, cut), notes = invoke(found, given, place, shape)
-        return HttpAnswer(200, {"value": shaped, "notes": [*notes, *cut]})
+        return HttpAnswer(200, {"value": shaped, "notes": [*map(addressed, notes), *cut]})
 
     return answered("http", found.name, run, lambda error: refusal(error, found, hinted))
 

@@ -158,6 +158,9 @@ def test_what_decides_who_is_trusted_is_no_procedure():
     ("--at and --injected do not go together", "`at` and `injected` do not go together"),
     ("there is no revision '--at=x'", "there is no revision '--at=x'"),
     ("git log --oneline --all shows the commits", "git log --oneline --all shows the commits"),
+    ("memtool show ID; --injected names them", "memtool show ID; `injected` names them"),
+    ('memtool forget ID --why "A, B", or --all', 'memtool forget ID --why "A, B", or `all`'),
+    ("git commit x, or leave out --still-holds", "git commit x, or leave out `still_holds`"),
 ])  # fmt: skip
 def test_a_refusal_names_arguments_and_not_options(text: str, told: str):
     """What the user wrote and commands for a shell stay as they are."""
@@ -168,6 +171,7 @@ def test_a_refusal_names_arguments_and_not_options(text: str, told: str):
     ("memtool list --all shows them", "POST /api/list `all` shows them"),
     ("memtool session add ID, or memtool init", "POST /api/session-add ID, or memtool init"),
     ("memtool status lists why", "POST /api/status lists why"),
+    ("memtool --global new keeps it for all", "memtool --global new keeps it for all"),
 ])  # fmt: skip
 def test_a_hint_over_http_names_a_route(hint: str, told: str):
     """A command that has a route is told as that; any other one is for a shell."""

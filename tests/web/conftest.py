@@ -45,6 +45,7 @@ class Web:
         self.env = dict(sandbox.env)
         place = ServedRepository(str(sandbox.path), self.env, is_structured=True)
         self.guard = Guard(PORT)
+        self.loop = asyncio.Runner()  # what a request begins goes on in the next one
         self.app = application(ServedSite(place, self.guard, "project", is_writing))
         self.cookie = ""
         self.cookie = self.login(self.guard.link()).headers["set-cookie"].partition(";")[0]
@@ -91,21 +92,25 @@ class Web:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        self.loop.run(self.app(scope, receive, send))
         found = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
         return Reply(sent[0]["status"], found, b"".join(m.get("body", b"") for m in sent[1:]))
 
 
 @pytest.fixture
-def web(sandbox: Sandbox) -> Web:
+def web(sandbox: Sandbox) -> Iterator[Web]:
     """The application over the empty repository of the test, which reads only."""
-    return Web(sandbox)
+    web = Web(sandbox)
+    yield web
+    web.loop.close()
 
 
 @pytest.fixture
-def writer(sandbox: Sandbox) -> Web:
+def writer(sandbox: Sandbox) -> Iterator[Web]:
     """The application that may write."""
-    return Web(sandbox, is_writing=True)
+    web = Web(sandbox, is_writing=True)
+    yield web
+    web.loop.close()
 
 
 class Running:
