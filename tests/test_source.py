@@ -45,7 +45,8 @@ LIMITS = {
     # Programs call verbs (rpc), people look at them in a browser (web); formats lead to the next
     # (upkeep/migration), and stores of other tools are taken over (six in importing). The pages can
     # be written as files (site), and a fleet of repositories is asked (the room fleet, its verbs).
-    "modules": 284,
+    # What programs may ask is a document, read from all tables of the API (web/openapi).
+    "modules": 285,
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,

@@ -24,7 +24,7 @@ from memtool.cli.main import bug, undamaged
 from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.fleet.backend import settings_of
-from memtool.rpc.procedures import MOST_ITEMS, READ
+from memtool.rpc.procedures import READ
 from memtool.value import Value
 from memtool.web import clients, openapi, render, rest
 from memtool.web.page import PageQuery
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     Offers = Sequence[tuple[str, str]]
 
 MOST_BODY = 1 << 20
-MOST_FIELDS = 100
-"""Values that the address of a page may hold."""
+MOST_FIELDS, MOST_VALUES = 100, 10_000
+"""Values that the address of a page, and of a verb, may hold."""
 BODY_S, READ_S, WRITE_S = 15.0, 60.0, rest.MOST_PATIENCE_S
 """Seconds that a body, a reading and a writing verb may take."""
 SOON_S = 0.5
@@ -287,7 +287,7 @@ class Application:
     async def api(self, request: Request, *, found: Procedure) -> Response:
         """Run a verb: from the address where it only reads, else from a JSON object."""
         if request.method in SAFE:
-            given = rest.of_pairs(found, _pairs(request, MOST_ITEMS))
+            given = rest.of_pairs(found, _pairs(request, MOST_VALUES))
         else:
             given = await _given(request)
         rest.refuse_misfit(found, given)

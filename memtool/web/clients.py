@@ -227,6 +227,7 @@ class ClientName(Value):
             near = get_close_matches(unknown[:60], every, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(every)}"
             raise Denied(400, f"{self.name} has no field {unknown[:60]!r}", hint=hint)
+        rest.refuse_null({name: given[name] for name in every if name in given})
         return {name: self._fitted(name, given) for name in self.fields}
 
     def names_of(self, field: str) -> tuple[str, ...]:

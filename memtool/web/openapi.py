@@ -203,7 +203,18 @@ def _others() -> Schema:
             "responses": {"200": _response("it is", _object(status={"const": "ok"})),
                           "421": _ref("responses", "Refusal421")},
         }},
-        "/login": {"post": {
+        "/login": {"get": {
+            "operationId": "enter",
+            "summary": "Begin the session of a browser by a login link, and lead it to the pages",
+            "tags": ["write"],
+            "security": [],
+            "parameters": [{"name": "token", "in": "query", "schema": _TEXT}],
+            "responses": {
+                "303": {"description": "the session has begun"},
+                **{str(one): {"description": REFUSALS[one], "content": {"text/html": {}}}
+                   for one in (403, 421)},
+            },
+        }, "post": {
             "operationId": "login",
             "summary": "Make a link that logs a browser in, once",
             "tags": ["write"],

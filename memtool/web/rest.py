@@ -89,9 +89,6 @@ def arguments(body: bytes) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise Denied(400, "the body is no JSON object", hint='send {"query": "…"}', code="no-json")
-    for name, value in found.items():
-        if value is None:
-            raise Denied(400, f"{name[:40]} is null", hint="leave it out")
     return found
 
 
@@ -115,10 +112,18 @@ def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, An
 
 def refuse_misfit(found: Procedure, given: Mapping[str, Any]) -> None:
     """Raise Denied where a call does not fit its schema, so that no job begins with it."""
+    refuse_null(given)
     try:
         read(found, given)
     except MemtoolError as error:
         raise misfit(error) from None
+
+
+def refuse_null(given: Mapping[str, Any]) -> None:
+    """Raise Denied where an argument is null, which no schema has."""
+    for name, value in given.items():
+        if value is None:
+            raise Denied(MISFIT, f"{name[:40]} is null", hint="leave it out")
 
 
 def misfit(error: MemtoolError) -> Denied:

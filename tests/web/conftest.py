@@ -7,6 +7,7 @@ import http.client
 import json
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -46,6 +47,7 @@ class Web:
         place = ServedRepository(str(sandbox.path), self.env, is_structured=True)
         self.guard = Guard(PORT)
         self.loop = asyncio.Runner()  # what a request begins goes on in the next one
+        weakref.finalize(self, self.loop.close)
         self.app = application(ServedSite(place, self.guard, "project", is_writing))
         self.cookie = ""
         self.cookie = self.login(self.guard.link()).headers["set-cookie"].partition(";")[0]
@@ -98,19 +100,15 @@ class Web:
 
 
 @pytest.fixture
-def web(sandbox: Sandbox) -> Iterator[Web]:
+def web(sandbox: Sandbox) -> Web:
     """The application over the empty repository of the test, which reads only."""
-    web = Web(sandbox)
-    yield web
-    web.loop.close()
+    return Web(sandbox)
 
 
 @pytest.fixture
-def writer(sandbox: Sandbox) -> Iterator[Web]:
+def writer(sandbox: Sandbox) -> Web:
     """The application that may write."""
-    web = Web(sandbox, is_writing=True)
-    yield web
-    web.loop.close()
+    return Web(sandbox, is_writing=True)
 
 
 class Running:
@@ -136,13 +134,15 @@ class Running:
 
 
 @contextmanager
-def running(sandbox: Sandbox, code: str = "") -> Iterator[Running]:
-    """Run a server on the repository of a test, on a free port, that may write.
+def running(
+    sandbox: Sandbox, code: str = "", flags: tuple[str, ...] = ("--write",)
+) -> Iterator[Running]:
+    """Run a server on the repository of a test, on a free port, that may write by default.
 
     `code` may shorten a deadline before it begins.
     """
     main = f"{code}\nfrom memtool.cli.main import command\ncommand()"
-    argv = [sys.executable, "-c", main, "serve", "--port", "0", "--no-open", "--write"]
+    argv = [sys.executable, "-c", main, "serve", "--port", "0", "--no-open", *flags]
     with subprocess.Popen(
         argv, cwd=sandbox.path, env=sandbox.env, stderr=subprocess.PIPE, text=True
     ) as process:
