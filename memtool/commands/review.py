@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import lifecycle
 from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
@@ -115,7 +116,8 @@ def review(context: Context, range: str) -> Review:
     """
     target, base, new = _ends(context, range)
     files = dict(_touched(context, base, new))
-    governing = context.tree(target)
+    governing = index.open_catalog(context, target)
+    context.note_problems(governing)
     categories = context.settings.categories
     living = [
         record

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from memtool.store.config import Config
     from memtool.store.context import Context
     from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot
 
 
 MOST_SEGMENTS = 4
@@ -421,7 +422,7 @@ def open_catalog(
         CorruptCache: the index is damaged, as asking the catalog may raise, too.
     """
     repository, settings = context.repository, context.settings
-    key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"
+    key = f"{key_of(repository, context.directory, settings)} {mask_key(settings)}"
     is_worktree = at is None and not repository.is_bare
     is_narrow = is_worktree and context.narrowed is not None
     if (
@@ -441,31 +442,10 @@ def open_catalog(
     if is_narrow:
         few = context.narrowed or ()
         taken = taken.replace(entries=tuple(one for one in taken.entries if one.path in few))
-    tree = Tree(taken, settings.categories, as_of, Mask(settings, clean))
+    known = _known(repository, key, taken) if context.is_cached else {}
+    tree = Tree(taken, settings.categories, as_of, Mask(settings, clean), known)
     cache_dir = repository.cache_dir if context.is_cached and not is_narrow else ""
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, settings))
-
-
-def count_to_build(context: Context) -> int:
-    """Return how many files the next answer reads because it must build the index; else 0."""
-    repository, settings = context.repository, context.settings
-    if repository.is_bare or not context.is_cached:
-        return 0
-    if not is_ordinary(repository, context.directory):
-        return 0
-    kept = manifest.load(repository.own_dir)
-    key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"
-    if kept is not None and kept.key == key:
-        try:
-            count = open_base(repository.cache_dir, kept.segment).memories.count
-            seen = check(repository.top, context.directory, kept, exact=False)
-            carried = StoredFields(kept.memories()).count if kept.carrying else 0
-        except CorruptCache:
-            pass
-        else:
-            changed = len(kept.dead) + carried + seen.count(kept)
-            return kept.files if changed > most_changes(count) else 0
-    return len(check(repository.top, context.directory, None, exact=True).unread)
 
 
 def last_reader(repository: Repository, directory: str, settings: Config) -> IndexReader | None:
@@ -670,24 +650,38 @@ def key_of(repository: Repository, directory: str, settings: Config) -> str:
     return cache.digest(*parts, size=16)
 
 
-def _mask_key(settings: Config) -> str:
+def mask_key(settings: Config) -> str:
     """Return what masks depend on: the detectors, and what the settings allow to stand."""
     allowed = (sorted(settings.texts(name)) for name in ALLOWING)
     return cache.digest(redaction.VERSION, *(repr(texts) for texts in allowed))
 
 
-def _clean(repository: Repository, key: str) -> frozenset[str]:
-    """Return the blobs that the last index with a key was made of and holds unmasked."""
+def _last(repository: Repository, key: str) -> tuple[Manifest, StoredFields] | None:
+    """Return the manifest with a key, and the memories of its segment; None without them."""
     kept = manifest.load(repository.own_dir)
     if kept is None or kept.key != key:
-        return frozenset()
+        return None
     try:
-        memories = open_base(repository.cache_dir, kept.segment).memories
-        oids, _paths = memories.stamps()
-        withheld = memories.withheld
+        return kept, open_base(repository.cache_dir, kept.segment).memories
     except CorruptCache:
-        return frozenset()
-    return frozenset(oid.decode() for number, oid in enumerate(oids) if number not in withheld)
+        return None
+
+
+def _clean(repository: Repository, key: str) -> frozenset[str]:
+    """Return the blobs that the last index with a key was made of and holds unmasked."""
+    found = _last(repository, key)
+    return found[1].clean() if found else frozenset()
+
+
+def _known(repository: Repository, key: str, taken: Snapshot) -> dict[str, Record]:
+    """Return by path the files of a commit that the last index with a key holds, and no fault."""
+    found = _last(repository, key)
+    if found is None:
+        return {}
+    kept, memories = found
+    faulty = {problem.path for own in kept.problems.values() for problem in own}
+    wanted = {one.path: one.oid for one in taken.entries if one.oid and one.path not in faulty}
+    return memories.at(wanted, kept.dead)
 
 
 def name_of(key: str, identity: Iterable[tuple[str, str]]) -> str:

@@ -24,7 +24,7 @@ from memtool.value import cached_property, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from memtool.memory.fields import Category
@@ -307,6 +307,20 @@ class StoredFields:
     def blobs(self) -> list[tuple[str, str]]:
         """Return path and blob of every memory, by number. Raises CorruptCache."""
         return list(map(self._named, range(self.count)))
+
+    def at(self, wanted: Mapping[str, str], dead: Collection[int]) -> dict[str, Record]:
+        """Return by path the memories with some blobs, without some. Raises CorruptCache."""
+        return {
+            path: self.record(number)
+            for number, (path, oid) in enumerate(self.blobs())
+            if wanted.get(path) == oid and number not in dead
+        }
+
+    def clean(self) -> frozenset[str]:
+        """Return the blobs of the memories in which nothing is masked. Raises CorruptCache."""
+        oids, _paths = self.stamps()
+        withheld = self.withheld
+        return frozenset(oid.decode() for n, oid in enumerate(oids) if n not in withheld)
 
     def not_alive(self, now: int) -> list[int]:
         """Return the memories that are not alive at a second."""

@@ -19,6 +19,7 @@ from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
 from memtool.gate import contradictions, near_duplicates
 from memtool.gate.near_duplicates import content_of
+from memtool.index import index
 from memtool.inject import session_seen
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.environment import SECTION
@@ -312,12 +313,12 @@ def _is_other(one: FailureFix, other: FailureFix | None) -> bool:
 def _memories(context: Context) -> tuple[tuple[Record, ...], Lineage]:
     """Return the memories of the worktree; none where there is no place for them yet."""
     try:
-        tree = context.tree()
+        tree = index.open(context, exact=True)
     except MemtoolError as error:
         if error.code != "no-memory":
             raise
         return (), Lineage(())
-    return tree.records, tree.lineage
+    return tuple(tree.records), tree.lineage
 
 
 def _denied(judged: Judged, id_: str, why: str) -> Judged:

@@ -71,13 +71,16 @@ class Snapshot(Value):
     entries: tuple[Entry, ...]
     problems: tuple[Problem, ...]
 
-    def read(self) -> Iterator[tuple[Entry, bytes | Problem]]:
-        """Yield each entry with its bytes, or with the problem that kept them from being read."""
+    def read(self, known: Collection[str] = ()) -> Iterator[tuple[Entry, bytes | Problem]]:
+        """Yield each entry with its bytes, or with the problem that kept them from being read.
+
+        Those with a path that is `known` are left out.
+        """
         worktree = [entry for entry in self.entries if not entry.oid]
         ends = LineEnds(self.repository, self.directory)
         for entry in worktree:
             yield entry, ends.read_file(entry.path)
-        stored = [entry for entry in self.entries if entry.oid]
+        stored = [one for one in self.entries if one.oid and one.path not in known]
         if not stored:
             return
         from memtool.memory.document import MAX_BYTES
@@ -343,7 +346,8 @@ class Tree:
     """All readable memories of a snapshot, sorted by id. Files that are none become problems.
 
     `as_of` leaves out what was written after that second, as if it had not happened yet. `mask`
-    takes secrets out of what is to be shown; without it memories are as they were written.
+    takes secrets out of what is to be shown; without it memories are as they were written. `known`
+    are files by path that somebody has read before, in the same way.
     """
 
     def __init__(
@@ -352,17 +356,18 @@ class Tree:
         categories: Collection[str] = DEFAULT_CATEGORIES,
         as_of: int | None = None,
         mask: Masking | None = None,
+        known: Mapping[str, Record] = {},
     ) -> None:
         from memtool.memory import document  # a warm catalog reads no file
         from memtool.memory.schema import Problem
         from memtool.memory.three_way import divided
 
         self.snapshot = snapshot
-        records = []
+        records = [one for one in known.values() if as_of is None or one.memory.timestamp <= as_of]
         problems = list(snapshot.problems)
         hash_blob = blob_hash(snapshot.repository.object_format)
         read = document.Reader(categories).read
-        for entry, data in snapshot.read():
+        for entry, data in snapshot.read(known):
             if isinstance(data, Problem):
                 problems.append(data)
                 continue
@@ -379,7 +384,7 @@ class Tree:
                 oid = entry.oid or hash_blob(data)
                 seen = memory if mask is None else mask.read(memory, data, oid)
                 records.append(Record(seen, entry.path, oid))
-        records.sort(key=lambda record: (record.memory.id, record.path))
+        records.sort(key=lambda record: (record.id, record.path))
         self.records = tuple(records)
         self.by_id: dict[str, Record] = {}
         for record in self.records:

@@ -22,6 +22,7 @@ from memtool.search.retrieve import Retriever, question
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
+from memtool.store.git import Git
 from memtool.store.repository import discover
 from memtool.store.snapshot import Tree
 from tests.conftest import NOW, Sandbox
@@ -383,6 +384,39 @@ def test_revisions_and_the_index_are_read_as_trees(filled: Sandbox) -> None:
     assert len(opened(filled, at=":index").records) == 40
     with pytest.raises(MemtoolError, match="nothing"):
         opened(filled, at="nothing")
+
+
+def test_a_revision_takes_over_what_the_index_holds(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only files that differ are read from git; masked, faulty and divided ones are as without."""
+    sandbox.memory("sem-same")
+    sandbox.memory("sem-secret", "password: Tr0ub4dor&3x\n")
+    later = sandbox.memory("sem-later", "It was so.\n")
+    half = (sandbox.path / sandbox.memory("sem-half")).read_text()
+    marked = half.replace("confidence: medium\n", "<<<<<<< a\nconfidence: low\n=======\n"
+                          "confidence: high\n>>>>>>> b\n")  # fmt: skip
+    assert marked != half
+    sandbox.write(".memory/semantic/2026-02/sem-half.md", marked)
+    sandbox.write(".memory/semantic/2026-02/sem-broken.md", "no memory\n")
+    sandbox.commit()
+    sandbox.memory("sem-later", "It is so now.\n")
+    opened(sandbox)
+    read: list[str] = []
+    ask = Git.blobs
+
+    def counted(git: Git, oids: Any, most: int) -> Any:
+        read.extend(oids)
+        return ask(git, oids, most)
+
+    monkeypatch.setattr(Git, "blobs", counted)
+    kept = opened(sandbox, at="HEAD")
+    assert len(read) == 3
+    bare = opened(sandbox, at="HEAD", cached=False)
+    assert kept.records == bare.records
+    assert kept.problems == bare.problems != ()
+    assert kept.by_id["sem-later"].memory.body == "It was so.\n"
+    assert kept.by_id["sem-later"].path == later
 
 
 def test_a_sparse_checkout_is_read_with_what_it_left_out(filled: Sandbox) -> None:
