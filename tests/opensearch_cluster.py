@@ -234,11 +234,12 @@ class Cluster:
         first = [f"cluster.initial_cluster_manager_nodes={names}"] if names else []
         node.start(["discovery.seed_providers=file", *first])
 
-    def again(self, node: Node) -> None:
-        """Start a node of several once more, which keeps its data and gets another port."""
-        self.begin(node)
-        others = [other for other in self.nodes if other.process is not None]
-        seeds = "".join(f"{other.transport()}\n" for other in others)
-        for other in others:
-            (other.folder / "config" / "unicast_hosts.txt").write_text(seeds)
-        node.wait()
+    def again(self, *nodes: Node) -> None:
+        """Start nodes of several once more, which keep their data and get other ports."""
+        for node in nodes:
+            self.begin(node)
+        seeds = "".join(f"{one.transport()}\n" for one in self.nodes if one.process is not None)
+        for one in self.nodes:
+            (one.folder / "config" / "unicast_hosts.txt").write_text(seeds)
+        for node in nodes:
+            node.wait()

@@ -34,7 +34,7 @@ SMALLEST = {
 }
 ON_SETS = ("poison.py", "quality.py", "silence.py")
 LIBRARIES = {"corpus.py", "retrieval.py"}
-OWN_INPUT = {"fleet_server.py", "rivals.py"}
+OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "rivals.py"}
 """Ask the database of another tool, which has to be made first, and a server from Maven's cache."""
 
 

@@ -50,7 +50,7 @@ MOST_FETCHED = MOST_ANSWER // 2
 LOOKED_AT = 3
 """So many times as many documents are named as are wanted: where one repository has more than its
 share among them, others take their places."""
-TELLING = 8
+TELLING = 16
 """Words of a question that are asked for, the most telling first (see docs/fleet.md)."""
 PORT = 9200
 NO_OPENSEARCH = "does not speak as OpenSearch does"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 
 import pytest
@@ -309,3 +311,19 @@ def test_a_category_of_another_repository_is_read(fleet: Fleet) -> None:
     fleet.sync()
     (found,) = fleet.project.json("search", "--fleet", "tea at four")["results"]
     assert (found["id"], found["category"]) == ("dec-tea", "ritual")
+
+
+def test_a_name_that_is_never_found_costs_no_more_than_the_clock(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system bounds no look-up of a name: whoever asks does not wait for it."""
+    never = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_where, **_how: never.wait(60))
+    fleet.project.memory("dec-own", "We keep sessions in memory.\n")
+    fleet.project.run("--global", "config", "fleet.timeout_ms", "50")
+    done = fleet.project.run(
+        "search", "--fleet", "sessions", MEMTOOL_FLEET_URL="https://never.example.org/memories"
+    )
+    never.set()
+    assert "dec-own" in done.stdout
+    assert "there was no answer within 50 ms" in done.stderr
