@@ -181,6 +181,34 @@ def test_it_works_by_keys_and_without_scripts(site: Site):
     assert plain.page.locator(".results li").count() > 0
 
 
+def test_forms_are_sent_by_a_real_browser(site: Site):
+    """A conflict is settled and opened again, and a finding dismissed, by clicks alone."""
+    look = site.look()
+    page = look.page
+    look.go("/conflicts")
+    for settled in ("3 conflicts", "2 conflicts"):
+        assert settled in page.inner_text("main")
+        form = page.locator("section.row form").first
+        form.locator("input[value=newer]").check()
+        form.locator("input[name=why]").fill("measured")
+        form.locator("button").click()
+        page.get_by_text("Do it, and commit it").click()
+        page.get_by_role("heading", name="The commit").wait_for()
+        page.get_by_text("Go on").click()
+        page.wait_for_url("**/conflicts")
+    look.go("/conflicts?accepted=1")
+    page.locator("section.row button").first.click()
+    page.get_by_text("Do it, and commit it").click()
+    page.get_by_text("Go on").click()
+    page.wait_for_url("**/conflicts")
+    assert "2 conflicts" in page.inner_text("main")
+    look.go("/findings")
+    page.locator("input[name=dismiss] ~ label input").last.fill("it held for a week")
+    page.get_by_role("button", name="Dismiss").last.click()
+    page.get_by_text("1 finding dismissed").click()
+    assert "it held for a week" in page.inner_text("main")
+
+
 SEAT = """---
 id: {id}
 timestamp: 2026-11-20T15:00:00Z

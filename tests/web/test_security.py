@@ -83,12 +83,12 @@ def test_a_server_that_reads_writes_nothing(sandbox: Sandbox, web: Web):
 
 
 def test_every_answer_forbids_what_is_not_ours(web: Web):
-    """A page runs no code of its own, loads nothing from elsewhere, and names no referrer."""
+    """A page runs no code of its own, loads nothing from elsewhere, and is named to nobody."""
     for path in ("/search", "/health", "/static/script.js", "/nothing"):
         headers = web.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
 
 
 @pytest.mark.parametrize(
