@@ -6,10 +6,10 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.index.reader import Catalog
+from memtool.index.reader import EXACT, Catalog, IndexReader
 from memtool.memory import lifecycle
 from memtool.memory.drift import mark
-from memtool.search import retrieve
+from memtool.search import expansion, retrieve
 from memtool.search.query import parse_any, with_depth
 from memtool.search.scope import (
     ACCESSED,
@@ -19,6 +19,8 @@ from memtool.search.scope import (
     SESSION,
     SORTS,
     MemoryRow,
+    aliases_file,
+    aliases_path,
     day,
     hurried,
     is_digest,
@@ -202,7 +204,7 @@ def search(
     asked, slips = _asked(context, query, depth)
     if fleet:
         others = _addressed(context, asked, at, as_of, why_not)
-        if others.is_named:
+        if others.is_named or _is_without(context):
             context.notes.extend(slips)
             ready = _elsewhere(context, others, offset, _most(context, limit), sort)
             return ready.replace(explain=explain, format=format)
@@ -395,7 +397,8 @@ def _beside(
 ) -> Searched:
     """Return an answer with what other repositories say behind it."""
     began = time.perf_counter()
-    found = _from_others(context, others, scope, most, sort)
+    assert isinstance(scope.tree, Catalog)
+    found = _from_others(context, others, scope.tree.parts, most, sort)
     if found and NOTHING in context.notes:
         context.notes.remove(NOTHING)
     return answer.replace(
@@ -409,34 +412,46 @@ def _beside(
 def _elsewhere(context: Context, others: Addressed, offset: int, most: int, sort: str) -> Searched:
     """Return what other repositories say alone."""
     began = time.perf_counter()
-    tree = index.open(context)
-    scope = shown_to(context, scope_of(context, tree, context.now))
-    found = _from_others(context, others, scope, offset + most, sort)
+    own, freshness = IndexReader(()), EXACT
+    if not _is_without(context):
+        tree = index.open(context)
+        own, freshness = tree.parts, tree.freshness
+    found = _from_others(context, others, own, offset + most, sort)
     if not found:
         context.notes.append(NOTHING)
     return Searched(
         others.query.text,
         len(found),
         round((time.perf_counter() - began) * 1000, 1),
-        tree.freshness,
+        freshness,
         MEMORY if found else NONE,
         found[offset:],
         offset=offset,
     )
 
 
+def _is_without(context: Context) -> bool:
+    """Tell whether this worktree has no memories that could be asked as well."""
+    if context.repository.is_bare:
+        return False
+    try:
+        context.refuse_absent()
+    except MemtoolError:
+        return True
+    return False
+
+
 def _from_others(
-    context: Context, others: Addressed, scope: Scope, most: int, sort: str
+    context: Context, others: Addressed, own: IndexReader, most: int, sort: str
 ) -> tuple[Result, ...]:
     """Return what other repositories answer, at most so many, and note what is to be said of it."""
     from memtool.fleet import ask
 
-    assert isinstance(scope.tree, Catalog)
     text = "\n".join(others.query.words)
-    asked = retrieve.question(text, scope.aliases)
+    known = expansion.parse(aliases_file(context), aliases_path(context))
     answer = ask.ask(
-        context, asked, scope.tree.parts, most=most, which=others.which, query=others.query,
-        text=text,
+        context, retrieve.question(text, known), own, most=most, which=others.which,
+        query=others.query, text=text,
     )  # fmt: skip
     context.notes += [answer.note] if answer.note else []
     hits = answer.hits

@@ -513,6 +513,8 @@ OLD_S = 7 * 86_400
 def _told(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
     """Return how many repositories were asked, and what of them was not."""
     count = len(rows)
+    if not count:
+        return "no other repository is meant: memtool fleet status lists all that there are"
     said = [f"{count:,} other {'repository was' if count == 1 else 'repositories were'} asked"]
     cut = sum(row.note.startswith(MANY) for row in rows)
     if cut:

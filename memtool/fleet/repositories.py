@@ -137,6 +137,8 @@ def _sources(entry: str, home: str) -> Iterator[FleetSource]:
 def is_remote(entry: str) -> bool:
     """Tell whether an entry is what git fetches from, such as a URL or `git@host:org/name`."""
     before, colon, _after = entry.partition(":")
+    if before.startswith("-"):  # an option of git or ssh
+        return False
     return "://" in entry or bool(colon and "/" not in before and not before.startswith("~"))
 
 
@@ -154,13 +156,17 @@ def _is_repository(place: str) -> bool:
 
 
 def name_of(repository: Repository) -> str:
-    """Return `org/name`: of the remote `origin`, else of the first remote, else of the folder."""
+    """Return `org/name`: of the remote `origin`, else of the first remote, else of the folder.
+
+    A remote whose address depends on where the repository lies names nothing.
+    """
     rows = repository.git.run(
         "config", "-z", "--get-regexp", r"^remote\..*\.url$", allowed=(0, 1)
     ).decode(errors="replace")
     urls = dict(row.split("\n", 1) for row in rows.split("\0") if "\n" in row)
-    if urls:
-        return named_by(urls.get("remote.origin.url") or urls[min(urls)])
+    url = urls.get("remote.origin.url") or (urls[min(urls)] if urls else "")
+    if is_remote(url) or os.path.isabs(url):
+        return named_by(url)
     return named_by(repository.top or repository.git_dir)
 
 

@@ -99,6 +99,13 @@ def test_what_cannot_be_asked_is_refused_with_a_hint(
     assert "hint: " in done.stderr
 
 
+def test_a_name_that_nobody_has_is_told(acme: Fleet) -> None:
+    """An empty answer says where the names stand."""
+    done = acme.project.run("search", "--fleet", "sessions repo:acme/none")
+    assert (done.returncode, done.stdout.strip()) == (0, "")
+    assert "no other repository is meant: memtool fleet status lists all" in done.stderr
+
+
 def test_limits_offsets_and_orders_hold_for_others(acme: Fleet) -> None:
     """A page of others goes on where the last one ended; behind local pages they do not come."""
     query = ["search", "--fleet", "sessions repo:acme/*", "--limit", "2"]
@@ -141,6 +148,14 @@ def test_the_repository_at_hand_is_not_asked(acme: Fleet) -> None:
     done = acme.project.run("search", "--fleet", "sessions", "--json", cwd=shop)
     assert '"repository": "other/billing"' in done.stdout
     assert '"repository": "acme/shop"' not in done.stdout
+
+
+def test_who_has_no_memories_yet_asks_others(acme: Fleet) -> None:
+    """A new repository hears its fleet before it has anything to say."""
+    place = acme.repository("work/own/new").path
+    done = acme.project.run("search", "--fleet", "payment tried again", cwd=place)
+    assert (done.returncode, "dec-retry" in done.stdout) == (0, True), done.stderr
+    assert acme.project.run("search", "payment", cwd=place).returncode == 2
 
 
 def test_nobody_waits_longer_than_the_clock(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,8 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     fleet.near("acme/gone", dec_f="Alpha is gone.\n")
     fleet.set(
         "SRC/acme/*", "SRC/more/good", "SRC/more/good/.memory", "SRC/nowhere", "SRC/no*where",
-        "relative/path", "http://example.invalid/a/b", "ext::sh -c true", fleet.url("acme/absent"),
+        "-oProxyCommand=x:y", "relative/path", "http://example.invalid/a/b", "ext::sh -c true",
+        fleet.url("acme/absent"),
     )  # fmt: skip
     fleet.sync()
     assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e", "dec-f"]
@@ -199,6 +200,7 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     assert told["more/good/.memory"] == "it is not the top of a git repository"
     assert told["nowhere"] == "it is gone: there is no such folder"
     assert told["no*where"] == "no repository is there"
+    assert told["-oProxyCommand=x:y"].startswith("it is neither an absolute path")
     assert told["relative/path"].startswith("it is neither an absolute path")
     assert told["http://example.invalid/a/b"].startswith("http is no protocol that is fetched")
     assert told["ext::sh -c true"].startswith("ext is no protocol")
@@ -207,6 +209,15 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     assert state is not None
     assert [row.note for row in state.repositories if row.note] == ["1 file is no memory"]
     assert fleet.project.run("fleet", "sync").returncode == 1
+
+
+def test_a_remote_with_a_relative_address_names_nothing(fleet: Fleet) -> None:
+    """The folder does, as it does without a remote."""
+    shop = fleet.near("acme/shop", dec_a="Alpha is here.\n")
+    shop.git("remote", "add", "origin", "./.git/origin.git")
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    assert list(names(fleet)) == ["acme/shop"]
 
 
 def test_a_remote_that_is_gone_stays_as_it_was_fetched(fleet: Fleet) -> None:
