@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SCHEMES = ("http", "https", "mailto")
 DEEPEST = 6
 _WIKI = re.compile(r"\[\[([a-z0-9][a-z0-9._-]{2,119})\]\]")
+_parsers: list[Any] = []
 _OUTSIDE = 'rel="noopener noreferrer nofollow"'
 
 
@@ -28,22 +29,30 @@ def html(text: str, to: Callable[[str], str], top: int = 3) -> str:
 
     The highest of its headings are of level `top`, the others follow without a gap.
     """
-    parser: Any = markdown(with_html=False)
-    parser.validateLink = lambda _address: True  # each is judged when it is written
+    parser = _parser()
     tokens = parser.parse(text)
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     levels = sorted({token.tag for token in headings})
     for token in headings:
         token.tag = f"h{min(DEEPEST, top + levels.index(token.tag))}"
-    parser.renderer.rules.update(
-        link_open=lambda found, at, _options, _env: _opened(str(found[at].attrGet("href") or "")),
-        link_close=lambda found, at, _options, _env: _closed(found, at),
-        image=lambda found, at, _options, _env: _image(found[at]),
-        text=lambda found, at, _options, _env: _text(found[at].content, to),
-        fence=lambda found, at, _options, _env: _code(found[at].content),
-        code_block=lambda found, at, _options, _env: _code(found[at].content),
-    )
-    return str(parser.renderer.render(tokens, parser.options, {}))
+    return str(parser.renderer.render(tokens, parser.options, {"to": to}))
+
+
+def _parser() -> Any:
+    """Return the parser and renderer, made once: that takes as long as a short text."""
+    if not _parsers:
+        made: Any = markdown(with_html=False)
+        made.validateLink = lambda _address: True  # each is judged when it is written
+        made.renderer.rules.update(
+            link_open=lambda found, at, *_rest: _opened(str(found[at].attrGet("href") or "")),
+            link_close=lambda found, at, *_rest: _closed(found, at),
+            image=lambda found, at, *_rest: _image(found[at]),
+            text=lambda found, at, _options, env: _text(found[at].content, env["to"]),
+            fence=lambda found, at, *_rest: _code(found[at].content),
+            code_block=lambda found, at, *_rest: _code(found[at].content),
+        )
+        _parsers.append(made)
+    return _parsers[0]
 
 
 def wiki_links(text: str) -> list[str]:

@@ -108,13 +108,11 @@ def scripts(
 
 def _words(record: Record) -> list[str]:
     """Return the words of a memory as they are written, those of title, tags and aliases twice."""
-    found: list[str] = []
-    for name, text in fields(record):
-        own = terms(text, AS_WRITTEN, is_indexed=True)
-        found += own
-        if name in HEAD_FIELDS:
-            found += own
-    return found
+    own = fields(record)
+    head = "\n".join(text for name, text in own if name in HEAD_FIELDS)
+    rest = "\n".join(text for name, text in own if name not in HEAD_FIELDS)
+    twice = terms(head, AS_WRITTEN, is_indexed=True)
+    return [*terms(rest, AS_WRITTEN, is_indexed=True), *twice, *twice]
 
 
 def _gaps(found: Sequence[tuple[int, int]]) -> list[int]:
