@@ -1,8 +1,8 @@
 """The application: each request to a page, a procedure or a file, and its answer back.
 
 Verbs run in three lanes of one thread each: quick reads, slow reads, writes. So a search does not
-wait for a report, and no two verbs of this process write at once. Pages are kept while the stamp of
-the repository holds.
+wait for a report, and no two verbs of this process write at once. Looks for a change have a lane of
+their own. Pages are kept while the stamp of the repository holds.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Application:
         self.cache = AnswerCache()
         self.build = IndexBuild(self.watch, served.place)
         self.quick, self.slow = Lane("quick", READ_S), Lane("slow", READ_S)
-        self.write = Lane("write", WRITE_S)
+        self.write, self.look = Lane("write", WRITE_S), Lane("look", READ_S)
         self._tasks: set[asyncio.Task[rest.HttpAnswer]] = set()
 
     def routes(self) -> list[Route]:
@@ -178,7 +178,7 @@ class Application:
 
     async def _stamp(self) -> Stamp:
         known = self.watch.known
-        return known if known is not None else await self.slow.run(self.watch.look)
+        return known if known is not None else await self.look.run(self.watch.look)
 
     async def _indexed(self, limit_s: float | None = READ_S) -> None:
         """Wait until the index is there. Raises Denied where that takes too long."""

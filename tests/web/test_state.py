@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from memtool.index import unindexed
+from memtool.rpc.call import ServedRepository
 from memtool.web import app, state
+from memtool.web.security import Guard
 
 if TYPE_CHECKING:
     from typing import Any
@@ -69,3 +73,16 @@ def test_a_change_of_many_files_is_counted_as_a_build(many: Sandbox) -> None:
     many.run("list")
     many.memory("dec-c", "One more.\n")
     assert unindexed.count_to_build(many.context()) == 0
+
+
+def test_a_look_for_a_change_does_not_wait_for_a_report(sandbox: Sandbox) -> None:
+    """So a kept page and a search are there while a slow page is made."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    place = ServedRepository(str(sandbox.path), sandbox.env)
+    made = app.Application(app.ServedSite(place, Guard(8765), "project", is_writing=False))
+    report = threading.Event()
+    made.slow.pool.submit(report.wait, 60)
+    stamp = asyncio.run(asyncio.wait_for(made._stamp(), 30))
+    report.set()
+    assert stamp == made.watch.last
