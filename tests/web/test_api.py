@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+import memtool
 from memtool.errors import MemtoolError
 from memtool.web import rest
 from memtool.web.server import listen
@@ -124,6 +129,7 @@ def test_a_schema_of_a_call_is_what_is_checked(web: Web):
         assert (web.post("/api/search", given).status < 400) == fits
 
 
+ROOT = Path(memtool.__file__).parents[1]
 ANSWERED: list[tuple[str, dict[str, Any]]] = [
     ("/api/search", {"query": "redis", "explain": True}), ("/api/show", {"id": "dec-a"}),
     ("/api/list", {}), ("/api/inject", {"prompt": "redis sessions"}),
@@ -231,3 +237,25 @@ def test_a_wrong_setting_of_the_server_is_said(sandbox: Sandbox, variable: str, 
     done = sandbox.run("serve", "--no-open", *port, **{variable: value})
     assert done.returncode == 2
     assert value in done.stderr
+
+
+def test_the_programs_of_the_documentation_work(sandbox: Sandbox, server: Any):
+    """The client of three lines, and what a shell asks with curl, as they stand on the page."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
+    program = page.split("```python\n")[1].partition("```")[0]
+    shown = 'print(ask("search", query="where do sessions live?")["results"][0]["id"])'
+    assert shown.removeprefix("print(").partition("[0]")[0] in page
+    done = subprocess.run(
+        [sys.executable, "-c", program + shown], cwd=sandbox.path, env=sandbox.env,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("dec-a\n", "")
+    command = page.split("curl -s http")[1].partition("```")[0]
+    asked = f"curl -s http{command}".replace("127.0.0.1:8765", server.url.removeprefix("http://"))
+    if shutil.which("curl"):
+        answers = subprocess.run(
+            ["sh", "-ec", asked], env=sandbox.env | {"TOKEN": server.token},
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert answers.count('"id":"dec-a"') == 2
