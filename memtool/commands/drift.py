@@ -11,7 +11,7 @@ from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, TOUCHED, UNKNOWN, Drift
 from memtool.redaction.mask import Mask
 from memtool.search.drift_history import with_commits
-from memtool.search.features import Facts, governed
+from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
@@ -95,7 +95,7 @@ def drift(
     tree = index.open(context, at, exact=True)
     facts = Facts(tree, context.now, context.settings.categories, dict)
     wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
-    wanted = wanted or [one for one in tree.records if governed(one) and facts.is_current(one)]
+    wanted = wanted or facts.naming_files()
     witness = context.witness(tree)
     if witness.basis is None:
         raise MemtoolError(

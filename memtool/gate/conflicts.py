@@ -12,7 +12,7 @@ from itertools import combinations
 from memtool.gate import contradictions as signs
 from memtool.gate import near_duplicates
 from memtool.gate.checks.secrets import ROOM, RULES
-from memtool.gate.contradictions import Contradiction
+from memtool.gate.contradictions import Contradiction, Statement
 from memtool.gate.near_duplicates import DEAD
 from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle
@@ -39,6 +39,10 @@ KINDS: dict[str, str] = {
 }
 """What a conflict may be, in the order in which they are listed."""
 _ORDER = {kind: number for number, kind in enumerate(KINDS)}
+MOST_STATED = 20_000
+"""Memories of which one process remembers what they state, about 10 MB."""
+_known_statements: dict[str, tuple[Statement, ...]] = {}
+"""What memories state, by the blob of their file."""
 
 
 class Conflict(Value):
@@ -157,13 +161,26 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
             for one, other, kind, reason, topic, values in was[1]
             if one in number and other in number
         ]
-    found = signs.find([record.memory for record in records])
+    found = signs.find([record.memory for record in records], map(_stated, records))
     if cache_dir:
         rows = [
             (records[c.one].path, records[c.other].path, c.kind, c.reason, c.topic, c.values)
             for c in found
         ]
         cache.keep_json(folder, name, KIND, [stamps, rows], 1, "clashes-")
+    return found
+
+
+def _stated(record: Record) -> tuple[Statement, ...]:
+    """Return what a memory states; the process remembers it, since no file changes its blob."""
+    if getattr(record.memory, "withheld", ()):  # what is masked depends on the settings, too
+        return signs.statements(record.memory)
+    found = _known_statements.get(record.oid)
+    if found is None:
+        found = signs.statements(record.memory)
+        if len(_known_statements) >= MOST_STATED:
+            _known_statements.clear()
+        _known_statements[record.oid] = found
     return found
 
 

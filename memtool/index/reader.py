@@ -21,10 +21,10 @@ from memtool.index import postings, scoring
 from memtool.index.manifest import stat_of
 from memtool.index.postings import IN_HEAD, MOST_TF
 from memtool.index.scoring import Statistics
-from memtool.memory.lineage import Lineage
+from memtool.memory.lineage import Lineage, LineageRow
 from memtool.store import cache, snapshot
 from memtool.store.snapshot import Tree, duplicate
-from memtool.value import Value, cached_property
+from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,32 @@ class IndexReader:
         from memtool.index.threads import Threads  # most repositories have none
 
         return Threads(self)
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Who supersedes whom, among the memories that supersede or are superseded."""
+        linked: dict[int, LineageRow] = {}
+        for part in self.parts:
+            for local, is_deleted, olds in part.shelf.links:
+                if local not in part.dead:
+                    status = "deleted" if is_deleted else ""
+                    linked[part.first + local] = LineageRow(part.shelf.id(local), status, olds)
+        for id_ in {old for link in linked.values() for old in link.supersedes}:
+            for number in self.numbers_of_any((id_,)):
+                linked.setdefault(number, LineageRow(id_, "", ()))
+        return Lineage(link for _number, link in sorted(linked.items()))
+
+    @cached_property
+    def superseded(self) -> frozenset[int]:
+        """The documents that others supersede."""
+        return frozenset(self.numbers_of_any(self.lineage.superseded_by))
+
+    @cached_property
+    def twins(self) -> list[list[int]]:
+        """The documents that share an id, by id and then by path."""
+        fresh = {part.shelf.id(n) for part in self.parts[1:] for n in range(part.shelf.count)}
+        wanted = sorted(fresh.union(*(part.shelf.twins for part in self.parts)))
+        return [same for id_ in wanted if len(same := self.numbers_of(id_)) > 1]
 
     @property
     def read(self) -> int:
@@ -527,41 +553,23 @@ class StoredCatalog(Catalog):
         parts = self.parts.parts
         return [self.record(number) for part in parts for number in part.living(look(part.shelf))]
 
-    @cached_property
+    @property
     def lineage(self) -> Lineage:
         """Who supersedes whom, among the memories that supersede or are superseded."""
-        parts = self.parts
-        linked: dict[int, LineageRow] = {}
-        for part in parts.parts:
-            for local, is_deleted, olds in part.shelf.links:
-                if local not in part.dead:
-                    status = "deleted" if is_deleted else ""
-                    linked[part.first + local] = LineageRow(part.shelf.id(local), status, olds)
-        named = sorted({old for link in linked.values() for old in link.supersedes})
-        for id_ in named:
-            if len(parts.parts) > 1:
-                numbers = parts.numbers_of(id_)
-            else:
-                (base,) = parts.parts
-                numbers = base.living(base.shelf.targets.get(id_, ()))
-            for number in numbers:
-                linked.setdefault(number, LineageRow(id_, "", ()))
-        found: Any = (link for _number, link in sorted(linked.items()))
-        return Lineage(found)
+        return self.parts.lineage
+
+    def numbers_of(self, ids: Iterable[str]) -> set[int]:
+        """Return the numbers of all memories with one of some ids."""
+        if ids is self.lineage.superseded_by:
+            return set(self.parts.superseded)
+        return self.parts.numbers_of_any(ids)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:  # type: ignore[override]  # found when asked for
         """What is wrong, by path, line and code."""
-        parts, found = self.parts, self._problems.copy()
-        fresh = {
-            part.shelf.id(local)
-            for part in parts.parts[1:]
-            for local in range(part.shelf.count)
-            if local not in part.dead
-        }
-        twins = fresh.union(*(part.shelf.twins for part in parts.parts))
-        for id_ in sorted(twins):
-            same = [self.record(number) for number in parts.numbers_of(id_)]
+        found = self._problems.copy()
+        for numbers in self.parts.twins:
+            same = [self.record(number) for number in numbers]
             for other in same[1:]:
                 found += [duplicate(same[0], other), duplicate(other, same[0])]
         found.sort(key=lambda problem: (problem.path, problem.line, problem.code))
@@ -599,14 +607,6 @@ class StoredCatalog(Catalog):
             if stat_of(now) != self._statuses(record.path):
                 return False
         return True
-
-
-class LineageRow(Value):
-    """What lineage asks of a memory."""
-
-    id: str
-    status: str
-    supersedes: tuple[str, ...]
 
 
 class Records(Lazy):

@@ -21,10 +21,18 @@ class Fork(Value):
     heads: tuple[str, ...]
 
 
+class LineageRow(Value):
+    """What lineage asks of a memory."""
+
+    id: str
+    status: str
+    supersedes: tuple[str, ...]
+
+
 class Lineage:
     """The supersede graph of one tree at one moment. Deleted memories replace nothing."""
 
-    def __init__(self, memories: Iterable[Memory]) -> None:
+    def __init__(self, memories: Iterable[Memory | LineageRow]) -> None:
         self.supersedes: dict[str, tuple[str, ...]] = {}
         """What each memory replaces, dangling ids included."""
         newer: dict[str, set[str]] = {}
