@@ -517,7 +517,7 @@ def _refusal_title(request: Request, status: int) -> str:
         return "Not found"
     if status not in (400, 422):
         return "Refused"
-    return "That cannot be shown" if request.method in SAFE else "That was not done"
+    return "That cannot be shown" if request.method in SAFE else "That was refused"
 
 
 def _methods(*, is_address: bool) -> list[str]:

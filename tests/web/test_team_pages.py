@@ -371,6 +371,9 @@ def test_a_settled_conflict_is_undone_from_its_pages(writable: Browser, keep: st
     (id_,) = re.findall(r'name="id" value="([^"]+)"', done.text)
     assert f'name="id" value="{id_}"' in writable.get("/conflicts?accepted=1").text
     assert "2 conflicts among" in words(writable.get("/conflicts"))
+    planned = words(writable.do("undo", ("id", id_), ("commit", "true"), ("step", "show")))
+    assert ("It would remove" if keep == "newer" else "So it would be for") in planned
+    assert all(one in planned for _name, one in settled[:2])
     assert writable.do("undo", ("id", id_), ("commit", "true"), ("step", "do")).status == 200
     assert "3 conflicts among" in words(writable.get("/conflicts"))
     assert writable.box.git("status", "--porcelain") == ""

@@ -23,6 +23,8 @@ MOST_PATCH = 20_000
 """Characters of what a commit changed that are shown."""
 IN_PLACE = ("confirm", "pin", "unpin", "deprecate", "archive", "forget", "restore")
 """Verbs that change keys of a memory, which `undo` of that memory takes back."""
+REMOVALS = ("removed", "discarded")
+"""How an undo takes a file away."""
 EMPTY = 2
 """Empty lines of a list that a form offers, beside those that are filled in."""
 LISTS = ("tag", "file", "source")
@@ -94,6 +96,8 @@ def outcome(context: Context, verb: str, fields: list[tuple[str, str]], answer: 
     return {
         "title": "Done" if is_done else "This is what it would do",
         "is_done": is_done,
+        "is_removal": verb == "undo" and found["how"] in REMOVALS,
+        "holding": [found["id"], *found["also"]] if verb == "undo" else [],
         "verb": verb,
         "fields": fields,
         "notes": answer["notes"],
