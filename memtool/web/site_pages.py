@@ -497,7 +497,7 @@ def _name(text: str) -> str:
     """Return a text as a part of a file name, which any disk takes."""
     if text and all(char in "abcdefghijklmnopqrstuvwxyz0123456789-" for char in text):
         return text
-    return "_" + text.encode(errors="surrogatepass").hex()
+    return "x." + text.encode(errors="surrogatepass").hex()
 
 
 def _diff_file(newer: str, older: str) -> str:
