@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memtool.web import state
 from memtool.web.markdown import html, is_link
 
 if TYPE_CHECKING:
@@ -107,8 +108,11 @@ def test_what_is_not_there_is_said(sandbox: Sandbox, web: Web, address: str, sta
     assert "<h1>" in page.text
 
 
-def test_a_page_is_kept_until_something_changes(sandbox: Sandbox, web: Web):
+def test_a_page_is_kept_until_something_changes(
+    sandbox: Sandbox, web: Web, monkeypatch: pytest.MonkeyPatch
+):
     """A browser that has it is told so; after a change it gets the new one."""
+    monkeypatch.setattr(state, "MINUTE_S", 1 << 40)  # no minute ends meanwhile
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.commit()
     first = web.get("/search?q=redis")
