@@ -5,7 +5,9 @@
 A host is played by a few lines of JSON over pipes, so that what is measured is the server. The
 start is the time from the start of the process to the answer of the handshake and of the first
 search, medians of as many rounds. Warm calls ask questions of one to five words; the wall clock is
-the host's, the CPU time the server's. The trees are those of `corpus`, in `$MEMTOOL_BENCH_DIR`.
+the host's, the CPU time the server's. Verbs that look at all memories are asked fewer times, warm
+and as the first call after a commit of one memory, on a clone. The trees are those of `corpus`, in
+`$MEMTOOL_BENCH_DIR`.
 """
 
 from __future__ import annotations
@@ -37,6 +39,20 @@ HELLO = {
     "protocolVersion": "2025-11-25", "capabilities": {},
     "clientInfo": {"name": "bench", "version": "1"},
 }  # fmt: skip
+WIDE = ("status", "log", "list", "conflicts", "why", "blame", "show")
+"""Tools that are measured after a commit, too."""
+ROUNDS = 9
+CHANGE = """\
+---
+id: {id}
+timestamp: 2026-02-01T10:00:00Z
+type: state
+title: Bench change {number}
+source: [human:bench]
+confidence: medium
+---
+It is number {number}.
+"""
 SKIPPED = 20
 """Warm calls that are not counted: they load what later ones have."""
 
@@ -44,10 +60,10 @@ SKIPPED = 20
 class Host:
     """One server and the host that it speaks with."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
-            SERVER, cwd=folder, env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*SERVER, *options], cwd=folder, env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.asked = 0
         self.clock = (~self.process.pid << 3) | 2  # the CPU clock of another process, on Linux
@@ -133,6 +149,41 @@ def warm(folder: Path, count: int, calls: int, words: list[str]) -> None:
     host.leave()
 
 
+def changed(folder: Path, count: int) -> None:
+    """Print what wide verbs take, warm and first after a commit."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        copy = Path(place, "clone")
+        _git(folder, "clone", "-q", "--no-hardlinks", str(folder), str(copy))
+        host = Host(copy, "--all")
+        host.ask("initialize", **HELLO)
+        some = host.call("list", limit=1)["structuredContent"]["memories"][0]["id"]
+        made = 0
+        for tool in WIDE:
+            given = {"id": some} if tool in ("why", "blame", "show") else {}
+            host.call(tool, **given)
+            for when in ("warm", "after a commit"):
+                times = []
+                for _round in range(ROUNDS):
+                    if when != "warm":
+                        made += 1
+                        path = copy / f".memory/state/2026-02/sta-2026-02-01-bench-{made:04}.md"
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.write_text(CHANGE.format(id=path.stem, number=made))
+                        _git(copy, "add", "--all")
+                        _git(copy, "commit", "-q", "-m", f"change {made}")
+                    began, used = time.perf_counter(), host.cpu_ms()
+                    host.call(tool, **given)
+                    times.append(((time.perf_counter() - began) * 1000, host.cpu_ms() - used))
+                wall, cpu = (_spread(column) for column in zip(*times, strict=True))
+                row(f"{tool} {when}", count, f"wall {wall}; CPU {cpu}")
+        host.leave()
+
+
+def _git(folder: Path, *args: str) -> None:
+    who = ["-c", "user.name=bench", "-c", "user.email=b@example.org"]
+    subprocess.run(["git", "-C", str(folder), *who, *args], check=True, env=ENV)
+
+
 def _spread(times: Sequence[float]) -> str:
     ordered = sorted(times)
     p50, p95 = ordered[len(ordered) // 2], ordered[len(ordered) * 95 // 100]
@@ -153,6 +204,7 @@ def main() -> None:
         folder = make(keep, count)
         start(folder, count, given.rounds)
         warm(folder, count, given.calls, words)
+        changed(folder, count)
 
 
 if __name__ == "__main__":
