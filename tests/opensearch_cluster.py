@@ -27,6 +27,7 @@ START_S = 180.0
 """Seconds that a node may take to answer, on a machine that is busy."""
 NOBODY = 65534
 HEAP = "512m"
+HOST = "127.0.0.1"
 
 
 def archive() -> Path:
@@ -47,12 +48,9 @@ def why_not() -> str:
 class Node:
     """One node: a process with a folder of its own, which outlives it and holds its data."""
 
-    def __init__(self, cluster: Cluster, name: str, namespace: str = "", host: str = "127.0.0.1"):
+    def __init__(self, cluster: Cluster, name: str) -> None:
         self.cluster = cluster
         self.name = name
-        self.host = host
-        self.namespace = namespace
-        """The network namespace that it lives in, where it is not that of the machine."""
         self.folder = cluster.folder / name
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
@@ -66,7 +64,7 @@ class Node:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"http://{HOST}:{self.port}"
 
     def start(self, settings: Sequence[str] = ()) -> None:
         """Start the process, with settings such as `cluster.name=x`; `wait` waits for it."""
@@ -78,7 +76,7 @@ class Node:
             "node.portsfile=true",
             "http.port=0",
             "transport.port=0",
-            f"network.host={self.host}",
+            f"network.host={HOST}",
             f"path.data={self.folder / 'data'}",
             f"path.logs={self.folder / 'logs'}",
             *self.cluster.settings,
@@ -92,17 +90,14 @@ class Node:
             "OPENSEARCH_PATH_CONF": str(self.folder / "config"),
             "OPENSEARCH_TMPDIR": str(self.folder / "tmp"),
         }
-        inside = ["ip", "netns", "exec", self.namespace] if self.namespace else []
         program = ["bash", str(self.cluster.distribution / "bin" / "opensearch")]
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        if inside:  # which only root may do
-            inside += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         with (self.folder / "out.txt").open("wb") as out:
             self.process = subprocess.Popen(
-                [*inside, *program, *(f"-E{one}" for one in given)],
+                [*program, *(f"-E{one}" for one in given)],
                 env=env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 start_new_session=True,
-                **(as_nobody if os.geteuid() == 0 and not inside else {}),
+                **(as_nobody if os.geteuid() == 0 else {}),
             )  # fmt: skip
 
     def wait(self) -> None:
@@ -122,7 +117,7 @@ class Node:
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             if port := self._port("transport"):
-                return f"{self.host}:{port}"
+                return f"{HOST}:{port}"
             assert self.process is not None
             assert self.process.poll() is None, self.last_words()
             time.sleep(0.2)
@@ -138,7 +133,7 @@ class Node:
 
     def answers(self, method: str, path: str) -> bool:
         """Tell whether a request is answered with 200."""
-        connection = HTTPConnection(self.host, self.port, timeout=10)
+        connection = HTTPConnection(HOST, self.port, timeout=10)
         try:
             connection.request(method, path)
             return connection.getresponse().status == 200
