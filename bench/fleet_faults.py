@@ -115,6 +115,10 @@ def draft_of(number: int) -> Draft:
     return Draft(name, "c" * 40, "t" * 40, 1, documents, (), {})
 
 
+_numbers = itertools.count()
+"""No repository is published twice, so that what is found was written then."""
+
+
 class Load:
     """One publisher and one client, until it ends."""
 
@@ -125,14 +129,13 @@ class Load:
         self.asked: list[tuple[float, bool]] = []
         self.longest = 0.0
         self._is_over = threading.Event()
-        self._numbers = itertools.count()
         self._threads = [threading.Thread(target=one, daemon=True)
                          for one in (self._publish, self._ask)]  # fmt: skip
         for thread in self._threads:
             thread.start()
 
     def _publish(self) -> None:
-        number = next(self._numbers)
+        number = next(_numbers)
         while not self._is_over.is_set():
             made = draft_of(number)
             begun = time.monotonic()
@@ -145,7 +148,7 @@ class Load:
                 self.longest = max(self.longest, time.monotonic() - begun)
             self.acknowledged.append(number)
             time.sleep(PAUSE_S)
-            number = next(self._numbers)
+            number = next(_numbers)
 
     def _ask(self) -> None:
         backend = OpenSearch(self.server)
