@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,15 @@ class Sandbox:
 
 def _bytes(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else text
+
+
+def read_terminal(terminal: int) -> str:
+    """Return all that was written to a terminal whose other end is closed; it comes in parts."""
+    found = b""
+    with suppress(OSError):
+        while data := os.read(terminal, 1 << 16):
+            found += data
+    return found.decode()
 
 
 def make_memory(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Memory:

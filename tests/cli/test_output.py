@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import Sandbox
+from conftest import Sandbox, read_terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,7 +122,7 @@ def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
         subprocess.run([*command, *args], cwd=sandbox.path, env=env, stdout=side, stderr=side,
                        check=False)  # fmt: skip
         os.close(side)
-        shown[args] = os.read(main, 65536).decode()
+        shown[args] = read_terminal(main)
         os.close(main)
     assert "\x1b[36mdec-2026-02-22-a-b-k3f9\x1b[0m" in shown["list",]
     assert "\x1b" not in shown["list", "--json"]

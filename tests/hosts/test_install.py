@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import Sandbox, read_terminal
 
 from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
@@ -445,10 +445,10 @@ def test_somebody_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
             check=False,
         )  # fmt: skip
         os.close(theirs)
-        shown = os.read(ours, 1 << 16)
+        shown = read_terminal(ours).replace("\r\n", "")
         os.close(ours)
-        assert b"do this? [y/N]" in shown
-        assert b"hook claude session-start" in shown.replace(b"\r\n", b"")
+        assert "do this? [y/N]" in shown
+        assert "hook claude session-start" in shown
         assert (done.returncode == 0) == expected
         assert (sandbox.path / ".claude/commands").exists() == expected
 

@@ -188,7 +188,7 @@ def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):
         assert answer.structured_content | same == found | same
         texts = [one.text for one in answer.content]
         assert texts[0] + "\n" == sandbox.run("search", "sessions", "--limit", "1").stdout
-        assert texts[1:] == ["note: 1 of 2 shown; --limit N shows more"]
+        assert texts[1:] == ["note: 1 of 2 shown; `limit` N shows more"]
         injected = await client.call_tool("inject", {"prompt": "sessions"})
         assert injected.content[0].text == block == injected.structured_content["text"]
         assert all("text" not in item for item in injected.structured_content["items"])

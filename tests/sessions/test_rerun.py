@@ -12,11 +12,10 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import Sandbox, read_terminal
 
 from memtool.commands.verify import render, verify
 from memtool.errors import MemtoolError
@@ -467,15 +466,6 @@ def test_nothing_is_run_where_nobody_agreed(traces: Traces, tmp_path: Path) -> N
     assert not (tmp_path / "ran").exists()
 
 
-def _read(terminal: int) -> str:
-    """Return what was written to a terminal whose other end is closed."""
-    found = b""
-    with suppress(OSError):
-        while data := os.read(terminal, 1 << 16):
-            found += data
-    return found.decode()
-
-
 @pytest.mark.parametrize(("answer", "is_run"), [(b"\n", False), (b"y\n", True)])
 def test_somebody_at_a_terminal_is_asked(
     traces: Traces,
@@ -494,7 +484,7 @@ def test_somebody_at_a_terminal_is_asked(
         check=False,
     )  # fmt: skip
     os.close(theirs)
-    shown = _read(ours).replace("\r\n", "\n")
+    shown = read_terminal(ours).replace("\r\n", "\n")
     os.close(ours)
     assert f"touch {ran} '\\x1b[2J'" in shown
     assert "names places outside of the copy" in shown
