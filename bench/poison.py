@@ -36,8 +36,8 @@ from fleet import commit, environment, memtool
 FOLDER = Path(tempfile.gettempdir()) / "memtool-poison"
 REPOSITORIES, BEST = 12, 10
 STUFFED, WORDS, FLOOD, MANY = 50, 40, 3_000, 10
-STEP = 2
-"""Every other question of each half is asked."""
+STEP = 5
+"""So many questions, of which one is asked: each takes a search and a block after every attack."""
 
 Answer = tuple[list[str], list[str]]
 """What a search gives and what a block holds, as org/name/id, the best first."""

@@ -34,6 +34,7 @@ from memtool.fleet.backend import (
     FleetUnavailable,
     document_of,
     home_of,
+    is_named,
     required,
     share,
     why_kept_back,
@@ -69,6 +70,8 @@ MOST_IN_SEGMENT = 20_000
 """Memories of one segment: what is built at once must fit into memory."""
 USUAL_SIZE = 500
 """Memories that a repository is taken to have before it was read."""
+UNHEARD = "fleet.allow does not name it"
+"""The note of a repository that is not indexed, since the user does not want to hear it."""
 MANY = "only the newest"
 """How the note begins of a repository of which not all is indexed."""
 JOBS = 4
@@ -193,7 +196,9 @@ def _synced(
     builder = Builder(context, home)
     before_rows = {row.name: row for row in before.repositories if row.tree} if before else {}
     old = [one for one in before.segments if _is_whole(home, one.name)] if before else []
-    keys = {row.name: builder.key_of(row) for row in rows if row.tree}
+    # What the user does not want to hear changes no statistics of what they do.
+    allow = required(context).allow
+    keys = {row.name: builder.key_of(row) for row in rows if row.tree and is_named(row.name, allow)}
     known = {part.name: part for one in old for part in one.parts}
     sizes = {name: part.end - part.first for name, part in known.items()}
     kept, missing = plan(old, keys, sizes)
@@ -214,7 +219,9 @@ def _synced(
     def settled(row: FleetRepository) -> FleetRepository:
         if not row.tree:
             return row
-        held = before_rows.get(row.name, row).note
+        if row.name not in keys:
+            return row.replace(key="", count=0, note=UNHEARD)
+        held = before_rows.get(row.name, row).note.removeprefix(UNHEARD)
         return row.replace(
             key=keys[row.name],
             count=counts.get(row.name, 0),

@@ -11,7 +11,7 @@ from fleet_scene import Fleet
 from memtool.errors import MemtoolError
 from memtool.fleet import git_backend
 from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
-from memtool.fleet.git_backend import FleetSegment, GitBackend, Part, plan, state_of
+from memtool.fleet.git_backend import UNHEARD, FleetSegment, GitBackend, Part, plan, state_of
 from memtool.memory import document, timestamps
 from memtool.search import retrieve
 
@@ -353,3 +353,17 @@ def test_no_password_of_a_remote_is_shown(fleet: Fleet) -> None:
     assert done.returncode == 1
     assert "hunter2" not in done.stdout + done.stderr + fleet.project.run("fleet").stdout
     assert "https://localhost:1/acme/shop.git" in done.stdout
+
+
+def test_what_is_not_allowed_is_not_indexed(fleet: Fleet) -> None:
+    """A flood that nobody wants to hear moves no statistics; allowed again it is asked again."""
+    fleet.near("acme/shop", dec_redis="We keep sessions in redis.\n")
+    fleet.near("evil/flood", **{f"dec_flood_{n}": "redis sessions\n" for n in range(4)})
+    fleet.set("SRC/acme/*", "SRC/evil/*")
+    assert fleet.sync().state.repositories[1].count == 4
+    for allow, count, note in (("acme/*", 0, UNHEARD), ("*", 4, "")):
+        assert fleet.project.run("--global", "config", "fleet.allow", allow).returncode == 0
+        row = fleet.sync().state.repositories[1]
+        assert (row.name, row.count, row.note) == ("evil/flood", count, note)
+        reader = GitBackend(fleet.home, 0).opened().reader
+        assert reader.df("redi") == 1 + count
