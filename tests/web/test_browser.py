@@ -101,6 +101,7 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     shutil.copy(sandbox.path / path, place / ".memory/semantic/sem-hostile.md")
     sandbox.commit()  # another repository that holds the same, for the page of the fleet
     sandbox.run("--global", "config", "fleet.repositories", str(sandbox.path))
+    sandbox.run("--global", "config", "fleet.timeout_ms", "60000")
     sandbox.run("fleet", "sync")
     argv = [sys.executable, "-m", "memtool", "serve", "--port", "0", "--no-open", "--write"]
     with (

@@ -163,7 +163,8 @@ def test_other_repositories_are_asked_only_where_somebody_has_set_them(
     shop.memory("dec-far", "Redis <b>is</b> far away.\n", title="Far <i>redis</i>")
     commit = shop.commit()
     place = f"{tmp_path}/src/acme/*"
-    assert sandbox.run("--global", "config", "fleet.repositories", place).returncode == 0
+    for key, value in (("fleet.repositories", place), ("fleet.timeout_ms", "60000")):
+        assert sandbox.run("--global", "config", key, value).returncode == 0
     assert sandbox.run("fleet", "sync").returncode == 0
     assert 'name="fleet"' in web.get("/search?q=redis&limit=9").text
     page = web.get("/search?q=redis+far&fleet=1").text
