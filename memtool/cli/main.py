@@ -217,6 +217,7 @@ def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
 
         for one in filter(None, (context, context.beside)):
             one.is_cached = index.drop(one.repository) and one.is_cached
+            one.opened = None
         if files.writes() != written:
             raise MemtoolError(
                 f"the search index is damaged ({error}); what was written until then stays",

@@ -380,8 +380,9 @@ def open(  # noqa: A001  # read as index.open
         MemtoolError: there is no memory directory, or it belongs to another tool.
     """
     second = context.moment(as_of) if as_of is not None else None
-    opened = context.opened if at is not None and second is None else None
-    if opened is not None and at is not None and isinstance(kept := opened.get(at), Catalog):
+    opened = context.opened if second is None else None
+    kept = None if opened is None else opened.get(at or "")
+    if isinstance(kept, Catalog) and (kept.freshness == EXACT or not exact):
         return kept
     if at is None and not context.repository.is_bare:
         context.refuse_absent()  # before anything is stored in the git directory
@@ -391,8 +392,8 @@ def open(  # noqa: A001  # read as index.open
     context.note_problems(found)
     _note_withheld(context, found)
     context.notes.extend(note for note in found.notes if note not in context.notes)
-    if opened is not None and at is not None:
-        opened[at] = found
+    if opened is not None:
+        opened[at or ""] = found
     return found
 
 

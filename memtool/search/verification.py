@@ -30,7 +30,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.memory.drift import FileDrift
     from memtool.memory.fields import Category
@@ -181,24 +181,23 @@ def verify(
     by_git: dict[tuple[str, str], CheckedSource] = {}
     if basis is not None:
         by_git = _by_git(basis, witness, records, parsed)
-    alive = {
-        record.id
-        for record in tree.records
-        if lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
-    }
+
+    def is_alive(record: Record) -> bool:
+        return lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+
     found = []
     for record in records:
         sources = []
         for text, source in parsed[record.path]:
             one = by_git.get((record.path, text))
             if one is None and source.kind == "memory":
-                one = _memory(tree, alive, text, source.target)
+                one = _memory(tree, is_alive, text, source.target)
             elif one is None and source.kind == "session":
                 one = _session(text, sessions.get(text))
             elif one is None:
                 one = _other(text, source, sites)
             sources.append(one)
-        newer = _newer(tree, alive, record)
+        newer = _newer(tree, is_alive, record)
         found.append(
             Verification(
                 record.id,
@@ -221,7 +220,7 @@ def _verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
     return next((one for one in order if one in verdicts), UNKNOWN)
 
 
-def _memory(tree: Tree, alive: set[str], text: str, id_: str) -> CheckedSource:
+def _memory(tree: Tree, is_alive: Callable[[Record], bool], text: str, id_: str) -> CheckedSource:
     record = tree.by_id.get(id_)
     if record is None:
         return CheckedSource(text, "memory", MISSING, f"there is no memory {id_}")
@@ -229,7 +228,7 @@ def _memory(tree: Tree, alive: set[str], text: str, id_: str) -> CheckedSource:
     if newer:
         detail = f"superseded by {', '.join(newer)}"
         return CheckedSource(text, "memory", "superseded", detail)
-    if id_ not in alive or record.memory.status == "deprecated":
+    if not any(map(is_alive, tree.with_ids((id_,)))) or record.memory.status == "deprecated":
         return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
     return CheckedSource(text, "memory", REACHED, record.memory.title)
 
@@ -265,7 +264,7 @@ def is_address(text: str) -> bool:
     return is_plain and parts.scheme in ("http", "https") and bool(host.strip("."))
 
 
-def _newer(tree: Tree, alive: set[str], record: Record) -> tuple[str, ...]:
+def _newer(tree: Tree, is_alive: Callable[[Record], bool], record: Record) -> tuple[str, ...]:
     """Return the living memories of the same failure that are newer, by id."""
     signature = record.memory.text("error_signature")
     if not signature:
@@ -276,7 +275,7 @@ def _newer(tree: Tree, alive: set[str], record: Record) -> tuple[str, ...]:
             for other in tree.records
             if other.memory.text("error_signature") == signature
             and other.memory.timestamp > record.memory.timestamp
-            and other.id in alive
+            and is_alive(other)
             and tree.lineage.is_head(other.id)
         )
     )

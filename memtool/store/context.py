@@ -71,7 +71,10 @@ class Context:
         self.left_out: frozenset[str] = frozenset()
         """Paths of memories that are not to be seen in a commit."""
         self.opened: dict[str, Tree] | None = None
-        """The memories of commits by their ids, where many verbs are asked about the same one."""
+        """The memories of commits by their ids, and of the worktree under no name, where several
+        verbs are asked about the same moment."""
+        self.is_commit = False
+        """Whether a commit is all there is."""
         self._drawn = 0
 
     @classmethod
@@ -107,7 +110,7 @@ class Context:
         own = config_file.DEFAULTS if data is None else config_file.parse(data, found.config_path)
         found.settings = own.replace(given=own.given | {"trust.ref": commit})
         found.now = int(self.repository.git.line("show", "-s", "--format=%ct", commit))
-        found.opened, found._agreed = {}, None
+        found.opened, found.is_commit, found._agreed = {}, True, None
         return found
 
     @cached_property
@@ -481,7 +484,7 @@ class Context:
     def origins(self, tree: Tree, records: Iterable[Record]) -> dict[str, Origin]:
         """Return commit, author, date and trust of records of a tree, by path."""
         found = self.witness(tree).origins(records)
-        if self.opened is None:
+        if not self.is_commit:
             return found
         # A commit that is its own trusted ref makes nothing more than committed, but by signatures.
         return {
