@@ -178,7 +178,7 @@ def by_words(server: SearchServer, known: Sequence[Any]) -> None:
             counted = statistics_of(asked)
             wanted = rank.question_of(asked, counted)
             sent.append(len(wanted.weights))
-            whole = candidates(server, wanted, 64)
+            whole = candidates(server, wanted, rank.MOST_WORDS)
             best = {(one.candidate.repository, one.candidate.path)
                     for one in rank.ranked(asked, whole, counted)[:10]}  # fmt: skip
             answering[0] += sum(one in good for one in documents_of(server, whole))
@@ -195,11 +195,12 @@ def by_words(server: SearchServer, known: Sequence[Any]) -> None:
 
 def candidates(server: SearchServer, wanted: FleetQuery, words: int) -> list[FleetCandidate]:
     """Return candidates by the words that tell most, so many of them."""
-    before, opensearch.TELLING = opensearch.TELLING, words
-    try:
-        return OpenSearch(server).candidates(wanted, WITHIN_S)
-    finally:
-        opensearch.TELLING = before
+    return OpenSearch(server).candidates(telling_most(wanted, words), WITHIN_S)
+
+
+def telling_most(wanted: FleetQuery, words: int) -> FleetQuery:
+    """Return a question with so many of its words, those that tell most."""
+    return wanted.replace(weights=dict(itertools.islice(wanted.weights.items(), words)))
 
 
 def at_once(clients: int, work: Callable[[int], object], count: int) -> str:
@@ -235,10 +236,9 @@ def latencies(server: SearchServer, known: Sequence[Any]) -> None:
         return {"query": {"match": {TEXT_FIELD: " ".join(whole[number])}}, **more}
 
     ways: dict[str, Callable[[int], object]] = {
-        f"memtool, {opensearch.TELLING} words": lambda n: OpenSearch(server).candidates(
-            wanted[n % len(texts)], WITHIN_S),
         "memtool, all telling words": lambda n: OpenSearch(server).candidates(
             wanted[n % len(texts)], WITHIN_S),
+        "memtool, 8 of them": lambda n: candidates(server, wanted[n % len(texts)], 8),
         "memtool, one repository": lambda n: OpenSearch(server).candidates(
             wanted[n % len(texts)].replace(repositories=("team1/service-00001",)), WITHIN_S),
         "plain match, all words, 10 hits, counted": plain(
@@ -249,15 +249,12 @@ def latencies(server: SearchServer, known: Sequence[Any]) -> None:
             lambda n: match(n, track_total_hits=False, size=100)),
     }  # fmt: skip
     print(f"\n{'':42}" + "".join(f"  {count:2} at once: rate, p50, p95 ms" for count in CLIENTS))
-    usual = opensearch.TELLING
     for called, work in ways.items():
-        opensearch.TELLING = 64 if "all telling" in called else usual
         for number in range(20):
             work(number)
         rows = [at_once(count, work, QUESTIONS if count == 1 else max(QUESTIONS, 10 * count))
                 for count in CLIENTS]  # fmt: skip
         print(f"{called:42}" + "  ".join(f"{row:>30}" for row in rows), flush=True)
-    opensearch.TELLING = usual
 
 
 def main() -> None:

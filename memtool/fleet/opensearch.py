@@ -50,8 +50,6 @@ MOST_FETCHED = MOST_ANSWER // 2
 LOOKED_AT = 3
 """So many times as many documents are named as are wanted: where one repository has more than its
 share among them, others take their places."""
-TELLING = 16
-"""Words of a question that are asked for, the most telling first (see docs/fleet.md)."""
 PORT = 9200
 NO_OPENSEARCH = "does not speak as OpenSearch does"
 SHARDS = 2
@@ -439,7 +437,7 @@ def query(asked: FleetQuery, within: float) -> dict[str, Any]:
 
     Stop words are not asked for and nothing is counted, which makes it a third as much work.
     """
-    words = list(asked.weights.items())[:TELLING]
+    words = list(asked.weights.items())
     filters = [
         _any(field, globs)
         for field, globs in (
