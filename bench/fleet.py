@@ -232,8 +232,8 @@ def order() -> None:
     from memtool.fleet.backend import CANDIDATES, FleetCandidate
     from memtool.index.index import open as index_of
     from memtool.index.reader import Delta, IndexReader, LeafReader
+    from memtool.index.scoring import LEAST_COUNT
     from memtool.search import retrieve
-    from memtool.search.retrieve import LEAST_COUNT
     from memtool.store.context import Context
 
     env = environment(FOLDER / "nobody")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import random
 import resource
 import shutil
@@ -23,20 +22,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from corpus import CATEGORIES, NOW, make, vocabulary
+from corpus import CATEGORIES, ENV, make, vocabulary
 
-import memtool
 from memtool.index.analyzer import ENGLISH, is_stop, stem, terms
 from memtool.memory import document, timestamps
 from memtool.memory.memory import Memory
 
 SUPERSEDED, CONFIRMED, COMMITS = 20, 10, 20
-ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
-    "MEMTOOL_NOW": NOW, "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
-    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_AUTHOR_NAME": "bench", "GIT_AUTHOR_EMAIL": "b@example.org",
-    "GIT_COMMITTER_NAME": "bench", "GIT_COMMITTER_EMAIL": "b@example.org",
-}  # fmt: skip
 
 
 def git(place: Path, *args: str) -> None:

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from corpus import NOW, make, vocabulary
+from corpus import ENV, NOW, make, vocabulary
 
 import memtool
 from memtool.memory import document, timestamps
@@ -47,12 +47,6 @@ HISTORY = 10
 """Commits of one memory each on top of that of all: the last changes are such as teams make."""
 STAMP_S = 1.1
 """A kept page may be so old: see `memtool/web/state.py`."""
-ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
-    "MEMTOOL_NOW": NOW, "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
-    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_AUTHOR_NAME": "bench", "GIT_AUTHOR_EMAIL": "b@example.org",
-    "GIT_COMMITTER_NAME": "bench", "GIT_COMMITTER_EMAIL": "b@example.org",
-}  # fmt: skip
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 DATASETTE = """\
 create table memories (id text primary key, type text, category text, title text, body text);

@@ -20,10 +20,10 @@ from memtool.fleet.backend import (
 from memtool.fleet.rank import FleetHit, Showing
 from memtool.fleet.repositories import name_of
 from memtool.index.analyzer import terms
+from memtool.inject.candidates import withheld_labels
 from memtool.redaction import find as detectors
 from memtool.redaction.mask import Mask
 from memtool.search import filters, retrieve
-from memtool.search.features import EXCLUDE
 from memtool.search.query import Filter, Group, bad_query, leaves
 from memtool.value import Value
 
@@ -151,14 +151,7 @@ def ask(
         MemtoolError: nobody is set to ask, or a filter cannot take its value.
     """
     whom = required(context)
-    config = context.settings
-    by = Showing(
-        facts=rank.facts_of(context.now, config),
-        config=config,
-        labels={label.lower() for label in context.strict_settings.texts(EXCLUDE)},
-        mask=Mask(config),
-        text=text,
-    )
+    by = showing_of(context, text)
     if query is not None:
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
@@ -182,6 +175,18 @@ def ask(
         hint = f"; {error.hint}" if error.hint else ""
         note = f"no other repository was asked: {error}{hint}"
         return FleetAnswer(note=note, is_reached=False)
+
+
+def showing_of(context: Context, text: str = "") -> Showing:
+    """Return by what is chosen what of others is shown to this user; `text` is what was asked."""
+    config = context.settings
+    return Showing(
+        facts=rank.facts_of(context.now, config),
+        config=config,
+        labels=withheld_labels(context.strict_settings),
+        mask=Mask(config),
+        text=text,
+    )
 
 
 def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMemory]:

@@ -43,10 +43,10 @@ from memtool.fleet.repositories import FleetRepository, FleetSource, Looker, ope
 from memtool.index import index, postings, stored_fields
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.reader import IndexReader, LeafReader
+from memtool.inject.candidates import withheld_labels
 from memtool.memory import document, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
-from memtool.search.features import EXCLUDE
 from memtool.store import cache, snapshot
 from memtool.store.cache import AbsentCache, CorruptCache
 from memtool.store.files import locked, name_matches
@@ -286,7 +286,7 @@ class Builder:
     def __init__(self, context: Context, home: str) -> None:
         self._env = context.env
         self._home = home
-        self._labels = {label.lower() for label in context.own_settings.texts(EXCLUDE)}
+        self._labels = {*withheld_labels(context.own_settings)}
         self._categories: Mapping[str, Category] = context.own_settings.categories
         self.problems: dict[str, str] = {}
         self.notes: dict[str, str] = {}

@@ -22,13 +22,13 @@ from memtool.fleet.backend import (
 )
 from memtool.index import scoring
 from memtool.index.postings import MOST_TF
-from memtool.index.scoring import Statistics
+from memtool.index.scoring import LEAST_COUNT, Statistics, held, telling
 from memtool.inject.fleet_tier import ForeignMemory
 from memtool.memory import document, lifecycle
 from memtool.memory.lineage import Lineage
 from memtool.search import ranking
 from memtool.search.features import Facts
-from memtool.search.retrieve import LEAST_COUNT, LEAST_HELD, WEIGHED, telling
+from memtool.search.retrieve import WEIGHED
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, digest
 
@@ -257,9 +257,10 @@ def _weighed(
     """Return candidates by the product of their factors, the best first.
 
     Relevance is the share of the best match, times what that one holds of the question, as in a
-    local search (`retrieve.held`).
+    local search.
     """
-    quality = _held(asked, found[0].candidate.text, statistics)
+    count, df = statistics.count, statistics.df
+    quality = held(asked, asked, found[0].candidate.text, count, lambda term: df.get(term, 0))
     best = found[0].score / quality
     hits = []
     for one in found:
@@ -267,18 +268,6 @@ def _weighed(
         hits.append((math.prod(factors.values()), one, factors))
     hits.sort(key=lambda hit: (-hit[0], hit[1].candidate.repository, hit[1].candidate.path))
     return hits
-
-
-def _held(asked: Question, text: bytes, statistics: Statistics) -> float:
-    """Return the share of the worth of a question's words that a text holds, more than 0 to 1."""
-    count = max(statistics.count, LEAST_COUNT)
-    worth = {
-        term: weight * scoring.idf(count, statistics.df.get(term, 0))
-        for term, weight in telling(asked).items()
-    }
-    whole = sum(worth.values())
-    found = sum(one for term, one in worth.items() if b" %b " % term.encode() in text)
-    return min(1.0, max(LEAST_HELD, found / whole)) if whole > 0.0 else 1.0
 
 
 class CheckedBytes:
@@ -311,6 +300,12 @@ class CheckedBytes:
         state = lifecycle.state(memory, by.facts.now, by.config.categories)
         return state == lifecycle.ALIVE and by.test(self._record(one, memory))
 
+    def masked(self, one: FleetCandidate) -> Memory:
+        """Return the memory of a candidate that is shown, without its secrets."""
+        memory = self.memory(one)
+        assert memory is not None
+        return self._by.mask.read(memory, one.data, "")
+
     def is_true(self, one: FleetCandidate) -> bool:
         """Tell whether the terms of a candidate are those of its bytes."""
         key = (one.repository, one.path)
@@ -333,13 +328,10 @@ class CheckedBytes:
     ) -> FleetHit:
         """Return a candidate as it is shown."""
         one = scored.candidate
-        memory = self.memory(one)
-        assert memory is not None
         oid = digest(one.data, 20)
-        masked = self._by.mask.read(memory, one.data, "")
         terms = (term for term in sorted(asked.weights) if b" %b " % term.encode() in one.text)
         return FleetHit(
-            record=Record(masked, one.path, oid),
+            record=Record(self.masked(one), one.path, oid),
             repository=one.repository,
             commit=one.commit,
             text=one.text,

@@ -20,23 +20,18 @@ from itertools import chain
 from memtool.errors import MemtoolError
 from memtool.fleet import ask, rank
 from memtool.fleet.backend import (
-    ANY_CATEGORY,
     FleetQuery,
     FleetUnavailable,
     home_of,
     required,
-    why_kept_back,
 )
 from memtool.fleet.git_backend import GitBackend
 from memtool.fleet.repositories import name_of
 from memtool.gate import contradictions, near_duplicates
 from memtool.index import index
-from memtool.memory import document, ids, lifecycle, timestamps
-from memtool.memory.lineage import Lineage
+from memtool.memory import ids, timestamps
 from memtool.memory.memory import is_generated
-from memtool.redaction.mask import Mask
 from memtool.search import retrieve
-from memtool.search.features import EXCLUDE
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -214,19 +209,9 @@ def _unavailable(error: FleetUnavailable) -> MemtoolError:
 
 def _read(context: Context, candidates: Iterable[FleetCandidate]) -> Iterator[Located]:
     """Yield the memories of candidates that are alive, with secrets masked; others have none."""
-    config = context.settings
-    mask = Mask(config)
-    labels = {label.lower() for label in context.strict_settings.texts(EXCLUDE)}
-    reader = document.Reader(ANY_CATEGORY)
-    for one in candidates:
-        try:
-            memory = reader.read(one.data, one.path)
-        except document.Unreadable:
-            continue
-        is_kept = why_kept_back(memory, Lineage(()), labels)
-        if is_kept or lifecycle.state(memory, context.now, config.categories) != lifecycle.ALIVE:
-            continue
-        yield Located(one.repository, one.commit, one.path, mask.read(memory, one.data))
+    checked = rank.CheckedBytes(ask.showing_of(context))
+    for one in filter(checked.is_shown, candidates):
+        yield Located(one.repository, one.commit, one.path, checked.masked(one))
 
 
 def among(

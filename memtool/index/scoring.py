@@ -113,6 +113,38 @@ def question(text: str, language: str = ENGLISH) -> Question:
     return Question(weights, pairs)
 
 
+def telling(asked: Question) -> dict[str, float]:
+    """Return the terms of a question that are no stop words, with their weights."""
+    return {term: weight for term, weight in asked.weights.items() if not is_stop(term)}
+
+
+LEAST_COUNT = 100
+"""How rare a word is cannot be seen in fewer memories; a smaller tree is taken to have so many."""
+LEAST_HELD = 0.01
+"""Of the worth of a question that its best match is taken to hold: more than nothing."""
+
+
+def held(
+    said: Question, asked: Question, text: bytes, count: int, df: Callable[[str], int]
+) -> float:
+    """Return the share of the worth of a question's words that its best match holds, up to 1.
+
+    Scores are shares of the best raw score, which depends on the question; times this they can be
+    compared between questions: who holds all words of one stands before who holds one of another.
+    `asked` is the question with what aliases and near words add, `text` the match as terms, `count`
+    and `df` say of how many memories how many hold a term. A word's worth is its weight times its
+    inverse document frequency.
+    """
+    count = max(count, LEAST_COUNT)
+
+    def worth(question: Question) -> dict[str, float]:
+        return {term: weight * idf(count, df(term)) for term, weight in telling(question).items()}
+
+    whole = sum(worth(said).values())
+    found = sum(one for term, one in worth(asked).items() if b" %b " % term.encode() in text)
+    return min(1.0, max(LEAST_HELD, found / whole)) if whole > 0.0 else 1.0
+
+
 OFTEN = 3
 """So often a word may be said in a text until saying it again adds less."""
 

@@ -42,11 +42,11 @@ import math
 
 from memtool.index import scoring
 from memtool.index.analyzer import is_stop, shared_stops
+from memtool.index.scoring import LEAST_COUNT, telling
 from memtool.memory import lifecycle
 from memtool.search import expansion, ranking, retrieve
 from memtool.search.features import why_hidden
 from memtool.search.retrieve import (
-    LEAST_COUNT,
     MOST_MISSED,
     Found,
     Hit,
@@ -479,7 +479,7 @@ def search_prose(
     facts = scope.facts()
     said = retrieve.read(text, scope.language)
     asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
-    if not retrieve.telling(asked):
+    if not telling(asked):
         return _governing(scope, facts, files, limit)
     reader = Retriever(facts)
     asked = retrieve.readable(asked, reader)
@@ -506,7 +506,7 @@ def search_prose(
     at = retrieve.situation(scope, text, files, answers)
     best = 0.0
     if candidates:
-        best = candidates[0].raw / retrieve.held(said, asked, reader, candidates[0])
+        best = candidates[0].raw / reader.held(said, asked, candidates[0])
     weighed = (retrieve.hit_of(match, best, facts, at) for match in answers)
     hits = sorted(weighed, key=by_score)
     total = len(answers)
@@ -614,7 +614,7 @@ def _count_expired(
     numbers = reader.facts.expired()
     if not numbers or deadline.has_passed():
         return 0
-    numbers &= reader.index.holding_any(retrieve.telling(asked))
+    numbers &= reader.index.holding_any(telling(asked))
     looked_at = sorted(numbers, key=reader.index.path)[:MOST_CANDIDATES]
     return sum(keeper.share(reader.index.text(number)) >= 1.0 for number in looked_at)
 
@@ -634,7 +634,7 @@ def _shares(
 def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -> Found:
     """Find what governs files, among the memories that name the most words of their paths."""
     asked = scoring.question("\n".join(files), scope.language)
-    if not retrieve.telling(asked):
+    if not telling(asked):
         return Found((), 0)
     reader = Retriever(facts)
     known = _candidates(scope, reader, reader.narrowed(asked), MOST_CANDIDATES)

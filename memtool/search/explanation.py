@@ -8,6 +8,7 @@ Nothing here runs unless somebody asks for it, and nothing of it changes an answ
 from __future__ import annotations
 
 from memtool.index import scoring
+from memtool.index.scoring import telling
 from memtool.search import answer_gate, expansion, filters, retrieve
 from memtool.search.features import why_hidden
 from memtool.search.query import Filter, Group, Not, Phrase, Query, Word
@@ -49,7 +50,7 @@ def held_back(
     facts = scope.facts()
     rows = [GateVerdict(one.record.id, STATE, one.reason) for one in found.missed]
     asked = retrieve.question("\n".join(query.words), scope.aliases, scope.language)
-    if retrieve.telling(asked) and not query.is_plain:
+    if telling(asked) and not query.is_plain:
         reader = Retriever(facts)
         admits = filters.matcher(query, facts, words_match=True)
         kept_out = reader.best(
@@ -137,7 +138,7 @@ def _objections(scope: Scope, query: Query, facts: Facts, hits: Sequence[Hit]) -
     """Return by id why hits would be no answer to an agent; empty where one would."""
     said = scoring.question("\n".join(query.words), scope.language)
     asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
-    if not hits or not retrieve.telling(asked):
+    if not hits or not telling(asked):
         return {}
     reader = Retriever(facts)
     asked = retrieve.readable(asked, reader)

@@ -14,7 +14,7 @@ agreed to it (search.sessions), or by search --deep.
 from __future__ import annotations
 
 from memtool.index import scoring
-from memtool.index.scoring import Document
+from memtool.index.scoring import Document, telling
 from memtool.memory.memory import is_generated
 from memtool.search import answer_gate, expansion, retrieve
 from memtool.search.answer_gate import LEADERS, Gatekeeper
@@ -64,7 +64,7 @@ class Sufficiency:
         asked = said.replace(weights=weights)
         self._names = named(text)
         self._keeper: Gatekeeper | None = None
-        if retrieve.telling(asked):
+        if telling(asked):
             reader = Retriever(self._facts)
             self._keeper = Gatekeeper(
                 said,

@@ -14,9 +14,9 @@ import math
 from bisect import insort
 
 from memtool.index import scoring
-from memtool.index.analyzer import ENGLISH, is_stop
+from memtool.index.analyzer import ENGLISH
 from memtool.index.reader import Catalog, StoredCatalog
-from memtool.index.scoring import Question
+from memtool.index.scoring import Question, held, telling
 from memtool.search import expansion, ranking
 from memtool.search.features import PRIVATE, Current, Facts, why_hidden
 from memtool.search.ranking import Situation
@@ -106,40 +106,6 @@ def question(text: str, known: expansion.Aliases, language: str = ENGLISH) -> Qu
     """Read a question, and add what aliases make of its words."""
     asked = read(text, language)
     return asked.replace(weights=expansion.expand(asked.weights, known, language))
-
-
-def telling(asked: Question) -> dict[str, float]:
-    """Return the terms of a question that are no stop words, with their weights."""
-    return {term: weight for term, weight in asked.weights.items() if not is_stop(term)}
-
-
-LEAST_COUNT = 100
-"""How rare a word is cannot be seen in fewer memories; a smaller tree is taken to have so many."""
-LEAST_HELD = 0.01
-"""Of the worth of a question that its best match is taken to hold: more than nothing."""
-
-
-def held(said: Question, asked: Question, reader: Retriever, best: Match) -> float:
-    """Return the share of the worth of a question's words that its best match holds, up to 1.
-
-    Scores are shares of the best raw score, which depends on the question; times this they can be
-    compared between questions: who holds all words of one stands before who holds one of another.
-    `asked` is the question with what aliases and near words add. A word's worth is its weight times
-    its inverse document frequency.
-    """
-    index = reader.index
-    count = max(index.count, LEAST_COUNT)
-    text = reader.text(best)
-
-    def worth(question: Question) -> dict[str, float]:
-        return {
-            term: weight * scoring.idf(count, index.df(term))
-            for term, weight in telling(question).items()
-        }
-
-    whole = sum(worth(said).values())
-    found = sum(one for term, one in worth(asked).items() if b" %b " % term.encode() in text)
-    return min(1.0, max(LEAST_HELD, found / whole)) if whole > 0.0 else 1.0
 
 
 class Retriever:
@@ -248,6 +214,10 @@ class Retriever:
         if match.through:
             return self.facts.text(self.catalog.by_id.get(match.through, match.record))
         return self.index.text(match.number)
+
+    def held(self, said: Question, asked: Question, best: Match) -> float:
+        """Return what a match holds of a question, see `held`."""
+        return held(said, asked, self.text(best), self.index.count, self.index.df)
 
     def _number(self, record: Record) -> int:
         found = self.catalog.number_of(record)
@@ -533,7 +503,7 @@ def search_query(
             ranked, total = reader.ranked(asked, test, max(limit, most))
         else:
             ranked = reader.all(asked, test)
-        quality = held(said, asked, reader, ranked[0]) if ranked else 1.0
+        quality = reader.held(said, asked, ranked[0]) if ranked else 1.0
         notes = list(filter(None, [reader.index.note]))
         if explain and by_words:
             from memtool.search import filters  # only who asks pays for it
