@@ -277,7 +277,7 @@ def statements(memory: Memory) -> tuple[Statement, ...]:
         return ()
     found: dict[Statement, None] = {}
     for sentence in dict.fromkeys(
-        (_first_sentence(memory.title), _first_sentence(memory.statement))
+        (_first_sentence(memory.title), _first_sentence(memory.paragraph))
     ):
         for statement in _of_sentence(sentence):
             if statement is not None and statement.subject:

@@ -13,7 +13,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -101,54 +101,126 @@ class Memory(Value):
         return self.items("supersedes")
 
     @property
-    def statement(self) -> str:
+    def paragraph(self) -> str:
         """What the memory claims, in short: a paragraph of the body, on one line; may be empty.
 
         It is the one before any heading, else the first of a section that says what was decided,
-        else the first of all. Headings underlined with `===` or `---` count as such.
+        else the first of all. Headings underlined with `===` or `---` count as such; comments,
+        which people do not see, do not.
         """
+        return self._claim()[0]
+
+    @property
+    def statement(self) -> str:
+        """The paragraph of the claim; one that announces a list comes with what fits of it."""
+        paragraph, announced = self._claim()
+        shown, size = [paragraph], len(paragraph)
+        for item in announced:
+            size += 1 + len(item)
+            if size > MOST_ANNOUNCED:
+                shown += ["…"] if len(shown) > 1 else []
+                break
+            shown.append(item)
+        return " ".join(shown)
+
+    def _claim(self) -> tuple[str, list[str]]:
+        """Return the paragraph that claims, and the items of a list that it announces."""
         # Most bodies begin with it, and then the rest of a long one need not be taken into lines.
-        for heading, paragraph in _paragraphs(self.body.lstrip("\n").partition("\n\n")[0]):
-            if not heading:
-                return paragraph
-            break
-        first = ""
-        for heading, paragraph in _paragraphs(self.body):
-            if not heading or heading in _TELLING_SECTIONS:
-                return paragraph
-            first = first or paragraph
-        return first
+        first = next(_paragraphs(self.body.lstrip("\n").partition("\n\n")[0]), None)
+        if first is not None and not first.headings and not first.is_announcement:
+            return first.text, []
+        found = list(_paragraphs(self.body))
+        if not found:
+            return "", []
+        at = next((n for n, one in enumerate(found) if one.tells), 0)
+        is_complete = not found[at].is_announcement
+        return found[at].text, [] if is_complete else _announced(found[at], found[at + 1 :])
 
     @property
     def has_text(self) -> bool:
         """Whether the body says anything: headings and the comments of a template say nothing."""
-        return any(_without_comments(paragraph) for _title, paragraph in _paragraphs(self.body))
+        return next(_paragraphs(self.body), None) is not None
 
 
-_TELLING_SECTIONS = frozenset({"chosen", "decision", "decision outcome", "summary", "abstract"})
+MOST_ANNOUNCED = 600
+"""Characters of a statement with the list that it announces."""
+
+_TELLING_SECTIONS = frozenset(
+    {"chosen", "decision", "decisions", "decision outcome", "proposal", "summary", "abstract"}
+)
 
 
-def _without_comments(paragraph: str) -> str:
-    while paragraph.startswith("<!--"):
-        paragraph = paragraph.partition("-->")[2].strip()
-    return paragraph
+class _Paragraph(Value):
+    """A paragraph of markdown, by lines; `headings` are those that it is below, in lower case."""
+
+    headings: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        return " ".join(self.lines)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it comes before any heading, or below one that says what was decided."""
+        return not self.headings or not _TELLING_SECTIONS.isdisjoint(self.headings)
+
+    @property
+    def is_announcement(self) -> bool:
+        """Whether it says nothing without what comes next."""
+        return self.lines[-1].rstrip("*_ ").endswith(":")
 
 
-def _paragraphs(body: str) -> Iterator[tuple[str, str]]:
-    """Yield (heading above it in lower case, text on one line) for each paragraph of markdown."""
-    heading = ""
+def _is_item(line: str) -> bool:
+    mark = line.partition(" ")[0]
+    return mark in ("-", "*", "+") or (mark[-1:] in (".", ")") and mark[:-1].isdigit())
+
+
+def _announced(first: _Paragraph, following: Iterable[_Paragraph]) -> list[str]:
+    """Return the items of the list, or the paragraph, that comes next below the same heading."""
+    items: list[str] = []
+    for one in following:
+        is_list = _is_item(one.lines[0])
+        if one.headings != first.headings or (items and not is_list):
+            break
+        for line in one.lines:
+            if _is_item(line) or not items:
+                items.append(line)
+            else:
+                items[-1] += f" {line}"
+        if not is_list:
+            break
+    return items
+
+
+def _without_comments(lines: list[str]) -> tuple[str, ...]:
+    """Return the lines of a paragraph without comments at its beginning, which nobody sees."""
+    text = "\n".join(lines)
+    while text.startswith("<!--"):
+        text = text.partition("-->")[2].strip()
+    return tuple(text.split("\n")) if text else ()
+
+
+def _paragraphs(body: str) -> Iterator[_Paragraph]:
+    """Yield the paragraphs of markdown that say something."""
+    above: dict[int, str] = {}
     lines: list[str] = []
     for line in (*body.splitlines(), ""):
         text = line.strip()
+        level = len(text) - len(text.lstrip("#"))
+        heading = text.strip("# ").lower()
         if len(lines) == 1 and len(text) > 1 and not text.strip("=-~"):
-            heading, lines = lines[0].lower(), []
-        elif text and not text.startswith("#"):
+            level, heading, lines = 1 if text[0] == "=" else 2, lines[0].lower(), []
+        elif text and not level:
             lines.append(text)
         elif lines:
-            yield heading, " ".join(lines)
+            shown = _without_comments(lines)
+            if shown:
+                yield _Paragraph(tuple(above.values()), shown)
             lines = []
-        if text.startswith("#"):
-            heading = text.strip("# ").lower()
+        if level:
+            above = {depth: one for depth, one in above.items() if depth < level} | {level: heading}
 
 
 class Section(Value):

@@ -41,11 +41,24 @@ def test_a_copy_leaves_the_original_as_it_was() -> None:
             "In short.",
         ),
         ("## Options considered\n\n## Chosen\n", ""),
+        ("## Context\n\nWhy.\n\n## Decision\n\n### Rule 1\n\nWhat.\n", "What."),
+        ("<!-- lint: off -->\n\n## Decision\n\n<!-- short -->\nWhat.\n", "What."),
+        ("We use:\n\n- a\n  b\n\n* c\n\nAnd d.\n", "We use: - a b * c"),
+        ("We use:\n\n```\nx\n```\n\n- y\n", "We use: ``` x ```"),
+        (
+            "**All of these:**\n\n1. " + "a" * 400 + "\n2. " + "b" * 400,
+            "**All of these:** 1. " + "a" * 400 + " …",
+        ),
+        ("We use:\n\n" + "long " * 200, "We use:"),
+        ("We use:\n\n## More\n\nx\n", "We use:"),
         ("", ""),
     ],
 )
 def test_the_statement_is_what_the_memory_claims_in_short(body: str, statement: str) -> None:
-    """Headings are never the statement; the opening wins, then what was decided, then the first."""
+    """Headings are never the statement; the opening wins, then what was decided, then the first.
+
+    What only announces a list comes with as many of its items as fit.
+    """
     assert make_memory("dec-a", body).statement == statement
 
 
