@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Literal
@@ -222,6 +223,7 @@ def import_(
         redacts=redact,
         is_store=from_ in STORES,
         threshold=context.settings.number(THRESHOLD_KEY),
+        command=f"memtool import {from_} {shlex.quote(path)}",
     )
     if project and from_ != "claude-mem":
         raise MemtoolError(

@@ -57,6 +57,8 @@ class Target(Value):
     redacts: bool = False
     is_store: bool = False
     threshold: float = 1
+    command: str = "memtool import FROM PATH"
+    """What the user called, without options."""
 
 
 class ImportPlan(Value):
@@ -166,12 +168,6 @@ def _admitted(
     drafts: Iterable[ForeignRecord], target: Target, problems: list[Problem]
 ) -> list[ForeignRecord]:
     """Return the drafts without secrets and personal data; `redacts` takes these out of them."""
-    hint = (
-        "it stands in the title, or is known by its key alone: correct the record"
-        if target.redacts
-        else "memtool import FROM PATH --redact takes it out; memtool config "
-        "redaction.allow_emails and redaction.allow_domains let addresses stand"
-    )
     admitted = []
     for given in drafts:
         draft = _redacted(given, target.allowed) if target.redacts else given
@@ -180,10 +176,30 @@ def _admitted(
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
             message = f"it holds {', '.join(ranked)}"
-            problems.append(draft.problem(secrets.code(ranked[0]), message, hint))
+            problem = draft.problem(secrets.code(ranked[0]), message, _remedy(ranked, target))
+            problems.append(problem.replace(line=_line_of(draft, ranked[0], target.allowed)))
         else:
             admitted.append(draft)
     return admitted
+
+
+def _remedy(kinds: Sequence[str], target: Target) -> str:
+    if target.redacts:
+        return "it stands in the title, or is known by its key alone: correct the record"
+    remedy = f"{target.command} --redact takes it out"
+    if "email" in kinds:
+        remedy += "; memtool config redaction.allow_domains DOMAIN lets addresses of a domain stand"
+    return remedy
+
+
+def _line_of(draft: ForeignRecord, kind: str, allowed: Allowlist) -> int:
+    """Return the first line with what was detected, where a record has a file for itself."""
+    first, last = draft.lines
+    if first == 1 < last and not draft.original.is_compressed:
+        text = originals.read_text(draft.original)
+        found = redaction.find(text, allowed) if isinstance(text, str) else ()
+        first = next((one.line for one in found if one.kind == kind and one.line <= last), first)
+    return first
 
 
 def _redacted(draft: ForeignRecord, allowed: Allowlist) -> ForeignRecord:

@@ -1,9 +1,10 @@
 """Decision records: architecture decision records (ADR) and Python Enhancement Proposals (PEP).
 
 Each file of a directory becomes a decision. Of a PEP the headers become keys. Of an ADR the
-front matter, lines such as `* Status: accepted`, and a `## Status` section with lines such as
-`Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become keys; everything
-else stays in the body as it is written. A file without a number and a status is no record.
+front matter, lines such as `* Status: accepted`, a `## Date` section, and a `## Status` section
+with lines such as `Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become
+keys; everything else stays in the body as it is written. A file without a number and a status is no
+record, and neither is a template.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _TITLE_NUMBER = re.compile(
 _NO_RECORDS = ("readme", "index", "template", "adr-template", "_")
 _LINK_SECTIONS = frozenset({"links", "more information", "related", "related decisions"})
 _OPENING_SECTIONS = frozenset({"context", "status", "decision", "context and problem statement"})
-_FRONT_TAKEN = frozenset({"status", "date", "title", "tags", "supersedes", "superseded-by"})
+_DATES = ("date", "decided", "created")
+_FRONT_TAKEN = frozenset({"status", *_DATES, "title", "tags", "supersedes", "superseded-by"})
+_PLACEHOLDER = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}|<[^<>]*>")
 _META = re.compile(
     r"\s{0,3}(?:[*+-]\s+)?[*_]{0,2}(status|date|tags|supersedes|superseded by)[*_]{0,2}\s*:"
     r"[*_]{0,2}\s*(.*)",
@@ -92,7 +95,16 @@ def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     if source.path != root:
         place = posixpath.relpath(source.path, root)
     folder = posixpath.dirname(place)
-    title = title or _joined(front.get("title", "")) or _words(stem)
+    title = title or _without_number(_joined(front.get("title", ""))) or _words(stem)
+    if _PLACEHOLDER.fullmatch(title):
+        return Problem(
+            source.shown,
+            1,
+            "not-a-record",
+            "its title is a placeholder, as that of a template; it is passed over",
+            "give it a title if it decides something",
+            severity="warning",
+        )
     return ForeignRecord(
         key=place,
         id=_id(stem),
@@ -128,6 +140,9 @@ def _read(lines: list[str]) -> tuple[str, AdrStatus, str]:
         name = section.title.strip(" :").lower() if section.level else ""
         if name == "status":
             status = _from_section(section, lines, dropped).joined(status)
+        elif name == "date" and originals.moment(section.text):
+            status = AdrStatus(date=section.text).joined(status)
+            dropped.update(range(section.first_line, section.last_line + 1))
         elif name in _LINK_SECTIONS:
             for line in section.text.split("\n"):
                 if _EDGE.match(line.lstrip(" *+-")):
@@ -147,8 +162,12 @@ def _title(found: tuple[Section, ...], lines: list[str], dropped: set[int]) -> s
     dropped.add(chosen.first_line)
     if not lines[chosen.first_line - 1].lstrip().startswith("#"):
         dropped.add(chosen.first_line + 1)
-    number = _TITLE_NUMBER.match(chosen.title)
-    return chosen.title[number.end() :] if number else chosen.title
+    return _without_number(chosen.title)
+
+
+def _without_number(title: str) -> str:
+    number = _TITLE_NUMBER.match(title)
+    return title[number.end() :] if number else title
 
 
 def _fields(
@@ -171,6 +190,8 @@ def _fields(
     fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
     for key in sorted(front.keys() - _FRONT_TAKEN):
         value = originals.line(_joined(front[key]))
+        if key == "id" and named and value.lstrip("0") == named[1].lstrip("0"):
+            continue  # the id of the memory holds it
         name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
         if value and name:
             fields[f"x-{name}"] = value
@@ -223,7 +244,8 @@ def _targets(names: tuple[str, ...], folder: str) -> tuple[str, ...]:
 
 def _from_front(front: Fields) -> AdrStatus:
     words = {key.lower().replace("_", "-"): _joined(value) for key, value in front.items()}
-    status = AdrStatus(date=words.get("date", ""), tags=_tags(words.get("tags", "")))
+    day = next((words[key] for key in _DATES if words.get(key)), "")
+    status = AdrStatus(date=day, tags=_tags(words.get("tags", "")))
     status = status.joined(_from_state(words.get("status", "")))
     for key in ("supersedes", "superseded-by"):
         if words.get(key):

@@ -122,7 +122,7 @@ def texts(
         if isinstance(source, Problem):
             yield source
             continue
-        text = _read_text(source)
+        text = read_text(source)
         yield text if isinstance(text, Problem) else (source, text)
 
 
@@ -143,7 +143,7 @@ def files(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Ori
     yield from (original(place, top) for place in sorted(found))
 
 
-def _read_text(source: Original) -> str | Problem:
+def read_text(source: Original) -> str | Problem:
     """Return the text of a file, or the problem that kept it from being read."""
 
     def problem(code: str, what: str, hint: str, line: int = 0) -> Problem:

@@ -270,6 +270,17 @@ def test_a_record_with_a_secret_is_skipped_and_the_others_are_written(sandbox: S
     assert imported(sandbox, records)["unchanged"] == 2
 
 
+def test_a_refused_file_is_named_with_the_line_and_the_whole_command(sandbox: Sandbox) -> None:
+    """Of a record that is a file for itself somebody wants to see the line; hints can be typed."""
+    sandbox.write(
+        "my adrs/0001-x.md", "# 1. X\n\n## Status\n\nAccepted\n\nAsk jane.roe@acme.dev.\n"
+    )
+    done = sandbox.json("import", "adr", "my adrs")
+    (problem,) = done["problems"]
+    assert (problem["path"], problem["line"]) == ("my adrs/0001-x.md", 7)
+    assert problem["hint"].startswith("memtool import adr 'my adrs' --redact takes it out; ")
+
+
 def test_what_refers_to_a_skipped_record_loses_only_that(sandbox: Sandbox) -> None:
     """A refused record leaves no dangling id behind."""
     records = [record("dec-a", text=TOKEN), record("dec-b", supersedes=["dec-a"])]

@@ -131,6 +131,39 @@ def test_other_front_matter_is_kept(read):
     assert draft.fields["x-decision-makers"] == "Ada, Grace"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nid: 007\ndecided: 2026-05-24\ntitle: 'ADR-007: Use S3'\n---\n",
+        "# Use S3\n\nDate: 2026-05-24\n",
+        "# Use S3\n\n## Date\n\n2026-05-24\n",
+    ],
+)
+def test_the_day_is_read_wherever_it_stands(read, text):
+    """Front matter, lines and sections mean the same, and leave the body."""
+    draft = read(f"{text}\n## Context\n\nC\n")
+    assert draft.fields == {
+        "type": "decision",
+        "title": "Use S3",
+        "status": "candidate",
+        "timestamp": "2026-05-24T00:00:00Z",
+    }
+    assert draft.body.strip() == "## Context\n\nC"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# ADR-000: [Short Title]\n",
+        "# {short title, of problem and solution}\n",
+        "---\ntitle: <title>\n---\nText\n",
+    ],
+)
+def test_templates_are_passed_over(read, text):
+    """A title that is still to be filled in is that of no decision."""
+    assert read(text).code == "not-a-record"
+
+
 def test_a_day_that_cannot_be_read_is_kept(read):
     """A date of two meanings is not guessed, and not lost."""
     draft = read("---\ndate: 03/04/2024\n---\n# T\n")
