@@ -142,7 +142,8 @@ def _read(lines: list[str]) -> tuple[str, AdrStatus, str]:
             status = _from_section(section, lines, dropped).joined(status)
         elif name == "date" and originals.moment(section.text):
             status = AdrStatus(date=section.text).joined(status)
-            dropped.update(range(section.first_line, section.last_line + 1))
+            if "\n" not in section.text.strip():
+                dropped.update(range(section.first_line, section.last_line + 1))
         elif name in _LINK_SECTIONS:
             for line in section.text.split("\n"):
                 if _EDGE.match(line.lstrip(" *+-")):

@@ -151,6 +151,13 @@ def test_the_day_is_read_wherever_it_stands(read, text):
     assert draft.body.strip() == "## Context\n\nC"
 
 
+def test_what_the_section_of_the_day_says_beside_stays(read):
+    """Nothing that a record says is lost."""
+    draft = read("# Use S3\n\n## Date\n\n2026-05-24\n\nOwner: Ada\n")
+    assert draft.fields["timestamp"] == "2026-05-24T00:00:00Z"
+    assert "Owner: Ada" in draft.body
+
+
 @pytest.mark.parametrize(
     "text",
     [
