@@ -107,9 +107,10 @@ def check(content: Content) -> Iterator[Problem]:
         if file.mode == "100755":
             message = "it is marked as a program"
             yield _warning(file, 0, "file-mode", message, f"chmod -x {file.path}")
-        if file.path in content.new:  # what is committed can no longer be written better
+        if file.path in content.new:
             yield from _blank(file)
-            yield from _sections(file)
+            if content.kind != "commit":  # what is committed can no longer be written better
+                yield from _sections(file)
 
 
 def _hidden(file: File) -> Iterator[Problem]:
@@ -159,10 +160,10 @@ def _in_sections(type_: str) -> str:
 
 
 def _sections(file: File) -> Iterator[Problem]:
-    """Warn where a body with headings leaves out sections of its type.
+    """Warn where a body with sections of its type leaves out others.
 
-    A body without any heading is a memory in a few sentences, which is worth having as it is; so
-    is a candidate, which may still be edited.
+    A body without any is a memory in a few sentences, or in the form of other decision records,
+    which is worth having as it is; so is a candidate, which may still be edited.
     """
     memory = file.memory
     wanted = REQUIRED.get(memory.type, ()) if memory is not None else ()
@@ -170,7 +171,7 @@ def _sections(file: File) -> Iterator[Problem]:
         return
     there = {title.casefold() for title in headings(memory.body)}
     missing = [title for title in wanted if title.casefold() not in there]
-    if there and missing:
+    if 0 < len(missing) < len(wanted):
         message = f"a memory of type {memory.type} has no section {', '.join(missing)}"
         hint = f"while it is not committed, add ## {missing[0]}; memtool new offers each section"
         yield _warning(file, 0, "missing-section", message, hint)
