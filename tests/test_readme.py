@@ -33,6 +33,7 @@ def transcript(page: str, folder: Path) -> str:
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=project, env=env, check=True)
     (project / "app" / "session").mkdir(parents=True)
     (project / "app" / "session" / "store.py").write_text("SESSIONS = {}\n")
+    _run_block("$ git add app && git commit -qm 'Keep sessions'\n", project, env)
     parts = page.split(CONSOLE)
     renewed = [parts[0]]
     for part in parts[1:]:

@@ -160,8 +160,13 @@ def render(review: Review) -> str:
             files.setdefault(memory.id, []).append(f"  {file.path}{renamed}, by {memory.by}")
     ends = f"{review.old[:SHORT]}..{review.new[:SHORT]}"
     touched = f"{review.touched:,} file{'' if review.touched == 1 else 's'} touched"
-    ruling = f"{len(governors):,} decisions or warnings govern {len(review.files):,} of them"
-    rows = [f"{ends}: {touched}, {ruling}"]
+    governed = f"{len(review.files):,} of them" if review.files else "none"
+    count = (
+        "a decision or warning"
+        if len(governors) < 2
+        else f"{len(governors):,} decisions or warnings"
+    )
+    rows = [f"{ends}: {touched}, {governed} governed by {count}"]
     for id_ in sorted(governors, key=lambda id_: (STATES.index(governors[id_].state), id_)):
         memory = governors[id_]
         due = " (due for review)" if memory.due else ""

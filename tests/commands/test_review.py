@@ -177,7 +177,7 @@ def test_what_happened_on_the_base_branch_is_not_the_change(base: Sandbox) -> No
     for range_ in ("main..side", "main...side", "main"):
         found = review(base.context(), range_)
         assert (found.touched, found.files) == (1, ())
-    assert render(found).endswith("1 file touched, 0 decisions or warnings govern 0 of them")
+    assert render(found).endswith("1 file touched, none governed by a decision or warning")
 
 
 def test_the_policy_is_that_of_the_base(base: Sandbox) -> None:
