@@ -1,9 +1,9 @@
 """Asking the fleet: one clock over everything, and a sentence in place of an answer that is late.
 
 Whoever asks gets an answer or a note within the user's `fleet.timeout_ms`, whatever a server or a
-disk does: backend, ranking and checks run in a thread of their own, and nobody waits for it any
-longer than that. A fleet that is not reached costs nothing else: the answer of the project's own
-memories is what it was.
+disk does: redaction of the question, backend, ranking and checks run in a thread of their own, and
+nobody waits for it any longer than that. A fleet that is not reached costs nothing else: the answer
+of the project's own memories is what it was.
 """
 
 from __future__ import annotations
@@ -156,15 +156,15 @@ def ask(
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
     statistics = rank.own_statistics(own, asked)
-    sent = rank.question_of(without_secrets(asked, text), statistics)
-    if not sent.weights:
-        return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
-    wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow)
 
     def answer() -> FleetAnswer:
+        sent = rank.question_of(without_secrets(asked, text), statistics)
+        if not sent.weights:
+            return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
         backend = backend_of(context, whom)
         name = "" if context.is_in_global else name_of(context.repository)
-        found = backend.candidates(wanted.replace(without=name), whom.within)
+        wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow, without=name)
+        found = backend.candidates(wanted, whom.within)
         return FleetAnswer(tuple(rank.shown(asked, found, statistics, by, most)), backend.note)
 
     try:

@@ -21,6 +21,7 @@ from memtool.index.stored_fields import fields
 from memtool.memory.memory import is_generated
 from memtool.memory.schema import is_id
 from memtool.search.features import private_label
+from memtool.store.context import GLOBAL_MEMORIES
 from memtool.store.files import name_matches
 from memtool.store.snapshot import Record
 from memtool.value import Value
@@ -77,7 +78,7 @@ class FleetQuery(Value):
     def admits(self, repository: str, team: str) -> bool:
         """Tell whether a repository is asked: by its name, its team, and what the user allows."""
         return (
-            repository != self.without
+            repository.casefold() != self.without.casefold()
             and is_named(repository, self.allow)
             and is_named(repository, self.repositories)
             and (is_named(team, self.teams) if team else not self.teams)
@@ -155,8 +156,10 @@ def required(context: Context) -> FleetSettings:
     """Return who is asked. Raises MemtoolError where nobody is set."""
     found = settings_of(context)
     if not found.is_set:
+        broken = [note for note in context.notes if note.startswith(GLOBAL_MEMORIES)]
+        reason = broken[0] if broken else "no repositories and no server are set"
         raise MemtoolError(
-            "there is no fleet to ask: no repositories and no server are set",
+            f"there is no fleet to ask: {reason}",
             hint=f"memtool --global config {REPOSITORIES} '~/src/*', then memtool fleet sync",
             code="no-fleet",
         )

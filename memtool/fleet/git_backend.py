@@ -39,7 +39,14 @@ from memtool.fleet.backend import (
     share,
     why_kept_back,
 )
-from memtool.fleet.repositories import FleetRepository, FleetSource, Looker, open_bare
+from memtool.fleet.repositories import (
+    CLONES,
+    UNREAD,
+    FleetRepository,
+    FleetSource,
+    Looker,
+    open_bare,
+)
 from memtool.index import index, postings, stored_fields
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.reader import IndexReader, LeafReader
@@ -286,6 +293,7 @@ class Builder:
     def __init__(self, context: Context, home: str) -> None:
         self._env = context.env
         self._home = home
+        self._clones = os.path.join(home, CLONES, "")
         self._labels = {*withheld_labels(context.own_settings)}
         self._categories: Mapping[str, Category] = context.own_settings.categories
         self.problems: dict[str, str] = {}
@@ -331,7 +339,10 @@ class Builder:
         try:
             found, unread = filed_in(row, self._labels_of(row), self._env)
         except MemtoolError as error:
-            self.problems[row.name] = f"its memories cannot be read: {error}"
+            hint = f"; {error.hint}" if error.hint else ""
+            self.problems[row.name] = f"{UNREAD}{error}{hint}"
+            if row.git_dir.startswith(self._clones):  # the next sync fetches all of it again
+                cache.drop(row.git_dir)
             return None
         said = []
         if len(found) > MOST_INDEXED:
@@ -353,7 +364,7 @@ class Builder:
         files = build.build(document_of(filed[path].memory, path) for path in paths)
         files[stored_fields.FILE] = stored_fields.pack(
             (
-                Record(Memory(one.memory.fields, one.data.decode()), path, one.oid)
+                Record(Memory(one.memory.fields, one.data.decode()), path, "")
                 for path, one in filed.items()
             ),
             self._categories,
@@ -378,7 +389,6 @@ class Filed(Value):
 
     memory: Memory
     path: str
-    oid: str
     data: bytes
 
 
@@ -404,7 +414,7 @@ def filed_in(
         except document.Unreadable:
             unread += 1
             continue
-        found.append(Filed(memory, entry.path, entry.oid, data))
+        found.append(Filed(memory, entry.path, data))
     lineage = Lineage(one.memory for one in found)
     first: dict[str, Filed] = {}
     for one in found:

@@ -1,10 +1,11 @@
 """The repositories of a fleet on this machine: which there are, by which name, and what is trusted.
 
 The user's own settings name paths, globs of paths, and remotes. A path is read where it lies and
-never written. A remote is kept as a bare clone of one commit below the user's cache, and fetched by
-`look` alone: everything else works without a network. What is trusted is the default branch of the
-remote as last fetched, or, without a remote, the repository's own; its settings, team and memories
-are read from there, whatever is checked out.
+never written. A remote is kept as a bare clone of one commit below the user's cache, of whose files
+it holds the memories alone where the remote can leave out others, and fetched by `look` alone:
+everything else works without a network. What is trusted is the default branch of the remote as last
+fetched, or, without a remote, the repository's own; its settings, team and memories are read from
+there, whatever is checked out.
 
 One repository that is gone, damaged or unreachable is a row with its problem, and stops no other.
 """
@@ -20,7 +21,7 @@ from memtool.fleet.backend import TEAM
 from memtool.search.features import EXCLUDE
 from memtool.store import config, provenance
 from memtool.store.context import Context
-from memtool.store.git import Git
+from memtool.store.git import Git, GitError
 from memtool.store.repository import (
     Repository,
     branch_commit,
@@ -33,10 +34,14 @@ from memtool.value import Value, digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from memtool.store.git import TreeEntry
 
 CLONES = "clones"
-TRUSTED = "refs/heads/fleet"
-"""The ref of a clone of ours that holds the remote's default branch as last fetched."""
+TRUSTED, FETCHED = "refs/heads/fleet", "refs/heads/fetched"
+"""The refs of a clone of ours that hold the remote's default branch: with the files that are read,
+and while these are fetched."""
 OWN_BRANCHES = ("refs/heads/main", "refs/heads/master")
 """The default branch of a repository without a remote; where it has neither, what is checked out.
 """
@@ -44,10 +49,24 @@ PROTOCOLS = ("https", "ssh", "file")
 LOOPBACK = ("localhost", "127.0.0.1")
 FETCH_S = 180.0
 """Seconds that one fetch may take."""
+OBJECT_FORMATS = ("sha1", "sha256")
+"""How git may name objects. A repository fetches from others of its own format alone, ..."""
+OTHER_FORMAT = "mismatched algorithms"
+"""... and so git begins its refusal of another."""
+ONLY_NAMED, HAVING_NOTHING = "--filter=blob:none", {"fetch.negotiationAlgorithm": "noop"}
+FILES = (".md", ".toml")
+"""How the names end of files that are read: memories and settings."""
+UNASKED = "does not allow request"
+"""What git says where a server does not give single files, as under its protocol of before 2018."""
+NO_HEAD = "couldn't find remote ref HEAD"
+"""What git says of a remote that is empty, or whose default branch is."""
 AS_FETCHED = "as it was last fetched; now "
 """How the problem begins of a remote that cannot be fetched any more."""
+UNREAD = "its memories cannot be read: "
+"""How the problem begins of a repository whose objects are damaged or not all there."""
 MOST_PACKS = 30
-"""Fetches that a clone keeps; then it is made anew, since nothing else ever cleans it up."""
+"""Packs that a clone keeps, with those of killed fetches; then it is made anew, since nothing else
+ever cleans it up."""
 MOST_NAME = 60
 """Characters of a team's label, and of each part of a repository's name."""
 
@@ -103,6 +122,9 @@ def sources(entries: Iterable[str], home: str) -> list[FleetSource]:
 
 def _sources(entry: str, home: str) -> Iterator[FleetSource]:
     shown = without_password(entry)
+    if "\0" in entry:
+        yield FleetSource(shown, problem="no path or remote holds a NUL")
+        return
     if is_remote(entry):
         kind = entry.partition("://")[0] if "://" in entry else "ssh"
         if "::" in entry.partition("[")[0]:  # such as `ext::…`, which would run a program
@@ -118,13 +140,13 @@ def _sources(entry: str, home: str) -> Iterator[FleetSource]:
     place = entry
     if entry == "~" or entry.startswith("~/"):
         place = home + entry[1:]
-    if not os.path.isabs(place) or "\0" in place:
+    if not os.path.isabs(place):
         yield FleetSource(
             shown, problem="it is neither an absolute path, nor one from ~/, nor a remote"
         )
         return
     place = os.path.normpath(place)
-    if not glob.has_magic(place):
+    if not glob.has_magic(place) or os.path.exists(place):
         yield FleetSource(shown, place)
         return
     matched = sorted(filter(_is_repository, glob.iglob(place)))
@@ -158,7 +180,8 @@ def _is_repository(place: str) -> bool:
 def name_of(repository: Repository) -> str:
     """Return `org/name`: of the remote `origin`, else of the first remote, else of the folder.
 
-    A remote whose address depends on where the repository lies names nothing.
+    A remote whose address depends on where the repository lies names nothing. A linked worktree has
+    the name of the repository that it belongs to.
     """
     rows = repository.git.run(
         "config", "-z", "--get-regexp", r"^remote\..*\.url$", allowed=(0, 1)
@@ -167,7 +190,8 @@ def name_of(repository: Repository) -> str:
     url = urls.get("remote.origin.url") or (urls[min(urls)] if urls else "")
     if is_remote(url) or os.path.isabs(url):
         return named_by(url)
-    return named_by(repository.top or repository.git_dir)
+    is_linked = repository.git_dir != repository.common_dir
+    return named_by(repository.common_dir if is_linked else repository.top or repository.git_dir)
 
 
 def named_by(place: str) -> str:
@@ -208,13 +232,14 @@ class Looker:
         try:
             if source.remote:
                 repository, problem = self._fetched(source, is_fetching=is_fetching)
-                name, commit = named_by(source.remote), _commit(repository, TRUSTED)
+                name, stamp = named_by(source.remote), _commit(repository, TRUSTED)
+                commit = stamp
             else:
                 repository = self._at(source.place)
                 name, commit = "", trusted_commit(repository)
-            stamp = f"{commit} {_changed_ns(repository)}"
+                stamp = f"{commit} {_changed_ns(repository)}"
             if known is not None and known.stamp == stamp and known.name:
-                held = "" if known.problem.startswith(AS_FETCHED) else known.problem
+                held = "" if known.problem.startswith((AS_FETCHED, UNREAD)) else known.problem
                 return known.replace(problem=problem or held)
             if not commit:
                 problem = problem or "it has no commit"
@@ -242,32 +267,93 @@ class Looker:
     def _fetched(self, source: FleetSource, *, is_fetching: bool) -> tuple[Repository, str]:
         """Return the clone of a remote, and why it is not as the remote is, if it is not."""
         place = self.clone_of(source.remote)
-        if is_fetching and len(_packs(place)) > MOST_PACKS:
-            shutil.rmtree(place, ignore_errors=True)
-        repository = open_bare(place, self._env)
-        if not os.path.exists(os.path.join(place, "HEAD")):
-            os.makedirs(self._clones, mode=0o700, exist_ok=True)
-            git = Git(self._clones, self._env)
-            git.run("init", "--quiet", "--bare", "--template=", place)
-            repository.git.run("config", "fetch.unpackLimit", "1")
+        clone = open_bare(place, self._env)
+        held = _commit(clone, TRUSTED) if os.path.isdir(place) else ""
         if not is_fetching:
-            return repository, ""
-        allowed = ":".join((*PROTOCOLS, "http") if "http:" in source.remote else PROTOCOLS)
-        asking = {"GIT_ALLOW_PROTOCOL": allowed}
-        if not self._env.get("GIT_SSH_COMMAND"):
-            asking["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
+            if not held:
+                raise MemtoolError("it was never fetched")
+            return clone, ""
         try:
-            repository.git.run(
-                "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules",
-                "--no-write-fetch-head", "--end-of-options", source.remote, f"+HEAD:{TRUSTED}",
-                env=asking, timeout_s=FETCH_S,
-            )  # fmt: skip
+            if not held or len(_packs(place)) > MOST_PACKS:
+                self._fetch_anew(place, source.remote)
+            else:
+                try:
+                    self._fetch(clone, source.remote)
+                except GitError as error:
+                    # A killed fetch leaves its lock, and a remote may have been made anew.
+                    if not error.is_lock and OTHER_FORMAT not in error.stderr:
+                        raise
+                    self._fetch_anew(place, source.remote)
         except MemtoolError as error:
-            if not _commit(repository, TRUSTED):
-                shutil.rmtree(place, ignore_errors=True)
+            if not held:
                 raise
-            return repository, f"{AS_FETCHED}{_told(str(error), source)}"
-        return repository, ""
+            return clone, f"{AS_FETCHED}{_told(str(error), source)}"
+        return clone, ""
+
+    def _fetch_anew(self, place: str, remote: str) -> None:
+        """Clone a remote beside its place, and put it there when it is whole."""
+        os.makedirs(self._clones, mode=0o700, exist_ok=True)
+        fresh = f"{place}.new"
+        for form in OBJECT_FORMATS:
+            shutil.rmtree(fresh, ignore_errors=True)
+            Git(self._clones, self._env).run(
+                "init", "--quiet", "--bare", "--template=", f"--object-format={form}", fresh
+            )
+            clone = open_bare(fresh, self._env)
+            clone.git.run("config", "fetch.unpackLimit", "1")
+            try:
+                self._fetch(clone, remote)
+                break
+            except GitError as error:
+                if OTHER_FORMAT not in error.stderr or form == OBJECT_FORMATS[-1]:
+                    shutil.rmtree(fresh, ignore_errors=True)
+                    raise
+        shutil.rmtree(place, ignore_errors=True)
+        os.rename(fresh, place)
+
+    def _fetch(self, clone: Repository, remote: str) -> None:
+        """Fetch the default branch of a remote, with the files that are read of it.
+
+        A server that leaves out no files sends all of them at once.
+
+        Raises:
+            MemtoolError: it cannot be fetched, and what was trusted before still is.
+        """
+        git = clone.git
+        protocols = (*PROTOCOLS, "http") if remote.startswith("http:") else PROTOCOLS
+        env = {"GIT_ALLOW_PROTOCOL": ":".join(protocols)}
+        if not self._env.get("GIT_SSH_COMMAND"):
+            env["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
+
+        def fetch(*options: str, refs: Sequence[str] = (), **how: Any) -> None:
+            git.run(
+                "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                "--no-write-fetch-head", *options, "--end-of-options", remote, *refs,
+                env=env, timeout_s=FETCH_S, **how,
+            )  # fmt: skip
+
+        def fetch_files(entries: Iterable[TreeEntry]) -> None:
+            wanted = {one.oid for one in entries if one.path.endswith(FILES)} - git.present()
+            if wanted:  # asked for as if nothing was here: a commit stands for all of its files
+                rows = "".join(f"{oid}\n" for oid in sorted(wanted))
+                fetch(ONLY_NAMED, "--stdin", stdin=rows.encode(), settings=HAVING_NOTHING)
+
+        branch = f"+HEAD:{FETCHED}"
+        fetch("--depth=1", ONLY_NAMED, refs=[branch])
+        commit = _commit(clone, FETCHED)
+        if commit == _commit(clone, TRUSTED):
+            return
+        try:
+            first = git.ls_tree(commit, config.POINTER_NAME, config.DEFAULT_DIRECTORY)
+            fetch_files(first)
+            if any(one.path == config.POINTER_NAME for one in first):
+                directory = Context(clone, self._env, clone.git_dir).directory_at(commit)
+                fetch_files(git.ls_tree(commit, directory))
+        except GitError as error:
+            if UNASKED not in error.stderr:
+                raise
+            fetch("--depth=1", "--no-filter", "--refetch", refs=[branch])
+        git.run("update-ref", TRUSTED, FETCHED)
 
     def sweep(self, remotes: Iterable[str]) -> None:
         """Remove the clones of other remotes than these."""
@@ -291,17 +377,20 @@ def trusted_commit(repository: Repository) -> str:
 
 
 def unique(rows: Iterable[FleetRepository]) -> list[FleetRepository]:
-    """Return rows of which no two with a tree have one name: the first of them counts."""
-    first: dict[str, FleetRepository] = {}
+    """Return rows of which no two with a tree have one name: the first of them counts.
 
-    def told(row: FleetRepository) -> FleetRepository:
+    Of the worktrees of one repository, and of links to it, there is one row.
+    """
+    first: dict[str, FleetRepository] = {}
+    found = []
+    for row in rows:
         before = first.setdefault(row.name.casefold(), row) if row.tree else row
         if before is row:
-            return row
-        problem = f"{before.source} is {row.name} already"
-        return row.replace(tree="", problem=problem, stamp="", count=0, note="", key="")
-
-    return list(map(told, rows))
+            found.append(row)
+        elif before.git_dir != row.git_dir:
+            problem = f"{before.source} is {row.name} already"
+            found.append(row.replace(tree="", problem=problem, stamp="", count=0, note="", key=""))
+    return found
 
 
 def _read(
@@ -359,11 +448,13 @@ def _listed(folder: str) -> Sequence[str]:
 
 def _packs(place: str) -> list[str]:
     names = _listed(os.path.join(place, "objects", "pack"))
-    return [name for name in names if name.endswith(".pack")]
+    return [name for name in names if name.endswith(".pack") or name.startswith("tmp_")]
 
 
 def _told(message: str, source: FleetSource) -> str:
     """Return what git said of a repository, without its password, as one clause."""
+    if NO_HEAD in message:
+        return "its default branch has no commit"
     if source.remote:
         message = message.replace(source.remote, source.text)
     shown = "".join(char if char.isprintable() else " " for char in message)

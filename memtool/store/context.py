@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from memtool.store.snapshot import Record, Snapshot, Tree
     from memtool.store.trust_rules import TrustRule
 
+GLOBAL_MEMORIES = "global memories"
+"""How the note begins that those of the user are not used, and their settings neither."""
 UPGRADE = "pip install --upgrade memtool"
 """The command that helps where a tree is newer than memtool."""
 _DIGITS = 10
@@ -132,7 +134,7 @@ class Context:
             _ = found.settings  # a broken file is reported here, once
         except MemtoolError as error:
             where = f" in {place}" if place else ""
-            self.notes.append(f"global memories{where} are passed over: {error}")
+            self.notes.append(f"{GLOBAL_MEMORIES}{where} are passed over: {error}")
             return None
         return found
 

@@ -72,7 +72,8 @@ class GitError(MemtoolError):
 
     def __init__(self, argv: Sequence[str], status: int, stderr: bytes) -> None:
         said = stderr.decode(errors="replace").strip()
-        first = said.splitlines()[0] if said else f"exit status {status}"
+        lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
+        first = lines[0] if lines else f"exit status {status}"
         hint = ""
         if first.startswith(_FETCHING) and first.endswith(_REFUSED):
             first = "this partial clone does not hold what it has to look at"
@@ -186,8 +187,9 @@ class Git:
         env: Mapping[str, str] | None = None,
         with_hooks: bool = False,
         timeout_s: float = TIMEOUT_S,
+        settings: Mapping[str, str] = {},
     ) -> bytes:
-        """Run git and return its stdout.
+        """Run git, with some settings of its own, and return its stdout.
 
         `with_hooks` runs git as the user would, with hooks and filters, and without a time limit:
         only for commits that the user asked for. What hooks start must not inherit the hardening,
@@ -197,7 +199,9 @@ class Git:
             GitError: the exit status is not allowed.
             MemtoolError: git is not installed, or did not answer in time.
         """
-        done = self._run(args, stdin, env, with_hooks=with_hooks, timeout_s=timeout_s)
+        done = self._run(
+            args, stdin, env, with_hooks=with_hooks, timeout_s=timeout_s, settings=settings
+        )
         if done.status not in allowed:
             raise self.failed(args, done.status, done.stderr)
         return done.stdout
@@ -210,15 +214,16 @@ class Git:
         *,
         with_hooks: bool = False,
         timeout_s: float = TIMEOUT_S,
+        settings: Mapping[str, str] = {},
     ) -> Done:
         full_env = (self.user_env if with_hooks else self.env) | dict(env or {})
         from memtool.store import process  # warm answers need no git
 
-        argv = self._argv(args, hardening={} if with_hooks else HARDENING)
+        argv = self._argv(args, {**({} if with_hooks else HARDENING), **settings})
         try:
             return process.run(argv, full_env, stdin or b"", None if with_hooks else timeout_s)
         except OSError as error:  # TimeoutError among them
-            raise unstarted(args[0], error) from None
+            raise unstarted(args[0], error, timeout_s) from None
 
     def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:
         """Run git and return its one line of output, without the line feed."""
@@ -475,9 +480,9 @@ class Git:
             return MemtoolError(f"there is no directory {self.directory}", code="git")
         return GitError(args, status, stderr)
 
-    def _argv(self, args: Sequence[str], hardening: Mapping[str, str]) -> list[str]:
-        settings = [part for key, value in hardening.items() for part in ("-c", f"{key}={value}")]
-        return ["git", "-C", self.directory, "--no-pager", *settings, *args]
+    def _argv(self, args: Sequence[str], settings: Mapping[str, str]) -> list[str]:
+        given = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        return ["git", "-C", self.directory, "--no-pager", *given, *args]
 
 
 def _changes(
@@ -513,13 +518,13 @@ def _changes(
         yield title, RawChange(path, old_path, parts[parents], parts[-2], status, olds)
 
 
-def unstarted(verb: str, error: OSError) -> MemtoolError:
+def unstarted(verb: str, error: OSError, timeout_s: float = TIMEOUT_S) -> MemtoolError:
     """Return why git could not be run to its end."""
     if isinstance(error, FileNotFoundError):
         return MemtoolError("git is not installed", hint="install git 2.38 or newer", code="git")
     if isinstance(error, TimeoutError):
         return MemtoolError(
-            f"git {verb} did not answer within {TIMEOUT_S:.0f} s",
+            f"git {verb} did not answer within {timeout_s:.0f} s",
             hint="git status shows whether git waits there too, as it does for a pipe in the place "
             "of a .gitignore or .gitattributes",
             code="git",

@@ -481,12 +481,13 @@ class _NoGit(Git):
         env: Mapping[str, str] | None = None,
         with_hooks: bool = False,
         timeout_s: float = TIMEOUT_S,
+        settings: Mapping[str, str] = {},
     ) -> bytes:
         """Run git; a caller who takes 1 for `there is none`, or asks what there is, gets that."""
         try:
             return super().run(
                 *args, stdin=stdin, allowed=allowed, env=env, with_hooks=with_hooks,
-                timeout_s=timeout_s,
+                timeout_s=timeout_s, settings=settings,
             )  # fmt: skip
         except GitError:
             if 1 in allowed or args[0] in _LISTINGS:

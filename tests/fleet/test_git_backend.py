@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from fleet_scene import Fleet
@@ -12,6 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.fleet import git_backend
 from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
 from memtool.fleet.git_backend import UNHEARD, FleetSegment, GitBackend, Part, plan, state_of
+from memtool.fleet.repositories import MOST_PACKS, open_bare
 from memtool.memory import document, timestamps
 from memtool.search import retrieve
 
@@ -139,8 +141,10 @@ def test_a_remote_is_one_shallow_commit_and_follows_its_default_branch(fleet: Fl
     """A force-push and another default branch are followed; what was there before is gone."""
     work = fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
     fleet.set(fleet.url("acme/pay"))
+    assert "it was never fetched" in fleet.project.run("fleet", "sync", "--dry-run").stdout
+    assert not os.path.exists(fleet.home)
     fleet.sync()
-    (clone,) = (fleet.folder / "home/.cache/memtool/fleet/clones").iterdir()
+    clone = clone_of(fleet)
     assert (clone / "shallow").exists()
     assert not (clone / "hooks").exists()
     work.git("checkout", "--quiet", "--orphan", "next")
@@ -159,9 +163,92 @@ def test_a_remote_is_one_shallow_commit_and_follows_its_default_branch(fleet: Fl
     assert not clone.exists()
 
 
+def clone_of(fleet: Fleet) -> Path:
+    """The one clone of a fleet."""
+    (found,) = (fleet.folder / "home/.cache/memtool/fleet/clones").iterdir()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("server", "has_all"),
+    [("uploadpack.allowFilter", False), ("protocol.version", True), ("", True)],
+)
+def test_a_clone_holds_what_is_read_alone(fleet: Fleet, server: str, *, has_all: bool) -> None:
+    """All of the commit only where the server leaves out no files, or gives no single ones."""
+    work = fleet.far("acme/mono", dec_a="Alpha is here.\n")
+    far = fleet.folder / "far/acme/mono.git"
+    if server:
+        work.git("--git-dir", str(far), "config", "uploadpack.allowFilter", "true")
+    if server == "protocol.version":
+        fleet.env |= {
+            "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": server, "GIT_CONFIG_VALUE_0": "0",
+        }  # fmt: skip
+    fleet.set(fleet.url("acme/mono"))
+
+    def pushed(**files: str) -> list[str]:
+        for path, text in files.items():
+            work.write(path, text)
+        work.commit()
+        work.git("push", "--quiet", "origin", "main")
+        assert [row.problem for row in fleet.sync().state.repositories] == [""]
+        return ids(asked(fleet, "alpha"))
+
+    assert pushed(large="x" * 9000, path=".memtool") == ["dec-a"]
+    blobs = work.git("rev-parse", "HEAD:large", "HEAD:.memory/decision/2026-02/dec-a.md").split()
+    here = open_bare(str(clone_of(fleet)), fleet.env).git.present()
+    assert [blob in here for blob in blobs] == [has_all, True]
+    work.memory("dec-b", "Alpha is there, too.\n")
+    assert pushed() == ["dec-a", "dec-b"]
+    work.git("mv", ".memory", "notes")
+    assert pushed(**{".memtool.toml": 'directory = "notes"\n'}) == ["dec-a", "dec-b"]
+
+
+def test_repositories_of_both_object_formats_are_asked(fleet: Fleet) -> None:
+    """At a path and as remotes, in one segment, also where a remote was made anew in the other."""
+    fleet.near("acme/old", dec_a="Alpha is old.\n")
+    work = fleet.far("acme/pay", dec_b="Alpha is of the day before.\n")
+    fleet.set("SRC/acme/*", fleet.url("acme/pay"))
+    work.git("remote", "set-url", "origin", "https://git.example.org/acme/work.git")
+    fleet.sync()
+    fleet.drop("src/acme/pay-work")
+    fleet.drop("far/acme/pay.git")
+    fleet.env["GIT_DEFAULT_HASH"] = "sha256"
+    fleet.far("acme/pay", dec_c="Alpha is new.\n")
+    fleet.sync()
+    found = asked(fleet, "alpha", repositories=("acme/old", "acme/pay"))
+    assert sorted((one.repository, len(one.commit)) for one in found) == [
+        ("acme/old", 40), ("acme/pay", 64),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["lock", "packs", "damage"])
+def test_what_a_killed_sync_leaves_is_mended(fleet: Fleet, what: str) -> None:
+    """A lock of git's, packs half written, damaged objects: at the second sync all is well."""
+    work = fleet.far("acme/pay", dec_a="Alpha is here.\n")
+    fleet.set(fleet.url("acme/pay"))
+    fleet.sync()
+    clone = clone_of(fleet)
+    if what == "lock":
+        (clone / "shallow.lock").touch()
+    for number in range(MOST_PACKS * (what == "packs")):
+        (clone / f"objects/pack/tmp_pack_{number}").touch()
+    for pack in clone.glob("objects/pack/*.pack" if what == "damage" else "none"):
+        pack.chmod(0o600)
+        pack.write_bytes(pack.read_bytes()[:12] + b"x" * (pack.stat().st_size - 12))
+    work.memory("dec-b", "Alpha is there, too.\n")
+    work.commit()
+    work.git("push", "--quiet", "origin", "main")
+    fleet.sync()
+    fleet.sync()
+    assert names(fleet)["acme/pay"] == (2, "")
+    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b"]
+    assert not list(clone.glob("objects/pack/tmp_*"))
+
+
 def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     """Gone, damaged, without memories, of a newer format, unreachable: each says so."""
-    fleet.near("acme/good", dec_a="Alpha is here.\n")
+    good = fleet.near("acme/good", dec_a="Alpha is here.\n")
+    good.git("worktree", "add", "--quiet", "../linked")
     none = fleet.repository("src/acme/none")
     none.write("README", "x\n")
     none.commit()
@@ -171,7 +258,8 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     broken = fleet.near("acme/broken", dec_c="Alpha is lost.\n")
     tree = broken.git("rev-parse", "HEAD:.memory").strip()
     blob = broken.git("ls-tree", "-r", tree).split()[2]
-    (broken.path / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
+    lost = broken.path / f".git/objects/{blob[:2]}/{blob[2:]}"
+    lost.rename(f"{lost}.away")
     odd = fleet.near("acme/odd", dec_d="Alpha is odd.\n")
     odd.write(".memory/config.toml", "[search\n")
     odd.write(".memory/decision/2026-02/dec-bad.md", "no memory\n")
@@ -208,7 +296,11 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     state = state_of(fleet.home)
     assert state is not None
     assert [row.note for row in state.repositories if row.note] == ["1 file is no memory"]
+    lost.with_name(f"{lost.name}.away").rename(lost)
     assert fleet.project.run("fleet", "sync").returncode == 1
+    rows = names(fleet)
+    assert rows["acme/broken"] == (1, "")
+    assert "acme/linked" not in rows
 
 
 def test_a_remote_with_a_relative_address_names_nothing(fleet: Fleet) -> None:
@@ -341,6 +433,10 @@ def test_without_a_fleet_the_verbs_say_how_to_set_one(fleet: Fleet) -> None:
             assert done.returncode == 2
             assert "there is no fleet to ask" in done.stderr
             assert "hint: memtool --global config fleet.repositories" in done.stderr
+    fleet.set("SRC/*")
+    (settings,) = (fleet.folder / "home").glob("**/config.toml")
+    settings.write_text('[fleet]\nrepositories = "not a list"\n')
+    assert "fleet.repositories must be a list" in fleet.project.run("fleet", "sync").stderr
 
 
 def test_no_password_of_a_remote_is_shown(fleet: Fleet) -> None:

@@ -34,17 +34,29 @@ def test_entries_lead_to_folders_and_remotes(tmp_path: Path) -> None:
     """A glob gives the repositories among what it matches, and nothing comes twice."""
     for name in ("src/a/.git", "src/b", "src/c/.git"):
         (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "src/[e]/.git").mkdir(parents=True)
     bare = tmp_path / "src/d.git"
     for name in ("HEAD", "objects", "refs"):
         (bare / name).mkdir(parents=True)
     found = sources(
-        ["~/src/*", f"{tmp_path}/src/a/", "git@example.org:a/b", "https://x:y@e.org/a/b"],
+        [
+            "~/src/*",
+            f"{tmp_path}/src/a/",
+            "git@example.org:a/b",
+            "https://x:y@e.org/a/b",
+            "~/src/[e]",
+            "https://e.org/\0",
+        ],
         str(tmp_path),
     )
     assert found == [
-        *(FleetSource(f"{tmp_path}/src/{n}", f"{tmp_path}/src/{n}") for n in ("a", "c", "d.git")),
+        *(
+            FleetSource(f"{tmp_path}/src/{n}", f"{tmp_path}/src/{n}")
+            for n in ("[e]", "a", "c", "d.git")
+        ),
         FleetSource("git@example.org:a/b", remote="git@example.org:a/b"),
         FleetSource("https://e.org/a/b", remote="https://x:y@e.org/a/b"),
+        FleetSource("https://e.org/\0", problem="no path or remote holds a NUL"),
     ]
 
 
