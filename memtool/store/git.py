@@ -52,6 +52,8 @@ LOCATION_VARIABLES = (
 )  # fmt: skip
 _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 """What git says where it would fetch what a partial clone left out."""
+_FOREIGN = "detected dubious ownership"
+"""What git says of a repository of another user; its last line is the command that trusts it."""
 _MOST_CONFLICTS = 127
 """`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
 MOST_LISTED = 4
@@ -78,6 +80,8 @@ class GitError(MemtoolError):
         if first.startswith(_FETCHING) and first.endswith(_REFUSED):
             first = "this partial clone does not hold what it has to look at"
             hint = "git fetch --refetch --no-filter brings all of it"
+        if _FOREIGN in said:
+            hint = f"if you trust its owner: {said.splitlines()[-1].strip()}"
         message = f"git {argv[0]} failed: {first.removeprefix('fatal: ')}"
         super().__init__(message, hint=hint, code="git")
         self.stderr = said
@@ -418,9 +422,12 @@ class Git:
             allowed=(0, 1, 128),
         )
         if answer.count(b"\n") != 1 or answer.startswith(b"^"):
+            is_cut = self.line("rev-parse", "--is-shallow-repository") == "true"
             raise MemtoolError(
-                f"there is no revision {revision!r}",
-                hint="git log --oneline --all shows the commits of this clone",
+                f"there is no revision {revision!r}" + (" in this shallow clone" if is_cut else ""),
+                hint="git fetch --unshallow brings its history; in CI, fetch-depth: 0"
+                if is_cut
+                else "git log --oneline --all shows the commits of this clone",
                 code="unknown-revision",
             )
         return answer.decode().strip()

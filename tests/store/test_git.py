@@ -215,3 +215,13 @@ def test_a_git_that_waits_without_end_is_given_up_with_a_way_to_see_why(sandbox:
     with pytest.raises(MemtoolError, match="git ls-files did not answer") as caught:
         git.run("ls-files", "--others", "--exclude-standard", timeout_s=0.2)
     assert "pipe in the place of a .gitignore" in caught.value.hint
+
+
+def test_a_shallow_clone_says_that_it_lacks_a_revision(sandbox: Sandbox) -> None:
+    """CI clones one commit, and asks for the one before it."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--depth=1", f"file://{sandbox.path}", "../shallow")
+    with pytest.raises(MemtoolError, match="shallow clone") as refused:
+        Git(str(sandbox.path.parent / "shallow"), sandbox.env).rev("HEAD~1")
+    assert refused.value.hint.startswith("git fetch --unshallow ")

@@ -262,8 +262,9 @@ def test_a_repository_of_somebody_else_is_refused_as_git_refuses_it(
     sandbox.commit()
     os.chown(sandbox.path if what == "top" else sandbox.path / ".git", 12_345, 12_345)
     if ask_git(sandbox.path, sandbox.env) is None:
-        with pytest.raises(MemtoolError, match="dubious ownership"):
+        with pytest.raises(MemtoolError, match="dubious ownership") as refused:
             discover(str(sandbox.path), sandbox.env)
+        assert "git config --global --add safe.directory " in refused.value.hint
     (sandbox.path.parent / "trusting").write_text("[safe]\n\tdirectory = *\n")
     trusting = sandbox.env | {"GIT_CONFIG_GLOBAL": str(sandbox.path.parent / "trusting")}
     assert same_as_git(sandbox.path, trusting).top == os.path.realpath(sandbox.path)
