@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 LIMIT_S = 2.0
+OWN_SHARE = 0.25
+"""Share of the limit in which no other repository is waited for, so that the local answer is given.
+"""
 WORK_S = LIMIT_S / 8
 """Seconds of work from which on a call that is late was slow, and did not only wait."""
 GRACE_S = 0.5
@@ -136,6 +139,7 @@ def _answer(call: _HostCall) -> None:
     given = contracts.read(hook.sent(parsed.options["input"]))
     call.session = given.session
     context = call.context = Context.at(given.cwd or parsed.directory, os.environ)
+    context.patience_ends = call.began + LIMIT_S * (1 - OWN_SHARE)
     host, event = parsed.positional
     is_dry = parsed.options["dry_run"]
     try:

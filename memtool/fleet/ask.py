@@ -8,6 +8,8 @@ of the project's own memories is what it was.
 
 from __future__ import annotations
 
+import time
+
 from memtool.errors import MemtoolError
 from memtool.fleet import rank
 from memtool.fleet.backend import (
@@ -52,8 +54,6 @@ KNOWN_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprec
 """What `is:` can ask of one."""
 
 
-MOST_PROMPT = 20_000
-"""Characters of a prompt that are asked about."""
 MOST_HEARD = 15
 """Memories among which those for a block are chosen."""
 
@@ -167,8 +167,11 @@ def ask(
         found = backend.candidates(wanted, whom.within)
         return FleetAnswer(tuple(rank.shown(asked, found, statistics, by, most)), backend.note)
 
+    within = whom.within
+    if context.patience_ends is not None:
+        within = min(within, max(0.0, context.patience_ends - time.perf_counter()))
     try:
-        return _within(answer, whom.within)
+        return _within(answer, within)
     except FleetUnavailable as error:
         return FleetAnswer(note=f"no other repository answered: {error}", is_reached=False)
     except MemtoolError as error:
@@ -200,8 +203,7 @@ def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMe
             "fleet.repositories '~/src/*' sets whom"
         )
         return ()
-    text = prompt[:MOST_PROMPT]
-    found = ask(context, retrieve.read(text), own, most=MOST_HEARD, text=text)
+    found = ask(context, retrieve.read(prompt), own, most=MOST_HEARD, text=prompt)
     if not found.is_reached:
         context.notes.append(found.note)
     return found.hits
@@ -252,9 +254,10 @@ def _within(work: Callable[[], Answer], seconds: float) -> Answer:
         except BaseException as error:  # noqa: BLE001  # it is raised again, where it is waited for
             failed.append(error)
 
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
+    if seconds > 0:
+        thread = Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(seconds)
     if failed:
         raise failed[0]
     if not done:

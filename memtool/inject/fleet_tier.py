@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from memtool.store.config import Config
     from memtool.store.snapshot import Record
 
+MOST_PROMPT = 20_000
+"""Characters of a prompt that others are asked about, and must answer."""
 MOST = 3
 """Memories of other repositories in one block."""
 PERCENT = 15

@@ -228,8 +228,9 @@ def _beside(
     local = fleet_tier.LocalAnswer(
         own.grounds, speaking, own.once, asked.context.strict_settings, form
     )
-    found = asked.fleet(asked.prompt, own.grounds.tree.parts) if share else ()
-    return shares.replace(fleet=share), fleet_tier.tier(asked.prompt, found, local, share, room)
+    prompt = asked.prompt[: fleet_tier.MOST_PROMPT]
+    found = asked.fleet(prompt, own.grounds.tree.parts) if share else ()
+    return shares.replace(fleet=share), fleet_tier.tier(prompt, found, local, share, room)
 
 
 def _pinned(

@@ -60,6 +60,8 @@ class Context:
         """The program that speaks for the user, where the surface knows it."""
         self.is_resident = False
         """Whether the process answers many calls, so that what is loaded once serves them all."""
+        self.patience_ends: float | None = None
+        """The reading of `time.perf_counter` from which on nobody else is waited for, if one is."""
         self.is_person = False
         """Whether a person reads the answer at a terminal, and no program."""
         self.is_dry = False

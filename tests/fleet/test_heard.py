@@ -10,6 +10,7 @@ import sys
 import pytest
 from fleet_scene import Fleet
 
+from memtool.cli import hooks
 from memtool.fleet import ask
 from memtool.fleet.backend import FleetCandidate, FleetQuery
 from memtool.index import index
@@ -84,6 +85,17 @@ def test_a_hook_shows_it_once_and_keeps_its_peace(team: Fleet) -> None:
     assert "acme/pay:dec-retry" in listed
     shutil.rmtree(team.home)
     assert hooked(team, f"{PROMPT} again") == hooked(team, "thanks, go on")
+
+
+def test_a_hook_waits_for_nobody_when_its_time_is_over(
+    team: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the user would wait, the local answer must be given within the hook's limit."""
+    team.project.memory("dec-retry-here", RETRY.replace("three times", "seven times"))
+    monkeypatch.setattr(hooks, "OWN_SHARE", 1.0)
+    answer = hooked(team)
+    assert "seven times" in answer
+    assert "[fleet" not in answer
 
 
 def test_people_are_told_why_nobody_answers(team: Fleet) -> None:
