@@ -186,12 +186,13 @@ def fleet_init(
         try:
             is_new = opensearch.prepare(server, shards, replicas, INIT_S)
         except backend.FleetUnavailable as error:
-            raise MemtoolError(
-                f"the index is not made: {error}",
-                hint="MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD must be those of an "
-                "administrator of the index; memtool fleet init --dry-run prints the roles",
-                code="fleet",
-            ) from None
+            hint = "memtool fleet init makes what is missing when it is run again"
+            if isinstance(error, opensearch.FleetRefused):
+                hint = (
+                    "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD must be those of an "
+                    "administrator of the index; memtool fleet init --dry-run prints the roles"
+                )
+            raise MemtoolError(f"the index is not made: {error}", hint=hint, code="fleet") from None
     return FleetInit(server.name, server.index, is_new, opensearch.roles(server), dry_run)
 
 

@@ -6,11 +6,16 @@ from memtool.errors import MemtoolError
 from memtool.fleet import opensearch
 from memtool.fleet import publish as protocol
 from memtool.fleet.backend import URL_VARIABLE, FleetUnavailable, settings_of
+from memtool.fleet.opensearch import FleetRefused
 from memtool.fleet.publish import EPOCH_BITS, LATE, UNCHANGED, Published
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 
 WITHOUT = "memtool publish --dry-run shows what would leave"
+PUBLISHER = (
+    "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD, or MEMTOOL_FLEET_KEY, must be those of a "
+    "publisher; memtool fleet init --dry-run prints its role"
+)
 
 
 def publish(context: Context, *, dry_run: bool = False) -> Published:
@@ -45,11 +50,12 @@ def publish(context: Context, *, dry_run: bool = False) -> Published:
     try:
         return protocol.publish(context, server, made)
     except FleetUnavailable as error:
+        again = (
+            "run it again: what is written by now does no harm; memtool fleet init makes an index "
+        )
+        hint = PUBLISHER if isinstance(error, FleetRefused) else f"{again}that is missing"
         raise MemtoolError(
-            f"not everything is published: {error}",
-            hint="run it again: what is written by now does no harm; memtool fleet init makes an "
-            "index that is missing",
-            code="fleet",
+            f"not everything is published: {error}", hint=hint, code="fleet"
         ) from None
 
 

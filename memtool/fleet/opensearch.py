@@ -52,9 +52,8 @@ LOOKED_AT = 3
 share among them, others take their places."""
 PORT = 9200
 NO_OPENSEARCH = "does not speak as OpenSearch does"
+REFUSED = (401, 403)
 SHARDS = 2
-ROUTED = 8
-"""Up to so many repositories that are asked for by name are looked for on their own shards only."""
 VARIABLES = ("MEMTOOL_FLEET_USER", "MEMTOOL_FLEET_PASSWORD", "MEMTOOL_FLEET_KEY")
 
 _HOST = re.compile(r"[0-9A-Za-z_.:%-]{1,253}")
@@ -62,6 +61,12 @@ _ALIAS = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _NAME = re.compile(r"[^\s/*?,:\\]{1,100}/[^\s/*?,:\\]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REASON = re.compile(r"[a-z_]{1,60}")
+_TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
+"""A JSON web token: three parts, of which no key of OpenSearch's own has more than one."""
+
+
+class FleetRefused(FleetUnavailable):
+    """The server does not let in who asks, or not to this: asking again does not help."""
 
 
 class SearchServer(Value):
@@ -109,7 +114,9 @@ class SearchServer(Value):
         try:
             connection.request(method, path, data or None, headers)
             answer = connection.getresponse()
-            found = json.loads(self._read(answer) or b"{}")
+            text = self._read(answer)
+            # The security plugin refuses in plain words, and so do proxies.
+            found = {} if answer.status in REFUSED else json.loads(text or b"{}")
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise FleetUnavailable(self._failure(error, within)) from None
         finally:
@@ -148,18 +155,23 @@ class SearchServer(Value):
         """Return the answer to a request that must succeed. Raises FleetUnavailable."""
         status, found = self.ask(method, path, body, within=within)
         if status not in (200, 201):
-            raise FleetUnavailable(self.refusal(status, found))
+            raise self.refusal(status, found)
         return found
 
-    def refusal(self, status: int, found: Mapping[str, Any]) -> str:
+    def refusal(self, status: int, found: Mapping[str, Any]) -> FleetUnavailable:
         """Say why a request was refused, in words of ours and the server's name for it alone."""
-        if status in (401, 403):
-            return f"{self.name} refuses the credentials (status {status})"
+        if status in REFUSED:
+            why = "does not accept the credentials: they are wrong or expired"
+            if status == 403:
+                why = "accepts the credentials, which do not allow that: a role is missing"
+            if not self.authorization:
+                why = "wants credentials, and none are set"
+            return FleetRefused(f"{self.name} {why} (status {status})")
         named = part(found, "error", "type")
         if named == "index_not_found_exception":
-            return f"{self.name} has no index {self.index}"
+            return FleetUnavailable(f"{self.name} has no index {self.index}")
         known = isinstance(named, str) and _REASON.fullmatch(named)
-        return f"{self.name} refuses: {named if known else 'status'} {status}"
+        return FleetUnavailable(f"{self.name} refuses: {named if known else 'status'} {status}")
 
 
 def server_at(url: str, env: Mapping[str, str]) -> SearchServer:
@@ -230,7 +242,7 @@ def _authorization(env: Mapping[str, str]) -> str:
             code="config",
         )  # fmt: skip
     if key:
-        return f"ApiKey {key}"
+        return f"{'Bearer' if _TOKEN.fullmatch(key) else 'ApiKey'} {key}"
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode() if user else ""
 
 
@@ -349,9 +361,12 @@ parts it at spaces; `gen` is the version of the document; `size` its bytes.
 
 
 def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]:
-    """Return the index template of an alias: each index of it gets mapping and ranking by this."""
+    """Return the template of the index, which gives it mapping and ranking.
+
+    No pattern ends with a star: `memories-a*` would be true of the index of `memories-archive`.
+    """
     return {
-        "index_patterns": [f"{server.alias}-a*"],
+        "index_patterns": [server.index],
         "template": {
             "settings": {
                 "number_of_shards": shards,
@@ -379,7 +394,7 @@ def prepare(server: SearchServer, shards: int, replicas: int, within: float) -> 
     if status == 400 and part(found, "error", "type") == "resource_already_exists_exception":
         return False
     if status != 200:
-        raise FleetUnavailable(server.refusal(status, found))
+        raise server.refusal(status, found)
     return True
 
 
@@ -390,7 +405,6 @@ def roles(server: SearchServer) -> dict[str, Any]:
     kept from writers. An index for each domain of trust does, or a gateway that holds the one
     credential that may write, and compares `repo` with who is asking.
     """
-    indexes = [f"{server.alias}-a*"]
     reading = ["indices:data/read/search", "indices:data/read/mget*"]
     writing = [
         "indices:data/read/get", "indices:data/read/search", "indices:data/write/bulk*",
@@ -400,7 +414,7 @@ def roles(server: SearchServer) -> dict[str, Any]:
     return {
         f"{server.alias}-{name}": {
             "cluster_permissions": cluster,
-            "index_permissions": [{"index_patterns": indexes, "allowed_actions": actions}],
+            "index_permissions": [{"index_patterns": [server.index], "allowed_actions": actions}],
         }
         for name, cluster, actions in (
             ("reader", ["indices:data/read/mget"], reading),

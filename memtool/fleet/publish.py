@@ -337,7 +337,7 @@ class Partition:
         if status == 404 and found.get("found") is False:
             return None
         if status != 200:
-            raise FleetUnavailable(self._server.refusal(status, found))
+            raise self._server.refusal(status, found)
         values = [part(found, "_source", name) for name in RepositoryManifest.field_names]
         if [*map(type, values)] != [int, str, str, str, int] or not is_commit(values[1]):
             raise FleetUnavailable(
@@ -412,12 +412,12 @@ class Partition:
     def _refresh(self) -> None:
         status, found = self._ask("POST", f"{self._index}/_refresh")
         if status != 200:
-            raise FleetUnavailable(self._server.refusal(status, found))
+            raise self._server.refusal(status, found)
 
     def _get(self, verb: str, body: object) -> dict[str, Any]:
         status, found = self._ask("POST", f"{self._index}/{verb}?{self._routing}", body)
         if status != 200 or found.get("timed_out") or part(found, "_shards", "failed") != 0:
-            raise FleetUnavailable(self._server.refusal(status, found))
+            raise self._server.refusal(status, found)
         return found
 
     def _ask(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
@@ -444,17 +444,19 @@ class Partition:
                 status, found = self._ask("POST", f"{self._index}/_bulk?{self._routing}", lines)
                 items = found.get("items")
                 if status != 200 or not isinstance(items, list) or len(items) != len(left):
-                    raise FleetUnavailable(self._server.refusal(status, found))
+                    raise self._server.refusal(status, found)
                 states = [
                     part(item, next(iter(row[0])), "status")
                     for item, row in zip(items, left, strict=True)
                 ]
                 newer += states.count(CONFLICT)
                 again = [row for row, one in zip(left, states, strict=True) if one in PASSING]
-                refused = [one for one in states if one not in (*TAKEN, *PASSING)]
-                if refused or (again and pause is None):
-                    why = f"{self._server.name} does not take documents: status {states[0]}"
-                    raise FleetUnavailable(why)
+                failed = [one for one in states if one not in TAKEN]
+                if 403 in failed:
+                    raise self._server.refusal(403, {})
+                if len(failed) > len(again) or (again and pause is None):
+                    why = f"does not take documents: status {failed[0]}"
+                    raise FleetUnavailable(f"{self._server.name} {why}")
                 if not again:
                     break
                 left = again

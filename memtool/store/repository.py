@@ -625,7 +625,8 @@ ENVIRONMENT: dict[str, str] = {
     "such as the near end of a tunnel: http://localhost:9000",
     "MEMTOOL_FLEET_URL": "the server that search --fleet asks, in place of the user's fleet.url",
     "MEMTOOL_FLEET_USER, MEMTOOL_FLEET_PASSWORD": "who asks that server, or publishes to it",
-    "MEMTOOL_FLEET_KEY": "a key of its own in place of both, sent as Authorization: ApiKey",
+    "MEMTOOL_FLEET_KEY": "in place of both: a JSON web token, sent as Authorization: Bearer, "
+    "or an API key of OpenSearch 3.7 or later, sent as ApiKey",
     "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
     "NO_COLOR": "any text; no colours, which only a terminal gets",
     "TERM": "where it is dumb, or not set, there are no colours either",

@@ -134,7 +134,8 @@ BAD: dict[str, tuple[Answer, str]] = {
     "a redirect": (
         said(b"", "302 Found", "Location: http://127.0.0.1:9/\r\nContent-Length: 0\r\n"),
         "redirects elsewhere"),
-    "bad credentials": (said(b"{}", "401 Unauthorized"), "refuses the credentials"),
+    "credentials that are wanted": (
+        said(b"Unauthorized", "401 Unauthorized"), "wants credentials, and none are set"),
     "no index": (
         said(b'{"error": {"type": "index_not_found_exception"}}', "404 Not Found"),
         "has no index memories-a"),
@@ -240,7 +241,10 @@ def test_credentials_come_from_the_environment() -> None:
     url = "https://search.example.org/memories"
     user = {"MEMTOOL_FLEET_USER": "ada", "MEMTOOL_FLEET_PASSWORD": "open sesame"}
     assert server_at(url, user).authorization == "Basic YWRhOm9wZW4gc2VzYW1l"
-    assert server_at(url, {"MEMTOOL_FLEET_KEY": "abc"}).authorization == "ApiKey abc"
+    assert server_at(url, {"MEMTOOL_FLEET_KEY": "os_abc"}).authorization == "ApiKey os_abc"
+    assert (
+        server_at(url, {"MEMTOOL_FLEET_KEY": "e30.e30.x-_"}).authorization == "Bearer e30.e30.x-_"
+    )
     for env in (
         user | {"MEMTOOL_FLEET_KEY": "abc"},
         {"MEMTOOL_FLEET_USER": "ada"},
