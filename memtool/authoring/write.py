@@ -15,6 +15,7 @@ from memtool.authoring.tree import bytes_of, is_dirty, ready_global
 from memtool.errors import MemtoolError
 from memtool.gate import contradictions, near_duplicates
 from memtool.gate.checks import secrets
+from memtool.gate.checks.schema import hidden_characters
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
 from memtool.index import index
@@ -104,7 +105,8 @@ def validated(context: Context, memory: Memory) -> bytes:
     """Return the bytes of a memory that may be written: they read back as what they are.
 
     Raises:
-        MemtoolError: it breaks the field table, holds a secret, or no reader would take the file.
+        MemtoolError: it breaks the field table, holds a secret or a character that nobody sees, or
+            no reader would take the file.
     """
     if memory.text("scope") == GLOBAL and not context.is_global:
         raise MemtoolError(
@@ -131,6 +133,14 @@ def validated(context: Context, memory: Memory) -> bytes:
         hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
         raise MemtoolError(problem.message, hint=hint, code=problem.code)
     read(context, data)
+    hidden = next((one for one in hidden_characters(memory.body) if one[2]), None)
+    if hidden is not None:
+        line, name, _is_error = hidden
+        raise MemtoolError(
+            f"the text holds {name}, which no reader sees",
+            hint=f"take the character out of line {line}",
+            code="hidden-character",
+        )
     secrets.refuse_secrets(data.decode(), allowlist(context.settings))
     return data
 

@@ -357,6 +357,8 @@ def test_a_full_disk_leaves_the_old_file_or_none(filled: Sandbox, args: tuple[st
         ("caf\udce9", "not-utf8"),
         ("<<<<<<< ours\n\n<<<<<<< ours\n>>>>>>> theirs\n", "conflict-markers"),
         ("x" * document.MAX_BYTES, "too-large"),
+        ("red\x1b[31m", "hidden-character"),
+        ("a\u200bb", "hidden-character"),
     ],
 )
 def test_a_body_that_no_reader_would_take_is_never_written(sandbox: Sandbox, body: str, code: str):
