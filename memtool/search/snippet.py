@@ -32,8 +32,7 @@ def snippet(
 
     Telling terms count ten times what stop words do. Without any it is the beginning of the body.
     """
-    kept = [word for word in body.split() if word[0] not in _MARKS or not _MARKS.issuperset(word)]
-    text = " ".join(kept)
+    text = _on_one_line(body)
     worth = {term: 1 if analyzer.is_stop(term) else 10 for term in wanted}
     found: Found = {}
     for at in sorted(_places(text, {_head(term) for term in wanted})):
@@ -50,6 +49,17 @@ def snippet(
     before = _DOTS if first else ""
     after = _DOTS if last < len(text) else ""
     return f"{before}{text[first:last][:room]}{after}"
+
+
+def _on_one_line(body: str) -> str:
+    """Return the words of a body without the marks between them; a heading ends in a colon."""
+    kept: list[str] = []
+    for line in body.split("\n"):
+        words = [one for one in line.split() if one[0] not in _MARKS or not _MARKS.issuperset(one)]
+        if words and line.startswith("#") and words[-1][-1].isalnum():
+            words[-1] += ":"
+        kept += words
+    return " ".join(kept)
 
 
 def _head(term: str) -> str:

@@ -22,9 +22,9 @@ def test_the_passage_with_most_of_what_was_asked_is_shown() -> None:
 
 
 def test_a_short_body_is_shown_whole_on_one_line() -> None:
-    """Line breaks and the marks of headings and lists go, the words stay."""
+    """Line breaks and marks go, the words stay; a heading ends in a colon."""
     assert (
-        snippet("## Chosen\n\n- Redis\n- for sessions\n", ["redi"]) == "Chosen Redis for sessions"
+        snippet("## Chosen\n\n- Redis\n- for sessions\n", ["redi"]) == "Chosen: Redis for sessions"
     )
 
 
