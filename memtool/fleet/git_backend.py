@@ -337,21 +337,24 @@ class Builder:
     def _read(self, row: FleetRepository) -> list[Filed] | None:
         """Return the memories of a repository that are for the fleet; None where git fails."""
         try:
-            found, unread = filed_in(row, self._labels_of(row), self._env)
+            found, kept_back, unread = filed_in(row, self._labels_of(row), self._env)
         except MemtoolError as error:
             hint = f"; {error.hint}" if error.hint else ""
             self.problems[row.name] = f"{UNREAD}{error}{hint}"
             if row.git_dir.startswith(self._clones):  # the next sync fetches all of it again
                 cache.drop(row.git_dir)
             return None
-        said = []
+        notes = []
+        if kept_back and not found:
+            count = "1 memory" if len(kept_back) == 1 else f"{len(kept_back):,} memories"
+            notes.append(f"none of {count} counts, the first since {kept_back[0]}")
         if len(found) > MOST_INDEXED:
-            said.append(f"{MANY} {MOST_INDEXED:,} of {len(found):,} memories count")
+            notes.append(f"{MANY} {MOST_INDEXED:,} of {len(found):,} memories count")
             found.sort(key=lambda one: (-one.memory.timestamp, one.path))
             del found[MOST_INDEXED:]
         if unread:
-            said.append("1 file is no memory" if unread == 1 else f"{unread:,} files are none")
-        self.notes[row.name] = "; ".join(said)
+            notes.append("1 file is no memory" if unread == 1 else f"{unread:,} files are none")
+        self.notes[row.name] = "; ".join(notes)
         return found
 
     def _made(
@@ -394,9 +397,10 @@ class Filed(Value):
 
 def filed_in(
     row: FleetRepository, labels: Collection[str], env: Mapping[str, str]
-) -> tuple[list[Filed], int]:
-    """Return the memories of a repository that are for its fleet, and how many files are none.
+) -> tuple[list[Filed], list[str], int]:
+    """Return the memories of a repository that are for its fleet, and what is not.
 
+    That is why other memories are not, in the order of their paths, and how many files are none.
     `labels` are those of privacy that keep a memory back, in small letters.
 
     Raises:
@@ -417,10 +421,14 @@ def filed_in(
         found.append(Filed(memory, entry.path, data))
     lineage = Lineage(one.memory for one in found)
     first: dict[str, Filed] = {}
+    kept_back = []
     for one in found:
-        if not why_kept_back(one.memory, lineage, labels):
+        why = why_kept_back(one.memory, lineage, labels)
+        if why:
+            kept_back.append(why)
+        else:
             first.setdefault(one.memory.id, one)
-    return list(first.values()), unread
+    return list(first.values()), kept_back, unread
 
 
 def _is_whole(home: str, name: str) -> bool:
@@ -527,18 +535,18 @@ OLD_S = 7 * 86_400
 """From this age on it is said how old the last sync is."""
 
 
-def _told(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
+def _summary(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
     """Return how many repositories were asked, and what of them was not."""
     count = len(rows)
     if not count:
-        return "no other repository is meant: memtool fleet status lists all that there are"
-    said = [f"{count:,} other {'repository was' if count == 1 else 'repositories were'} asked"]
+        return "no repository that is meant has memories: memtool fleet status lists all of them"
+    parts = [f"{count:,} other {'repository was' if count == 1 else 'repositories were'} asked"]
     cut = sum(row.note.startswith(MANY) for row in rows)
     if cut:
-        said.append(f"of {cut:,} only the newest {MOST_INDEXED:,} memories")
+        parts.append(f"of {cut:,} only the newest {MOST_INDEXED:,} memories")
     if now - synced > OLD_S:
-        said.append(f"as they were on {timestamps.date(synced)}: memtool fleet sync fetches them")
-    return ", ".join(said)
+        parts.append(f"as they were on {timestamps.date(synced)}: memtool fleet sync fetches them")
+    return ", ".join(parts)
 
 
 _held: dict[str, tuple[tuple[int, ...], OpenedFleet]] = {}
@@ -619,7 +627,7 @@ class GitBackend:
     def _candidates(self, asked: FleetQuery) -> list[FleetCandidate]:
         opened = self.opened()
         rows = [row for row in opened.rows if row and asked.admits(row.name, row.team)]
-        self.note = _told(rows, opened.state.synced, self._now)
+        self.note = _summary(rows, opened.state.synced, self._now)
         if not rows:
             return []
         most = share(asked.most, len(rows))

@@ -87,6 +87,8 @@ class FleetSource(Value):
 class FleetRepository(Value):
     """A repository as it was last looked at; one that cannot be read has a problem and no tree.
 
+    One without memories, as most are that a glob finds, has a note and no tree.
+
     `name` is `org/name`. `commit` is the trusted one, `tree` the id of its memory directory, both
     empty where there is none. `git_dir` is where its objects are. `private` are the labels that its
     own settings keep from agents. `stamp` changes when anything of this may have. `count` is how
@@ -241,13 +243,11 @@ class Looker:
             if known is not None and known.stamp == stamp and known.name:
                 held = "" if known.problem.startswith((AS_FETCHED, UNREAD)) else known.problem
                 return known.replace(problem=problem or held)
-            if not commit:
-                problem = problem or "it has no commit"
             name = name or name_of(repository)
             found = FleetRepository(source.text, name, repository.common_dir, problem=problem)
             return _read(repository, found, commit, self._env).replace(stamp=stamp)
         except MemtoolError as error:
-            return FleetRepository(source.text, problem=_told(str(error), source))
+            return FleetRepository(source.text, problem=_clause(str(error), source))
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             return FleetRepository(source.text, problem=f"it cannot be read: {reason}")
@@ -287,7 +287,7 @@ class Looker:
         except MemtoolError as error:
             if not held:
                 raise
-            return clone, f"{AS_FETCHED}{_told(str(error), source)}"
+            return clone, f"{AS_FETCHED}{_clause(str(error), source)}"
         return clone, ""
 
     def _fetch_anew(self, place: str, remote: str) -> None:
@@ -398,7 +398,7 @@ def _read(
 ) -> FleetRepository:
     """Return a row with what the trusted commit says. Raises MemtoolError where git cannot."""
     if not commit:
-        return found
+        return found.replace(note="it has no commit")
     git = repository.git
     with git.reading():
         context = Context(repository, env, repository.git_dir)
@@ -406,7 +406,7 @@ def _read(
         (tree,) = git.infos([f"{commit}:{directory}"])
         found = found.replace(commit=commit, directory=directory)
         if tree is None or tree[1] != "tree":
-            return found.replace(problem=found.problem or f"it has no memories: no {directory}")
+            return found.replace(note=f"no {directory} in its default branch, as last pushed")
         found = found.replace(tree=tree[0])
         path = f"{directory}/{config.CONFIG_NAME}"
         data = context.stored_file(path, commit)
@@ -451,7 +451,7 @@ def _packs(place: str) -> list[str]:
     return [name for name in names if name.endswith(".pack") or name.startswith("tmp_")]
 
 
-def _told(message: str, source: FleetSource) -> str:
+def _clause(message: str, source: FleetSource) -> str:
     """Return what git said of a repository, without its password, as one clause."""
     if NO_HEAD in message:
         return "its default branch has no commit"

@@ -103,7 +103,7 @@ def test_a_name_that_nobody_has_is_told(acme: Fleet) -> None:
     """An empty answer says where the names stand."""
     done = acme.project.run("search", "--fleet", "sessions repo:acme/none")
     assert (done.returncode, done.stdout.strip()) == (0, "")
-    assert "no other repository is meant: memtool fleet status lists all" in done.stderr
+    assert "no repository that is meant has memories: memtool fleet status" in done.stderr
 
 
 def test_limits_offsets_and_orders_hold_for_others(acme: Fleet) -> None:

@@ -252,6 +252,10 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     none = fleet.repository("src/acme/none")
     none.write("README", "x\n")
     none.commit()
+    drafts = fleet.repository("src/acme/drafts")
+    drafts.memory("dec-g", "Alpha is a draft.\n", status="candidate")
+    drafts.memory("dec-h", "Alpha is another.\n", status="candidate")
+    drafts.commit()
     newer = fleet.near("acme/newer", dec_b="Alpha is of tomorrow.\n")
     newer.write(".memory/config.toml", "format = 99\n")
     newer.commit()
@@ -280,11 +284,9 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     rows = names(fleet)
     told = {key.rpartition("/src/")[2]: problem for key, (_count, problem) in rows.items()}
     assert rows["acme/good"] == rows["more/good"] == (1, "")
-    assert told["acme/none"] == "it has no memories: no .memory"
     assert told["acme/newer"].startswith("its memories have format 99")
     assert told["acme/broken"].startswith("its memories cannot be read: ")
     assert told["acme/odd"].startswith("its settings cannot be read: ")
-    assert told["acme/empty"] == "it has no commit"
     assert told["more/good/.memory"] == "it is not the top of a git repository"
     assert told["nowhere"] == "it is gone: there is no such folder"
     assert told["no*where"] == "no repository is there"
@@ -295,7 +297,13 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     assert "git fetch failed" in told[fleet.url("acme/absent")]
     state = state_of(fleet.home)
     assert state is not None
-    assert [row.note for row in state.repositories if row.note] == ["1 file is no memory"]
+    assert {row.name: row.note for row in state.repositories if row.note} == {
+        "acme/none": "no .memory in its default branch, as last pushed",
+        "acme/empty": "it has no commit",
+        "acme/drafts": "none of 2 memories counts, the first since nobody confirmed it",
+        "acme/odd": "1 file is no memory",
+    }
+    assert not rows["acme/none"][1] + rows["acme/empty"][1] + rows["acme/drafts"][1]
     lost.with_name(f"{lost.name}.away").rename(lost)
     assert fleet.project.run("fleet", "sync").returncode == 1
     rows = names(fleet)
