@@ -133,6 +133,11 @@ def validated(context: Context, memory: Memory) -> bytes:
         hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
         raise MemtoolError(problem.message, hint=hint, code=problem.code)
     read(context, data)
+    reversed_ = next(filter(None, map(schema.lines_fault, memory.items("source"))), "")
+    if reversed_:
+        raise MemtoolError(
+            f"source: {reversed_}", hint="file:PATH#L3-L9 names lines 3 to 9", code="bad-value"
+        )
     hidden = next((one for one in hidden_characters(memory.body) if one[2]), None)
     if hidden is not None:
         line, name, _is_error = hidden

@@ -246,7 +246,9 @@ def fit_one(parameter: Parameter, found: Any, *, name: str, hint: str) -> Any:
                 code="bad-limit",
             )
         return int(found)
-    raise MemtoolError(f"{name} takes {_KIND_NAMES[kind]}, not {_kind_of(found)}", hint=hint)
+    is_far = kind is not str and is_number and abs(found) > FARTHEST
+    given = "one so large" if is_far else _kind_of(found)
+    raise MemtoolError(f"{name} takes {_KIND_NAMES[kind]}, not {given}", hint=hint)
 
 
 def _fit_text(parameter: Parameter, text: str, name: str, hint: str) -> str:

@@ -162,6 +162,18 @@ def parse_source(text: str) -> Source:
     return Source(kind, path if lines else target, lines, commit)
 
 
+def lines_fault(source: str) -> str:
+    """Return what is wrong with the lines that a source seems to name, or an empty text.
+
+    What is written already is read all the same: as a file of such a name.
+    """
+    span = parse_source(source).target.rpartition("#")[2]
+    first, _dash, last = span.partition("-")
+    if source.startswith("file:") and "#" in source and _line(first) and _line(last):
+        return f"{source!r} names lines from {_line(first)} back to {_line(last)}"
+    return ""
+
+
 def _lines(span: str) -> tuple[int, int] | None:
     first, dash, last = span.partition("-")
     start = _line(first)

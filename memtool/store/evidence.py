@@ -157,7 +157,7 @@ def _excerpt(rows: list[bytes]) -> str:
     if any(b"\0" in row for row in rows):
         return "(binary)"
     said = (" ".join(row.decode(errors="replace").split()) for row in rows)
-    line = next((row for row in said if row), "")
+    line = next((row for row in said if any(map(str.isalnum, row))), "")
     return f'"{line[:EXCERPT]}{"…" if len(line) > EXCERPT else ""}"'
 
 

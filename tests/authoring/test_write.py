@@ -369,6 +369,13 @@ def test_a_body_that_no_reader_would_take_is_never_written(sandbox: Sandbox, bod
     assert list(sandbox.path.glob(".memory/**/*.md")) == []
 
 
+@pytest.mark.parametrize("source", ["file:a.py#L9-L3", "file:a.py#L9-L3@0123abcd"])
+def test_lines_are_named_forwards(sandbox: Sandbox, source: str):
+    """Read backwards they would be the name of a file that is nowhere."""
+    with pytest.raises(MemtoolError, match="names lines from 9 back to 3"):
+        new(sandbox.context(), "decision", "T", body="It is so.", source=(source,))
+
+
 @pytest.mark.parametrize(
     ("env", "name"),
     [({}, "Ada"), ({"GIT_AUTHOR_NAME": ""}, "Bert"), ({"GIT_AUTHOR_NAME": " "}, "Bert")],

@@ -46,10 +46,10 @@ def test_only_commits_are_commits(sandbox: Sandbox) -> None:
 
 
 def test_lines_of_a_file_are_quoted_with_their_last_commit(sandbox: Sandbox) -> None:
-    """The first line with text is shown; lines beyond the end are missing."""
-    sandbox.write("code.py", "one\n\ntwo\n")
+    """The first line with a word is shown; lines beyond the end are missing."""
+    sandbox.write("code.py", "one\n---\ntwo\n")
     first = sandbox.commit("one")
-    sandbox.write("code.py", "ONE\n\ntwo\n")
+    sandbox.write("code.py", "ONE\n---\ntwo\n")
     second = sandbox.commit("two")
     found = grounds(sandbox, "file:code.py#L2-L3", "file:code.py", "file:code.py#L9")
     part = found["file:code.py#L2-L3"]

@@ -49,6 +49,7 @@ def test_null_means_not_given():
         ("search", {"query": ["a", "b"]}, "query takes a text, not a list"),
         ("search", {"query": "x", "limit": "5"}, "limit takes a whole number, not a text"),
         ("search", {"query": "x", "limit": 1.5}, "limit takes a whole number, not such a number"),
+        ("search", {"query": "x", "limit": 1e30}, "limit takes a whole number, not one so large"),
         ("search", {"query": "x", "limit": True}, "limit takes a whole number, not true or false"),
         ("search", {"query": "x", "limit": 10**30}, "limit takes a whole number"),
         ("search", {"query": "x", "limit": float("inf")}, "limit takes a whole number"),
