@@ -168,8 +168,9 @@ class _Paragraph(Value):
 
     @property
     def is_announcement(self) -> bool:
-        """Whether it says nothing without what comes next."""
-        return self.lines[-1].rstrip("*_ ").endswith(":")
+        """Whether it says little without what comes next: a colon at its end, or all of it bold."""
+        is_bold = self.lines[0].startswith("**") and self.lines[-1].endswith("**")
+        return is_bold or self.lines[-1].rstrip("*_ ").endswith(":")
 
 
 def _is_item(line: str) -> bool:

@@ -50,6 +50,7 @@ def test_a_copy_leaves_the_original_as_it_was() -> None:
             "**All of these:** 1. " + "a" * 400 + " …",
         ),
         ("We use:\n\n" + "long " * 200, "We use:"),
+        ("**Errors are raised.**\n\n- On write.\n\nMore.\n", "**Errors are raised.** - On write."),
         ("We use:\n\n## More\n\nx\n", "We use:"),
         ("", ""),
     ],
