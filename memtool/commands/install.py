@@ -75,8 +75,11 @@ def install(
             steps = [] if codeowners is None else git.with_code_owners(context, codeowners)
             return InstallPlan((*plan.steps, *steps), plan.notes)
         host = agent(name)
-        return host.install(host.site(context, is_user=user), with_server=mcp)
+        plan = host.install(host.site(context, is_user=user), with_server=mcp)
+        written.update(step.path for step in plan.steps if not user)
+        return plan
 
+    written: set[str] = set()
     agents = [name for name in names if name in AGENTS]
     unused = [one for one in map(agent, agents) if not one.is_used(context)]
     done = install.run(context, names, plan_of, yes=yes, dry_run=dry_run, every=all)
@@ -87,6 +90,8 @@ def install(
         )
     if not user:
         _note_below(context, [one for one in map(agent, agents) if not one.looks_up])
+    if written:
+        _note_ignored(context, sorted(written))
     if names != [GIT]:
         _note_missing(context, user=user)
     return done
@@ -144,6 +149,20 @@ def _note_below(context: Context, hosts: list[Host]) -> None:
         context.notes.append(
             f"{who}, started in a subdirectory, will not look at the top of the repository: "
             f"memtool install {which} --user serves it there"
+        )
+
+
+def _note_ignored(context: Context, paths: list[str]) -> None:
+    """Note that git ignores files of the project, so that nobody else gets them."""
+    plain = {"GIT_LITERAL_PATHSPECS": "0"}  # git refuses to look at rules with literal paths
+    found = context.repository.git.run("check-ignore", "--", *paths, allowed=(0, 1), env=plain)
+    ignored = found.decode(errors="replace").splitlines()
+    if ignored:
+        first = ignored[0].removeprefix(f"{context.repository.top}/")
+        more = f" and {len(ignored) - 1} more" if len(ignored) > 1 else ""
+        context.notes.append(
+            f"git ignores {first}{more}, so no other clone gets it: git check-ignore -v {first} "
+            "names the rule"
         )
 
 

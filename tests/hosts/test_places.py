@@ -152,6 +152,15 @@ def test_a_note_names_the_hosts_that_look_no_higher(monorepo: Sandbox) -> None:
             assert is_noted == (not looks_up and place == "subdirectory"), (host, place)
 
 
+def test_a_note_says_that_git_ignores_what_was_written(sandbox: Sandbox) -> None:
+    """A project that ignores the folder of a host shares none of it."""
+    sandbox.write(".gitignore", ".claude/\n")
+    for host, is_noted in (("claude", True), ("codex", False)):
+        context = sandbox.context()
+        install(context, host, yes=True)
+        assert any("git ignores .claude/" in note for note in context.notes) == is_noted
+
+
 def test_doctor_sees_a_host_that_looks_no_higher(
     monorepo: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
