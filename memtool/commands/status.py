@@ -145,13 +145,27 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         drifted=tuple(one.id for one in named if drift.get(one.path) == BROKEN),
         changed=sum(level == CHANGED for level in drift.values()),
         problems=with_way_back(
-            context, (*tree.problems, *lineage_problems(tree, _purged(context, tree, head)))
+            context,
+            (
+                *tree.problems,
+                *_each_fork_once(lineage_problems(tree, _purged(context, tree, head))),
+            ),
         ),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
         upkeep=_upkeep(context) if at is None and as_of is None else (),
         curation=_curation(context) if at is None and as_of is None else 0,
     )
+
+
+def _each_fork_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield problems; a fork, which is one of each of its heads, with the first."""
+    forks: set[str] = set()
+    for problem in problems:
+        if problem.code != "fork" or problem.message not in forks:
+            yield problem
+        if problem.code == "fork":
+            forks.add(problem.message)
 
 
 def _curation(context: Context) -> int:

@@ -329,13 +329,17 @@ class StaticSite:
             one for one in found.problems if not any(id_ in one.message for id_ in left_out)
         )
         found = found.replace(problems=problems)
+        waiting = [(name, ids[:LAST], len(ids), hint) for name, ids, hint in found.waiting() if ids]
         return {
             "title": "Status",
             "status": found,
             "tone": tone(found),
-            "waiting": [
-                (name, ids[:LAST], len(ids), hint) for name, ids, hint in found.waiting() if ids
-            ],
+            "waiting": waiting,
+            "titles": {
+                id_: self.tree.by_id[id_].memory.title
+                for _name, ids, *_rest in waiting
+                for id_ in ids
+            },
             "events": self._events[:LAST],
             "injected": "",
             "growth": growth(self.context, self.commit),
@@ -347,7 +351,8 @@ class StaticSite:
     def _notes(self) -> list[str]:
         """What a reader should know: history is cut off, or some memories are left out."""
         count = len(self.context.left_out)
-        private = [f"{count} of its memories are labelled as private or forgotten, and not here"]
+        verb = "is" if count == 1 else "are"
+        private = [f"{count} of its memories {verb} labelled as private or forgotten, and not here"]
         cut = ["the clone that it was made of is shallow: what is older is not known"]
         return private * bool(count) + cut * bool(self.context.repository.shallow_commits())
 

@@ -103,6 +103,13 @@ def test_every_address_is_a_file_of_the_site(site: Path):
     assert kinds <= {one.partition("/")[0] for one in reached}
 
 
+def test_the_first_page_names_what_waits_by_its_title(site: Path):
+    """An id is for programs."""
+    waiting = (site / "index.html").read_text().partition("What waits")[2].partition("<h2>")[0]
+    assert ">The crew wants the list sorted by deck</a>" in waiting
+    assert not re.search(r">(dec|sem|epi|sta)-[^<]*</a>", waiting)
+
+
 def test_a_commit_gives_the_same_bytes_in_every_clone(harbor: Path, site: Path, tmp_path: Path):
     """Neither the clone, its refs, its worktree, the clock, nor the user's settings has a say."""
     clone = tmp_path / "elsewhere"
