@@ -111,6 +111,8 @@ def test_a_failure_with_its_fix_says_how():
          ("run: pytest", "ok")],
         [("broken: pytest", "E  AssertionError: assert 1 == 2"), ("edit: b.py", ""),
          ("run: pytest", "ok")],
+        [("broken: ruff check", "b.py:1:8: F401 [*] `os` imported but unused"), ("edit: b.py", ""),
+         ("run: ruff check", "ok")],
         [("broken: cat a", "cat: a: No such file"), ("edit: a", ""), ("run: cat a", "")],
         [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok")],
         [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
@@ -120,7 +122,7 @@ def test_a_failure_with_its_fix_says_how():
         [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
          ("user", "no, it is still broken")],
     ],
-    ids=["flaky", "only looked", "own work", "planned", "reading", "not seen to work",
+    ids=["flaky", "only looked", "own work", "planned", "style", "reading", "not seen to work",
          "came back", "undone", "denied"],
 )  # fmt: skip
 def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
@@ -153,6 +155,16 @@ FOREIGN = """Traceback:
         (f"{FOREIGN}\nValueError: bad",
          "ValueError: bad at app/b.py:f"),
         ("\x1b[31mValueError: red\x1b[0m", "ValueError: red"),
+        ("src/io.c: In function 'f':\nsrc/io.c:5:3: error: expected ';'",
+         "error: expected ';' at src/io.c"),
+        ("app/a.py:3: error: Incompatible types  [assignment]\nFound 1 error in 1 file",
+         "error: Incompatible types [assignment] at app/a.py"),
+        ("app/a.py:9: in f\n    g()\nE   Failed: DID NOT RAISE <class 'ValueError'>",
+         "Failed: DID NOT RAISE <class 'ValueError'> at app/a.py:f"),
+        ("app/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.",
+         "F401 [*] `os` imported but unused at app/a.py"),
+        ("F401 [*] `os` imported but unused\n --> app/a.py:1:8\n  |",
+         "F401 [*] `os` imported but unused at app/a.py"),
     ],
 )  # fmt: skip
 def test_a_signature_is_type_and_top_frame(text: str, signature: str):
@@ -165,6 +177,7 @@ def test_a_signature_is_type_and_top_frame(text: str, signature: str):
 def test_an_output_without_a_failure_has_no_signature():
     """Where nothing says what failed, nothing is made up."""
     assert failure_of("3 files changed") is None
+    assert failure_of("UTF8 text\nRFC 3339 is kept") is None
     assert failure_of("") is None
 
 

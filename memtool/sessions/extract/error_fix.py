@@ -39,6 +39,8 @@ _ROWS: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?P<what>panic: .+)$"),
     re.compile(r"^(?P<what>thread '.*' panicked at .+)$"),
     re.compile(r"^\s+\S+_test\.go:\d+: (?P<what>.+)$"),
+    re.compile(r"^E +(?P<what>Failed: .+)$"),
+    re.compile(r"^[\w./+-]+:\d+(?::\d+)?: (?P<what>(?:fatal )?error: .+)$"),
     re.compile(r"^.*?(?P<what>\berror(?: TS\d+|\[E\d+\]): .+)$"),
     re.compile(r"^(?P<what>npm (?:ERR!|error) code (?!ELIFECYCLE)\w+)$"),
     re.compile(r"^(?:==\d+==)?(?P<what>(?:WARNING: DATA RACE|ERROR: \w+Sanitizer: .+))$"),
@@ -47,6 +49,7 @@ _ROWS: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:\S+: )*(?P<what>.*\b(?:No such file|[Pp]ermission denied|command not found"
                r"|[Cc]onnection refused|[Nn]ot [Ff]ound|[Cc]annot|[Cc]ould not"
                r"|[Uu]nable to)\b.*)$"),
+    re.compile(r"^(?:[\w./+-]+:\d+:\d+: )?(?P<what>[A-Z]{1,4}\d{3,4} (?:\[\*\] )?\S.*)$"),
 )  # fmt: skip
 """Lines that name a failure, the plainest kind first."""
 _TYPE = re.compile(r"^(?:[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Fault)|[\w.]+\.[A-Z]\w+)\b")
@@ -60,7 +63,10 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
     re.compile(r"^\s*--> (?P<path>[\w./-]+):\d+:\d+"),
     re.compile(r"^\s*(?P<path>[\w./-]+\.\w{1,5})[:(]\d+(?:[:,]\d+\)?)?:? "),
 )
-_PLANNED = re.compile(r"^(?:AssertionError|SyntaxError|IndentationError|TabError)\b|^assert ")
+_PLANNED = re.compile(
+    r"^(?:AssertionError|SyntaxError|IndentationError|TabError|Failed)\b|^assert "
+    r"|^[A-Z]{1,4}\d{3,4} "
+)
 """Failures of code at work: nobody needs to hear of them again."""
 _FOREIGN = ("site-packages/", "node_modules/", "/usr/lib/", "lib/python", "<frozen", "node:")
 
