@@ -107,7 +107,7 @@ def alarms() -> None:
             memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(texts(name))
         ]
         records = [Record(note, f"{note.id}.md", "") for note in notes]
-        near = near_duplicates.among(records)
+        near = near_duplicates.Neighbours(records)
         twins = near_duplicates.twins(records, near, threshold, 1_772_000_000)
         print(f"{name}: {len(notes)} notes, {sum(map(bool, twins))} have a twin")
         for clash in contradictions.find(notes):

@@ -3,6 +3,7 @@
     python bench/fleet.py                  200 repositories, 100,000 memories
     python bench/fleet.py 20 100           20 repositories of 100 memories each
     python bench/fleet.py --order          the order of the answers, beside the local search
+    python bench/fleet.py --similar        all decisions compared with each other: CPU and memory
 
 Repositories are made below the temporary directory, once, of passages of the retrieval sets
 (`retrieval.py`), 30 to 120 words each, through git fast-import. Half of them are read where they
@@ -64,25 +65,28 @@ def passages(draw: random.Random) -> Iterator[tuple[str, str]]:
         yield title, " ".join(words[begin : begin + draw.randint(30, 120)])
 
 
-def memory(id_: str, title: str, text: str) -> bytes:
+def memory(id_: str, title: str, text: str, kind: str = "semantic") -> bytes:
     """Return the file of a memory."""
     plain = " ".join("".join(c if c.isalnum() else " " for c in title).split())[:120] or "untitled"
     return (
-        f"---\nid: {id_}\ntimestamp: 2026-10-01T12:00:00Z\ntype: semantic\ntitle: {plain}\n"
+        f"---\nid: {id_}\ntimestamp: 2026-10-01T12:00:00Z\ntype: {kind}\ntitle: {plain}\n"
         f"category: pattern\nstatus: confirmed\nconfidence: medium\nsource:\n  - human:Ada\n---\n"
         f"{text}\n"
     ).encode()
 
 
-def commit(place: Path, found: list[tuple[str, str, str]], env: dict[str, str]) -> None:
+def commit(
+    place: Path, found: list[tuple[str, str, str]], env: dict[str, str], kind: str = "semantic"
+) -> None:
     """Add memories to a repository as one commit."""
     rows = [b"commit refs/heads/main\ncommitter Ada <ada@example.org> 1790000000 +0000\n"]
     rows.append(b"data 4\nmore")
     has_parent = (place / "refs/heads/main").exists() or (place / "packed-refs").exists()
     rows.append(b"\nfrom refs/heads/main^0\n" if has_parent else b"\n")
     for id_, title, text in found:
-        data = memory(id_, title, text)
-        rows.append(b"M 100644 inline .memory/semantic/2026-10/%b.md\n" % id_.encode())
+        data = memory(id_, title, text, kind)
+        path = f".memory/{kind}/2026-10/{id_}.md"
+        rows.append(b"M 100644 inline %b\n" % path.encode())
         rows.append(b"data %d\n%b\n" % (len(data), data))
     subprocess.run(
         ["git", "-C", str(place), "fast-import", "--quiet"],
@@ -90,9 +94,9 @@ def commit(place: Path, found: list[tuple[str, str, str]], env: dict[str, str]) 
     )  # fmt: skip
 
 
-def fleet(count: int, each: int) -> tuple[Path, dict[str, str]]:
+def fleet(count: int, each: int, kind: str = "semantic") -> tuple[Path, dict[str, str]]:
     """Make the repositories and a project that asks them, unless that was done before."""
-    place = FOLDER / f"{count}-{each}"
+    place = FOLDER / (f"{count}-{each}" + (kind == "decision") * "-decisions")
     env = environment(place / "home")
     if (place / "done").exists():
         return place, env
@@ -108,7 +112,7 @@ def fleet(count: int, each: int) -> tuple[Path, dict[str, str]]:
             ["git", "init", "-q", "--bare", "-b", "main", str(repository)], env=env, check=True
         )
         names = (f"sem-2026-10-01-note-{n:05}" for n in range(each))
-        commit(repository, [(name, *next(source)) for name in names], env)
+        commit(repository, [(name, *next(source)) for name in names], env, kind)
     project = place / "project"
     subprocess.run(["git", "init", "-q", "-b", "main", str(project)], env=env, check=True)
     for n in range(300):
@@ -189,6 +193,22 @@ def scale(count: int, each: int) -> None:
         warm.append(taken)
         late += text != ""
     print(f"warm, the fleet's part  {percentiles(warm)}   without an answer: {late} of {len(warm)}")
+
+
+def similar(count: int, each: int) -> None:
+    """Print what it costs to compare all decisions with each other."""
+    place, env = fleet(count, each, "decision")
+    memtool(place / "project", env, "fleet", "sync")
+    command = [sys.executable, "-m", "memtool", "fleet", "similar", "--all", "--seconds", "3600"]
+    began = time.perf_counter()
+    child = subprocess.Popen(
+        command, cwd=place / "project", env=env | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    told = child.stdout.read() if child.stdout else ""
+    _pid, _status, used = os.wait4(child.pid, 0)
+    print(f"{used.ru_utime + used.ru_stime:.1f} s of CPU, {time.perf_counter() - began:.1f} s, "
+          f"{used.ru_maxrss / 1024:.0f} MB: {told.splitlines()[-1]}")  # fmt: skip
 
 
 def words(text: str) -> list[str]:
@@ -290,5 +310,5 @@ if __name__ == "__main__":
     if "--order" in sys.argv:
         order()
     else:
-        numbers = [int(one) for one in sys.argv[1:3]] or [200, 500]
-        scale(*numbers)
+        numbers = [int(one) for one in sys.argv[1:] if one.isdigit()] or [200, 500]
+        (similar if "--similar" in sys.argv else scale)(*numbers)

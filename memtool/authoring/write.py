@@ -344,7 +344,7 @@ def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
     """Raise MemtoolError where one of some memories says what another says; note clashes."""
     categories = context.settings.categories
     threshold = context.settings.number(THRESHOLD_KEY)
-    inner = near_duplicates.among(judged)
+    inner = near_duplicates.Neighbours(judged)
     own = near_duplicates.twins(judged, inner, threshold, context.now, categories)
     numbers = {record.id: number for number, record in enumerate(judged, 1)}
     before = _said_before(context, judged)

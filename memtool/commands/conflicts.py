@@ -133,7 +133,7 @@ def conflicts(
         found = gate.contradictions(tree, now, categories, cache_dir)
     if new:
         judged = [record for record in gate.living(tree, now, categories) if record.id in new]
-        near = near_duplicates.among(())
+        near = near_duplicates.Neighbours(())
         if judged:
             place = (context.repository, context.directory, context.settings)
             near = (

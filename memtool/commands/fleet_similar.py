@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Literal
 
 from memtool.commands._render import columns
@@ -30,7 +29,7 @@ class FleetSimilar(Value):
     """What is shared, the contrary first; `about` is the id that was asked about, empty for all.
 
     `kinds` counts all groups by kind, also those beyond the limit. `compared` is how many memories
-    were compared, of so many `repositories`, and `cut` says that the time ran out before the end.
+    were compared, of so many `repositories`, and `left_out` says what the time did not suffice for.
     """
 
     about: str
@@ -38,7 +37,7 @@ class FleetSimilar(Value):
     kinds: tuple[tuple[str, int], ...]
     compared: int
     repositories: int
-    cut: bool
+    left_out: str
     made: str
     format: str = TEXT
 
@@ -55,11 +54,10 @@ class FleetSimilar(Value):
             "kinds": dict(self.kinds),
             "compared": self.compared,
             "repositories": self.repositories,
-            "cut": self.cut,
+            "cut": bool(self.left_out),
+            "left_out": self.left_out,
             "made": self.made,
-            "shared": [
-                {**plain(one), "repositories": list(one.repositories)} for one in self.shared
-            ],
+            "shared": plain(self.shared),
         }
 
 
@@ -81,9 +79,9 @@ def fleet_similar(
     repository, its commit and what it replaced.
 
     With --all every decision of every repository on this machine is compared with all others, as
-    memtool fleet sync left them: 10,000 take some seconds, 100,000 over ten minutes, for which
-    --seconds must be raised. A server is asked about some memories and never for all of them, so
-    that --all is not for one.
+    memtool fleet sync left them: 10,000 take some seconds, 100,000 about a minute. What the time
+    did not suffice for is said. A server is asked about some memories and never for all of them,
+    so that --all is not for one.
 
     Words are compared, in English, and only title and first sentence for what is contrary: who
     puts the same decision quite differently is not found.
@@ -106,8 +104,9 @@ def fleet_similar(
             hint="memtool fleet similar --seconds 60",
         )
     about = ""
+    most = limit if limit > 0 else None
     if all:
-        found = similar.everywhere(context, seconds)
+        found = similar.everywhere(context, seconds, most)
     elif id:
         record = index.open(context).find(id)
         about = record.id
@@ -117,10 +116,10 @@ def fleet_similar(
                 "claim what others may share",
                 hint="memtool fleet similar compares all decisions of this repository",
             )
-        found = similar.beside(context, [record], seconds)
+        found = similar.beside(context, [record], seconds, most)
     else:
-        found = similar.beside(context, _decisions(context), seconds)
-    return _answer(context, found, about, limit).replace(format=format)
+        found = similar.beside(context, _decisions(context), seconds, most)
+    return _answer(context, found, about).replace(format=format)
 
 
 def _decisions(context: Context) -> list[Any]:
@@ -129,22 +128,21 @@ def _decisions(context: Context) -> list[Any]:
     return [one for one in living if one.memory.type == "decision" and similar.counts(one.memory)]
 
 
-def _answer(context: Context, found: Comparison, about: str, limit: int) -> FleetSimilar:
-    kinds = Counter(one.kind for one in found.shared)
-    shown = found.shared[:limit] if limit > 0 else found.shared
-    if found.is_cut:
-        context.notes.append("the time ran out: there may be more; --seconds gives it longer")
-    if len(shown) < len(found.shared):
+def _answer(context: Context, found: Comparison, about: str) -> FleetSimilar:
+    total = sum(found.kinds.values())
+    if found.left_out:
+        context.notes.append(f"the time ran out: {found.left_out}; --seconds gives it longer")
+    if len(found.shared) < total:
         context.notes.append(
-            f"{len(shown)} of {len(found.shared)} groups are shown; --limit 0 shows all"
+            f"{len(found.shared)} of {total} groups are shown; --limit 0 shows all"
         )
     return FleetSimilar(
         about,
-        shown,
-        tuple((kind, kinds[kind]) for kind in KINDS if kinds[kind]),
+        found.shared,
+        tuple((kind, found.kinds[kind]) for kind in KINDS if kind in found.kinds),
         found.compared,
         found.repositories,
-        found.is_cut,
+        found.left_out,
         timestamps.render(context.now),
     )
 
@@ -159,8 +157,8 @@ def _text(found: FleetSimilar) -> Iterator[str]:
     for group in found.shared:
         yield f"{group.kind}: {group.reason}"
         yield from (f"  {row}" for row in columns(map(_row, _named(group))))
-        if len(group.decisions) > MOST_NAMED:
-            yield f"  and {len(group.decisions) - MOST_NAMED:,} more"
+        if group.count > MOST_NAMED:
+            yield f"  and {group.count - MOST_NAMED:,} more"
         yield ""
     yield _summary(found)
 
@@ -184,7 +182,7 @@ def _summary(found: FleetSimilar) -> str:
     told = f"{what} ({kinds})" if kinds else "nothing is shared"
     memories = "1 memory" if found.compared == 1 else f"{found.compared:,} memories"
     whose = "1 repository" if found.repositories == 1 else f"{found.repositories:,} repositories"
-    return f"{told} among {memories} of {whose}{', cut for time' if found.cut else ''}"
+    return f"{told} among {memories} of {whose}{', cut for time' if found.left_out else ''}"
 
 
 def _markdown(found: FleetSimilar) -> Iterator[str]:
@@ -206,8 +204,8 @@ def _markdown(found: FleetSimilar) -> Iterator[str]:
                     one.repository, _cited(one), one.date, title, ", ".join(one.supersedes)
                 )  # fmt: skip
                 yield f"| {' | '.join(map(_code, cells))} |"
-            if len(group.decisions) > MOST_NAMED:
-                yield from ("", f"And {len(group.decisions) - MOST_NAMED:,} more.")
+            if group.count > MOST_NAMED:
+                yield from ("", f"And {group.count - MOST_NAMED:,} more.")
 
 
 def _code(text: str) -> str:

@@ -6,16 +6,24 @@ each other where `contradictions` does. Both go by words, and read English: what
 quite different words is not found. A repository that replaced a memory which another one still
 holds, under the same id, is a third kind: it was imported or copied, and has moved on.
 
-`among` compares memories that are at hand, in about linear time: each is compared in full only with
-those that share rare words with it. `beside` compares memories of the project with what a backend
-finds for each, `everywhere` all decisions of the repositories on this machine.
+`among` compares memories in about linear time: what says the same, or the contrary, is found by
+what it states, and what says nearly the same by prefix filtering (Chaudhuri, Ganti, Kaushik 2006;
+Bayardo, Ma, Srikant 2007): of each text the rarest words are looked up, and only texts that share
+many of them are compared in full. How many texts are looked at for one is bounded, so that a
+template which thousands have filled in costs no more than other texts. Secrets are masked in what
+is shown alone: to mask everything takes longer than to compare it.
+
+`beside` compares memories of the project with what a backend finds for each, `everywhere` all
+decisions of the repositories on this machine.
 """
 
 from __future__ import annotations
 
 import time
+from array import array
 from collections import Counter
-from itertools import chain
+from functools import lru_cache
+from itertools import chain, islice
 
 from memtool.errors import MemtoolError
 from memtool.fleet import ask, rank
@@ -31,12 +39,13 @@ from memtool.gate import contradictions, near_duplicates
 from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.memory import is_generated
+from memtool.redaction.mask import Mask
 from memtool.search import retrieve
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from memtool.fleet.backend import FleetCandidate
     from memtool.gate.contradictions import Statement
@@ -44,8 +53,8 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.store.snapshot import Record
 
-    Pair = tuple[int, int]
-    """Places of two memories in a list, the smaller one first."""
+    Late = Callable[[float], bool]
+    """Tells whether a share of the time is over, from 0 to 1."""
 
 SAME, CONTRARY, REPLACED = "same", "contrary", "replaced"
 KINDS: dict[str, str] = {
@@ -76,6 +85,17 @@ MOST_HOLDING, MOST_OF_ONE = 1_500, 5_000
 """Texts in which all these words may stand, and each."""
 FIND_S = 5.0
 """Seconds that a backend may take to find what is like one memory: nobody waits for a prompt."""
+READING = 0.75
+"""Share of the time after which no other memory is read, so that those read are compared."""
+MOST_MET = 50
+"""Memories that state one thing, each of which is compared with one that states the contrary: they
+are one group with so many as with all."""
+MOST_MEMBERS, MOST_VALUES = 100, 5
+"""Decisions of a group that are shown, and values that its reason names."""
+LEAST_SHOWN = 20
+"""Groups that are shown however late it is."""
+MOST_KNOWN = 1 << 14
+"""Texts whose terms are in memory at once."""
 _STEP = 256
 """Memories after which the time is looked at."""
 
@@ -109,29 +129,29 @@ class FleetDecision(Value):
 class SharedDecision(Value):
     """Decisions of at least two repositories, of a kind of `KINDS`, by day, repository and id.
 
-    `reason` says in one line what is the same, or differs.
+    `reason` says in one line what is the same, or differs. `count` is how many they are, of which
+    `decisions` are the first `MOST_MEMBERS`; `repositories` are the names of all theirs, sorted.
     """
 
     kind: str
     reason: str
+    count: int
     decisions: tuple[FleetDecision, ...]
-
-    @property
-    def repositories(self) -> tuple[str, ...]:
-        """The names of the repositories, sorted."""
-        return tuple(sorted({one.repository for one in self.decisions}))
+    repositories: tuple[str, ...]
 
 
 class Comparison(Value):
     """What was found among so many memories of so many repositories.
 
-    `is_cut` says that the time ran out, and some of what is nearly the same may be missing.
+    `kinds` counts all groups by kind, of which `shared` are the first. `left_out` says in one
+    clause what the time did not suffice for, and is empty where it did.
     """
 
     shared: tuple[SharedDecision, ...]
+    kinds: Mapping[str, int]
     compared: int
     repositories: int
-    is_cut: bool = False
+    left_out: str = ""
 
 
 def counts(memory: Memory) -> bool:
@@ -139,10 +159,13 @@ def counts(memory: Memory) -> bool:
     return memory.type in TYPES and not is_generated(memory)
 
 
-def beside(context: Context, records: Sequence[Record], seconds: float) -> Comparison:
+def beside(
+    context: Context, records: Sequence[Record], seconds: float, most: int | None = None
+) -> Comparison:
     """Return what memories of the project share with those of other repositories.
 
-    Each is one question to the backend. After so many seconds no other is asked.
+    Each is one question to the backend. After so many seconds no other is asked. `most` is how many
+    groups are shown, None for all.
 
     Raises:
         MemtoolError: nobody is set to ask, or nobody answers.
@@ -155,10 +178,10 @@ def beside(context: Context, records: Sequence[Record], seconds: float) -> Compa
     origins = context.origins(tree, records)
     own = [Located(name, origins[one.path].commit, one.path, one.memory) for one in records]
     found: dict[tuple[str, str], Located] = {}
-    is_cut = False
-    for row in own:
-        if late():
-            is_cut = True
+    left_out = ""
+    for number, row in enumerate(own):
+        if late(READING):
+            left_out = f"others were asked about the first {number:,} of {len(own):,} memories"
             break
         asked = retrieve.read(f"{row.memory.title}\n{row.memory.statement}")
         wanted = rank.question_of(asked, rank.own_statistics(tree.parts, asked))
@@ -168,12 +191,20 @@ def beside(context: Context, records: Sequence[Record], seconds: float) -> Compa
         except FleetUnavailable as error:
             raise _unavailable(error) from None
         found.update(((one.repository, one.path), one) for one in _read(context, candidates))
-    compared = among([*own, *found.values()], late, lambda one: one.repository == name)
-    return compared.replace(is_cut=compared.is_cut or is_cut)
+    compared = among(
+        [*own, *found.values()],
+        late,
+        lambda one: one.repository == name,
+        most,
+        Mask(context.settings),
+    )
+    return compared.replace(left_out="; ".join(filter(None, (left_out, compared.left_out))))
 
 
-def everywhere(context: Context, seconds: float) -> Comparison:
+def everywhere(context: Context, seconds: float, most: int | None = None) -> Comparison:
     """Return what the decisions of all repositories on this machine share, as last synced.
+
+    `most` is how many groups are shown, None for all.
 
     Raises:
         MemtoolError: nobody is set to ask, a server is, or nothing was synced.
@@ -189,14 +220,15 @@ def everywhere(context: Context, seconds: float) -> Comparison:
     backend = GitBackend(home_of(context.env), context.now)
     try:
         candidates = backend.all(FleetQuery({}, types=("decision",), allow=whom.allow))
-        return among([*_read(context, candidates)], late)
+        mask = Mask(context.settings)
+        return among(_read(context, candidates), late, most=most, mask=mask)
     except FleetUnavailable as error:
         raise _unavailable(error) from None
 
 
-def _clock(seconds: float) -> Callable[[], bool]:
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() >= end
+def _clock(seconds: float) -> Late:
+    begin = time.monotonic()
+    return lambda share: time.monotonic() >= begin + share * seconds
 
 
 def _unavailable(error: FleetUnavailable) -> MemtoolError:
@@ -208,87 +240,207 @@ def _unavailable(error: FleetUnavailable) -> MemtoolError:
 
 
 def _read(context: Context, candidates: Iterable[FleetCandidate]) -> Iterator[Located]:
-    """Yield the memories of candidates that are alive, with secrets masked; others have none."""
+    """Yield the memories of candidates that are alive."""
     checked = rank.CheckedBytes(ask.showing_of(context))
-    for one in filter(checked.is_shown, candidates):
-        yield Located(one.repository, one.commit, one.path, checked.masked(one))
+    for one in candidates:
+        memory = checked.memory(one) if checked.is_shown(one) else None
+        if memory is not None:
+            yield Located(one.repository, one.commit, one.path, memory)
 
 
 def among(
-    found: Sequence[Located],
-    is_late: Callable[[], bool] = lambda: False,
+    found: Iterable[Located],
+    is_late: Late = lambda _share: False,
     about: Callable[[Located], bool] = lambda _one: True,
+    most: int | None = None,
+    mask: Mask | None = None,
 ) -> Comparison:
     """Return what memories of different repositories share, each group once.
 
-    Only groups with a memory that it is `about` are returned. Where `is_late` says so, what was
-    found until then is; the quickest tests come first.
+    Only groups with a memory that it is `about` are returned, and of these the first `most`, with
+    secrets masked. Where `is_late` says so, what was found until then is; the quickest tests come
+    first.
     """
-    known = {(one.repository, one.path): one for one in found if counts(one.memory)}
-    rows = [known[at] for at in sorted(known)]
-    memories = [row.memory for row in rows]
-    stated = [contradictions.statements(memory) for memory in memories]
-    groups = [*_replaced(rows), *_contrary(rows, contradictions.find(memories, stated))]
-    same = _in_the_same_words(memories, stated)
-    is_cut = _add_nearly_the_same(rows, same, is_late)
+    parts, left_out = _taken_apart(found, is_late)
+    rows = [part.row for part in parts]
+    groups = _replaced(rows)
+    clashes = contradictions.find(
+        [row.memory for row in rows],
+        [part.stated for part in parts],
+        MOST_MET,
+        lambda: is_late(1.0),
+    )
+    if is_late(1.0):
+        left_out.append("what may be contrary was not compared to its end")
+    groups += _contrary(rows, clashes)
+    same = DisjointSets()
+    firsts = _say_the_same(parts, same)
+    left_out += _say_nearly_the_same(parts, firsts, same, is_late)
     groups += _same(rows, same)
-    wanted = {(one.repository, one.id) for one in map(_shown, filter(about, rows))}
-    kept = [
-        group
-        for group in groups
-        if any((one.repository, one.id) in wanted for one in group.decisions)
-    ]
+    kept = sorted(
+        (one for one in groups if any(about(rows[at]) for at in one.members)),
+        key=lambda one: _order(one, rows),
+    )
+    shown = []
+    masked = _masking(mask)
+    for number, group in enumerate(kept[:most]):
+        if number >= LEAST_SHOWN and is_late(1.0):
+            left_out.append(f"the groups after the first {number:,} are counted, and not shown")
+            break
+        shown.append(_shared(group, rows, masked))
     return Comparison(
-        tuple(sorted(kept, key=_order)),
+        tuple(shown),
+        Counter(one.kind for one in kept),
         len(rows),
         len({row.repository for row in rows}),
-        is_cut,
+        "; ".join(left_out),
     )
 
 
-def _order(group: SharedDecision) -> tuple[object, ...]:
+class _Part(Value):
+    """A memory taken apart: what it states, what identifies its text, and its words as numbers."""
+
+    row: Located
+    stated: Sequence[Statement]
+    text: str
+    words: array[int]
+
+
+def _taken_apart(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], list[str]]:
+    """Return memories that count, by repository and path, and what the time did not suffice for.
+
+    Words have numbers in the order of how many texts they are in, the rarest first: a memory has
+    hundreds, and a million memories the same ones.
+    """
+    numbers: dict[bytes, int] = {}
+    known: dict[tuple[str, str], _Part] = {}
+    left_out = []
+    for number, row in enumerate(found):
+        if number % _STEP == 0 and number and is_late(READING):
+            left_out.append(f"only the first {number:,} decisions were read")
+            break
+        if counts(row.memory):
+            words = near_duplicates.words_in(row.memory)
+            coded = array("I", [numbers.setdefault(word, len(numbers)) for word in words])
+            stated = contradictions.statements(row.memory)
+            part = _Part(row, stated, ids.fingerprint(row.memory), coded)
+            known[row.repository, row.path] = part
+    holding = Counter(chain.from_iterable(part.words for part in known.values()))
+    rare = sorted(numbers, key=lambda word: (holding[numbers[word]], word))
+    places = array("I", [0]) * len(numbers)
+    for place, word in enumerate(rare):
+        places[numbers[word]] = place
+    return [
+        part.replace(words=array("I", sorted(places[word] for word in part.words)))
+        for _key, part in sorted(known.items())
+    ], left_out
+
+
+class _Group(Value):
+    """The places of memories that share something, and the values that some of them give."""
+
+    kind: str
+    reason: str
+    members: Sequence[int]
+    values: Mapping[int, str]
+
+
+def _order(group: _Group, rows: Sequence[Located]) -> tuple[object, ...]:
     """Sort key: kinds in the order of their table, those of most repositories first, then by id."""
-    first = group.decisions[0]
+    first = rows[_by_day(group.members, rows)[0]]
     place = list(KINDS).index(group.kind)
-    return place, -len(group.repositories), first.id, first.repository, group.reason
+    count = len({rows[at].repository for at in group.members})
+    return place, -count, first.memory.id, first.repository, group.reason
 
 
-def _shown(row: Located, value: str = "") -> FleetDecision:
-    memory = row.memory
-    return FleetDecision(
-        row.repository,
-        memory.id,
-        memory.title,
-        memory.type,
-        timestamps.date(memory.timestamp),
-        row.commit,
-        row.path,
-        memory.supersedes,
-        value,
+def _by_day(members: Iterable[int], rows: Sequence[Located]) -> list[int]:
+    def key(at: int) -> tuple[str, str, str]:
+        row = rows[at]
+        return timestamps.date(row.memory.timestamp), row.repository, row.memory.id
+
+    return sorted(members, key=key)
+
+
+def _masking(mask: Mask | None) -> Callable[[Memory], tuple[str, bool]]:
+    """Return what gives the title of a memory as it is shown, and whether it states a secret.
+
+    Of the same text, which many repositories may have, this is found out once.
+    """
+    known: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    def masked(memory: Memory) -> tuple[str, bool]:
+        if mask is None:
+            return memory.title, False
+        key = memory.title, memory.body
+        if key not in known:
+            told = mask.memory(memory)
+            is_secret = (told.title, told.statement) != (memory.title, memory.statement)
+            known[key] = told.title, is_secret
+        return known[key]
+
+    return masked
+
+
+def _shared(
+    group: _Group, rows: Sequence[Located], masked: Callable[[Memory], tuple[str, bool]]
+) -> SharedDecision:
+    """Return a group as it is shown: where one of it states a secret, no sentence is quoted."""
+    shown = []
+    is_told = True
+    for at in _by_day(group.members, rows)[:MOST_MEMBERS]:
+        row, memory = rows[at], rows[at].memory
+        title, is_secret = masked(memory)
+        is_told = is_told and not (group.kind == CONTRARY and is_secret)
+        shown.append(
+            FleetDecision(
+                row.repository,
+                memory.id,
+                title,
+                memory.type,
+                timestamps.date(memory.timestamp),
+                row.commit,
+                row.path,
+                memory.supersedes,
+                group.values.get(at, ""),
+            )
+        )
+    if not is_told:
+        shown = [one.replace(value="") for one in shown]
+    return SharedDecision(
+        group.kind,
+        group.reason if is_told else KINDS[group.kind],
+        len(group.members),
+        tuple(shown),
+        tuple(sorted({rows[at].repository for at in group.members})),
     )
 
 
-def _group(kind: str, reason: str, members: Iterable[FleetDecision]) -> SharedDecision:
-    kept = sorted(members, key=lambda one: (one.date, one.repository, one.id))
-    return SharedDecision(kind, reason, tuple(kept))
-
-
-def _replaced(rows: Sequence[Located]) -> Iterator[SharedDecision]:
-    """Yield what one repository replaced and another one still holds, by its id."""
-    holding: dict[str, list[Located]] = {}
-    for row in rows:
-        holding.setdefault(row.memory.id, []).append(row)
-    for row in rows:
+def _replaced(rows: Sequence[Located]) -> list[_Group]:
+    """Return what a repository replaced and another one still holds, by its id."""
+    holding: dict[str, list[int]] = {}
+    replacing: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        holding.setdefault(row.memory.id, []).append(at)
         for old in row.memory.supersedes:
-            others = [one for one in holding.get(old, ()) if one.repository != row.repository]
-            if others:
-                reason = f"{row.repository} replaced {old}"
-                yield _group(REPLACED, reason, map(_shown, [row, *others]))
+            replacing.setdefault(old, []).append(at)
+    groups = []
+    for old, new in replacing.items():
+        sides = [new, holding.get(old, [])]
+        homes = [{rows[at].repository for at in side} for side in sides]
+        apart, held = (
+            [at for at in side if others - {rows[at].repository}]
+            for side, others in zip(sides, reversed(homes), strict=True)
+        )
+        if apart and held:
+            first, *more = sorted({rows[at].repository for at in apart})
+            who = f"{first} and {len(more):,} more" if more else first
+            groups.append(_Group(REPLACED, f"{who} replaced {old}", [*apart, *held], {}))
+    return groups
 
 
 def _contrary(
     rows: Sequence[Located], found: Iterable[contradictions.Contradiction]
-) -> list[SharedDecision]:
+) -> list[_Group]:
     """Return what contradicts each other across repositories, with all about one thing as one."""
     topics: dict[str, list[contradictions.Contradiction]] = {}
     for one in found:
@@ -296,127 +448,158 @@ def _contrary(
             topics.setdefault(one.topic, []).append(one)
     groups = []
     for clashes in topics.values():
-        for members in _joined((one.one, one.other) for one in clashes):
-            own = [one for one in clashes if one.one in members]
-            values: dict[int, str] = {}
-            for one in own:
-                values.update(zip((one.one, one.other), one.values, strict=False))
-            told = dict.fromkeys(values[at] for at in sorted(values))
-            reason = " against ".join(told) if told else own[0].reason
-            shown = [_shown(rows[at], values.get(at, "")) for at in members]
-            groups.append(_group(CONTRARY, reason, shown))
+        joined = DisjointSets()
+        values: dict[int, str] = {}
+        reasons: dict[int, str] = {}
+        for one in clashes:
+            joined.join(one.one, one.other)
+            values.update(zip((one.one, one.other), one.values, strict=False))
+            reasons.setdefault(one.one, one.reason)
+        for members in joined.groups():
+            told = [*dict.fromkeys(values[at] for at in members if at in values)]
+            named = [*told[:MOST_VALUES], f"{len(told) - MOST_VALUES:,} more"]
+            some = " against ".join(told if len(told) <= MOST_VALUES else named)
+            reason = some or next(reasons[at] for at in members if at in reasons)
+            groups.append(_Group(CONTRARY, reason, members, values))
     return groups
 
 
-def _in_the_same_words(
-    memories: Sequence[Memory], stated: Sequence[Sequence[Statement]]
-) -> dict[Pair, str]:
-    """Return what has the same words as another, or states the same, and how."""
+def _say_the_same(parts: Sequence[_Part], same: DisjointSets) -> dict[int, set[str]]:
+    """Join what has the same words as another, or states the same.
+
+    Returned are the places of the texts that differ, each with the repositories that have it.
+    """
     words: dict[object, list[int]] = {}
     claims: dict[object, list[int]] = {}
-    for at, memory in enumerate(memories):
-        words.setdefault(ids.fingerprint(memory), []).append(at)
-        for said in stated[at]:
+    for at, part in enumerate(parts):
+        words.setdefault(part.text, []).append(at)
+        for said in part.stated:
             if len(said.subject) >= LEAST_SUBJECT and _decides(said):
                 key = said.sign, said.concept, said.subject, said.values
                 claims.setdefault(key, []).append(at)
-    found: dict[Pair, str] = {}
-    for groups, how in ((claims, "they state the same"), (words, "the same words")):
-        for places in groups.values():  # one memory may state a thing twice
-            first, *others = dict.fromkeys(places)
-            found.update(((first, other), how) for other in others)
-    return found
+    for groups, how in ((words, "the same words"), (claims, "they state the same")):
+        for first, *others in groups.values():
+            for other in others:
+                same.join(first, other, how)
+    return {places[0]: {parts[at].row.repository for at in places} for places in words.values()}
 
 
 def _decides(said: Statement) -> bool:
     return bool(said.concept) or not CHOOSING.isdisjoint(said.text.lower().split())
 
 
-def _add_nearly_the_same(
-    rows: Sequence[Located], same: dict[Pair, str], is_late: Callable[[], bool]
-) -> bool:
-    """Add what has nearly the same words; tell whether the time ran out before all was seen."""
-    if is_late():
-        return True
-    texts = [near_duplicates.words_in(row.memory) for row in rows]
-    contents: dict[int, frozenset[str]] = {}
-    group = {at: number for number, members in enumerate(_joined(same)) for at in members}
-    seen: set[Pair] = set()
-    for at, other in _alike(texts):
-        if other is None:
-            if is_late():
-                return True
-            continue
-        pair = (min(at, other), max(at, other))
-        is_known = at in group and group[at] == group.get(other)
-        if is_known or pair in seen or rows[at].repository == rows[other].repository:
-            continue
-        seen.add(pair)
-        for place in pair:
-            if place not in contents:
-                contents[place] = near_duplicates.content_of(rows[place].memory)
-        if near_duplicates.cosine(*(contents[place] for place in pair)) < LIKENESS:
-            continue
-        likeness = near_duplicates.likeness(*(rows[place].memory for place in pair))
-        if likeness >= LIKENESS:
-            same[pair] = f"nearly the same words ({likeness:.2f})"
-    return False
+def _say_nearly_the_same(
+    parts: Sequence[_Part], homes: Mapping[int, set[str]], same: DisjointSets, is_late: Late
+) -> list[str]:
+    """Join what has nearly the same words; return what the time did not suffice for.
 
-
-def _alike(texts: Sequence[frozenset[bytes]]) -> Iterator[tuple[int, int | None]]:
-    """Yield two texts, given as words, that may be nearly the same; now and then nothing.
-
-    They share at least half of the rare words of one of them. How many texts hold these is bounded,
-    so that the time grows with the number of texts, and not with that of their pairs.
+    `homes` are the texts that are compared, by place, with the repositories that have each.
     """
-    holding: dict[bytes, list[int]] = {}
-    for at, words in enumerate(texts):
+
+    @lru_cache(MOST_KNOWN)
+    def compared(place: int) -> near_duplicates.ComparedText:
+        return near_duplicates.ComparedText(parts[place].row.memory)
+
+    def may_join(at: int, other: int) -> bool:
+        is_at_home = len(homes[at]) == 1 and homes[at] == homes[other]
+        return not is_at_home and same.first(at) != same.first(other)
+
+    texts = {at: parts[at].words for at in homes}
+    for looked, (at, near) in enumerate(_alike(texts, may_join)):
+        if looked % _STEP == 0 and is_late(1.0):
+            seen = f"the first {looked:,} of {len(texts):,} texts"
+            return [f"what says nearly the same was looked for in {seen}"]
+        for other in near:
+            if may_join(at, other):
+                likeness = near_duplicates.likeness_of(compared(at), compared(other), LIKENESS)
+                if likeness >= LIKENESS:
+                    same.join(at, other, f"nearly the same words ({likeness:.2f})")
+    return []
+
+
+def _alike(
+    texts: Mapping[int, Sequence[int]], may_join: Callable[[int, int], bool]
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield each text with those that may be nearly the same, at most `VERIFIED`.
+
+    A text is its words by number, the rarest first. They share at least half of the rare words of
+    it, and `LEAST_SHARED` of all words. How many texts hold these is bounded, so that the time
+    grows with the number of texts, and not with that of their pairs.
+    """
+    count = Counter(chain.from_iterable(texts.values()))
+    holding: dict[int, list[int]] = {
+        word: [] for word, number in count.items() if 1 < number <= MOST_OF_ONE
+    }
+    for at, words in texts.items():
         for word in words:
-            holding.setdefault(word, []).append(at)
-    for at, words in enumerate(texts):
-        if at % _STEP == 0:
-            yield at, None
-        rare: list[bytes] = []
+            if word in holding:
+                holding[word].append(at)
+    for at, words in texts.items():
+        rare: list[list[int]] = []
         looked_at = 0
-        for number, word in sorted((len(holding[word]), word) for word in words):
-            is_enough = len(rare) >= FEW_WORDS and looked_at + number > MOST_HOLDING
-            if is_enough or len(rare) >= RARE_WORDS or number > MOST_OF_ONE:
+        for held in filter(None, map(holding.get, words)):
+            is_enough = len(rare) >= FEW_WORDS and looked_at + len(held) > MOST_HOLDING
+            if is_enough or len(rare) >= RARE_WORDS:
                 break
-            if number > 1:
-                rare.append(word)
-                looked_at += number
-        shared = Counter(chain.from_iterable(holding[word] for word in rare))
-        shared.pop(at, None)
+            rare.append(held)
+            looked_at += len(held)
         least = max(1, len(rare) // 2)
+        prefix = len(rare) - least + 1  # who has none of these words has fewer than `least`
+        shared = Counter(chain.from_iterable(rare[:prefix]))
+        shared.update(filter(shared.__contains__, chain.from_iterable(rare[prefix:])))
         near = sorted((-count, other) for other, count in shared.items() if count >= least)
-        for _count, other in near[:VERIFIED]:
-            if near_duplicates.shared_words(words, texts[other]) >= LEAST_SHARED:
-                yield at, other
+        open_ones = (other for _count, other in near if other != at and may_join(at, other))
+        own = frozenset(words)
+        yield (
+            at,
+            [
+                other
+                for other in islice(open_ones, VERIFIED)
+                if near_duplicates.shared_words(own, frozenset(texts[other])) >= LEAST_SHARED
+            ],
+        )
 
 
-def _same(rows: Sequence[Located], pairs: dict[Pair, str]) -> Iterator[SharedDecision]:
-    """Yield the groups of what says the same, of more than one repository each."""
-    for members in _joined(pairs):
+def _same(rows: Sequence[Located], same: DisjointSets) -> list[_Group]:
+    """Return the groups of what says the same, of more than one repository each."""
+    groups = []
+    reasons: dict[int, list[str]] = {}
+    for at, why in same.why:
+        reasons.setdefault(same.first(at), []).append(why)
+    for members in same.groups():
         if len({rows[at].repository for at in members}) > 1:
-            how = dict.fromkeys(told for pair, told in sorted(pairs.items()) if pair[0] in members)
-            reason = next(iter(how)) if len(how) == 1 else "the same, or nearly the same words"
-            yield _group(SAME, reason, (_shown(rows[at]) for at in members))
+            first, *others = dict.fromkeys(reasons[same.first(members[0])])
+            reason = "the same, or nearly the same words" if others else first
+            groups.append(_Group(SAME, reason, members, {}))
+    return groups
 
 
-def _joined(pairs: Iterable[Pair]) -> list[list[int]]:
-    """Return the sets of places that pairs connect, each sorted, in the order of their first."""
-    leader: dict[int, int] = {}
+class DisjointSets:
+    """Disjoint sets of places (Tarjan 1975), and why sets were joined."""
 
-    def first(at: int) -> int:
+    def __init__(self) -> None:
+        self._leader: dict[int, int] = {}
+        self.why: list[tuple[int, str]] = []
+        """A place of each two sets that became one, and why."""
+
+    def first(self, at: int) -> int:
+        """Return the place that stands for the set of one."""
+        leader = self._leader
         while leader.setdefault(at, at) != at:
             leader[at] = leader[leader[at]]
             at = leader[at]
         return at
 
-    for one, other in pairs:
-        low, high = sorted((first(one), first(other)))
-        leader[high] = low
-    groups: dict[int, list[int]] = {}
-    for at in sorted(leader):
-        groups.setdefault(first(at), []).append(at)
-    return [groups[at] for at in sorted(groups)]
+    def join(self, one: int, other: int, why: str = "") -> None:
+        """Make the sets of two places one; `why` counts where they were two until now."""
+        low, high = sorted((self.first(one), self.first(other)))
+        if low != high:
+            self._leader[high] = low
+            self.why.append((low, why))
+
+    def groups(self) -> list[list[int]]:
+        """Return the sets of more than one place, each sorted, in the order of their first."""
+        found: dict[int, list[int]] = {}
+        for at in sorted(self._leader):
+            found.setdefault(self.first(at), []).append(at)
+        return [members for _first, members in sorted(found.items()) if len(members) > 1]

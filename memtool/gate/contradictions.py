@@ -8,7 +8,8 @@ asks, or names an exception states nothing here, and a number that names a thing
 
 from __future__ import annotations
 
-from itertools import product
+import sys
+from itertools import chain, product
 
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory import timestamps
@@ -17,7 +18,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memtool.memory.memory import Memory
 
@@ -156,11 +157,16 @@ def between(one: Memory, other: Memory) -> Contradiction | None:
 
 
 def find(
-    memories: Sequence[Memory], stated: Iterable[Sequence[Statement]] = ()
+    memories: Sequence[Memory],
+    stated: Iterable[Sequence[Statement]] = (),
+    most: int = sys.maxsize,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> list[Contradiction]:
     """Return every two memories that may contradict each other, once each, in the list's order.
 
-    `stated` is what each of them states, where that is known already.
+    `stated` is what each of them states, where that is known already. Of memories that state the
+    same thing each meets only so many that state the contrary: where thousands do, their pairs are
+    too many, and with the first of them each is met. Once `is_late` says so no more are compared.
     """
     groups: dict[tuple[str, frozenset[str]], list[tuple[int, Statement]]] = {}
     for at, said in enumerate(stated or map(statements, memories)):
@@ -168,11 +174,13 @@ def find(
             groups.setdefault((statement.concept, statement.subject), []).append((at, statement))
     found: dict[tuple[int, int], Contradiction] = {}
     for (concept, subject), group in groups.items():
-        _meet(memories, group, group, found)
+        if is_late():
+            break
+        _meet(memories, group, group, found, most, is_late)
         for term in subject if len(subject) > LEAST_FOR_EXTRA else ():
             narrower = groups.get((concept, subject - {term}))
             if narrower:
-                _meet(memories, narrower, group, found)
+                _meet(memories, narrower, group, found, most, is_late)
     return [found[pair] for pair in sorted(found)]
 
 
@@ -181,14 +189,19 @@ def _meet(
     some: Sequence[tuple[int, Statement]],
     others: Sequence[tuple[int, Statement]],
     found: dict[tuple[int, int], Contradiction],
+    most: int,
+    is_late: Callable[[], bool],
 ) -> None:
     """Add the contradictions between statements of nearly one subject.
 
     What says the same is compared as one, so that many equal memories cost no more than few.
     """
     for one, other in product(_alike(some), _alike(others)):
+        if is_late():
+            return
         kind = kind_of(one[0][1], other[0][1])
-        for (at, mine), (other_at, theirs) in product(one, other) if kind else ():
+        pairs = chain(product(one, other[:most]), product(one[:most], other[most:]))
+        for (at, mine), (other_at, theirs) in pairs if kind else ():
             pair = (min(at, other_at), max(at, other_at))
             if at == other_at or pair in found:
                 continue

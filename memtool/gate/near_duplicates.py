@@ -26,7 +26,9 @@ from memtool.value import Value, cached_property
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
+    from memtool.gate.contradictions import Statement
     from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
@@ -87,23 +89,47 @@ class Twin(Value):
     likeness: float
 
 
+class ComparedText:
+    """A memory as it is compared; `content` are its terms without stop words."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.content = memory, content_of(memory)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Its terms that name one thing."""
+        return names_of(self.memory)
+
+    @cached_property
+    def stated(self) -> Sequence[Statement]:
+        """What it states."""
+        from memtool.gate import contradictions
+
+        return contradictions.statements(self.memory)
+
+
 def likeness(one: Memory, other: Memory) -> float:
     """Return how far two memories say the same, 0 to 1: the cosine of their sets of terms.
 
     0 where each names something that the other does not (the same sentence about another port,
     version, file or person is another claim), and where they oppose each other.
     """
-    mine, theirs = content_of(one), content_of(other)
-    return 0.0 if _differ(one, mine, other, theirs) else cosine(mine, theirs)
+    return likeness_of(ComparedText(one), ComparedText(other))
 
 
-def _differ(one: Memory, mine: frozenset[str], other: Memory, theirs: frozenset[str]) -> bool:
+def likeness_of(one: ComparedText, other: ComparedText, least: float = 0.0) -> float:
+    """Return the `likeness` of two memories; what is below `least` may be too high."""
+    near = cosine(one.content, other.content)
+    return 0.0 if near >= least and _differ(one, other) else near
+
+
+def _differ(one: ComparedText, other: ComparedText) -> bool:
     """Tell whether something sets two memories apart, however alike their words are."""
     from memtool.gate import contradictions
 
-    if names_of(one) - theirs and names_of(other) - mine:
+    if one.names - other.content and other.names - one.content:
         return True
-    return contradictions.between(one, other) is not None
+    return bool(contradictions.find((one.memory, other.memory), (one.stated, other.stated)))
 
 
 def cosine(one: frozenset[str], other: frozenset[str]) -> float:
@@ -170,7 +196,7 @@ def words_in(memory: Memory) -> frozenset[bytes]:
     return words_of(f"{memory.title}\n{memory.body}".encode(errors="replace"))
 
 
-def shared_words(one: frozenset[bytes], other: frozenset[bytes]) -> float:
+def shared_words(one: frozenset[Any], other: frozenset[Any]) -> float:
     """Return how far two texts share their words, 0 where they share too few; 1 for no words."""
     shared = len(one & other)
     if shared < LEAST_SHARED * min(len(one), len(other)):
@@ -468,11 +494,6 @@ def _parsed(data: bytes, categories: Collection[str]) -> Memory | None:
         return None
 
 
-def among(records: Iterable[Record]) -> Neighbours:
-    """Return the neighbours among some records alone."""
-    return Neighbours(records)
-
-
 _STAGED, _COMMITTED = (b"100644 ", b" 0\t"), (b"100644 blob ", b"\t")
 """What `ls-files --stage` and `ls-tree` print before a blob, and between it and its path."""
 
@@ -585,22 +606,15 @@ def twins(
     A memory that is itself deleted or archived repeats nothing. A relation that names the near
     twin makes it none.
     """
-    terms: dict[tuple[str, str], frozenset[str]] = {}
+    known: dict[Stamp, ComparedText] = {}
 
-    def content(record: Record) -> frozenset[str]:
-        key = (record.path, record.oid)
-        if not record.path:
-            return content_of(record.memory)
-        if key not in terms:
-            terms[key] = content_of(record.memory)
-        return terms[key]
+    def compared(record: Record) -> ComparedText:
+        if not record.path or _stamp(record) not in known:
+            known[_stamp(record)] = ComparedText(record.memory)
+        return known[_stamp(record)]
 
     def alike(one: Record, other: Record) -> float:
-        mine, theirs = content(one), content(other)
-        near = cosine(mine, theirs)
-        if near >= threshold and _differ(one.memory, mine, other.memory, theirs):
-            return 0.0
-        return near
+        return likeness_of(compared(one), compared(other), threshold)
 
     return [
         _best(record, near, alike, threshold, now, categories)
@@ -667,21 +681,10 @@ def problems(
         if twin is None or (twin.record.path in places and _age(record) < _age(twin.record)):
             continue
         other = twin.record
-        how = (
-            "says the same as"
-            if twin.is_exact
-            else f"says nearly ({twin.likeness:.2f}) the same as"
-        )
-        found.append(
-            Problem(
-                record.path,
-                1,
-                "duplicate",
-                f"it {how} {other.id}, {other.memory.title!r}",
-                hint(other.id, is_exact=twin.is_exact),
-                id=record.id,
-            )
-        )
+        how = "the same as" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same as"
+        message = f"it says {how} {other.id}, {other.memory.title!r}"
+        help_ = hint(other.id, is_exact=twin.is_exact)
+        found.append(Problem(record.path, 1, "duplicate", message, help_, id=record.id))
     return found
 
 

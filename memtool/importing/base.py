@@ -297,7 +297,7 @@ def _without_repetitions(
     judged = [record for record in records if record.path in new]
     if not (judged and target.is_store):
         return drafts
-    near = near_duplicates.among([*target.tree.records, *records])
+    near = near_duplicates.Neighbours([*target.tree.records, *records])
     found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
     stays: dict[str, str] = {}
     for record, twin in zip(judged, found, strict=True):

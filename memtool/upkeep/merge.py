@@ -79,7 +79,7 @@ def _group(
     parted: dict[tuple[str, ...], Parted] = {}
     while True:
         judged = list(left.values())
-        near = near_duplicates.among(judged)
+        near = near_duplicates.Neighbours(judged)
         found = near_duplicates.twins(judged, near, threshold, inputs.now, inputs.config.categories)
         pairs = []
         for record, twin in zip(judged, found, strict=True):

@@ -280,7 +280,9 @@ def test_a_full_disk_is_no_bug(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     assert "memtool: the disk refuses: No space left on device (/tmp/x)\nhint: df -h" in done.stderr
 
 
-def test_an_interruption_ends_with_130(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+def test_an_interruption_ends_with_130(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     """Ctrl-C ends without a traceback, as shells expect."""
     from memtool.commands import status
 
@@ -289,6 +291,7 @@ def test_an_interruption_ends_with_130(sandbox: Sandbox, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(status, "status", interrupted)
     assert run_here(sandbox, monkeypatch, "status") == 130
+    assert capsys.readouterr() == ("", "memtool: interrupted\n")
 
 
 def test_python_dash_m_and_the_script_are_one(sandbox: Sandbox):

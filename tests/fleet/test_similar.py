@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from conftest import make_memory
 
-from memtool.fleet.similar import CONTRARY, REPLACED, SAME, Located, SharedDecision, among
+from memtool.fleet.similar import (
+    CONTRARY,
+    MOST_MEMBERS,
+    REPLACED,
+    SAME,
+    Located,
+    SharedDecision,
+    among,
+)
 from memtool.memory.memory import FieldValue
+from memtool.redaction.mask import Mask
+from memtool.store.config import DEFAULTS
 
 KAFKA = (
     "Payment events go through kafka between the ledger and the invoices, so that a replay "
@@ -30,7 +40,7 @@ def test_the_same_words_of_many_are_one_group() -> None:
         (SAME, [(f"acme/r{n}", f"dec-{n}") for n in range(5)])
     ]
     assert found.shared[0].reason == "the same words"
-    assert (found.compared, found.repositories, found.is_cut) == (5, 5, False)
+    assert (found.compared, found.repositories, found.left_out) == (5, 5, "")
 
 
 def test_nearly_the_same_and_the_same_statement() -> None:
@@ -111,14 +121,60 @@ def test_traces_and_digests_decide_nothing() -> None:
 
 
 def test_when_time_runs_out_what_was_found_is_told() -> None:
-    """The quick tests are whole; what needs every word compared is cut, and said to be."""
+    """The same words are still found; what needs every word compared is cut, and said to be."""
     rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(3)]
     near = located("acme/x", "dec-x", KAFKA.replace("nine days", "some days or weeks"))
-    found = among([*rows, near], is_late=lambda: True)
-    assert found.is_cut
+    found = among([*rows, near], is_late=lambda share: share == 1.0)
+    assert found.left_out == (
+        "what may be contrary was not compared to its end; "
+        "what says nearly the same was looked for in the first 0 of 2 texts"
+    )
     assert [told(one)[1] for one in found.shared] == [
         [(f"acme/r{n}", f"dec-{n}") for n in range(3)]
     ]
+
+
+def test_what_is_not_read_in_time_is_left_out() -> None:
+    """Reading ends before the time does, so that what was read is compared."""
+    asked: list[float] = []
+
+    def is_late(share: float) -> bool:
+        asked.append(share)
+        return share < 1.0 and len(asked) > 1
+
+    rows = (located(f"acme/r{n % 3}", f"dec-{n}") for n in range(10**9))
+    found = among(rows, is_late)
+    assert (found.compared, found.kinds) == (512, {SAME: 1})
+    assert found.left_out == "only the first 512 decisions were read"
+
+
+def test_a_large_group_is_counted_and_its_first_are_named() -> None:
+    """What a thousand say against two others is one group, of which some are named."""
+    thousand = "The request timeout is 30 seconds.\n"
+    rows = [located(f"acme/r{n:04}", f"dec-{n:04}", thousand) for n in range(1_000)]
+    rows += [
+        located("acme/x", "dec-x", "The request timeout is 60 seconds.\n"),
+        located("acme/y", "dec-y", "The request timeout is 90 seconds.\n"),
+    ]
+    contrary, same = among(rows).shared
+    assert (contrary.kind, contrary.count, len(contrary.repositories)) == (CONTRARY, 1_002, 1_002)
+    assert contrary.reason == "30 seconds against 60 seconds against 90 seconds"
+    assert (same.kind, same.count, len(same.decisions)) == (SAME, 1_000, MOST_MEMBERS)
+
+
+def test_no_secret_is_shown() -> None:
+    """Where a sentence holds a secret no sentence is quoted, and titles are masked."""
+    secret = "ghp_" + "n2MKju3qOFhTpV4LycRU" + "SSrpMX83mlxsLkJA"
+    rows = [
+        located("acme/a", "dec-a", f"Never push with {secret} to main.\n", title="Key"),
+        located("acme/b", "dec-b", f"Push with {secret} to main.\n", title="Key"),
+    ]
+    rows += [located(f"acme/{name}", f"dec-{name}", title=f"Broker with {secret}") for name in "cd"]
+    found = among(rows, mask=Mask(DEFAULTS))
+    assert [one.kind for one in found.shared] == [CONTRARY, SAME]
+    assert secret not in repr(found)
+    assert found.shared[0].reason == "they cannot both hold"
+    assert found.shared[1].decisions[0].title == "Broker with [REDACTED:github-token]"
 
 
 def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
@@ -130,4 +186,4 @@ def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
         for n in range(150)
     ]
     (group,) = among(rows).shared
-    assert (group.kind, len(group.decisions)) == (SAME, 150)
+    assert (group.kind, group.count) == (SAME, 150)

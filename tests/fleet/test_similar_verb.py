@@ -130,6 +130,8 @@ def test_the_page_of_the_web_view(team: Fleet) -> None:
     assert "acme/shop" in page.text
     assert "dec-replay" in web.get("/fleet?id=dec-events").text
     everything = web.get("/fleet?all=1").text
+    assert 'href="/fleet?id=dec-events"' in web.get("/m/dec-events").text
+    assert "/fleet?id=" not in web.get("/m/sta-now").text
     assert "&lt;b&gt;" in everything
     assert "<b>" not in everything
 
@@ -142,5 +144,6 @@ def test_without_a_fleet_the_menu_has_no_page(fleet: Fleet) -> None:
     fleet.project.memory("dec-a", EVENTS)
     web = Web(fleet.project)
     assert 'href="/fleet"' not in web.get("/search").text
+    assert "/fleet?id=" not in web.get("/m/dec-a").text
     page = web.get("/fleet")
     assert (page.status, "there is no fleet to ask" in page.text) == (200, True)

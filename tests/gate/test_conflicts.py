@@ -3,7 +3,7 @@ from __future__ import annotations
 from conftest import Sandbox
 
 from memtool.gate.conflicts import Conflict, contradictions, living, repetitions
-from memtool.gate.near_duplicates import among
+from memtool.gate.near_duplicates import Neighbours
 
 YES = {"title": "Use Celery for jobs", "body": "Use Celery for background jobs.\n"}
 NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jobs.\n"}
@@ -72,7 +72,7 @@ def test_repetitions_are_told_once(sandbox: Sandbox):
     sandbox.memory("dec-b", body, title="Sessions")
     ws = sandbox.context()
     tree = ws.tree()
-    near = among(tree.records)
+    near = Neighbours(tree.records)
     told = repetitions(tree, tree.records, near, 0.8, ws.now, ws.settings.categories)
     assert [(one.kind, one.ids, one.reason) for one in told] == [
         ("duplicate", ("dec-a", "dec-b"), "the same words")

@@ -9,7 +9,7 @@ from conftest import make_memory
 from memtool.gate.near_duplicates import (
     THRESHOLD_KEY,
     VERIFIED,
-    among,
+    Neighbours,
     content_of,
     cosine,
     is_value,
@@ -72,7 +72,7 @@ def test_likeness_is_symmetric():
 def test_the_same_words_are_an_exact_twin():
     """Case and white space do not count, and no relation makes them another claim."""
     new = record("dec-b", TEXT.upper(), related_to=("dec-a",))
-    (twin,) = twins([new], among([record("dec-a")]), THRESHOLD, NOW)
+    (twin,) = twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW)
     assert twin is not None
     assert (twin.record.id, twin.is_exact, twin.likeness) == ("dec-a", True, 1.0)
 
@@ -81,8 +81,8 @@ def test_the_same_words_are_an_exact_twin():
 def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
     """Who names the other memory knows of it."""
     new = record("dec-b", TEXT + "Ask twice.\n", **{key: ("dec-a",)})
-    assert twins([new], among([record("dec-a")]), THRESHOLD, NOW) == [None]
-    assert twins([record("dec-b", TEXT + "Ask twice.\n")], among([record("dec-a")]),
+    assert twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [None]
+    assert twins([record("dec-b", TEXT + "Ask twice.\n")], Neighbours([record("dec-a")]),
                  THRESHOLD, NOW) != [None]  # fmt: skip
 
 
@@ -97,14 +97,18 @@ def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
 )
 def test_only_living_memories_count(fields: dict):
     """What has expired, or is not valid yet, may be said again; and repeats nothing itself."""
-    assert twins([record("dec-b")], among([record("dec-a", **fields)]), THRESHOLD, NOW) == [None]
-    assert twins([record("dec-b", **fields)], among([record("dec-a")]), THRESHOLD, NOW) == [None]
+    assert twins([record("dec-b")], Neighbours([record("dec-a", **fields)]), THRESHOLD, NOW) == [
+        None
+    ]
+    assert twins([record("dec-b", **fields)], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [
+        None
+    ]
 
 
 def test_of_several_twins_the_most_alike_is_named():
     """An exact one first, then by likeness, then by id."""
     others = [record("dec-c"), record("dec-a", TEXT + "More words here.\n"), record("dec-b")]
-    (twin,) = twins([record("dec-x")], among(others), THRESHOLD, NOW)
+    (twin,) = twins([record("dec-x")], Neighbours(others), THRESHOLD, NOW)
     assert twin is not None
     assert twin.record.id == "dec-b"
 
@@ -112,7 +116,7 @@ def test_of_several_twins_the_most_alike_is_named():
 def test_of_two_new_memories_the_later_one_is_the_problem():
     """One of them may stay."""
     both = [record("dec-a", timestamp="2026-02-23T00:00:00Z"), record("dec-b")]
-    (problem,) = problems(both, among(both), THRESHOLD, NOW)
+    (problem,) = problems(both, Neighbours(both), THRESHOLD, NOW)
     assert (problem.id, problem.code, problem.severity) == ("dec-a", "duplicate", "error")
     assert problem.code in CODES
 
@@ -120,8 +124,8 @@ def test_of_two_new_memories_the_later_one_is_the_problem():
 def test_the_hint_names_the_twin_and_the_next_command():
     """A refusal says what to do instead."""
     near = [record("dec-a")]
-    (exact,) = problems([record("dec-b")], among(near), THRESHOLD, NOW)
-    (other,) = problems([record("dec-b", TEXT + "Ask.\n")], among(near), THRESHOLD, NOW)
+    (exact,) = problems([record("dec-b")], Neighbours(near), THRESHOLD, NOW)
+    (other,) = problems([record("dec-b", TEXT + "Ask.\n")], Neighbours(near), THRESHOLD, NOW)
     assert exact.message == "it says the same as dec-a, 'Sessions in Redis'"
     assert exact.hint == "leave this one out, or memtool supersede dec-a TITLE replaces it"
     assert other.message.startswith("it says nearly (0.9")
@@ -132,7 +136,7 @@ def test_the_hint_names_the_twin_and_the_next_command():
 
 def test_a_higher_threshold_lets_near_twins_pass():
     """The setting decides, and exact twins are refused whatever it says."""
-    near = among([record("dec-a")])
+    near = Neighbours([record("dec-a")])
     assert twins([record("dec-b", TEXT + "Ask.\n")], near, 1.0, NOW) == [None]
     assert twins([record("dec-b")], near, 1.0, NOW) != [None]
 
@@ -178,7 +182,9 @@ def test_edited_texts_are_candidates(share: int):
     words = LONG.split()
     words[::share] = ["changed"] * len(words[::share])
     other = make_memory("dec-b", " ".join(words), title="Another name")
-    (near,) = among([Record(other, "b.md", "b")]).of([record("dec-a", LONG, title="One title")])
+    (near,) = Neighbours([Record(other, "b.md", "b")]).of(
+        [record("dec-a", LONG, title="One title")]
+    )
     assert [one.record.id for one in near] == ["dec-b"]
 
 
@@ -186,21 +192,21 @@ def test_short_texts_in_another_order_are_candidates():
     """The order of words does not count."""
     other = make_memory("dec-b", "", title="Only on Tuesdays deploys run")
     asked = record("dec-a", "", title="Deploys run on Tuesdays only")
-    (near,) = among([Record(other, "b.md", "b")]).of([asked])
+    (near,) = Neighbours([Record(other, "b.md", "b")]).of([asked])
     assert [one.record.id for one in near] == ["dec-b"]
 
 
 @pytest.mark.parametrize("body", ["", "\n", "## Options considered\n", "the of and\n"])
 def test_every_text_can_be_compared(body: str):
     """Nothing is too empty or too odd."""
-    assert twins([record("dec-b", body, title="?")], among([record("dec-a", body, title="?")]),
+    assert twins([record("dec-b", body, title="?")], Neighbours([record("dec-a", body, title="?")]),
                  THRESHOLD, NOW) != [None]  # fmt: skip
 
 
 def test_writing_without_spaces_is_compared_too():
     """A text in Japanese with one word changed is a candidate."""
     one = make_memory("dec-a", "", title="セッションは必ずレディスに保存することにした")
-    (near,) = among([Record(one, "a.md", "a")]).of(
+    (near,) = Neighbours([Record(one, "a.md", "a")]).of(
         [record("dec-b", "", title="セッションは必ずレディスに保存することになった")]
     )
     assert [found.record.id for found in near] == ["dec-a"]
@@ -214,7 +220,7 @@ def test_only_the_most_alike_are_compared_in_full():
         text = " ".join(words[at:] if at < 9 else words[:2]) + "\n"
         memory = make_memory(f"dec-{at}", text, title="Sessions in Redis")
         records.append(Record(memory, f"{99 - at}.md", f"{at}"))
-    (near,) = among(records).of([record("dec-new")])
+    (near,) = Neighbours(records).of([record("dec-new")])
     assert len(near) == VERIFIED
     assert [one.record.id for one in near if one.is_exact] == ["dec-0"]
     assert near[0].is_exact
@@ -222,8 +228,8 @@ def test_only_the_most_alike_are_compared_in_full():
 
 def test_nothing_has_no_neighbours():
     """An empty tree answers every question with nothing."""
-    assert among(()).of([record("dec-a")]) == [[]]
-    assert among(()).of([]) == []
+    assert Neighbours(()).of([record("dec-a")]) == [[]]
+    assert Neighbours(()).of([]) == []
 
 
 def test_many_texts_are_joined_by_their_rare_words():

@@ -75,7 +75,7 @@ def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neigh
     if content.near is not None:
         return content.near
     if content.is_whole and judged > MOST_ALONE:
-        return near_duplicates.among(whole)
+        return near_duplicates.Neighbours(whole)
     if content.kind == "commit":
         return near_duplicates.of_commit(*place, content.head)
     if content.kind == "index":

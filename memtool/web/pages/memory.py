@@ -7,6 +7,7 @@ from memtool.commands.log import log
 from memtool.commands.show import show
 from memtool.commands.why import why
 from memtool.errors import MemtoolError
+from memtool.fleet import backend, similar
 from memtool.memory.fields import order
 from memtool.memory.memory import as_text
 
@@ -54,6 +55,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "log": asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
         "injected": asked(lambda: _injections(context, shown.id)) if at is None else None,
         "at": at or "",
+        "to_fleet": shown.type in similar.TYPES and backend.is_set(context),
         "notes": list(dict.fromkeys(notes)),
     }
 
