@@ -156,6 +156,9 @@ def ask(
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
     statistics = rank.own_statistics(own, asked)
+    within = whom.within
+    if context.patience_ends is not None:
+        within = min(within, max(0.0, context.patience_ends - time.perf_counter()))
 
     def answer() -> FleetAnswer:
         sent = rank.question_of(without_secrets(asked, text), statistics)
@@ -164,12 +167,9 @@ def ask(
         backend = backend_of(context, whom)
         name = "" if context.is_in_global else name_of(context.repository)
         wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow, without=name)
-        found = backend.candidates(wanted, whom.within)
+        found = backend.candidates(wanted, within)
         return FleetAnswer(tuple(rank.shown(asked, found, statistics, by, most)), backend.note)
 
-    within = whom.within
-    if context.patience_ends is not None:
-        within = min(within, max(0.0, context.patience_ends - time.perf_counter()))
     try:
         return _within(answer, within)
     except FleetUnavailable as error:

@@ -49,6 +49,8 @@ PROTOCOLS = ("https", "ssh", "file")
 LOOPBACK = ("localhost", "127.0.0.1")
 FETCH_S = 180.0
 """Seconds that one fetch may take."""
+NOT_SILENT = {"GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": "30"}
+"""A server may say nothing for half a minute: others wait behind it."""
 OBJECT_FORMATS = ("sha1", "sha256")
 """How git may name objects. A repository fetches from others of its own format alone, ..."""
 OTHER_FORMAT = "mismatched algorithms"
@@ -321,9 +323,9 @@ class Looker:
         """
         git = clone.git
         protocols = (*PROTOCOLS, "http") if remote.startswith("http:") else PROTOCOLS
-        env = {"GIT_ALLOW_PROTOCOL": ":".join(protocols)}
+        env = {"GIT_ALLOW_PROTOCOL": ":".join(protocols), **NOT_SILENT}
         if not self._env.get("GIT_SSH_COMMAND"):
-            env["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
+            env["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes -o ConnectTimeout=30"
 
         def fetch(*options: str, refs: Sequence[str] = (), **how: Any) -> None:
             git.run(
