@@ -257,8 +257,7 @@ def common_dir_of(git_dir: str) -> str | None:
 def _is_unusual(config: str, *, required: bool = True) -> bool:
     """Tell whether a settings file may move the worktree or say that there is none."""
     try:
-        with open(config, "rb") as file:
-            text = b"".join(file.read(1 << 20).lower().split())
+        text = b"".join(files.read_regular(config, 1 << 20).lower().split())  # a pipe would wait
     except FileNotFoundError:
         return required
     except OSError:
