@@ -1,35 +1,43 @@
 """What a shared index of three nodes survives, while memories are published and asked for.
 
-    sudo python bench/fleet_faults.py
+    sudo python bench/fleet_faults.py          all faults
+    sudo python bench/fleet_faults.py cut      those with this in their name
 
 Three nodes of `tests/opensearch_cluster.py`, each with a small disk in memory, stand behind a
 balancer on the loopback. One publisher writes repository after repository, one client asks; then
-each node in turn is killed with SIGKILL, two are, one disk is filled, and one node stands still, as
-if its network was cut. For each fault a row is printed: documents that were acknowledged while it
-lasted, how many of all acknowledged ones are missing afterwards, and the questions that were
-answered or fell back. At the end the index is deleted and published again. It needs root, for the
-disks, and takes about ten minutes.
+each node in turn is killed with SIGKILL, two are, one disk is filled, one node stands still, and
+one is cut off from the two others, which it reaches and is reached by no more. The balancer and
+with it publisher and client may then reach all three, only those two, or only the one. For each
+fault a row is printed: documents that were acknowledged while it lasted, how many of all
+acknowledged ones are missing afterwards, and the questions that were answered or fell back. At the
+end the index is deleted and published again.
+
+It needs root, `unshare` and `ip`: for the disks, and for a network of its own, in which each node
+has a user and an address, so that packets from one to another can be lost (`Network`). It takes
+about twenty minutes.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from retrieval import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from opensearch_cluster import HOST, Cluster, Node, why_not
+from opensearch_cluster import Cluster, Node, why_not
 
 from memtool.fleet import opensearch, publish
 from memtool.fleet.backend import FleetQuery, FleetUnavailable
@@ -37,7 +45,10 @@ from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
 from memtool.fleet.publish import Draft, Partition
 
 DISK_MB = 200
-BEFORE_S, DURING_S, SILENT_S = 4.0, 18.0, 45.0
+BEFORE_S, DURING_S, SILENT_S, CUT_S = 4.0, 18.0, 45.0, 60.0
+"""What is silent is given up by the others after 30 to 40 seconds."""
+WHOLE_S = 120.0
+"""So long it is waited until a cluster is whole by itself; then an administrator helps."""
 PAUSE_S = 0.1
 """Between two repositories, and two questions: what is looked for is not speed."""
 WITHIN_S = 2.0
@@ -61,6 +72,64 @@ def sh(*args: str, is_needed: bool = True) -> None:
     subprocess.run(args, check=is_needed, capture_output=not is_needed)
 
 
+NAMESPACE = "MEMTOOL_BENCH_NAMESPACE"
+"""Set where this process has a network of its own already."""
+
+
+def enter_network() -> None:
+    """Run this program again in a network of its own, which has nothing but a loopback."""
+    if os.environ.get(NAMESPACE) is None:
+        os.environ[NAMESPACE] = "1"
+        os.execvp("unshare", ["unshare", "--net", sys.executable, *sys.argv])
+
+
+class Network:
+    """The loopback of this namespace, as a network of nodes between which packets can be lost.
+
+    OpenSearch is content with few open files on the loopback only, so that no wires are made
+    between nodes. Instead what the user of a node sends has the address of that node, and what goes
+    from one address to another can be routed to a device that nobody reads. So connections that are
+    there fall silent, and new ones find nobody, as where a cable is cut; a refusal would tell them.
+    """
+
+    NOWHERE = "66"
+    """The table of routes that lead to nothing."""
+
+    def __init__(self) -> None:
+        sh("ip", "link", "set", "lo", "up")
+        sh("ip", "tuntap", "add", "dev", "nowhere", "mode", "tun")
+        sh("ip", "link", "set", "nowhere", "up")
+        Path("/proc/sys/net/ipv4/conf/nowhere/route_localnet").write_text("1")
+        sh("ip", "route", "add", "default", "dev", "nowhere", "table", self.NOWHERE)
+        # The table of this machine's addresses is asked first; rules of ours must come before it.
+        sh("ip", "rule", "add", "pref", "100", "lookup", "local")
+        sh("ip", "rule", "del", "pref", "0")
+        self._lost: list[tuple[str, ...]] = []
+
+    def node(self, cluster: Cluster, number: int) -> Node:
+        """Return a new node with an address and a user of its own."""
+        user, host = str(USER + number), f"127.0.1.{number}"
+        sh("ip", "route", "add", "local", "127.0.0.0/8", "dev", "lo", "src", host, "table", user)
+        sh("ip", "rule", "add", "pref", "50", "uidrange", f"{user}-{user}", "lookup", user)
+        return Node(cluster, f"n{number}", host, USER + number)
+
+    def lose(self, senders: Sequence[Node], receivers: Sequence[Node]) -> None:
+        """Lose what some nodes send to others, until `heal`."""
+        for one, other in itertools.product(senders, receivers):
+            rule = ("pref", "10", "from", one.host, "to", other.host, "lookup", self.NOWHERE)
+            sh("ip", "rule", "add", *rule)
+            self._lost.append(rule)
+
+    def heal(self) -> None:
+        """Let all packets arrive again."""
+        while self._lost:
+            sh("ip", "rule", "del", *self._lost.pop())
+
+
+USER = 61_000
+"""Below the numbers of the users that nodes run as."""
+
+
 class Balancer:
     """Passes each connection on to the next node that takes it."""
 
@@ -81,7 +150,7 @@ class Balancer:
         for turn in range(len(self.nodes)):
             node = self.nodes[(start + turn) % len(self.nodes)]
             with suppress(OSError):
-                server = socket.create_connection((HOST, node.port), timeout=0.5)
+                server = socket.create_connection((node.host, node.port), timeout=0.5)
                 server.settimeout(None)
                 break
         else:
@@ -183,11 +252,11 @@ def missing(server: SearchServer, numbers: list[int]) -> int:
 
 
 def settled(server: SearchServer) -> float:
-    """Wait until all copies are there again; return the seconds that took."""
+    """Wait until all copies are there again; return the seconds that took, infinite if too many."""
     begun = time.monotonic()
-    while time.monotonic() - begun < 300:
+    while time.monotonic() - begun < WHOLE_S:
         with suppress(FleetUnavailable):
-            found = server.get("GET", "/_cluster/health", within=10)
+            found = server.get("GET", "/_cluster/health", within=3)
             if found.get("status") == "green" and found.get("number_of_nodes") == 3:
                 return time.monotonic() - begun
         time.sleep(0.5)
@@ -202,6 +271,8 @@ def row(
     during_s: float = DURING_S,
 ) -> None:
     """Let a fault happen under load, take it back, and print what became of it."""
+    if not all(word in called for word in sys.argv[1:]):
+        return
     load = Load(server)
     time.sleep(BEFORE_S)
     before, first = len(load.acknowledged), len(load.asked)
@@ -210,20 +281,78 @@ def row(
     during, last = len(load.acknowledged) - before, len(load.asked)
     undo()
     recovered = settled(server)
+    whole = f"{recovered:.0f} s"
+    if recovered > WHOLE_S:
+        retried(server)
+        whole = f"{WHOLE_S:.0f} s, and {settled(server):.0f} s after a reroute"
     time.sleep(BEFORE_S)
     load.end()
     asked = load.asked[first:last]
     good = [seconds for seconds, is_answered in asked if is_answered]
     lost = missing(server, load.acknowledged)
     print(f"| {called} | {during * EACH:,} | {len(load.acknowledged) * EACH:,} | {lost} | "
-          f"{len(good)} / {len(asked) - len(good)} | {load.longest:.1f} s | {recovered:.0f} s |",
+          f"{len(good)} / {len(asked) - len(good)} | {load.longest:.1f} s | {whole} |",
           flush=True)  # fmt: skip
 
 
 def halt(node: Node, how: signal.Signals) -> None:
-    """Let a node stand still, or go on: to the others it is as if its network was cut."""
+    """Let a node stand still, or go on."""
     assert node.process is not None
     os.killpg(node.process.pid, how)
+
+
+def elect(server: SearchServer, node: Node) -> None:
+    """Let a node be the manager of the cluster, by taking the vote from all others for a moment."""
+    others = ",".join(one.name for one in node.cluster.nodes if one is not node)
+    path = "/_cluster/voting_config_exclusions"
+    server.get("POST", f"{path}?node_names={others}", within=60)
+    server.get("DELETE", f"{path}?wait_for_removal=false", within=60)
+    settled(server)
+
+
+def busiest(server: SearchServer, nodes: Sequence[Node]) -> tuple[Node, int]:
+    """Return the node that has most primary shards, which write first, and how many it has."""
+    found = server.get("GET", f"/_cluster/state/nodes,routing_table/{server.index}", within=60)
+    tables = found["routing_table"]["indices"][server.index]["shards"].values()
+    homes = [found["nodes"][copy["node"]]["name"]
+             for table in tables for copy in table if copy["primary"]]  # fmt: skip
+    return max(((node, homes.count(node.name)) for node in nodes), key=lambda one: one[1])
+
+
+def cuts(server: SearchServer, balancer: Balancer, network: Network) -> None:
+    """Cut one node with primary shards off from the others, in several ways."""
+    nodes = balancer.nodes
+    for is_manager, called, reached in (
+        (False, "cut", "all"),
+        (False, "cut", "the others"),
+        (False, "cut", "only it"),
+        (True, "cut", "all"),
+        (True, "cut", "only it"),
+        (True, "cut one way: it is not heard", "all"),
+        (False, "cut one way: it hears nobody", "all"),
+    ):
+        node, count = busiest(server, nodes)
+        others = [one for one in nodes if one is not node]
+        elect(server, node if is_manager else others[0])
+
+        def act(
+            node: Node = node,
+            others: Sequence[Node] = others,
+            called: str = called,
+            reached: str = reached,
+        ) -> None:
+            if not called.endswith("nobody"):
+                network.lose([node], others)
+            if not called.endswith("heard"):
+                network.lose(others, [node])
+            balancer.nodes = {"all": nodes, "the others": [*others], "only it": [node]}[reached]
+
+        def undo() -> None:
+            network.heal()
+            balancer.nodes = nodes
+
+        row(f"{'the manager' if is_manager else 'another node'}, with {count} of 2 primary shards, "
+            f"{called}; reached: {reached}", server, act, undo, CUT_S)  # fmt: skip
 
 
 def fill(node: Node) -> None:
@@ -235,13 +364,20 @@ def fill(node: Node) -> None:
 
 
 def main() -> None:
-    if reason := why_not() or ("" if os.geteuid() == 0 else "disks of their own need root"):
+    reason = why_not()
+    if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("unshare")):
+        reason = (
+            reason or "disks and a network of their own need root, and the programs ip, unshare"
+        )
+    if reason:
         raise SystemExit(reason)
+    enter_network()
+    network = Network()
     publish.REQUEST_S, publish.PAUSES_S = 10.0, (0.5, 1.0, 2.0)
     cluster = Cluster()
     disks = []
     try:
-        nodes = [Node(cluster, name) for name in ("n1", "n2", "n3")]
+        nodes = [network.node(cluster, number) for number in (1, 2, 3)]
         for node in nodes:
             data = str(node.folder / "data")
             sh("mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=777", "none", data)
@@ -264,6 +400,7 @@ def main() -> None:
             lambda: ((n3.folder / "data" / "full").unlink(), retried(server)))  # fmt: skip
         row("n3 is silent (SIGSTOP)", server, lambda: halt(n3, signal.SIGSTOP),
             lambda: halt(n3, signal.SIGCONT), SILENT_S)  # fmt: skip
+        cuts(server, balancer, network)
         server.get("DELETE", f"/{server.index}", within=60)
         opensearch.prepare(server, shards=2, replicas=1, within=60)
         for number in range(40):
@@ -280,7 +417,7 @@ def main() -> None:
 
 
 def retried(server: SearchServer) -> None:
-    """Let shards be placed again that failed too often, as an administrator does."""
+    """Let shards be placed again that failed five times, which OpenSearch leaves to people."""
     with suppress(FleetUnavailable):
         server.get("POST", "/_cluster/reroute?retry_failed=true", within=60)
 

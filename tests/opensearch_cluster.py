@@ -46,11 +46,16 @@ def why_not() -> str:
 
 
 class Node:
-    """One node: a process with a folder of its own, which outlives it and holds its data."""
+    """One node: a process with a folder of its own, which outlives it and holds its data.
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    `host` is the address that it listens on, one of the loopback, and `user` whom root runs it as.
+    """
+
+    def __init__(self, cluster: Cluster, name: str, host: str = HOST, user: int = NOBODY) -> None:
         self.cluster = cluster
         self.name = name
+        self.host = host
+        self.user = user
         self.folder = cluster.folder / name
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
@@ -60,11 +65,18 @@ class Node:
         options = self.folder / "config" / "jvm.options"
         lines = options.read_text().splitlines(keepends=True)
         options.write_text("".join(line for line in lines if "logs/" not in line))
-        cluster.hand_over(self.folder)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give its folder to the user whom it runs as."""
+        if os.geteuid() != 0:
+            return
+        for place in (self.folder, *self.folder.rglob("*")):
+            os.chown(place, self.user, self.user)
 
     @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def start(self, settings: Sequence[str] = ()) -> None:
         """Start the process, with settings such as `cluster.name=x`; `wait` waits for it."""
@@ -76,7 +88,7 @@ class Node:
             "node.portsfile=true",
             "http.port=0",
             "transport.port=0",
-            f"network.host={HOST}",
+            f"network.host={self.host}",
             f"path.data={self.folder / 'data'}",
             f"path.logs={self.folder / 'logs'}",
             *self.cluster.settings,
@@ -91,13 +103,13 @@ class Node:
             "OPENSEARCH_TMPDIR": str(self.folder / "tmp"),
         }
         program = ["bash", str(self.cluster.distribution / "bin" / "opensearch")]
-        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        as_user = {"user": self.user, "group": self.user, "extra_groups": []}
         with (self.folder / "out.txt").open("wb") as out:
             self.process = subprocess.Popen(
                 [*program, *(f"-E{one}" for one in given)],
                 env=env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 start_new_session=True,
-                **(as_nobody if os.geteuid() == 0 else {}),
+                **(as_user if os.geteuid() == 0 else {}),
             )  # fmt: skip
 
     def wait(self) -> None:
@@ -117,7 +129,7 @@ class Node:
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             if port := self._port("transport"):
-                return f"{HOST}:{port}"
+                return f"{self.host}:{port}"
             assert self.process is not None
             assert self.process.poll() is None, self.last_words()
             time.sleep(0.2)
@@ -133,7 +145,7 @@ class Node:
 
     def answers(self, method: str, path: str) -> bool:
         """Tell whether a request is answered with 200."""
-        connection = HTTPConnection(HOST, self.port, timeout=10)
+        connection = HTTPConnection(self.host, self.port, timeout=10)
         try:
             connection.request(method, path)
             return connection.getresponse().status == 200
@@ -196,13 +208,6 @@ class Cluster:
         for node in self.nodes:
             node.end(signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def hand_over(self, folder: Path) -> None:
-        """Give a folder to the user whom nodes run as."""
-        if os.geteuid() != 0:
-            return
-        for place in (folder, *folder.rglob("*")):
-            os.chown(place, NOBODY, NOBODY)
 
     def one(self, settings: Sequence[str] = ()) -> Node:
         """Start a cluster of one node, and wait for it."""
