@@ -42,8 +42,9 @@ else:
 
 CANDIDATES = 100
 """Candidates of one question. With so many the order of the local search is reproduced exactly."""
-LEAST_SHARE = 20
-"""So many of them may come from one repository, however many it offers."""
+LEAST_SHARE = 10
+"""So many of them may come from one repository, however many it offers: as many as an answer has,
+and few enough to leave others most of the 30 that are looked at closely (`scoring.CANDIDATES`)."""
 MOST_INDEXED = 10_000
 """Memories of one repository that are indexed, the newest: no flood fills the index of all."""
 FLEET = "fleet"
@@ -178,7 +179,7 @@ def is_named(name: str, globs: Collection[str]) -> bool:
 def share(most: int, repositories: int) -> int:
     """Return how many of `most` candidates may come from one of so many repositories.
 
-    A fifth of them, or `LEAST_SHARE` of a hundred; more only where there are not five.
+    A tenth of them, or `LEAST_SHARE` of a hundred; more only where there are not ten.
     """
     return max(most * LEAST_SHARE // CANDIDATES, -(-most // max(1, repositories)))
 

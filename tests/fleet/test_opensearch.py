@@ -17,7 +17,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.fleet import ask, opensearch
-from memtool.fleet.backend import FleetQuery, FleetUnavailable
+from memtool.fleet.backend import LEAST_SHARE, FleetQuery, FleetUnavailable
 from memtool.fleet.opensearch import MOST_ANSWER, OpenSearch, server_at
 from memtool.memory.document import MAX_BYTES
 from memtool.search import retrieve
@@ -395,7 +395,7 @@ def test_one_repository_does_not_push_out_the_others() -> None:
     with serving(answer) as url:
         server = server_at(url, {})
         chosen = OpenSearch(server)._chosen({"timed_out": False, "hits": {"hits": rows}}, 100)
-    assert sum(repository == "evil/x" for _id, repository in chosen) == 20
+    assert sum(repository == "evil/x" for _id, repository in chosen) == LEAST_SHARE
     assert sum(repository != "evil/x" for _id, repository in chosen) == 30
 
 

@@ -8,6 +8,7 @@ from conftest import Sandbox, make_memory
 from memtool.errors import MemtoolError
 from memtool.fleet import rank
 from memtool.fleet.backend import (
+    CANDIDATES,
     FleetCandidate,
     FleetQuery,
     home_of,
@@ -72,7 +73,7 @@ def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
     alone = rank.ranked(asked, few, statistics)
     beside = rank.ranked(asked, [*flood, *few], statistics)
     others = [one for one in beside if one.candidate.repository != "evil/flood"]
-    assert len(beside) - len(others) == 20
+    assert len(beside) - len(others) == share(CANDIDATES, len(alone) + 1)
     assert [one.candidate.path for one in others] == [one.candidate.path for one in alone]
 
 
@@ -104,9 +105,9 @@ def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(
     ("most", "repositories", "expected"),
-    [(100, 1, 100), (100, 3, 34), (100, 5, 20), (100, 1000, 20), (10, 50, 2), (100, 0, 100)],
+    [(100, 1, 100), (100, 3, 34), (100, 10, 10), (100, 1000, 10), (10, 50, 1), (100, 0, 100)],
 )
-def test_a_share_is_a_fifth_where_many_answer(most: int, repositories: int, expected: int) -> None:
+def test_a_share_is_a_tenth_where_many_answer(most: int, repositories: int, expected: int) -> None:
     """One repository fills the candidates only where no others are there to."""
     assert share(most, repositories) == expected
 
@@ -114,9 +115,9 @@ def test_a_share_is_a_fifth_where_many_answer(most: int, repositories: int, expe
 def test_a_flood_leaves_room_for_others() -> None:
     """Of each repository the first ones are kept, in their order."""
     flood = [candidate(f"dec-{n}", "x\n", "evil/flood") for n in range(90)]
-    few = [candidate(f"dec-{n}", "x\n", f"acme/r{n}") for n in range(6)]
+    few = [candidate(f"dec-{n}", "x\n", f"acme/r{n}") for n in range(12)]
     kept = within_share([*flood, *few], 100)
-    assert kept == flood[:20] + few
+    assert kept == flood[:10] + few
 
 
 @pytest.mark.parametrize(
