@@ -139,7 +139,7 @@ def create(root: str, path: str, data: bytes) -> None:
         _writes[0] += 1
         try:
             os.fsync(folder)
-        except OSError:
+        except (OSError, KeyboardInterrupt):  # a user who interrupts has seen no name of it yet
             outcome.is_done = True
             os.unlink(name, dir_fd=folder)
             outcome.is_done = False

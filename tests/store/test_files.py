@@ -344,6 +344,21 @@ def test_a_folder_that_cannot_be_synced_leaves_no_new_file(
     assert names(tmp_path) == []
 
 
+def test_an_interrupted_user_finds_no_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of the time goes into the sync of the folder, so that is where Ctrl-C comes."""
+
+    def interrupted(handle: int) -> None:
+        if is_folder(handle) and (tmp_path / "b").exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        files.create_all(str(tmp_path), [("a", b"new"), ("b", b"new"), ("c", b"new")])
+    assert names(tmp_path) == []
+
+
 def test_of_several_those_that_stay_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
