@@ -130,21 +130,24 @@ def create(root: str, path: str, data: bytes) -> None:
     """
     with _DiskErrors(path) as outcome, _Folder(root, path) as (folder, name):
         temp = _write_temporary(folder, name, data)
+        is_linked = False
         try:
-            _link(folder, temp, name, data)
-        except FileExistsError:
-            raise NameTaken(f"{path} is already there", code="exists") from None
-        finally:
-            _remove(temp, folder)
-        _writes[0] += 1
-        try:
+            try:
+                _link(folder, temp, name, data)
+                is_linked = True
+            except FileExistsError:
+                raise NameTaken(f"{path} is already there", code="exists") from None
+            finally:
+                _remove(temp, folder)
+            _writes[0] += 1
+            _sweep(folder)
             os.fsync(folder)
         except (OSError, KeyboardInterrupt):  # a user who interrupts has seen no name of it yet
-            outcome.is_done = True
-            os.unlink(name, dir_fd=folder)
-            outcome.is_done = False
+            if is_linked:
+                outcome.is_done = True
+                os.unlink(name, dir_fd=folder)
+                outcome.is_done = False
             raise
-        _sweep(folder)
 
 
 def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
