@@ -130,24 +130,21 @@ def create(root: str, path: str, data: bytes) -> None:
     """
     with _DiskErrors(path) as outcome, _Folder(root, path) as (folder, name):
         temp = _write_temporary(folder, name, data)
-        is_linked = False
         try:
-            try:
-                _link(folder, temp, name, data)
-                is_linked = True
-            except FileExistsError:
-                raise NameTaken(f"{path} is already there", code="exists") from None
-            finally:
-                _remove(temp, folder)
-            _writes[0] += 1
-            _sweep(folder)
+            _link(folder, temp, name, data)
+        except FileExistsError:
+            raise NameTaken(f"{path} is already there", code="exists") from None
+        finally:
+            _remove(temp, folder)
+        _writes[0] += 1
+        try:
             os.fsync(folder)
-        except (OSError, KeyboardInterrupt):  # a user who interrupts has seen no name of it yet
-            if is_linked:
-                outcome.is_done = True
-                os.unlink(name, dir_fd=folder)
-                outcome.is_done = False
+        except OSError:
+            outcome.is_done = True
+            os.unlink(name, dir_fd=folder)
+            outcome.is_done = False
             raise
+        _sweep(folder)
 
 
 def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
@@ -158,15 +155,26 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
             unless the message names them.
     """
     made: list[str] = []
+    path, data = "", b""
     try:
         for path, data in items:
             create(root, path, data)
             made.append(path)
     except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and _holds(os.path.join(root, path), data):
+            made.append(path)  # it comes at the end of a call of the system, mostly of a sync
         left = take_back(root, made)
         if isinstance(error, MemtoolError):
             raise partly(error, left) from None
         raise
+
+
+def _holds(place: str, data: bytes) -> bool:
+    """Tell whether a file has these bytes."""
+    try:
+        return read_regular(place) == data
+    except OSError:
+        return False
 
 
 def take_back(root: str, paths: Iterable[str]) -> list[str]:
