@@ -79,7 +79,8 @@ def run(args: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         code = "interrupted"
-        output.tell("memtool: interrupted", os.environ)
+        if arguments.split(args)[1] not in SURFACES:  # of a server it is the usual end
+            output.tell("memtool: interrupted", os.environ)
         return 130
     except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
         wrong = bug(error)

@@ -55,6 +55,8 @@ __all__ = ["render", "search"]
 CONSENT = "search.sessions"
 """The setting of the user alone by which private sessions are asked without --deep."""
 NOTHING = "no memory matches"
+ALL_OTHERS = "repo:*"
+"""The filter that asks all other repositories, and this one not."""
 FLEET = "fleet"
 """The word of trust of what other repositories say."""
 DIGITS = 6
@@ -94,6 +96,9 @@ class Result(MemoryRow):
 class Searched(Value):
     """Results in order; `total` counts all that match, before the limit.
 
+    `others` of them are of other repositories, of which at most sixty count: those whose words
+    answer best. `is_elsewhere` tells that only these were asked.
+
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `depth` is
     the level that answered: `digest` where one suffices, which then comes first, or all results are
     digests; `session` where private sessions say something to it; `none` where nothing was found;
@@ -118,19 +123,22 @@ class Searched(Value):
     why_not: GateVerdict | None = None
     offset: int = 0
     format: str = "text"
+    others: int = 0
+    is_elsewhere: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; the options of the text form are none."""
         fields = super().plain()
-        for name in ("explain", "offset", "format"):
+        for name in ("explain", "offset", "format", "is_elsewhere"):
             del fields[name]
         for name in ("held_back", "why_not"):
             if getattr(self, name) is None:
                 del fields[name]
         if self.sessions is None:
             del fields["sessions"]
-        if not self.degraded:
-            del fields["degraded"]
+        for name in ("degraded", "others"):
+            if not fields[name]:
+                del fields[name]
         return fields
 
 
@@ -398,11 +406,17 @@ def _beside(
     """Return an answer with what other repositories say behind it."""
     began = time.perf_counter()
     assert isinstance(scope.tree, Catalog)
-    found = _from_others(context, others, scope.tree.parts, most, sort)
+    found, total = _from_others(context, others, scope.tree.parts, most, sort)
     if found and NOTHING in context.notes:
         context.notes.remove(NOTHING)
+    if len(found) < total:
+        context.notes.append(
+            f"{len(found)} of {total} of other repositories shown; --limit N shows more, and "
+            f"{ALL_OTHERS} asks them alone"
+        )
     return answer.replace(
-        total=answer.total + len(found),
+        total=answer.total + total,
+        others=total,
         elapsed_ms=round(answer.elapsed_ms + (time.perf_counter() - began) * 1000, 1),
         results=answer.results + found,
         depth=MEMORY if found and answer.depth == NONE else answer.depth,
@@ -416,17 +430,20 @@ def _elsewhere(context: Context, others: Addressed, offset: int, most: int, sort
     if not _is_without(context):
         tree = index.open(context)
         own, freshness = tree.parts, tree.freshness
-    found = _from_others(context, others, own, offset + most, sort)
+    found, total = _from_others(context, others, own, offset + most, sort)
+    tell_rest(context, len(found[offset:]), total, "--limit N shows more", offset)
     if not found:
         context.notes.append(NOTHING)
     return Searched(
         others.query.text,
-        len(found),
+        total,
         round((time.perf_counter() - began) * 1000, 1),
         freshness,
         MEMORY if found else NONE,
         found[offset:],
         offset=offset,
+        others=total,
+        is_elsewhere=True,
     )
 
 
@@ -443,21 +460,25 @@ def _is_without(context: Context) -> bool:
 
 def _from_others(
     context: Context, others: Addressed, own: IndexReader, most: int, sort: str
-) -> tuple[Result, ...]:
-    """Return what other repositories answer, at most so many, and note what is to be said of it."""
-    from memtool.fleet import ask
+) -> tuple[tuple[Result, ...], int]:
+    """Return what other repositories answer, at most so many, and how many answer.
+
+    An order other than by score is that of all that answer, so all of them are looked at.
+    """
+    from memtool.fleet import ask, backend
 
     text = "\n".join(others.query.words)
     known = expansion.parse(aliases_file(context), aliases_path(context))
+    looked_at = max(most, backend.CANDIDATES) if sort in SORTS else most
     answer = ask.ask(
-        context, retrieve.question(text, known), own, most=most, which=others.which,
+        context, retrieve.question(text, known), own, most=looked_at, which=others.which,
         query=others.query, text=text,
     )  # fmt: skip
     context.notes += [answer.note] if answer.note else []
     hits = answer.hits
     if sort in SORTS:
         hits = tuple(sorted(hits, key=lambda hit: SORTS[sort](hit.record)))
-    return tuple(_foreign(context, hit) for hit in hits)
+    return tuple(_foreign(context, hit) for hit in hits[:most]), answer.total
 
 
 def _foreign(context: Context, hit: FleetHit) -> Result:

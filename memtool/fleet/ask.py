@@ -61,12 +61,14 @@ MOST_HEARD = 15
 class FleetAnswer(Value):
     """What other repositories say, the best first; `note` is what people should hear about it.
 
+    `total` is how many answer, with those beyond the limit; no more than `WEIGHED` are ever ranked.
     `is_reached` is False where there is no answer, which `note` then explains.
     """
 
     hits: tuple[FleetHit, ...] = ()
     note: str = ""
     is_reached: bool = True
+    total: int = 0
 
 
 class Addressed(Value):
@@ -168,7 +170,8 @@ def ask(
         name = "" if context.is_in_global else name_of(context.repository)
         wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow, without=name)
         found = backend.candidates(wanted, within)
-        return FleetAnswer(tuple(rank.shown(asked, found, statistics, by, most)), backend.note)
+        hits, total = rank.shown(asked, found, statistics, by, most)
+        return FleetAnswer(tuple(hits), backend.note, total=total)
 
     try:
         return _within(answer, within)

@@ -219,11 +219,12 @@ def shown(
     statistics: Statistics,
     by: Showing,
     most: int,
-) -> list[FleetHit]:
-    """Return the best of some candidates, as they are shown, at most so many.
+) -> tuple[list[FleetHit], int]:
+    """Return the best of some candidates, as they are shown, at most so many, and how many answer.
 
     A candidate whose terms are not those of its bytes takes no part, not even as what others are
-    measured by; and of the same bytes in several repositories one is shown.
+    measured by; and of the same bytes in several repositories one is shown. Those that answer and
+    are not shown are counted unseen: what of them is false is only found out when they are.
     """
     left = list(candidates)
     checked = CheckedBytes(by)
@@ -233,7 +234,7 @@ def shown(
         voted = with_voices(statistics, asked, left)
         found = ranked(asked, left, voted)
         if not found:
-            return []
+            return [], 0
         hits = _weighed(asked, found[:WEIGHED], voted, checked)
         looked = [found[0].candidate, *(one.candidate for _score, one, _factors in hits[:most])]
         false = [one for one in looked if not checked.is_true(one)]
@@ -242,13 +243,14 @@ def shown(
         left = [one for one in left if one not in false]
     told: set[bytes] = set()
     answers: list[FleetHit] = []
-    for score, one, factors in hits:
+    for place, (score, one, factors) in enumerate(hits):
         if len(answers) >= max(0, most):
+            told.update(other.candidate.data for _score, other, _factors in hits[place:])
             break
         if one.candidate.data not in told and checked.is_true(one.candidate):
             told.add(one.candidate.data)
             answers.append(checked.hit(one, score, factors, asked))
-    return answers
+    return answers, len(told)
 
 
 def _weighed(

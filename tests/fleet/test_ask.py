@@ -112,6 +112,11 @@ def test_limits_offsets_and_orders_hold_for_others(acme: Fleet) -> None:
     first, second = acme.project.json(*query), acme.project.json(*query, "--offset", "2")
     pages = [one["id"] for one in [*first["results"], *second["results"]]]
     assert sorted(pages) == ["dec-new", "dec-redis", "sem-login"]
+    assert [(one["total"], one["others"]) for one in (first, second)] == [(3, 3), (3, 3)]
+    beside = acme.project.json("search", "--fleet", "sessions", "--limit", "1")
+    assert (len(beside["results"]), beside["others"]) == (2, 4)
+    told = acme.project.run("search", "--fleet", "sessions", "--limit", "1").stderr
+    assert "1 of 4 of other repositories shown; --limit N shows more" in told
     third = acme.project.json("search", "--fleet", "sessions", "--offset", "1")
     assert third["results"] == []
     by_title = acme.project.json("search", "--fleet", "sessions repo:acme/*", "--sort", "title")
@@ -212,7 +217,7 @@ class Shelf:
         by = Showing(
             rank.facts_of(NOW, DEFAULTS), DEFAULTS, {"confidential"}, Mask(DEFAULTS), text=question
         )
-        found = rank.shown(asked, self.found, rank.own_statistics(self.own, asked), by, 10)
+        found, _total = rank.shown(asked, self.found, rank.own_statistics(self.own, asked), by, 10)
         return [one.record.id for one in found]
 
 
@@ -290,7 +295,7 @@ def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
     shelf.add("acme/a", make_memory("dec-plain", "A payment is tried again.\n"))
     pinned = {"status": "pinned", "trigger_phrases": ("payment",)}
     shelf.add("acme/b", make_memory("dec-pinned", "A payment is tried again.\n", **pinned))
-    hits = rank.shown(
+    hits, _total = rank.shown(
         asked := retrieve.read("payment"),
         shelf.found,
         rank.own_statistics(shelf.own, asked),

@@ -4,6 +4,7 @@ import gzip
 import re
 import shutil
 import time
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -173,3 +174,25 @@ def test_other_repositories_are_asked_only_where_somebody_has_set_them(
     assert 'href="/m/dec-far"' not in page
     assert "1 other repository was asked" in page
     assert "dec-far" not in web.get("/search?q=redis+far&limit=8").text
+
+
+def test_more_of_other_repositories(sandbox: Sandbox, web: Web, tmp_path: Path):
+    """Behind the first of others a link leads on, to others alone, until there are no more."""
+    shop = type(sandbox)(tmp_path / "src/acme/shop", sandbox.env)
+    shop.path.mkdir(parents=True)
+    shop.git("init", "--quiet", "--initial-branch=main")
+    for number in range(3):
+        shop.memory(f"dec-far-{number}", f"Far away {number}.\n", title=f"Far {number}")
+    shop.commit()
+    for key, value in (("repositories", f"{tmp_path}/src/acme/*"), ("timeout_ms", "60000")):
+        assert sandbox.run("--global", "config", f"fleet.{key}", value).returncode == 0
+    assert sandbox.run("fleet", "sync").returncode == 0
+    shown = []
+    place = "/search?q=far&fleet=1&limit=1"
+    while place:
+        page = web.get(place).text
+        shown += re.findall(r"<code>(dec-far-\d)</code>", page)
+        assert "3 memories in" in page
+        more = re.search(r'href="([^"]+)">More of other repositories', page)
+        place = unescape(more[1]) if more else ""
+    assert sorted(shown) == ["dec-far-0", "dec-far-1", "dec-far-2"]

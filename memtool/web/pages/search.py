@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from memtool.commands.search import ALL_OTHERS
 from memtool.commands.search import search as searched
 from memtool.errors import MemtoolError
 from memtool.fleet import backend
@@ -58,12 +59,15 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
     )  # fmt: skip
     others = sum(bool(one.repository) for one in found.results)
     shown = offset + len(found.results) - others
+    shown_others = others + (offset if found.is_elsewhere else 0)
     return values | {
         "found": found,
         "facets": _facets(found.results),
         "notes": [] if explain else [one for one in context.notes if MORE not in one],
         "first": offset,
-        "more": shown if shown < found.total - others else 0,
+        "more": shown if shown < found.total - found.others else 0,
+        "more_others": shown_others if others and shown_others < found.others else 0,
+        "of_others": words if found.is_elsewhere else f"{words} {ALL_OTHERS}",
     }
 
 
