@@ -40,7 +40,6 @@ from memtool.inject.block import BlockItem, passage, write_passage
 from memtool.inject.candidates import FLEET, Candidate, Cap, fill, rounded, verdict
 from memtool.inject.select import Wording, says_same
 from memtool.inject.session_seen import notice
-from memtool.memory.memory import is_generated
 from memtool.search import answer_gate, retrieve
 from memtool.search.answer_gate import Strictness
 from memtool.store.provenance import SHORT, TRUST_LEVELS
@@ -223,8 +222,6 @@ def _objection(candidate: Candidate, local: LocalAnswer) -> str:
     memory = candidate.record.memory
     if memory.id in local.grounds.tree.by_id:
         return "the project has a memory of this id"
-    if is_generated(memory):
-        return "a digest sums up memories of its own repository"
     if _version(candidate) in local.once.seen:
         return "this session has seen it"
     return local.grounds.objection(memory)
@@ -255,9 +252,8 @@ def _marks(candidate: Candidate, grounds: Eligibility) -> tuple[str, ...]:
     memory = candidate.record.memory
     marks = [f"[fleet {candidate.repository}@{candidate.commit[:SHORT]}]"]
     due = grounds.due_since(memory)
-    marks += [f"[DUE] for review since {due}"] if due else []
-    if memory.status == "candidate":
-        marks.append("[CANDIDATE] nobody has confirmed it")
+    if due:
+        marks.append(f"[DUE] for review since {due}")
     return tuple(marks)
 
 

@@ -323,11 +323,11 @@ class Context:
     @property
     def own_settings(self) -> Config:
         """The user's own settings alone, whatever the project says."""
-        return self.settings if self.is_global else self.settings.replace(given={})
+        return self.settings if self.is_in_global else self.settings.replace(given={})
 
     def unused(self, key: str) -> str:
         """Return why a value that the project's file gives an option is not used, if it is not."""
-        if self.is_global or key not in self.settings.given or key not in config_file.USER_ONLY:
+        if key not in self.settings.given or key not in config_file.USER_ONLY or self.is_in_global:
             return ""
         what = config_file.USER_ONLY[key]
         return f"{key} of {self.config_path} is {what}, with memtool --global config"

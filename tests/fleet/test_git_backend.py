@@ -443,6 +443,7 @@ def test_without_a_fleet_the_verbs_say_how_to_set_one(fleet: Fleet) -> None:
             assert "hint: memtool --global config fleet.repositories" in done.stderr
     fleet.set("SRC/*")
     (settings,) = (fleet.folder / "home").glob("**/config.toml")
+    assert fleet.project.run("fleet", "status", cwd=settings.parent).returncode == 0
     settings.write_text('[fleet]\nrepositories = "not a list"\n')
     assert "fleet.repositories must be a list" in fleet.project.run("fleet", "sync").stderr
 
