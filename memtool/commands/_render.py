@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from memtool.authoring.write import Changed, Written
 
-WIDEST = 60
-"""A longer cell pushes its own row to the right instead of every other."""
+WIDEST = 68
+"""As wide as an id that memtool makes. A longer cell pushes its own row to the right alone."""
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:
