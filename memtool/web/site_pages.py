@@ -249,7 +249,7 @@ class StaticSite:
             return {
                 "title": shown.title, "shown": shown, "keys": keys(shown), "links": links(shown),
                 "blame": story.blame(record, chain), "why": why, "log": log, "injected": None,
-                "at": "", "notes": (),
+                "at": "", "notes": (), "to_fleet": False,
             }  # fmt: skip
 
         key = (record.oid, shown, why, log, chain, there)
