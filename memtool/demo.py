@@ -4,6 +4,7 @@ What is in it are files of `templates/demo/`: the story (`story.toml`) with peop
 memories and the code that they commit, sessions, and what was asked. Authors and dates are fixed,
 so that every commit has the same id wherever it is built. All commits are one run of `git
 fast-import`; sessions and the usage log are written by their own modules, as if time had passed.
+Another team (`neighbour.toml`) has a bare repository inside of the first one, for a fleet of two.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from memtool.store.usage_log import AuditEvent, Note, ShownItem
 from memtool.value import Value, digest
 
 MAIN = "main"
-ORIGIN = ".git/origin.git"
-"""Where the remote of the demo lies: inside, so that removing the directory removes all of it."""
+ORIGIN, NEIGHBOUR = ".git/origin.git", ".git/lakes/ferries.git"
+"""Where the remote of the demo lies, and the repository of another team: inside, so that removing
+the directory removes all of it."""
 _CONFIG = f"""\
 [remote "origin"]
 \turl = ./{ORIGIN}
@@ -81,9 +83,9 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
         MemtoolError: the directory holds something, or git or the disk refuses.
     """
     is_new = _refuse_taken(place)
-    table = _toml("story.toml")
-    story = Story(table["now"], table["pushed"], table["people"], tuple(table["commit"]))
+    story = _story("story.toml")
     stream, count, pushed = _stream(story)
+    beside, _count, _pushed = _stream(_story("neighbour.toml"))
     notes = list(_notes(story))
     sessions = [_session(name) for name in templates.names("demo/sessions")]
     made = Demo(
@@ -94,7 +96,7 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
         return made
     try:
         os.makedirs(place, exist_ok=True)
-        head = _commit(env, place, stream, pushed)
+        head = _commit(env, place, stream, pushed, beside)
         context = _context(env, place, story.now)
         _keep_sessions(context, sessions)
         _keep_use(context, story, notes)
@@ -140,6 +142,11 @@ def _take_back(place: str, *, is_new: bool) -> None:
             os.unlink(path)
     if is_new and os.path.isdir(place):
         os.rmdir(place)
+
+
+def _story(name: str) -> Story:
+    table = _toml(name)
+    return Story(table["now"], table["pushed"], table["people"], tuple(table["commit"]))
 
 
 def _toml(name: str) -> dict[str, Any]:
@@ -213,8 +220,10 @@ def _files(commit: Mapping[str, Any], tree: Mapping[str, bytes]) -> Iterator[tup
         yield path, document.edit(tree[path], fields, path)
 
 
-def _commit(env: Mapping[str, str], place: str, stream: bytes, names: Iterable[str]) -> str:
-    """Make the repository with its remote, check the branch out, and return the commit of HEAD."""
+def _commit(
+    env: Mapping[str, str], place: str, stream: bytes, names: Iterable[str], beside: bytes
+) -> str:
+    """Make the repositories, check the branch out, and return the commit of HEAD."""
     git = Git(place, {k: v for k, v in env.items() if k not in LOCATION_VARIABLES} | _PLAIN)
     new = ("init", "--quiet", "--object-format=sha1", f"--initial-branch={MAIN}")
     git.run(*new)
@@ -227,6 +236,8 @@ def _commit(env: Mapping[str, str], place: str, stream: bytes, names: Iterable[s
         *(f"refs/remotes/origin/{name}:refs/heads/{name}" for name in names),
         env={"GIT_ALLOW_PROTOCOL": "file"},
     )  # fmt: skip
+    git.run(*new, "--bare", NEIGHBOUR)
+    git.run("fast-import", "--quiet", "--done", stdin=beside, env={"GIT_DIR": NEIGHBOUR})
     with open(os.path.join(place, ".git", "config"), "a", encoding="utf-8") as file:
         file.write(_CONFIG)
     return git.rev("HEAD")

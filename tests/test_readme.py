@@ -16,7 +16,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = ("README.md", "docs/memories.md", "docs/teams.md", "docs/troubleshooting.md")
+PAGES = (
+    "README.md",
+    "docs/memories.md",
+    "docs/teams.md",
+    "docs/troubleshooting.md",
+    "docs/fleet.md",
+)
 """Every `console` block of these pages is run."""
 WRITTEN = (README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
 """Every page that people read."""

@@ -6,7 +6,7 @@ import os
 import shlex
 
 from memtool import demo as demo_repository
-from memtool.demo import Demo
+from memtool.demo import NEIGHBOUR, Demo
 from memtool.store.context import Context
 
 
@@ -18,7 +18,8 @@ def demo(context: Context, directory: str, *, dry_run: bool = False) -> Demo:
     candidates, pinned, deprecated, archived, expired and forgotten memories, a branch that is not
     merged, a remote that lacks the last commits, sessions with findings, and a usage log. Authors
     and dates are fixed: the commits have the same ids wherever it is built. Nothing leaves the
-    directory, and removing that removes all of it.
+    directory, and removing that removes all of it. In it lies the repository of another team, too,
+    for a fleet of two: what sets that in your own settings is printed, and not done.
 
     Example:
         memtool demo harbor
@@ -45,4 +46,13 @@ def render(built: Demo) -> str:
         f"next: cd {shlex.quote(built.directory)}",
     ]
     tries = ("status", "search 'how long is a seat held'", "conflicts", "promote --list", "serve")
-    return "\n".join([*rows, *(f"next: memtool {one}" for one in tries)])
+    neighbour = shlex.quote(os.path.join(built.directory, NEIGHBOUR))
+    fleet = (f"--global config fleet.repositories {neighbour}", "fleet sync", "fleet similar")
+    return "\n".join(
+        [
+            *rows,
+            *(f"next: memtool {one}" for one in tries),
+            "or ask another team, too:",
+            *(f"next: memtool {one}" for one in fleet),
+        ]
+    )

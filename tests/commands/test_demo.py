@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_the_remote_lacks_the_last_commits(built: tuple[Demo, Sandbox]):
     assert harbor.git("rev-list", "--count", "origin/main..main").strip() == "2"
     assert harbor.git("branch", "--no-merged", "main").split() == ["push-messages"]
     assert harbor.git("ls-remote", "--heads", "origin").count("refs/heads/") == 3
+
+
+def test_another_team_lies_inside_and_no_setting_is_made(built: tuple[Demo, Sandbox]):
+    """A fleet of two has one contrary and one same decision; who wants it sets it as printed."""
+    made, harbor = built
+    assert harbor.run("fleet", "status").returncode == 2
+    (wanted,) = re.findall(r"next: memtool (--global config .+)", render(made))
+    assert harbor.run(*wanted.split()).returncode == 0
+    assert harbor.run("fleet", "sync").returncode == 0
+    assert harbor.json("fleet", "similar")["kinds"] == {"contrary": 1, "same": 1}
 
 
 @pytest.mark.parametrize("name", ["file", "full"])
