@@ -54,8 +54,9 @@ KNOWN_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprec
 """What `is:` can ask of one."""
 
 
-MOST_HEARD = 15
-"""Memories among which those for a block are chosen."""
+MOST_HEARD, OF_ONE = 15, 3
+"""Memories among which those for a block are chosen, and how many of them may be of one repository,
+of which a block holds one: each costs the time to take secrets out of all of it."""
 
 
 class FleetAnswer(Value):
@@ -141,13 +142,14 @@ def ask(
     which: FleetQuery | None = None,
     query: Query | None = None,
     text: str = "",
+    of_one: int = 0,
 ) -> FleetAnswer:
     """Return what other repositories answer, at most so many memories, within the user's time.
 
     `own` is the index of the project, whose statistics rank the answers. `which` says whom to ask
     (`addressed`); of `query` the filters hold. `text` is the question as it was said: its kind
-    counts. Of the question nothing but terms leaves this process, and none of a secret in it. The
-    repository at hand is not asked.
+    counts. Of one repository at most `of_one` answer, 0 for all. Of the question nothing but terms
+    leaves this process, and none of a secret in it. The repository at hand is not asked.
 
     Raises:
         MemtoolError: nobody is set to ask, or a filter cannot take its value.
@@ -170,7 +172,7 @@ def ask(
         name = "" if context.is_in_global else name_of(context.repository)
         wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow, without=name)
         found = backend.candidates(wanted, within)
-        hits, total = rank.shown(asked, found, statistics, by, most)
+        hits, total = rank.shown(asked, found, statistics, by, most, of_one)
         return FleetAnswer(tuple(hits), backend.note, total=total)
 
     try:
@@ -206,7 +208,8 @@ def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMe
             "fleet.repositories '~/src/*' sets whom"
         )
         return ()
-    found = ask(context, retrieve.read(prompt), own, most=MOST_HEARD, text=prompt)
+    asked = retrieve.read(prompt)
+    found = ask(context, asked, own, most=MOST_HEARD, text=prompt, of_one=OF_ONE)
     if not found.is_reached:
         context.notes.append(found.note)
     return found.hits

@@ -28,13 +28,14 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from typing import Protocol
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Protocol, TypeVar
 
     from memtool.memory.lineage import Lineage
     from memtool.memory.memory import Memory
     from memtool.store.context import Context
 
+    Item = TypeVar("Item")
     Names = frozenset[str]
 else:
     Protocol = object
@@ -193,14 +194,19 @@ def within_share(
     """
     kept = list(candidates)
     least = share(most, repositories or len({one.repository for one in kept}))
-    left: dict[str, int] = {}
+    return few_of_each(kept, least, lambda one: one.repository)[:most]
+
+
+def few_of_each(items: Iterable[Item], most: int, whose: Callable[[Item], str]) -> list[Item]:
+    """Return items in their order, of each repository no more than so many."""
+    counts: dict[str, int] = {}
     found = []
-    for one in kept:
-        count = left.get(one.repository, 0)
-        if count < least:
-            left[one.repository] = count + 1
+    for one in items:
+        name = whose(one)
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] <= most:
             found.append(one)
-    return found[:most]
+    return found
 
 
 class AnyCategory(Names):

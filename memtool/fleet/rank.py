@@ -16,6 +16,7 @@ from memtool.fleet.backend import (
     ANY_CATEGORY,
     CANDIDATES,
     FleetQuery,
+    few_of_each,
     terms_of,
     why_kept_back,
     within_share,
@@ -219,9 +220,11 @@ def shown(
     statistics: Statistics,
     by: Showing,
     most: int,
+    of_one: int = 0,
 ) -> tuple[list[FleetHit], int]:
     """Return the best of some candidates, as they are shown, at most so many, and how many answer.
 
+    Of one repository at most `of_one` are looked at, 0 for all.
     A candidate whose terms are not those of its bytes takes no part, not even as what others are
     measured by; and of the same bytes in several repositories one is shown. Those that answer and
     are not shown are counted unseen: what of them is false is only found out when they are.
@@ -236,6 +239,8 @@ def shown(
         if not found:
             return [], 0
         hits = _weighed(asked, found[:WEIGHED], voted, checked)
+        if of_one:
+            hits = few_of_each(hits, of_one, lambda hit: hit[1].candidate.repository)
         looked = [found[0].candidate, *(one.candidate for _score, one, _factors in hits[:most])]
         false = [one for one in looked if not checked.is_true(one)]
         if not false:

@@ -211,13 +211,14 @@ class Shelf:
         text = terms_of(memory) if text is None else text
         self.found.append(FleetCandidate(repository, "c" * 40, path, data, text))
 
-    def shown(self, question: str) -> list[str]:
-        """The ids of what is shown."""
+    def shown(self, question: str, of_one: int = 0) -> list[str]:
+        """The ids of what is shown, of one repository at most so many."""
         asked = retrieve.read(question)
         by = Showing(
             rank.facts_of(NOW, DEFAULTS), DEFAULTS, {"confidential"}, Mask(DEFAULTS), text=question
         )
-        found, _total = rank.shown(asked, self.found, rank.own_statistics(self.own, asked), by, 10)
+        own = rank.own_statistics(self.own, asked)
+        found, _total = rank.shown(asked, self.found, own, by, 10, of_one)
         return [one.record.id for one in found]
 
 
@@ -227,6 +228,20 @@ def shelf(fleet: Fleet) -> Shelf:
     made = Shelf(fleet)
     made.add("acme/pay", make_memory("dec-retry", "A payment is tried again three times.\n"))
     return made
+
+
+def test_one_repository_is_not_all_that_a_block_is_chosen_from(shelf: Shelf) -> None:
+    """However many of its memories answer best, others are heard beside it."""
+    for n in range(20):
+        shelf.add(
+            "evil/flood",
+            make_memory(
+                f"dec-flood-{n}", "Payment tried again three times.\n", title=f"Payment tried {n}"
+            ),
+        )
+    assert "dec-retry" not in shelf.shown("payment tried again three times")
+    found = shelf.shown("payment tried again three times", of_one=3)
+    assert (len(found), found[-1]) == (4, "dec-retry")
 
 
 def test_what_is_shown_is_what_was_ranked(shelf: Shelf) -> None:
