@@ -85,8 +85,9 @@ MOST_HOLDING, MOST_OF_ONE = 1_500, 5_000
 """Texts in which all these words may stand, and each."""
 FIND_S = 5.0
 """Seconds that a backend may take to find what is like one memory: nobody waits for a prompt."""
-READING = 0.75
-"""Share of the time after which no other memory is read, so that those read are compared."""
+ASKING, READING = 0.5, 0.75
+"""Shares of the time after which no other memory is asked about, and none is read, so that those
+that were are compared."""
 MOST_MET = 50
 """Memories that state one thing, each of which is compared with one that states the contrary: they
 are one group with so many as with all."""
@@ -180,7 +181,7 @@ def beside(
     found: dict[tuple[str, str], Located] = {}
     left_out = ""
     for number, row in enumerate(own):
-        if late(READING):
+        if late(ASKING):
             left_out = f"others were asked about the first {number:,} of {len(own):,} memories"
             break
         asked = retrieve.read(f"{row.memory.title}\n{row.memory.statement}")
@@ -337,12 +338,16 @@ def _taken_apart(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], 
 
 
 class _Group(Value):
-    """The places of memories that share something, and the values that some of them give."""
+    """The places of memories that share something, and the values that some of them give.
+
+    `quoted` are those whose sentences the reason quotes.
+    """
 
     kind: str
     reason: str
     members: Sequence[int]
-    values: Mapping[int, str]
+    values: Mapping[int, str] = {}
+    quoted: Sequence[int] = ()
 
 
 def _order(group: _Group, rows: Sequence[Located]) -> tuple[object, ...]:
@@ -386,26 +391,24 @@ def _shared(
 ) -> SharedDecision:
     """Return a group as it is shown: where one of it states a secret, no sentence is quoted."""
     shown = []
-    is_told = True
-    for at in _by_day(group.members, rows)[:MOST_MEMBERS]:
+    places = _by_day(group.members, rows)[:MOST_MEMBERS]
+    told = {at: masked(rows[at].memory) for at in (*places, *group.quoted)}
+    is_told = group.kind != CONTRARY or not any(is_secret for _title, is_secret in told.values())
+    for at in places:
         row, memory = rows[at], rows[at].memory
-        title, is_secret = masked(memory)
-        is_told = is_told and not (group.kind == CONTRARY and is_secret)
         shown.append(
             FleetDecision(
                 row.repository,
                 memory.id,
-                title,
+                told[at][0],
                 memory.type,
                 timestamps.date(memory.timestamp),
                 row.commit,
                 row.path,
                 memory.supersedes,
-                group.values.get(at, ""),
+                group.values.get(at, "") if is_told else "",
             )
         )
-    if not is_told:
-        shown = [one.replace(value="") for one in shown]
     return SharedDecision(
         group.kind,
         group.reason if is_told else KINDS[group.kind],
@@ -434,7 +437,7 @@ def _replaced(rows: Sequence[Located]) -> list[_Group]:
         if apart and held:
             first, *more = sorted({rows[at].repository for at in apart})
             who = f"{first} and {len(more):,} more" if more else first
-            groups.append(_Group(REPLACED, f"{who} replaced {old}", [*apart, *held], {}))
+            groups.append(_Group(REPLACED, f"{who} replaced {old}", [*apart, *held]))
     return groups
 
 
@@ -450,17 +453,22 @@ def _contrary(
     for clashes in topics.values():
         joined = DisjointSets()
         values: dict[int, str] = {}
-        reasons: dict[int, str] = {}
+        first: dict[int, contradictions.Contradiction] = {}
         for one in clashes:
             joined.join(one.one, one.other)
             values.update(zip((one.one, one.other), one.values, strict=False))
-            reasons.setdefault(one.one, one.reason)
+            first.setdefault(one.one, one)
         for members in joined.groups():
-            told = [*dict.fromkeys(values[at] for at in members if at in values)]
-            named = [*told[:MOST_VALUES], f"{len(told) - MOST_VALUES:,} more"]
-            some = " against ".join(told if len(told) <= MOST_VALUES else named)
-            reason = some or next(reasons[at] for at in members if at in reasons)
-            groups.append(_Group(CONTRARY, reason, members, values))
+            told: dict[str, int] = {}
+            for at in members:
+                if at in values:
+                    told.setdefault(values[at], at)
+            named = [*told][:MOST_VALUES]
+            more = [f"{len(told) - MOST_VALUES:,} more"] if len(told) > MOST_VALUES else []
+            clash = next(first[at] for at in members if at in first)
+            reason = " against ".join([*named, *more]) or clash.reason
+            quoted = [told[value] for value in named] or [clash.one, clash.other]
+            groups.append(_Group(CONTRARY, reason, members, values, quoted))
     return groups
 
 
@@ -570,7 +578,7 @@ def _same(rows: Sequence[Located], same: DisjointSets) -> list[_Group]:
         if len({rows[at].repository for at in members}) > 1:
             first, *others = dict.fromkeys(reasons[same.first(members[0])])
             reason = "the same, or nearly the same words" if others else first
-            groups.append(_Group(SAME, reason, members, {}))
+            groups.append(_Group(SAME, reason, members))
     return groups
 
 

@@ -177,6 +177,21 @@ def test_no_secret_is_shown() -> None:
     assert found.shared[1].decisions[0].title == "Broker with [REDACTED:github-token]"
 
 
+def test_no_secret_of_one_that_is_not_shown_is_quoted() -> None:
+    """The sentences of a reason are looked at, also where their decisions are beyond the first."""
+    secret = "ghp_" + "n2MKju3qOFhTpV4LycRU" + "SSrpMX83mlxsLkJA"
+    rows = [
+        located(f"acme/r{n:03}", f"dec-{n:03}", "Push to the main branch directly.\n", title="P")
+        for n in range(MOST_MEMBERS + 1)
+    ]
+    never = "Never push to the main branch directly"
+    rows.append(located("zoo/z", "dec-z", f"{never} {secret}.\n", title=f"{never}"))
+    found = among(rows, mask=Mask(DEFAULTS))
+    assert [one.kind for one in found.shared] == [CONTRARY, SAME]
+    assert found.shared[0].reason == "they cannot both hold"
+    assert secret not in repr(found)
+
+
 def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
     """Where no word is rare, as in a decision that all copied and signed, it is still found."""
     words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india",
