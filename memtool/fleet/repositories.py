@@ -34,7 +34,6 @@ from memtool.value import Value, digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from memtool.store.git import TreeEntry
 
@@ -55,6 +54,9 @@ OBJECT_FORMATS = ("sha1", "sha256")
 """How git may name objects. A repository fetches from others of its own format alone, ..."""
 OTHER_FORMAT = "mismatched algorithms"
 """... and so git begins its refusal of another."""
+REMOTE = "memtool-fleet"
+"""What git calls a remote: a clone that lacks files keeps the name of where they are, and the
+address may hold a password."""
 ONLY_NAMED, HAVING_NOTHING = "--filter=blob:none", {"fetch.negotiationAlgorithm": "noop"}
 FILES = (".md", ".toml")
 """How the names end of files that are read: memories and settings."""
@@ -327,11 +329,17 @@ class Looker:
         if not self._env.get("GIT_SSH_COMMAND"):
             env["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes -o ConnectTimeout=30"
 
-        def fetch(*options: str, refs: Sequence[str] = (), **how: Any) -> None:
+        def fetch(
+            *options: str,
+            refs: Sequence[str] = (),
+            stdin: bytes = b"",
+            settings: Mapping[str, str] = {},
+        ) -> None:
             git.run(
                 "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-                "--no-write-fetch-head", *options, "--end-of-options", remote, *refs,
-                env=env, timeout_s=FETCH_S, **how,
+                "--no-write-fetch-head", *options, "--end-of-options", REMOTE, *refs,
+                env=env, stdin=stdin, timeout_s=FETCH_S,
+                settings={f"remote.{REMOTE}.url": remote, **settings},
             )  # fmt: skip
 
         def fetch_files(entries: Iterable[TreeEntry]) -> None:

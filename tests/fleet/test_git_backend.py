@@ -458,6 +458,17 @@ def test_no_password_of_a_remote_is_shown(fleet: Fleet) -> None:
     assert done.returncode == 1
     assert "hunter2" not in done.stdout + done.stderr + fleet.project.run("fleet").stdout
     assert "https://localhost:1/acme/shop.git" in done.stdout
+    fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
+    remote = fleet.url("acme/pay").replace("//", "//ann:hunter2@", 1)
+    settings.write_text(f'[fleet]\nrepositories = ["{remote}"]\n')
+    fleet.env |= {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{fleet.url('acme/pay')}.insteadOf",
+        "GIT_CONFIG_VALUE_0": remote,
+    }
+    assert fleet.sync().state.repositories[0].count == 1
+    kept = [path for path in Path(fleet.home).rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"hunter2" in path.read_bytes()]
 
 
 def test_what_is_not_allowed_is_not_indexed(fleet: Fleet) -> None:
