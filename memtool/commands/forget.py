@@ -108,8 +108,9 @@ def _together(
 def render(forgotten: ForgetResult) -> str:
     """Return what changed in each memory, and how to undo it."""
     rows = [_render.changed(one) for one in forgotten.forgotten]
-    if any(changed.changes and not changed.dry_run for changed in forgotten.forgotten):
-        rows.append("undo: memtool restore ID")
+    done = [one.id for one in forgotten.forgotten if one.changes and not one.dry_run]
+    if done:
+        rows.append(f"undo: memtool restore {done[0] if len(done) == 1 else 'ID'}")
     return "\n".join(rows)
 
 

@@ -421,4 +421,7 @@ def committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
         trailers["Supersedes"] = ", ".join(old)
     what = due[0].category if len(due) == 1 else f"{len(due)} categories"
     paths = [page.path for page in due]
+    tree = context.tree()
+    before = (tree.by_id[id_].path for id_ in old)  # one that was never committed goes along
+    paths += [path for path in before if is_dirty(context.repository, path)]
     return commit_files(context.repository, paths, f"memory: digest {what}", trailers)

@@ -56,6 +56,18 @@ def test_a_changed_digest_supersedes_the_one_before(sandbox: Sandbox) -> None:
     assert listed == [page["id"]]
 
 
+def test_a_digest_that_was_not_committed_goes_along_with_the_one_that_replaces_it(
+    sandbox: Sandbox,
+) -> None:
+    """A commit never names a memory that it does not hold."""
+    begun(sandbox)
+    first = sandbox.json("digest", "decision")["digests"][0]["path"]
+    sandbox.run("forget", "dec-b", "--why", "it is wrong", "--commit")
+    assert sandbox.git("status", "--porcelain", ".memory") == ""
+    assert first in sandbox.git("show", "--name-only", "--format=", "HEAD")
+    assert sandbox.json("check")["problems"] == []
+
+
 def test_a_digest_is_archived_with_the_last_memory(sandbox: Sandbox) -> None:
     """What has nothing left to sum up is put away."""
     begun(sandbox)
