@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from memtool import templates
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import document
 from memtool.memory.fields import TYPES
 from memtool.store import config as config_file
@@ -37,7 +38,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from memtool.memory.schema import Problem
 
@@ -284,6 +285,23 @@ def _refuse_within(context: Context, place: str) -> None:
 def is_dirty(repository: Repository, path: str) -> bool:
     """Tell whether a file differs from what HEAD holds, or is not tracked."""
     return bool(repository.git.status(path))
+
+
+def never_committed(context: Context, ids: Sequence[str]) -> list[str]:
+    """Return the paths of memories, and of what they supersede, that no commit holds.
+
+    They go into the commit of what supersedes them, which else would name what is not there.
+    """
+    todo, found = [*ids], dict[str, None]()
+    known = index.open(context).by_id if todo else {}
+    while todo:
+        record = known.get(todo.pop())
+        if record is not None and record.path not in found:
+            letters = {row[0] for row in context.repository.git.status(record.path)}
+            if letters & {"??", "A ", "AM"}:
+                found[record.path] = None
+                todo += record.memory.supersedes
+    return [*found]
 
 
 def bytes_of(top: str, path: str) -> bytes | None:

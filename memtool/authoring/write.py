@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 
-from memtool.authoring.tree import bytes_of, is_dirty, ready_global
+from memtool.authoring.tree import bytes_of, is_dirty, never_committed, ready_global
 from memtool.errors import MemtoolError
 from memtool.gate import contradictions, near_duplicates
 from memtool.gate.checks import secrets
@@ -209,7 +209,8 @@ def write_new(
         if reason:
             trailers["Reason"] = reason
         verb = "supersede" if memory.supersedes else "add"
-        done = commit_files(context.repository, [path], subject(verb, memory), trailers)
+        paths = [path, *never_committed(context, memory.supersedes)]
+        done = commit_files(context.repository, paths, subject(verb, memory), trailers)
     return Written(memory.id, path, done, data.decode(), dry_run)
 
 

@@ -369,6 +369,17 @@ def test_a_body_that_no_reader_would_take_is_never_written(sandbox: Sandbox, bod
     assert list(sandbox.path.glob(".memory/**/*.md")) == []
 
 
+def test_what_was_never_committed_goes_along_with_what_supersedes_it(sandbox: Sandbox):
+    """A commit never names a memory that it does not hold."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    supersede(sandbox.context(), "dec-a", "B", body="Not so.")
+    (second,) = sandbox.path.glob(".memory/**/*-b-*.md")
+    supersede(sandbox.context(), second.stem, "C", body="Yet so.", commit=True)
+    assert sandbox.git("status", "--porcelain", ".memory") == ""
+    assert second.name in sandbox.git("show", "--name-only", "--format=", "HEAD")
+
+
 @pytest.mark.parametrize("source", ["file:a.py#L9-L3", "file:a.py#L9-L3@0123abcd"])
 def test_lines_are_named_forwards(sandbox: Sandbox, source: str):
     """Read backwards they would be the name of a file that is nowhere."""
