@@ -149,19 +149,28 @@ class FleetInit(Value):
 
 
 def fleet_init(
-    context: Context, *, shards: int = SHARDS, replicas: int = 1, dry_run: bool = False
+    context: Context,
+    *,
+    for_: str = "",
+    shards: int = SHARDS,
+    replicas: int = 1,
+    dry_run: bool = False,
 ) -> FleetInit:
     """Make the index of a fleet on an OpenSearch server, and print the roles that it needs.
 
     It takes the credentials of an administrator, once for each version of memtool's analyzer: the
     name of the index ends with it. The index has an alias, the last part of the server's address.
     An index that is there stays as it is. docs/fleet.md says how to give the roles, and what they
-    cannot do: no role keeps a publisher from writing in the name of another repository.
+    cannot do: no role keeps a publisher from writing in the name of another repository of its
+    index. With --for a repository or an organisation gets an index of its own, which only the role
+    that is printed for it may write; then what others publish in its name is not shown.
 
     Example:
         memtool fleet init --replicas 2 --dry-run
+        memtool fleet init --for acme/billing
 
     Args:
+        for_: the repository, ORG/NAME, or the organisation, ORG, that gets an index of its own
         shards: into how many parts the index is cut; 2 are enough for a million memories
         replicas: how many copies of each part other nodes have
         dry_run: print the roles, and ask no server
@@ -181,10 +190,17 @@ def fleet_init(
             code="no-fleet",
         )
     server = opensearch.server_at(url, context.env)
+    index = server.own_index(for_) if for_ else server.index
+    if not index:
+        raise MemtoolError(
+            f"--for {for_!r} is no ORG or ORG/NAME that an index can be named by",
+            hint="memtool fleet init --for acme/billing",
+            code="usage",
+        )
     is_new = False
     if not dry_run:
         try:
-            is_new = opensearch.prepare(server, shards, replicas, INIT_S)
+            is_new = opensearch.prepare(server, shards, replicas, INIT_S, for_)
         except backend.FleetUnavailable as error:
             hint = "memtool fleet init makes what is missing when it is run again"
             if isinstance(error, opensearch.FleetRefused):
@@ -193,7 +209,7 @@ def fleet_init(
                     "administrator of the index; memtool fleet init --dry-run prints the roles"
                 )
             raise MemtoolError(f"the index is not made: {error}", hint=hint, code="fleet") from None
-    return FleetInit(server.name, server.index, is_new, opensearch.roles(server), dry_run)
+    return FleetInit(server.name, index, is_new, opensearch.roles(server, for_), dry_run)
 
 
 def _telling(begin: Callable[[str], None]) -> Callable[[str], None]:

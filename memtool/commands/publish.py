@@ -79,5 +79,5 @@ def render(done: Published) -> str:
     elif done.state == UNCHANGED:
         rows.append(f"nothing is written: {name} is published: {what}, {place}{end}")
     else:
-        rows.append(f"published {name}: {what}, {place}{end}")
+        rows.append(f"published {name} to {done.index}: {what}, {place}{end}")
     return "\n".join(rows)

@@ -8,6 +8,11 @@ answer from the project's own memories; never a wrong one, and no hook that hang
 The index is named by the alias of `fleet.url` and the analyzer's version, so that terms of two
 versions never meet. It holds memories, one document each, and for each repository a manifest, which
 says up to which change of its memories it was published.
+
+A server keeps no writer of an index from writing any document of it. So a repository or an
+organisation may have an index of its own, which only its publisher may write. Questions go to a
+view, an alias with a filter for each index: of an own index those documents are seen that are of
+its repositories, and of every other one those that are not. Who writes cannot change it.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memtool.fleet.backend import FleetQuery
 
@@ -54,11 +59,14 @@ PORT = 9200
 NO_OPENSEARCH = "does not speak as OpenSearch does"
 REFUSED = (401, 403)
 SHARDS = 2
+MOST_INDEX = 255
+"""Characters that the name of an index may have."""
 VARIABLES = ("MEMTOOL_FLEET_USER", "MEMTOOL_FLEET_PASSWORD", "MEMTOOL_FLEET_KEY")
 
 _HOST = re.compile(r"[0-9A-Za-z_.:%-]{1,253}")
 _ALIAS = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _NAME = re.compile(r"[^\s/*?,:\\]{1,100}/[^\s/*?,:\\]{1,100}")
+_SCOPE = re.compile(r"[0-9A-Za-z._-]{1,100}(?:/[0-9A-Za-z._-]{1,100})?")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REASON = re.compile(r"[a-z_]{1,60}")
 _TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
@@ -78,10 +86,32 @@ class SearchServer(Value):
     is_tls: bool
     authorization: str = ""
 
+    def __repr__(self) -> str:
+        """Return its name: credentials are in no log."""
+        return f"SearchServer({self.name!r})"
+
     @property
     def index(self) -> str:
         """The index of this version of the analyzer."""
         return f"{self.alias}-a{TOKENIZER}"
+
+    @property
+    def view(self) -> str:
+        """The alias that is asked: all indexes of this version, each as its filter shows it."""
+        return f"{self.alias}-all{TOKENIZER}"
+
+    def own_index(self, scope: str) -> str:
+        """Return the index of one repository, `org/name`, or of all of an `org`.
+
+        Empty for a name that no index can have; names that differ in case alone have one index.
+        """
+        name = f"{self.index}~{scope.lower().replace('/', '~')}"
+        return name if _SCOPE.fullmatch(scope) and len(name) <= MOST_INDEX else ""
+
+    def indexes_of(self, repository: str) -> list[str]:
+        """Return where a repository may be: in its own index, its organisation's, that of all."""
+        own = (self.own_index(scope) for scope in (repository, repository.partition("/")[0]))
+        return [*filter(None, own), self.index]
 
     @property
     def name(self) -> str:
@@ -344,7 +374,9 @@ MAPPING: dict[str, Any] = {
     "properties": {
         TEXT_FIELD: {"type": "text", "analyzer": "whitespace", "similarity": "memtool",
                      "index_options": "freqs"},
-        **{name: {"type": "keyword"} for name in ("repo", "id", "team", "type", "tags", "of")},
+        "repo": {"type": "keyword", "fields": {
+            "lower": {"type": "keyword", "normalizer": "lowercase", "doc_values": False}}},
+        **{name: {"type": "keyword"} for name in ("id", "team", "type", "tags", "of")},
         "gen": {"type": "long"},
         "size": {"type": "integer"},
         **{name: {"type": "keyword", "index": False, "doc_values": False}
@@ -361,12 +393,12 @@ parts it at spaces; `gen` is the version of the document; `size` its bytes.
 
 
 def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]:
-    """Return the template of the index, which gives it mapping and ranking.
+    """Return the template of the index and of own ones, which gives them mapping and ranking.
 
-    No pattern ends with a star: `memories-a*` would be true of the index of `memories-archive`.
+    `memories-a*` would be true of the index of `memories-archive`; no alias holds a tilde.
     """
     return {
-        "index_patterns": [server.index],
+        "index_patterns": _patterns(server),
         "template": {
             "settings": {
                 "number_of_shards": shards,
@@ -374,23 +406,65 @@ def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]
                 "similarity": {"memtool": {"type": "BM25", "k1": K1, "b": B}},
             },
             "mappings": MAPPING,
-            "aliases": {server.alias: {}},
         },
         "_meta": {"made by": "memtool fleet init"},
     }
 
 
-def prepare(server: SearchServer, shards: int, replicas: int, within: float) -> bool:
-    """Make the template and, where it is not there yet, the index; return whether it was made.
+def _patterns(server: SearchServer) -> list[str]:
+    return [server.index, f"{server.index}~*"]
 
-    What is in an index stays as it is: its number of shards is that of the day it was made.
+
+def prepare(
+    server: SearchServer, shards: int, replicas: int, within: float, scope: str = ""
+) -> bool:
+    """Make the template, the index, the own one of a scope, and the view of all.
+
+    Return whether the index, or the own one, is new. One that is there stays as it is: its number
+    of shards is that of the day it was made.
 
     Raises:
         FleetUnavailable: the server refuses, or does not answer.
     """
     made = template(server, shards, replicas)
     server.get("PUT", f"/_index_template/memtool-{server.alias}", made, within=within)
-    status, found = server.ask("PUT", f"/{server.index}", within=within)
+    is_new = _make(server, server.index, None, within)
+    if scope:
+        one_shard = {"settings": {"number_of_shards": 1}}
+        is_new = _make(server, server.own_index(scope), one_shard, within)
+    found = server.get("GET", f"/{','.join(_patterns(server))}/_alias", within=within)
+    server.get("POST", "/_aliases", {"actions": _showing(server, found)}, within=within)
+    return is_new
+
+
+def _showing(server: SearchServer, indexes: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the actions that make the view of some indexes.
+
+    A document is seen in the narrowest index that is its repository's, and in no other.
+    """
+    scopes = {name: name[len(server.index) + 1 :].replace("~", "/") for name in sorted(indexes)}
+    actions = []
+    for name, scope in scopes.items():
+        others = [one for one in scopes.values() if one and one != scope]
+        within = [one for one in others if one.startswith(f"{scope}/")] if scope else others
+        seen = {"filter": _claims([scope] if scope else []), "must_not": _claims(within)}
+        actions.append({"add": {"index": name, "alias": server.view, "filter": {"bool": seen}}})
+    return actions
+
+
+def _claims(scopes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return filters for the documents that name one of some repositories and organisations.
+
+    Names in small letters are compared, which a list of terms does in a third of the time that
+    looking at either case takes.
+    """
+    names = [one for one in scopes if "/" in one]
+    whole = [{"prefix": {"repo.lower": f"{one}/"}} for one in scopes if "/" not in one]
+    return [*([{"terms": {"repo.lower": names}}] if names else []), *whole]
+
+
+def _make(server: SearchServer, index: str, body: object, within: float) -> bool:
+    status, found = server.ask("PUT", f"/{index}", body, within=within)
     if status == 400 and part(found, "error", "type") == "resource_already_exists_exception":
         return False
     if status != 200:
@@ -398,30 +472,37 @@ def prepare(server: SearchServer, shards: int, replicas: int, within: float) -> 
     return True
 
 
-def roles(server: SearchServer) -> dict[str, Any]:
+def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
     """Return the roles of the security plugin that asking and publishing need, in its own form.
 
-    No role binds a publisher to its own repository: documents may be hidden from readers, never
-    kept from writers. An index for each domain of trust does, or a gateway that holds the one
-    credential that may write, and compares `repo` with who is asking.
+    No role binds the publishers of an index to their own repositories: documents may be hidden from
+    readers, never kept from writers. That of a scope may write its own index alone, and no other
+    may. Each publisher sees which repositories have an index of their own.
     """
+    everywhere = _patterns(server)
     reading = ["indices:data/read/search", "indices:data/read/mget*"]
     writing = [
-        "indices:data/read/get", "indices:data/read/search", "indices:data/write/bulk*",
-        "indices:data/write/index", "indices:data/write/delete", "indices:admin/refresh*",
+        "indices:data/read/search", "indices:data/write/bulk*", "indices:data/write/index",
+        "indices:data/write/delete", "indices:admin/refresh*",
     ]  # fmt: skip
-    making = ["indices:admin/create", "indices:admin/aliases"]
+    seeing = (everywhere, ["indices:data/read/get"])
+    making = ["indices:admin/create", "indices:admin/aliases*"]
     return {
         f"{server.alias}-{name}": {
-            "cluster_permissions": cluster,
-            "index_permissions": [{"index_patterns": [server.index], "allowed_actions": actions}],
+            "cluster_permissions": [cluster],
+            "index_permissions": [
+                {"index_patterns": patterns, "allowed_actions": actions}
+                for patterns, actions in granted
+            ],
         }
-        for name, cluster, actions in (
-            ("reader", ["indices:data/read/mget"], reading),
-            ("publisher", ["indices:data/write/bulk"], writing),
-            ("administrator", ["indices:admin/index_template/put"], making),
+        for name, cluster, *granted in (
+            ("reader", "indices:data/read/mget", (everywhere, reading)),
+            ("publisher", "indices:data/write/bulk", ([server.index], writing), seeing),
+            ("administrator", "indices:admin/index_template/put", (everywhere, making)),
+            *([(f"publisher~{scope.lower().replace('/', '~')}", "indices:data/write/bulk",
+                ([server.own_index(scope)], writing), seeing)] if scope else ()),
         )
-    }
+    }  # fmt: skip
 
 
 def document_id(repository: str, id_: str) -> str:
@@ -430,8 +511,11 @@ def document_id(repository: str, id_: str) -> str:
 
 
 def is_repository(name: str) -> bool:
-    """Tell whether a text is a repository's name, `org/name`, that the index can hold."""
-    return bool(_NAME.fullmatch(name)) and name.isprintable()
+    """Tell whether a text is a repository's name, `org/name`, that the index can hold.
+
+    No forge has others than of ASCII, and letters that look like those of ASCII are none of them.
+    """
+    return bool(_NAME.fullmatch(name)) and name.isascii() and name.isprintable()
 
 
 def is_commit(text: str) -> bool:
@@ -511,15 +595,17 @@ class OpenSearch:
         if not asked.weights:
             return []
         end = time.monotonic() + within
-        place = f"/{self._server.index}"
         body = query(asked, within)
-        path = f"{place}/_search?allow_partial_search_results=false"
+        # By the statistics of all indexes: in a small one no word is rare, and little is found.
+        way = "search_type=dfs_query_then_fetch&allow_partial_search_results=false"
+        path = f"/{self._server.view}/_search?{way}"
         found = self._server.get("POST", path, body, within=self._left(end))
         chosen = self._chosen(found, asked.most)
         if not chosen:
             return []
-        docs = [{"_id": id_, "routing": repository} for id_, repository in chosen]
-        path = f"{place}/_mget?realtime=false&_source_includes={','.join(FETCHED)}"
+        docs = [{"_index": index, "_id": id_, "routing": repository}
+                for index, id_, repository in chosen]  # fmt: skip
+        path = f"/{self._server.index}/_mget?realtime=false&_source_includes={','.join(FETCHED)}"
         found = self._server.get("POST", path, {"docs": docs}, within=self._left(end))
         rows = found.get("docs")
         if not isinstance(rows, list):
@@ -533,38 +619,43 @@ class OpenSearch:
         except TimeoutError:
             raise FleetUnavailable(f"{self._server.name} did not answer in time") from None
 
-    def _chosen(self, found: Mapping[str, Any], most: int) -> list[tuple[str, str]]:
-        """Return id and repository of the documents to fetch, of each repository its share."""
+    def _chosen(self, found: Mapping[str, Any], most: int) -> list[tuple[str, str, str]]:
+        """Return index, id and repository of what is to be fetched, of each repository its share.
+
+        What lies in an index that is none of its repository's is passed over, whatever the view is.
+        """
         rows = part(found, "hits", "hits")
         if found.get("timed_out") is not False or not isinstance(rows, list):
             raise FleetUnavailable(f"{self._server.name} gave no whole answer")
-        named = list(_named(rows[: most * LOOKED_AT]))
-        fair = share(most, len({repository for _id, repository, _size in named}))
-        chosen: list[tuple[str, str]] = []
+        named = [row for row in _named(rows[: most * LOOKED_AT])
+                 if row[0] in self._server.indexes_of(row[2])]  # fmt: skip
+        fair = share(most, len({repository for _index, _id, repository, _size in named}))
+        chosen: list[tuple[str, str, str]] = []
         counts: dict[str, int] = {}
         total = 0
-        for id_, repository, size in named:
+        for index, id_, repository, size in named:
             counts[repository] = counts.get(repository, 0) + 1
             total += size
             if counts[repository] <= fair and total <= MOST_FETCHED:
-                chosen.append((id_, repository))
+                chosen.append((index, id_, repository))
         return chosen[:most]
 
 
-def _named(rows: Sequence[object]) -> Iterator[tuple[str, str, int]]:
-    """Yield id, repository and claimed size of the hits that a publisher can have written."""
+def _named(rows: Sequence[object]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield index, id, repository and claimed size of hits that a publisher can have written."""
     for row in rows:
-        id_ = part(row, "_id")
+        index, id_ = part(row, "_index"), part(row, "_id")
         repository, size = (_only(part(row, "fields", name)) for name in ("repo", "size"))
         if (
-            isinstance(id_, str)
+            isinstance(index, str)
+            and isinstance(id_, str)
             and isinstance(repository, str)
             and type(size) is int
             and is_repository(repository)
             and id_.startswith(f"{repository}/")
             and 0 < size <= MAX_BYTES + MOST_TEXT
         ):
-            yield id_, repository, size
+            yield index, id_, repository, size
 
 
 def _only(values: object) -> object:

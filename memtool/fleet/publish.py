@@ -101,7 +101,8 @@ class Draft(Value):
 class Published(Value):
     """What publishing did. `state` is published, unchanged, or late: then `ahead` is what is newer.
 
-    `newer` counts documents that somebody else had written in a later version.
+    `newer` counts documents that somebody else had written in a later version. `index` is where it
+    was published, empty where no server was asked.
     """
 
     repository: str
@@ -115,6 +116,7 @@ class Published(Value):
     deleted: int
     kept_back: tuple[KeptBack, ...]
     left_out: Mapping[str, int]
+    index: str
     dry_run: bool = False
 
     @property
@@ -253,7 +255,7 @@ def planned(made: Draft) -> Published:
     """Return what publishing would do to an empty index."""
     return Published(
         made.repository, made.commit, "", made.gen, PUBLISHED, len(made.documents), 0, 0, 0,
-        made.kept_back, made.left_out, dry_run=True,
+        made.kept_back, made.left_out, "", dry_run=True,
     )  # fmt: skip
 
 
@@ -265,7 +267,7 @@ def publish(context: Context, server: SearchServer, made: Draft) -> Published:
             then does no harm, and the next run goes on.
         MemtoolError: history was rewritten, so that nobody can tell which is newer.
     """
-    place = Partition(server, made.repository)
+    place = place_of(server, made.repository)
     before = place.manifest()
     state = PUBLISHED
     if before is not None and before.gen >= made.gen:
@@ -288,7 +290,7 @@ def publish(context: Context, server: SearchServer, made: Draft) -> Published:
     deleted = place.sweep(made if state == PUBLISHED else None)
     return Published(
         made.repository, made.commit, ahead, made.gen, state, len(made.documents), written, newer,
-        deleted, made.kept_back, made.left_out,
+        deleted, made.kept_back, made.left_out, place.index,
     )  # fmt: skip
 
 
@@ -317,14 +319,38 @@ class RepositoryManifest(Value):
     count: int
 
 
-class Partition:
-    """The documents of one repository in the index, which all lie on one shard."""
+def place_of(server: SearchServer, repository: str) -> Partition:
+    """Return where a repository is published: in its own index, its organisation's, or that of all.
 
-    def __init__(self, server: SearchServer, repository: str) -> None:
+    Raises:
+        FleetUnavailable: there is none of them, or the server does not say.
+    """
+    for index in server.indexes_of(repository):
+        place = Partition(server, repository, index)
+        if place.is_there():
+            return place
+    raise FleetUnavailable(f"{server.name} has no index {server.index}")
+
+
+class Partition:
+    """The documents of one repository in an index, which all lie on one shard."""
+
+    def __init__(self, server: SearchServer, repository: str, index: str = "") -> None:
+        self.index = index or server.index
         self._server = server
         self._repository = repository
         self._routing = f"routing={quote(repository, safe='')}"
-        self._index = f"/{server.index}"
+        self._index = f"/{self.index}"
+        self._manifest = f"{self._index}/_doc/{quote(MANIFEST + repository, safe='')}"
+
+    def is_there(self) -> bool:
+        """Tell whether there is such an index. Raises FleetUnavailable where it is not said."""
+        status, found = self._ask("GET", f"{self._manifest}?{self._routing}")
+        if status == 404 and part(found, "error", "type") == "index_not_found_exception":
+            return False
+        if status not in (200, 404):
+            raise self._server.refusal(status, found)
+        return True
 
     def manifest(self) -> RepositoryManifest | None:
         """Return the manifest as it is at this moment, None where there is none.
@@ -332,8 +358,7 @@ class Partition:
         Raises:
             FleetUnavailable: it cannot be read, or there is no index.
         """
-        path = f"{self._index}/_doc/{quote(MANIFEST + self._repository, safe='')}?{self._routing}"
-        status, found = self._ask("GET", path)
+        status, found = self._ask("GET", f"{self._manifest}?{self._routing}")
         if status == 404 and found.get("found") is False:
             return None
         if status != 200:

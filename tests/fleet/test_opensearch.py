@@ -19,6 +19,7 @@ from memtool.errors import MemtoolError
 from memtool.fleet import ask, opensearch
 from memtool.fleet.backend import LEAST_SHARE, FleetQuery, FleetUnavailable
 from memtool.fleet.opensearch import MOST_ANSWER, OpenSearch, server_at
+from memtool.index.analyzer import TOKENIZER
 from memtool.memory.document import MAX_BYTES
 from memtool.search import retrieve
 
@@ -324,14 +325,20 @@ def answered(
         return OpenSearch(server_at(url, {})).candidates(asked, EVER_S)
 
 
-def named(id_: object = ID, repository: object = "acme/shop", size: object = 10) -> dict[str, Any]:
+INDEX = f"memories-a{TOKENIZER}"
+
+
+def named(
+    id_: object = ID, repository: object = "acme/shop", size: object = 10, index: object = INDEX
+) -> dict[str, Any]:
     """Return a hit that names a document."""
-    return {"_id": id_, "fields": {"repo": [repository], "size": [size]}}
+    return {"_index": index, "_id": id_, "fields": {"repo": [repository], "size": [size]}}
 
 
-def test_a_document_is_read() -> None:
-    """As it was published."""
-    (found,) = answered([named()], [{"_id": ID, "_source": SOURCE}])
+@pytest.mark.parametrize("own", ["", "~acme", "~acme~shop"])
+def test_a_document_is_read(own: str) -> None:
+    """As it was published, in the index of all, of its organisation or its own."""
+    (found,) = answered([named(index=f"{INDEX}{own}")], [{"_id": ID, "_source": SOURCE}])
     assert found == opensearch.FleetCandidate(
         "acme/shop", COMMIT, ".memory/decision/dec-a.md", b"x", b" redis "
     )
@@ -343,7 +350,10 @@ def test_a_document_is_read() -> None:
         None, 5, [], {}, {"_id": ID}, {"_id": ID, "fields": 5}, named(id_=7), named(repository=7),
         named(repository="acme"), named(repository="acme/shop\x1b"), named(id_="evil/x/dec-a"),
         named(size="10"), named(size=True), named(size=-1), named(size=1 << 40),
-        {"_id": ID, "fields": {"repo": ["acme/shop", "acme/other"], "size": [1]}},
+        named() | {"fields": {"repo": ["acme/shop", "acme/other"], "size": [1]}},
+        named(index=7), named(index="other"), named(index=f"{INDEX}~evil~x"),
+        named(index=f"{INDEX}~acme~pay"), named(index=f"{INDEX}~evil"), named(index=f"{INDEX}~"),
+        named(id_="acme/\u017fhop/dec-a", repository="acme/\u017fhop"),
     ],
     ids=repr,
 )  # fmt: skip
@@ -385,18 +395,10 @@ def test_one_repository_does_not_push_out_the_others() -> None:
     """Of one that floods the first hits only its share is fetched."""
     rows = [named(f"evil/x/dec-{n}", "evil/x") for n in range(250)]
     rows += [named(f"acme/r{n}/dec-a", f"acme/r{n}") for n in range(30)]
-    asked: list[str] = []
-
-    def answer(sock: socket.socket, line: str) -> None:
-        body = {"timed_out": False, "hits": {"hits": rows}}
-        asked.append(line)
-        said(json.dumps({"docs": []} if "_mget" in line else body).encode())(sock, line)
-
-    with serving(answer) as url:
-        server = server_at(url, {})
-        chosen = OpenSearch(server)._chosen({"timed_out": False, "hits": {"hits": rows}}, 100)
-    assert sum(repository == "evil/x" for _id, repository in chosen) == LEAST_SHARE
-    assert sum(repository != "evil/x" for _id, repository in chosen) == 30
+    found = {"timed_out": False, "hits": {"hits": rows}}
+    chosen = OpenSearch(server_at("http://[::1]/memories", {}))._chosen(found, 100)
+    assert sum(repository == "evil/x" for _index, _id, repository in chosen) == LEAST_SHARE
+    assert sum(repository != "evil/x" for _index, _id, repository in chosen) == 30
 
 
 def test_what_is_fetched_has_a_size() -> None:

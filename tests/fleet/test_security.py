@@ -45,6 +45,7 @@ class Door:
         self.url = f"{node.url}/{alias}"
         self.index = opensearch.server_at(self.url, {}).index
         self.prefix = alias
+        self.given: dict[str, Any] = {}
 
     def env(self, role: str, password: str = PASSWORD) -> dict[str, str]:
         """Return the environment of the user that has a role, or none where it is empty."""
@@ -57,9 +58,19 @@ class Door:
         """Return the server as the user with a role asks it."""
         return opensearch.server_at(self.url, env or self.env(role))
 
+    def candidates(self, organisation: str) -> list[tuple[str, str]]:
+        """Return repository and text of what a reader finds of an organisation."""
+        for index in (self.index, f"{self.index}~*"):
+            assert self.node.ask("POST", f"/{index}/_refresh")[0] == 200
+        asked = ASKED.replace(allow=(f"{organisation}/*",))
+        found = OpenSearch(self.server("reader")).candidates(asked, 60.0)
+        return sorted((one.repository, one.data.decode().rpartition("---\n")[2]) for one in found)
+
     def give(self, roles: dict[str, Any]) -> None:
         """Do as docs/fleet.md says: make the roles, and map to each the user of its name."""
         for name, role in roles.items():
+            if self.given.setdefault(name, role) is not role:  # it was printed before, and is there
+                continue
             user = {"password": PASSWORD}
             for kind, body in (
                 ("roles", role), ("internalusers", user),
@@ -279,3 +290,93 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing(
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(FleetUnavailable, match="does not prove who it is"):
         OpenSearch(memories.server("reader")).candidates(ASKED, 60.0)
+
+
+@pytest.fixture(scope="module")
+def trust(secure: SecureNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """An index of which acme/billing, evil/x and all of the organisation org have own ones."""
+    made = Door(secure, "trust")
+    project = Fleet(tmp_path_factory.mktemp("init")).project
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", secure.ca)
+        for number, scope in enumerate(("", "acme/billing", "Evil/X", "org", "org/own")):
+            words = ("fleet", "init", "--replicas", "0", *(["--for", scope] if scope else []))
+            shown = json.loads(project.run(*words, "--dry-run", "--json", **made.env("")).stdout)
+            assert len(shown["roles"]) == 3 + bool(number)
+            made.give(shown["roles"])
+            done = project.run(*words, **made.env("administrator"))
+            assert (done.returncode, f"{shown['index']} is made" in done.stdout) == (0, True)
+        yield made
+
+
+def written(made: Sandbox, name: str, text: str) -> publish.Draft:
+    """Return what a repository would publish that has one memory, and calls itself so."""
+    made.git("remote", "add", "origin", f"https://git.example.org/{name}.git")
+    made.memory("dec-retry", text)
+    made.commit()
+    push(made)
+    return publish.draft(made.context())
+
+
+def named(draft: publish.Draft, name: str) -> publish.Draft:
+    """Return a draft that says it is of another repository."""
+    documents = {id_: one | {"repo": name} for id_, one in draft.documents.items()}
+    return draft.replace(repository=name, documents=documents)
+
+
+def put(door: Door, role: str, index: str, draft: publish.Draft) -> int:
+    """Write a draft into an index past memtool's protocol; return the status of its document."""
+    ((id_, document),) = draft.documents.items()
+    action = {"index": {"_id": f"{draft.repository}/{id_}", "routing": draft.repository}}
+    path = f"/{door.index}{index}/_bulk"
+    (item,) = door.server(role).get("POST", path, [action, document], within=60)["items"]
+    status = item["index"]["status"]
+    assert isinstance(status, int)
+    return status
+
+
+TRUE, FALSE = "A failed payment is retried three times.\n", "A payment is never retried.\n"
+
+
+def test_only_its_publisher_speaks_for_a_repository(trust: Door, fleet: Fleet) -> None:
+    """Whoever else claims its name is refused by the server, or seen by nobody who asks."""
+    honest = fleet.repository("src/billing")
+    made = written(honest, "acme/billing", TRUE)
+    done = publish.publish(honest.context(), trust.server("publisher~acme~billing"), made)
+    assert (done.index, done.written) == (f"{trust.index}~acme~billing", 1)
+    forged = written(fleet.repository("src/forged"), "acme/billing", FALSE)
+    newer = forged.replace(gen=forged.gen + 1)
+    for role in ("publisher", "publisher~evil~x"):
+        with pytest.raises(FleetRefused, match="status 403"):
+            publish.publish(honest.context(), trust.server(role), newer)
+        assert put(trust, role, "~acme~billing", forged) == 403
+    assert put(trust, "publisher~evil~x", "", forged) == 403
+    for name in ("acme/billing", "ACME/Billing"):
+        assert put(trust, "publisher", "", named(forged, name)) == 201
+        assert put(trust, "publisher~evil~x", "~evil~x", named(forged, name)) == 201
+    assert trust.candidates("acme") == [("acme/billing", TRUE)]
+
+
+def test_an_organisation_speaks_for_what_has_no_index(trust: Door, fleet: Fleet) -> None:
+    """Its publisher writes all of its repositories but the one that has an own index."""
+    box = fleet.repository("src/org")
+    made = written(box, "org/other", TRUE)
+    publisher = trust.server("publisher~org")
+    done = publish.publish(box.context(), publisher, made)
+    assert (done.index, done.written) == (f"{trust.index}~org", 1)
+    with pytest.raises(FleetRefused, match="status 403"):
+        publish.publish(box.context(), publisher, named(made, "org/own"))
+    for name in ("org/own", "acme/billing"):
+        assert put(trust, "publisher~org", "~org", named(made, name)) == 201
+    assert put(trust, "publisher", "", named(made, "org/any")) == 201
+    assert trust.candidates("org") == [("org/other", TRUE)]
+
+
+def test_who_has_no_own_index_is_published_as_before(trust: Door, fleet: Fleet) -> None:
+    """In the index of all, and its later runs find it there."""
+    box = fleet.repository("src/tools")
+    made = written(box, "free/tools", TRUE)
+    for state in ("published", "unchanged"):
+        done = publish.publish(box.context(), trust.server("publisher"), made)
+        assert (done.index, done.state) == (trust.index, state)
+    assert trust.candidates("free") == [("free/tools", TRUE)]
