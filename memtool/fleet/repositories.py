@@ -68,7 +68,7 @@ AS_FETCHED = "as it was last fetched; now "
 """How the problem begins of a remote that cannot be fetched any more."""
 UNREAD = "its memories cannot be read: "
 """How the problem begins of a repository whose objects are damaged or not all there."""
-MOST_PACKS = 30
+MOST_PACKS = 60
 """Packs that a clone keeps, with those of killed fetches; then it is made anew, since nothing else
 ever cleans it up."""
 MOST_NAME = 60
