@@ -51,6 +51,27 @@ def snippet(
     return f"{before}{text[first:last][:room]}{after}"
 
 
+def marked(
+    text: str, wanted: Collection[str], language: str = analyzer.ENGLISH
+) -> list[tuple[str, bool]]:
+    """Return a snippet in pieces, each with whether it is a word that holds a wanted term.
+
+    Stop words are not marked. Together the pieces are the snippet.
+    """
+    telling = {term for term in wanted if not analyzer.is_stop(term)}
+    pieces: list[tuple[str, bool]] = []
+    for number, word in enumerate(text.split(" ")):
+        is_hit = not telling.isdisjoint(analyzer.terms(word, language, is_indexed=True))
+        space = " " if number else ""
+        if is_hit or (pieces and pieces[-1][1]):
+            pieces += [(space, False)] * bool(space) + [(word, is_hit)]
+        elif pieces:
+            pieces[-1] = (f"{pieces[-1][0]}{space}{word}", False)
+        else:
+            pieces.append((word, False))
+    return pieces
+
+
 def _on_one_line(body: str) -> str:
     """Return the words of a body without the marks between them; a heading ends in a colon."""
     kept: list[str] = []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.index.analyzer import terms
-from memtool.search.snippet import LENGTH, _best, _head, _places, snippet
+from memtool.search.snippet import LENGTH, _best, _head, _places, marked, snippet
 
 FILLER = "It says many other things here that nobody has asked about at all. " * 10
 
@@ -101,3 +101,14 @@ def test_short_verbs_are_found_in_every_form() -> None:
     """The stemmer changes their second letter."""
     for word in ("dying", "lying", "tying", "skies", "using", "aging", "cries", "dies"):
         assert [term for term in terms(word) if _head(term) not in word] == []
+
+
+def test_the_words_that_were_asked_for_are_marked() -> None:
+    """In each of their forms, but for stop words; together the pieces are the snippet."""
+    text = "Keep the <b>sessions</b> in Redis, one session a key."
+    pieces = marked(text, ["session", "redi", "the"])
+    assert "".join(piece for piece, _is_hit in pieces) == text
+    assert [piece for piece, is_hit in pieces if is_hit] == [
+        "<b>sessions</b>", "Redis,", "session",
+    ]  # fmt: skip
+    assert marked("", ["redi"]) == [("", False)]

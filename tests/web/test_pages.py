@@ -86,6 +86,13 @@ def test_a_search_shows_factors_and_what_was_held_back(sandbox: Sandbox, web: We
     assert "dec-b" in page
 
 
+def test_the_words_of_a_question_are_marked_in_what_was_found(web: Web, sandbox: Sandbox):
+    """What a memory holds stays text."""
+    sandbox.memory("dec-a", "Each <i>session</i> lives in Redis.\n")
+    page = web.get("/search?q=sessions+type:decision").text
+    assert "Each <mark>&lt;i&gt;session&lt;/i&gt;</mark> lives in Redis." in page
+
+
 def test_a_bad_memory_is_a_row(sandbox: Sandbox, web: Web):
     """A file that is no memory is shown with its problem, beside the others."""
     sandbox.memory("dec-a")

@@ -8,7 +8,9 @@ from memtool.commands.search import ALL_OTHERS
 from memtool.commands.search import search as searched
 from memtool.errors import MemtoolError
 from memtool.fleet import backend
+from memtool.index import analyzer, index
 from memtool.memory.fields import STATUSES, TYPES
+from memtool.search import snippet
 from memtool.search.saved import saved_queries
 from memtool.web.page import MOST_ROWS
 
@@ -57,11 +59,15 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         at=query.text("at") or None, as_of=query.text("as_of") or None,
         fleet=query.text("fleet") == "1" and backend.is_set(context),
     )  # fmt: skip
+    language = context.settings.text(index.LANGUAGE_KEY)
+    said = " ".join(word for word in words.split() if ":" not in word)  # filters stand in no text
+    wanted = set(analyzer.terms(said, language))
     others = sum(bool(one.repository) for one in found.results)
     shown = offset + len(found.results) - others
     shown_others = others + (offset if found.is_elsewhere else 0)
     return values | {
         "found": found,
+        "marked": lambda text: snippet.marked(text, wanted, language),
         "facets": _facets(found.results),
         "notes": [] if explain else [one for one in context.notes if MORE not in one],
         "first": offset,
