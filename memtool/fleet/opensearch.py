@@ -18,11 +18,13 @@ its repositories, and of every other one those that are not. Who writes cannot c
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import ssl
 import time
 from base64 import b64encode
+from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from ipaddress import ip_address
@@ -227,14 +229,7 @@ def server_at(url: str, env: Mapping[str, str]) -> SearchServer:
         )
     if parts.scheme not in ("https", "http") or not host or not url.isascii():
         raise refusal("must begin with https:// and a host")
-    if (
-        not host.replace(":", "")
-        .replace("%", "")
-        .replace("_", "-")
-        .replace("-", "")
-        .replace(".", "")
-        .isalnum()
-    ):
+    if not _HOST.fullmatch(host):
         raise refusal("names no host")
     alias = parts.path.strip("/")
     if not _ALIAS.fullmatch(alias) or parts.query or parts.fragment:
@@ -321,6 +316,14 @@ class _Wire:
         """Do nothing: `http.client` is done with a connection before the answer is read."""
 
 
+@cache
+def _trust(*_places: str | None) -> ssl.SSLContext:
+    """Return whom OpenSSL trusts by these variables; to read all authorities takes 20 ms."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
 class _Connection(HTTPConnection):
     """A connection whose every step ends at the same moment."""
 
@@ -353,8 +356,7 @@ class _Connection(HTTPConnection):
                     raise OSError(0, "it is on another machine, and http is for this one alone")
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if server.is_tls:
-                    context = ssl.create_default_context()
-                    context.minimum_version = ssl.TLSVersion.TLSv1_2
+                    context = _trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
                     sock.settimeout(_left(self._end))
                     sock = context.wrap_socket(sock, server_hostname=server.host)
                 break
