@@ -620,7 +620,9 @@ class GitBackend:
                 if may(number):
                     yield self._candidate(opened, number)
         except AbsentCache:
-            raise FleetUnavailable("it was synced while it was read: ask again") from None
+            raise FleetUnavailable(
+                "part of it is gone: ask again after memtool fleet sync"
+            ) from None
         except CorruptCache:
             raise self._damaged() from None
 
