@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urlsplit
+
 import pytest
 from fleet_scene import Fleet
 
@@ -134,6 +137,29 @@ def test_the_page_of_the_web_view(team: Fleet) -> None:
     assert "/fleet?id=" not in web.get("/m/sta-now").text
     assert "&lt;b&gt;" in everything
     assert "<b>" not in everything
+
+
+@pytest.mark.slow
+def test_a_memory_leads_to_what_others_decided_over_http(team: Fleet) -> None:
+    """The link of the page of a memory is followed on a real server, and back again."""
+    pytest.importorskip("starlette")
+    from web.conftest import running
+
+    with running(team.project, flags=()) as server:
+        link = urlsplit(server.link)
+        headers = {"Host": link.netloc, "Authorization": ""}
+        login = server.ask(f"{link.path}?{link.query}", **headers)
+        headers["Cookie"] = login.headers["set-cookie"].partition(";")[0]
+
+        def page(path: str) -> str:
+            answer = server.ask(path, **headers)
+            assert answer.status == 200, answer.text
+            return answer.text
+
+        (leading,) = re.findall(r'href="(/fleet\?id=[^"]+)"', page("/m/dec-timeout"))
+        shared = page(leading)
+        assert "60 seconds against 30 seconds" in shared
+        assert 'href="/m/dec-timeout"' in shared
 
 
 def test_without_a_fleet_the_menu_has_no_page(fleet: Fleet) -> None:
