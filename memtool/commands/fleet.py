@@ -159,7 +159,7 @@ def fleet_init(
     """Make the index of a fleet on an OpenSearch server, and print the roles that it needs.
 
     It takes the credentials of an administrator, once for each version of memtool's analyzer: the
-    name of the index ends with it. The index has an alias, the last part of the server's address.
+    name of the index ends with it, and begins with the last part of the server's address.
     An index that is there stays as it is. docs/fleet.md says how to give the roles, and what they
     cannot do: no role keeps a publisher from writing in the name of another repository of its
     index. With --for a repository or an organisation gets an index of its own, which only the role

@@ -5,7 +5,7 @@ says is untrusted: an answer has a size, a shape and one clock over all of it, r
 followed, and a document that is not what `publish` writes is passed over. What it may cost is an
 answer from the project's own memories; never a wrong one, and no hook that hangs.
 
-The index is named by the alias of `fleet.url` and the analyzer's version, so that terms of two
+The index is named by the end of `fleet.url` and the analyzer's version, so that terms of two
 versions never meet. It holds memories, one document each, and for each repository a manifest, which
 says up to which change of its memories it was published.
 
@@ -66,7 +66,7 @@ MOST_INDEX = 255
 VARIABLES = ("MEMTOOL_FLEET_USER", "MEMTOOL_FLEET_PASSWORD", "MEMTOOL_FLEET_KEY")
 
 _HOST = re.compile(r"[0-9A-Za-z_.:%-]{1,253}")
-_ALIAS = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+_DOMAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _NAME = re.compile(r"[^\s/*?,:\\]{1,100}/[^\s/*?,:\\]{1,100}")
 _SCOPE = re.compile(r"[0-9A-Za-z._-]{1,100}(?:/[0-9A-Za-z._-]{1,100})?")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -80,11 +80,11 @@ class FleetRefused(FleetUnavailable):
 
 
 class SearchServer(Value):
-    """A server and the index on it. `alias` names the index, and so the domain of trust."""
+    """A server and the index on it. `domain` is what the index is named by: a domain of trust."""
 
     host: str
     port: int
-    alias: str
+    domain: str
     is_tls: bool
     authorization: str = ""
 
@@ -95,12 +95,12 @@ class SearchServer(Value):
     @property
     def index(self) -> str:
         """The index of this version of the analyzer."""
-        return f"{self.alias}-a{TOKENIZER}"
+        return f"{self.domain}-a{TOKENIZER}"
 
     @property
     def view(self) -> str:
         """The alias that is asked: all indexes of this version, each as its filter shows it."""
-        return f"{self.alias}-all{TOKENIZER}"
+        return f"{self.domain}-all{TOKENIZER}"
 
     def own_index(self, scope: str) -> str:
         """Return the index of one repository, `org/name`, or of all of an `org`.
@@ -119,7 +119,7 @@ class SearchServer(Value):
     def name(self) -> str:
         """What people call it: the address without what is secret."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}/{self.alias}"
+        return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}/{self.domain}"
 
     def ask(
         self, method: str, path: str, body: object = None, *, within: float
@@ -231,13 +231,13 @@ def server_at(url: str, env: Mapping[str, str]) -> SearchServer:
         raise refusal("must begin with https:// and a host")
     if not _HOST.fullmatch(host):
         raise refusal("names no host")
-    alias = parts.path.strip("/")
-    if not _ALIAS.fullmatch(alias) or parts.query or parts.fragment:
+    domain = parts.path.strip("/")
+    if not _DOMAIN.fullmatch(domain) or parts.query or parts.fragment:
         raise refusal("must end with the name of an index, in small letters, and nothing behind it")
     if parts.scheme == "http" and not _is_loopback(host):
         raise refusal("goes over the network in the clear: http is for this machine alone")
     port = port or (443 if parts.scheme == "https" else PORT)
-    return SearchServer(host, port, alias, parts.scheme == "https", _authorization(env))
+    return SearchServer(host, port, domain, parts.scheme == "https", _authorization(env))
 
 
 def _is_loopback(host: str) -> bool:
@@ -397,7 +397,7 @@ parts it at spaces; `gen` is the version of the document; `size` its bytes.
 def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]:
     """Return the template of the index and of own ones, which gives them mapping and ranking.
 
-    `memories-a*` would be true of the index of `memories-archive`; no alias holds a tilde.
+    `memories-a*` would be true of the index of `memories-archive`; and no domain holds a tilde.
     """
     return {
         "index_patterns": _patterns(server),
@@ -429,7 +429,7 @@ def prepare(
         FleetUnavailable: the server refuses, or does not answer.
     """
     made = template(server, shards, replicas)
-    server.get("PUT", f"/_index_template/memtool-{server.alias}", made, within=within)
+    server.get("PUT", f"/_index_template/memtool-{server.domain}", made, within=within)
     is_new = _make(server, server.index, None, within)
     if scope:
         one_shard = {"settings": {"number_of_shards": 1}}
@@ -490,7 +490,7 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
     seeing = (everywhere, ["indices:data/read/get"])
     making = ["indices:admin/create", "indices:admin/aliases*"]
     return {
-        f"{server.alias}-{name}": {
+        f"{server.domain}-{name}": {
             "cluster_permissions": [cluster],
             "index_permissions": [
                 {"index_patterns": patterns, "allowed_actions": actions}

@@ -167,7 +167,7 @@ ROWS: tuple[Row, ...] = (
       "as /… or ~/…, globs of such, and remotes as https://… or git@…, which memtool fleet sync "
       "clones; only the user's own settings say so, as memtool --global config fleet.repositories "
       "~/src/*,git@example.org:acme/billing.git")),
-    ("fleet.url", "", ("the server that search --fleet asks, with the alias of the index, as "
+    ("fleet.url", "", ("the server that search --fleet asks, with the name of the index, as "
       "https://host:9200/memories; http only to this machine; only the user's own settings name "
       "it, as memtool --global config fleet.url URL")),
     ("fleet.allow", (), ("globs over org/name: the repositories whose memories may be shown; all "

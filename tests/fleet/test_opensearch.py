@@ -218,7 +218,33 @@ def test_an_address_that_is_none_is_refused(url: str, reason: str) -> None:
 def test_an_address_is_read(url: str, host: str, port: int) -> None:
     """With the port that is usual where none is named."""
     found = server_at(url, {})
-    assert (found.host, found.port, found.alias) == (host, port, "memories")
+    assert (found.host, found.port, found.domain) == (host, port, "memories")
+
+
+def test_no_two_names_have_one_index() -> None:
+    """An own index is told from those of other names, and from all of another domain of trust."""
+    url = "https://search.example.org/memories"
+    server, other = server_at(url, {}), server_at(f"{url}-a", {})
+    scopes = ("a", "a/b", "a.b", "a-b", "a-b/c", "a/b-c", "a_b/c")
+    indexes = [one.own_index(scope) for one in (server, other) for scope in scopes]
+    assert len({*indexes, server.index, other.index}) == 2 * len(scopes) + 2
+    assert server.own_index("Acme/Billing") == server.own_index("acme/billing")
+    for scope in ("", "a/", "/a", "a/b/c", "a~b", "a*", "a,b", "a b", "b\u00f6se/x", "a" * 101):
+        assert server.own_index(scope) == ""
+
+
+@pytest.mark.parametrize("scope", ["", "acme", "acme/billing"])
+def test_a_role_of_a_publisher_writes_one_index(scope: str) -> None:
+    """That of a scope its own one, and that of all the one of all; none writes by a pattern."""
+    server = server_at("https://search.example.org/memories", {})
+    writes = {
+        name: granted["index_patterns"]
+        for name, role in opensearch.roles(server, scope).items()
+        for granted in role["index_permissions"]
+        if "indices:data/write/index" in granted["allowed_actions"]
+    }
+    own = {f"memories-publisher~{scope.replace('/', '~')}": [server.own_index(scope)]}
+    assert writes == {"memories-publisher": [server.index]} | (own if scope else {})
 
 
 def test_plain_http_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from memtool.index.analyzer import TOKENIZER
 pytestmark = pytest.mark.server
 
 LIKE = f"memories-a-a{TOKENIZER}"
-"""The index of another domain of trust, whose alias is `memories-a`."""
+"""The index of another domain of trust, that is called `memories-a`."""
 PASSWORD = "Plain-horse-7-battery"
 ASKED = FleetQuery({"payment": 1.0, "retri": 1.0})
 RETRY = "A failed payment of an invoice is retried three times, then the job is parked.\n"
@@ -38,13 +38,13 @@ def secure() -> Iterator[SecureNode]:
 
 
 class Door:
-    """The index of one alias on the node, as its users see it: one for each printed role."""
+    """The indexes of a domain of trust, as its users see them: one user for each printed role."""
 
-    def __init__(self, node: SecureNode, alias: str) -> None:
+    def __init__(self, node: SecureNode, domain: str) -> None:
         self.node = node
-        self.url = f"{node.url}/{alias}"
+        self.url = f"{node.url}/{domain}"
         self.index = opensearch.server_at(self.url, {}).index
-        self.prefix = alias
+        self.prefix = domain
         self.given: dict[str, Any] = {}
 
     def env(self, role: str, password: str = PASSWORD) -> dict[str, str]:

@@ -230,7 +230,7 @@ def test_a_flood_moves_no_order(fleet: Fleet, server: SearchServer) -> None:
 
 def test_init_makes_an_index_once(fleet: Fleet, server: SearchServer) -> None:
     """Then it says that it is there, and prints the roles each time."""
-    address = server.name.replace(f"/{server.alias}", "/another")
+    address = server.name.replace(f"/{server.domain}", "/another")
     shown = [
         fleet.project.run("fleet", "init", "--replicas", "0", "--json", MEMTOOL_FLEET_URL=address)
         for _time in range(2)
@@ -242,7 +242,7 @@ def test_init_makes_an_index_once(fleet: Fleet, server: SearchServer) -> None:
         "another-reader", "another-publisher", "another-administrator",
     }  # fmt: skip
     made = server.get("GET", f"/{found[0]['index']}", within=60)[found[0]["index"]]
-    assert list(made["aliases"]) == [server.view.replace(server.alias, "another")]
+    assert list(made["aliases"]) == [server.view.replace(server.domain, "another")]
     assert made["mappings"]["dynamic"] == "strict"
 
 
