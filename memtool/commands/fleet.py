@@ -221,8 +221,9 @@ def render(shown: FleetStatus | FleetSync | FleetInit) -> str:
     if isinstance(shown, FleetInit):
         import json
 
-        made = "made" if shown.is_new else "would be made" if shown.dry_run else "there already"
-        return f"{json.dumps(shown.roles, indent=2)}\n{shown.url}: index {shown.index} is {made}"
+        there = "is made" if shown.is_new else "is there already"
+        made = "would be made where it is missing" if shown.dry_run else there
+        return f"{json.dumps(shown.roles, indent=2)}\n{shown.url}: index {shown.index} {made}"
     rows = columns(
         (
             row.repository or "-",
