@@ -1,7 +1,7 @@
 """What a shared index of three nodes survives, while memories are published and asked for.
 
     sudo python bench/fleet_faults.py          all faults
-    sudo python bench/fleet_faults.py cut      those with this in their name
+    sudo python bench/fleet_faults.py manager  those with this in their name
 
 Three nodes of `tests/opensearch_cluster.py`, each with a small disk in memory, stand behind a
 balancer on the loopback. One publisher writes repository after repository, one client asks; then
@@ -251,13 +251,21 @@ def missing(server: SearchServer, numbers: list[int]) -> int:
     return gone
 
 
-def settled(server: SearchServer) -> float:
-    """Wait until all copies are there again; return the seconds that took, infinite if too many."""
+def settled(server: SearchServer, cluster: Cluster) -> float:
+    """Wait until all copies are there again; return the seconds that took, infinite if too many.
+
+    Each node must see it so: one that was cut off does not know at once what it missed.
+    """
     begun = time.monotonic()
     while time.monotonic() - begun < WHOLE_S:
         with suppress(FleetUnavailable):
-            found = server.get("GET", "/_cluster/health", within=3)
-            if found.get("status") == "green" and found.get("number_of_nodes") == 3:
+            found = [
+                server.replace(host=node.host, port=node.port)
+                .get("GET", "/_cluster/health?local=true", within=3)
+                for node in cluster.nodes
+            ]  # fmt: skip
+            if all(one.get("status") == "green" and one.get("number_of_nodes") == len(found)
+                   for one in found):  # fmt: skip
                 return time.monotonic() - begun
         time.sleep(0.5)
     return float("inf")
@@ -266,6 +274,7 @@ def settled(server: SearchServer) -> float:
 def row(
     called: str,
     server: SearchServer,
+    cluster: Cluster,
     act: Callable[[], Any],
     undo: Callable[[], Any],
     during_s: float = DURING_S,
@@ -280,11 +289,11 @@ def row(
     time.sleep(during_s)
     during, last = len(load.acknowledged) - before, len(load.asked)
     undo()
-    recovered = settled(server)
+    recovered = settled(server, cluster)
     whole = f"{recovered:.0f} s"
     if recovered > WHOLE_S:
         retried(server)
-        whole = f"{WHOLE_S:.0f} s, and {settled(server):.0f} s after a reroute"
+        whole = f"{WHOLE_S:.0f} s, and {settled(server, cluster):.0f} s after a reroute"
     time.sleep(BEFORE_S)
     load.end()
     asked = load.asked[first:last]
@@ -301,13 +310,13 @@ def halt(node: Node, how: signal.Signals) -> None:
     os.killpg(node.process.pid, how)
 
 
-def elect(server: SearchServer, node: Node) -> None:
+def elect(server: SearchServer, cluster: Cluster, node: Node) -> None:
     """Let a node be the manager of the cluster, by taking the vote from all others for a moment."""
-    others = ",".join(one.name for one in node.cluster.nodes if one is not node)
+    others = ",".join(one.name for one in cluster.nodes if one is not node)
     path = "/_cluster/voting_config_exclusions"
     server.get("POST", f"{path}?node_names={others}", within=60)
     server.get("DELETE", f"{path}?wait_for_removal=false", within=60)
-    settled(server)
+    settled(server, cluster)
 
 
 def busiest(server: SearchServer, nodes: Sequence[Node]) -> tuple[Node, int]:
@@ -319,40 +328,41 @@ def busiest(server: SearchServer, nodes: Sequence[Node]) -> tuple[Node, int]:
     return max(((node, homes.count(node.name)) for node in nodes), key=lambda one: one[1])
 
 
-def cuts(server: SearchServer, balancer: Balancer, network: Network) -> None:
-    """Cut one node with primary shards off from the others, in several ways."""
+REACHED = ("all", "the others", "only it")
+"""Whom the balancer reaches while a node is cut off."""
+
+
+def cut_off(
+    server: SearchServer,
+    cluster: Cluster,
+    balancer: Balancer,
+    network: Network,
+    reached: str,
+    *,
+    is_manager: bool = False,
+    is_heard: bool = False,
+    hears: bool = False,
+) -> None:
+    """Cut one node with primary shards off from the others, in one direction or in both."""
     nodes = balancer.nodes
-    for is_manager, called, reached in (
-        (False, "cut", "all"),
-        (False, "cut", "the others"),
-        (False, "cut", "only it"),
-        (True, "cut", "all"),
-        (True, "cut", "only it"),
-        (True, "cut one way: it is not heard", "all"),
-        (False, "cut one way: it hears nobody", "all"),
-    ):
-        node, count = busiest(server, nodes)
-        others = [one for one in nodes if one is not node]
-        elect(server, node if is_manager else others[0])
+    node, count = busiest(server, nodes)
+    others = [one for one in nodes if one is not node]
+    elect(server, cluster, node if is_manager else others[0])
+    called = "not heard by the others" if hears else "deaf to the others" if is_heard else "cut off"
 
-        def act(
-            node: Node = node,
-            others: Sequence[Node] = others,
-            called: str = called,
-            reached: str = reached,
-        ) -> None:
-            if not called.endswith("nobody"):
-                network.lose([node], others)
-            if not called.endswith("heard"):
-                network.lose(others, [node])
-            balancer.nodes = {"all": nodes, "the others": [*others], "only it": [node]}[reached]
+    def act() -> None:
+        if not is_heard:
+            network.lose([node], others)
+        if not hears:
+            network.lose(others, [node])
+        balancer.nodes = dict(zip(REACHED, (nodes, others, [node]), strict=True))[reached]
 
-        def undo() -> None:
-            network.heal()
-            balancer.nodes = nodes
+    def undo() -> None:
+        network.heal()
+        balancer.nodes = nodes
 
-        row(f"{'the manager' if is_manager else 'another node'}, with {count} of 2 primary shards, "
-            f"{called}; reached: {reached}", server, act, undo, CUT_S)  # fmt: skip
+    row(f"{'the manager' if is_manager else 'another node'}, with {count} of 2 primary shards, is "
+        f"{called}; reached: {reached}", server, cluster, act, undo, CUT_S)  # fmt: skip
 
 
 def fill(node: Node) -> None:
@@ -364,12 +374,9 @@ def fill(node: Node) -> None:
 
 
 def main() -> None:
-    reason = why_not()
     if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("unshare")):
-        reason = (
-            reason or "disks and a network of their own need root, and the programs ip, unshare"
-        )
-    if reason:
+        raise SystemExit("disks and a network of their own need root, and the programs ip, unshare")
+    if reason := why_not():
         raise SystemExit(reason)
     enter_network()
     network = Network()
@@ -387,20 +394,29 @@ def main() -> None:
         balancer.nodes = nodes
         server = opensearch.server_at(f"http://127.0.0.1:{balancer.port}/memories", {})
         opensearch.prepare(server, shards=2, replicas=1, within=60)
-        settled(server)
+        settled(server, cluster)
         n2, n3 = nodes[1:]
         print("| fault | acknowledged while it lasts | in all | lost | questions answered / fallen "
               "back | longest publish of 50 | whole again after |\n|---|---|---|---|---|---|---|",
               flush=True)  # fmt: skip
         for node in nodes:
-            row(f"kill -9 of {node.name}", server, node.kill, lambda node=node: cluster.again(node))
-        row("kill -9 of n2 and n3", server, lambda: (n2.kill(), n3.kill()),
+            row(
+                f"kill -9 of {node.name}",
+                server,
+                cluster,
+                node.kill,
+                lambda node=node: cluster.again(node),
+            )
+        row("kill -9 of n2 and n3", server, cluster, lambda: (n2.kill(), n3.kill()),
             lambda: cluster.again(n2, n3))  # fmt: skip
-        row("full disk of n3", server, lambda: fill(n3),
+        row("full disk of n3", server, cluster, lambda: fill(n3),
             lambda: ((n3.folder / "data" / "full").unlink(), retried(server)))  # fmt: skip
-        row("n3 is silent (SIGSTOP)", server, lambda: halt(n3, signal.SIGSTOP),
+        row("n3 is silent (SIGSTOP)", server, cluster, lambda: halt(n3, signal.SIGSTOP),
             lambda: halt(n3, signal.SIGCONT), SILENT_S)  # fmt: skip
-        cuts(server, balancer, network)
+        for is_manager, reached in itertools.product((False, True), REACHED):
+            cut_off(server, cluster, balancer, network, reached, is_manager=is_manager)
+        cut_off(server, cluster, balancer, network, "all", is_manager=True, hears=True)
+        cut_off(server, cluster, balancer, network, "all", is_heard=True)
         server.get("DELETE", f"/{server.index}", within=60)
         opensearch.prepare(server, shards=2, replicas=1, within=60)
         for number in range(40):
