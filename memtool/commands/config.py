@@ -293,7 +293,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
         return _reason(option, key, text)
     if wanted is tuple:
         texts = tuple(part.strip() for part in text.split(","))
-        config_file.checked(option, texts, "the value")
+        config_file.checked(option, texts, "")
         return texts
     value: Scalar = text
     try:
@@ -303,7 +303,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
             value = wanted(text)
     except (ValueError, KeyError):
         pass  # the check below says what it must be
-    config_file.checked(option, value, "the value")
+    config_file.checked(option, value, "")
     return float(value) if wanted is float else value
 
 
@@ -316,7 +316,7 @@ def _reason(option: Option, key: str, text: str) -> str:
             hint=f'memtool config {option.key}.FINGERPRINT "the reason"',
             code="config",
         )
-    config_file.checked(option, {name: text}, "the value")
+    config_file.checked(option, {name: text}, "")
     return text
 
 

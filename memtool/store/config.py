@@ -578,5 +578,8 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
 
 
 def _refusal(path: str, key: str, what: str) -> MemtoolError:
+    """Return what a setting must be; without a path it was given to memtool config."""
+    if not path:
+        return MemtoolError(f"{key} {what}", hint=f"memtool config {key} VALUE", code="config")
     return MemtoolError(f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE",
                         code="config")  # fmt: skip
