@@ -163,9 +163,9 @@ def test_a_directory_with_any_name_is_worked_in(sandbox: Sandbox, tmp_path: Path
 
 
 def test_control_characters_of_a_memory_never_reach_the_terminal(sandbox: Sandbox):
-    """A hostile body is shown as codes in every text answer."""
-    body = "Look \x1b]0;owned\x07 here \u202e.\n"
-    done = sandbox.run("new", "decision", "T", "--body", "-", "--dry-run", stdin=body)
+    """A hostile body, which got past the gate, is shown as codes in every text answer."""
+    sandbox.memory("dec-odd", "Look \x1b]0;owned\x07 here \u202e.\n")
+    done = sandbox.run("show", "dec-odd")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert "Look \\x1b]0;owned\\x07 here \\u202e." in done.stdout
