@@ -139,8 +139,9 @@ def render(report: DriftReport) -> str:
         since = f" (since {row.drift.since[:SHORT]})" if row.drift.since else ""
         lines.append(f"{row.drift.level}: {row.id}  {row.title}{since}")
         lines += [f"  {line}" for line in rules.lines_about(row.drift)]
+    naming = "1 memory names" if report.checked == 1 else f"{report.checked:,} memories name"
     lines.append(
-        f"{report.checked:,} memories name files: {report.broken:,} broken, {report.changed:,} "
+        f"{naming} files: {report.broken:,} broken, {report.changed:,} "
         f"changed, {report.touched:,} touched, {report.unknown:,} unknown"
     )
     first = next((row.id for row in report.memories if row.drift.level == BROKEN), "")

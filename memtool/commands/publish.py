@@ -12,6 +12,10 @@ from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 
 WITHOUT = "memtool publish --dry-run shows what would leave"
+AGAIN = (
+    "run it again: what is written by now does no harm; memtool fleet init makes an index that "
+    "is missing"
+)
 PUBLISHER = (
     "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD, or MEMTOOL_FLEET_KEY, must be those of a "
     "publisher; memtool fleet init --dry-run prints its role"
@@ -50,10 +54,7 @@ def publish(context: Context, *, dry_run: bool = False) -> Published:
     try:
         return protocol.publish(context, server, made)
     except FleetUnavailable as error:
-        again = (
-            "run it again: what is written by now does no harm; memtool fleet init makes an index "
-        )
-        hint = PUBLISHER if isinstance(error, FleetRefused) else f"{again}that is missing"
+        hint = PUBLISHER if isinstance(error, FleetRefused) else AGAIN
         raise MemtoolError(
             f"not everything is published: {error}", hint=hint, code="fleet"
         ) from None

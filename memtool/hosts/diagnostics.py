@@ -561,7 +561,8 @@ def _drift(context: Context) -> Sign:
     found = drift_in(tree, lambda: context.witness(tree)).of(named)
     broken = sum(one.level == DRIFTED for one in found.values())
     unknown = sum(one.level == UNKNOWN for one in found.values())
-    text = f"{len(named)} memories name files: {broken} broken, {unknown} unknown"
+    naming = "1 memory names" if len(named) == 1 else f"{len(named)} memories name"
+    text = f"{naming} files: {broken} broken, {unknown} unknown"
     if broken:
         return _sign("drift", WARNING, text, "memtool drift shows why")
     return _sign("drift", GOOD, text)

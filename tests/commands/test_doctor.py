@@ -375,7 +375,7 @@ def test_a_lock_a_full_disk_and_drift_are_seen(
     assert (sign.state, sign.hint) == (BROKEN, f"rm {lock}")
     assert "has been there for 2 hours, and no git process works" in sign.detail
     lock.unlink()
-    assert found["repository", "drift"].detail == "1 memories name files: 1 broken, 0 unknown"
+    assert found["repository", "drift"].detail == "1 memory names files: 1 broken, 0 unknown"
     assert found["repository", "storage"].state == GOOD
     answer = ready.json("doctor")
     assert (answer["healthy"], "memtool drift shows why" in answer["recommendations"]) == (
