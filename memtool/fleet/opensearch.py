@@ -107,7 +107,7 @@ class SearchServer(Value):
 
         Empty for a name that no index can have; names that differ in case alone have one index.
         """
-        name = f"{self.index}~{scope.lower().replace('/', '~')}"
+        name = f"{self.index}~{_label(scope)}"
         return name if _SCOPE.fullmatch(scope) and len(name) <= MOST_INDEX else ""
 
     def indexes_of(self, repository: str) -> list[str]:
@@ -204,6 +204,11 @@ class SearchServer(Value):
             return FleetUnavailable(f"{self.name} has no index {self.index}")
         known = isinstance(named, str) and _REASON.fullmatch(named)
         return FleetUnavailable(f"{self.name} refuses: {named if known else 'status'} {status}")
+
+
+def _label(scope: str) -> str:
+    """Return how a repository or an organisation is called in names of indexes and roles."""
+    return scope.lower().replace("/", "~")
 
 
 def server_at(url: str, env: Mapping[str, str]) -> SearchServer:
@@ -501,7 +506,7 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
             ("reader", "indices:data/read/mget", (everywhere, reading)),
             ("publisher", "indices:data/write/bulk", ([server.index], writing), seeing),
             ("administrator", "indices:admin/index_template/put", (everywhere, making)),
-            *([(f"publisher~{scope.lower().replace('/', '~')}", "indices:data/write/bulk",
+            *([(f"publisher~{_label(scope)}", "indices:data/write/bulk",
                 ([server.own_index(scope)], writing), seeing)] if scope else ()),
         )
     }  # fmt: skip

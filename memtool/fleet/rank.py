@@ -307,12 +307,6 @@ class CheckedBytes:
         state = lifecycle.state(memory, by.facts.now, by.config.categories)
         return state == lifecycle.ALIVE and by.test(self._record(one, memory))
 
-    def masked(self, one: FleetCandidate) -> Memory:
-        """Return the memory of a candidate that is shown, without its secrets."""
-        memory = self.memory(one)
-        assert memory is not None
-        return self._by.mask.read(memory, one.data, "")
-
     def is_true(self, one: FleetCandidate) -> bool:
         """Tell whether the terms of a candidate are those of its bytes."""
         key = (one.repository, one.path)
@@ -335,10 +329,12 @@ class CheckedBytes:
     ) -> FleetHit:
         """Return a candidate as it is shown."""
         one = scored.candidate
+        memory = self.memory(one)
+        assert memory is not None
         oid = digest(one.data, 20)
         terms = (term for term in sorted(asked.weights) if b" %b " % term.encode() in one.text)
         return FleetHit(
-            record=Record(self.masked(one), one.path, oid),
+            record=Record(self._by.mask.read(memory, one.data, ""), one.path, oid),
             repository=one.repository,
             commit=one.commit,
             text=one.text,

@@ -66,6 +66,18 @@ class Door:
         found = OpenSearch(self.server("reader")).candidates(asked, 60.0)
         return sorted((one.repository, one.data.decode().rpartition("---\n")[2]) for one in found)
 
+    def init(self, project: Sandbox, scope: str = "") -> str:
+        """Make an index as docs/fleet.md says, once its roles are given; return its name."""
+        words = ("fleet", "init", "--replicas", "0", *(["--for", scope] if scope else []))
+        shown = json.loads(project.run(*words, "--dry-run", "--json", **self.env("")).stdout)
+        assert len(shown["roles"]) == 3 + bool(scope)
+        self.give(shown["roles"])
+        done = project.run(*words, **self.env("administrator"))
+        assert done.returncode == 0, done.stderr
+        index: str = shown["index"]
+        assert f"{index} is made" in done.stdout
+        return index
+
     def give(self, roles: dict[str, Any]) -> None:
         """Do as docs/fleet.md says: make the roles, and map to each the user of its name."""
         for name, role in roles.items():
@@ -81,20 +93,21 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def memories(secure: SecureNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    """The index `memories`, made by memtool with its own roles, and a stranger who has none."""
-    made = Door(secure, "memories")
-    project = Fleet(tmp_path_factory.mktemp("init")).project
+def project(secure: SecureNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A repository on a machine that knows the authority of the node."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", secure.ca)
-        shown = project.run("fleet", "init", "--dry-run", "--json", **made.env(""))
-        made.give(json.loads(shown.stdout)["roles"])
-        stranger = f"{API}/internalusers/{made.prefix}-stranger"
-        assert secure.ask("PUT", stranger, {"password": PASSWORD})[0] == 201
-        done = project.run("fleet", "init", "--replicas", "0", **made.env("administrator"))
-        assert done.returncode == 0, done.stderr
-        assert f"{made.index} is made" in done.stdout
-        yield made
+        yield Fleet(tmp_path_factory.mktemp("init")).project
+
+
+@pytest.fixture(scope="module")
+def memories(secure: SecureNode, project: Sandbox) -> Door:
+    """The index `memories`, made by memtool with its own roles, and a stranger who has none."""
+    made = Door(secure, "memories")
+    assert made.init(project) == made.index
+    stranger = f"{API}/internalusers/{made.prefix}-stranger"
+    assert secure.ask("PUT", stranger, {"password": PASSWORD})[0] == 201
+    return made
 
 
 def sent(sandbox: Sandbox, server: SearchServer) -> Published:
@@ -293,20 +306,12 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing(
 
 
 @pytest.fixture(scope="module")
-def trust(secure: SecureNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def trust(secure: SecureNode, project: Sandbox) -> Door:
     """An index of which acme/billing, evil/x and all of the organisation org have own ones."""
     made = Door(secure, "trust")
-    project = Fleet(tmp_path_factory.mktemp("init")).project
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", secure.ca)
-        for number, scope in enumerate(("", "acme/billing", "Evil/X", "org", "org/own")):
-            words = ("fleet", "init", "--replicas", "0", *(["--for", scope] if scope else []))
-            shown = json.loads(project.run(*words, "--dry-run", "--json", **made.env("")).stdout)
-            assert len(shown["roles"]) == 3 + bool(number)
-            made.give(shown["roles"])
-            done = project.run(*words, **made.env("administrator"))
-            assert (done.returncode, f"{shown['index']} is made" in done.stdout) == (0, True)
-        yield made
+    for scope in ("", "acme/billing", "Evil/X", "org", "org/own"):
+        made.init(project, scope)
+    return made
 
 
 def written(made: Sandbox, name: str, text: str) -> publish.Draft:
