@@ -3,7 +3,8 @@
 Pure rules over two versions of a text. That a file was touched says little: two of three such flags
 are wrong. A memory is *broken* where a file is gone, where a distinctive name that stood there is
 in none of its files any more, or where lines that it cites are no longer there; *changed* where
-half of a file's lines, or of those with a distinctive name, are; *touched* by any other change.
+half of a file's lines are gone, or half of those with a distinctive name are in none of its files;
+*touched* by any other change.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 BROKEN, CHANGED, TOUCHED, UNKNOWN, SAME = "broken", "changed", "touched", "unknown", "same"
 LEVELS = (BROKEN, CHANGED, TOUCHED, UNKNOWN, SAME)
@@ -40,7 +41,8 @@ class FileDrift(Value):
 
     `why` is gone, name, lines, share, or empty; `name` is what is no longer there, or the reason
     for an unknown level; `lines` are the cited ones that are gone or have moved, to `lines_now`;
-    `share` is how much of the file is no longer there. `commits` are the last that changed it and
+    `share` is how much of the file is no longer there, `naming` how many of its lines that hold a
+    name of the memory are gone, and how many there were. `commits` are the last that changed it and
     the one that broke the memory, newest first, where somebody asked for them.
     """
 
@@ -52,6 +54,7 @@ class FileDrift(Value):
     lines: tuple[int, int] | None = None
     share: float | None = None
     lines_now: tuple[int, int] | None = None
+    naming: tuple[int, int] | None = None
     commits: tuple[DriftCommit, ...] = ()
 
 
@@ -100,6 +103,10 @@ def clause(one: FileDrift) -> str:
         return f"lines {one.lines[0]} to {one.lines[1]} are lines {moved}{renamed}"
     if one.share is None:
         return f"{where} was renamed{renamed}"
+    if one.level == CHANGED and one.share < HALF and one.naming:
+        gone, total = one.naming
+        which = "the only line" if total == 1 else f"{gone} of the {total} lines"
+        return f"of {where}, {which} with a name from this memory changed{renamed}"
     return f"{round(100 * one.share)} % of {where} has changed{renamed}"
 
 
@@ -138,7 +145,7 @@ def holds(text: str, name: str) -> bool:
         before, after = text[at - 1 : at], text[end : end + 1]
         if not (_in_word(before) or _in_word(after)):
             return True
-        at = text.find(name, at + 1)
+        at = text.find(name, end)  # a name is a word: what begins in it is within a word
     return False
 
 
@@ -164,30 +171,60 @@ def counted(rows: Iterable[str]) -> Counter[str]:
     return Counter(row for row in rows if row)
 
 
-def named_share(old: Iterable[str], new: Counter[str], wanted: Iterable[str]) -> float:
-    """Return how many of the lines that hold one of some names are gone, from 0 to 1."""
-    names_ = tuple(wanted)
-    if not names_:
-        return 0.0
-    held = counted(row for row in old if any(name in row for name in names_))
-    return share(held, new)
+def named_lines(old: Counter[str], now: Counter[str], names: Iterable[str]) -> tuple[int, int]:
+    """Return how many of the lines that hold one of some names are gone, and how many there were.
+
+    `now` are the lines of all files in which they may be today.
+    """
+    from collections import Counter
+
+    wanted = tuple(names)
+    naming = Counter(
+        {row: count for row, count in old.items() if any(name in row for name in wanted)}
+    )
+    return naming.total() - (naming & now).total(), naming.total()
 
 
 def place(old: list[str], new: list[str], lines: tuple[int, int]) -> tuple[int, int] | None:
-    """Return where cited lines stand together in the new text, None where they do not.
+    """Return where cited lines are together in the new text, None if they are not.
 
-    Of several places it is the nearest. Lines beyond the end of the old text cite nothing, so that
-    nothing can have happened to them.
+    Empty lines between them do not count. Of several places it is the nearest. Lines beyond the end
+    of the old text cite nothing, so that nothing can have happened to them.
     """
-    begin, count = lines[0] - 1, lines[1] - lines[0] + 1
-    wanted = old[begin : lines[1]]
-    if lines[1] > len(old) or not any(wanted):
+    begin, end = lines[0] - 1, lines[1]
+    wanted = [row for row in old[begin:end] if row]
+    if end > len(old) or not wanted:
         return lines
-    places = [
-        at for at, row in enumerate(new) if row == wanted[0] and new[at : at + count] == wanted
-    ]
-    at = min(places, key=lambda at: (abs(at - begin), at), default=None)
-    return None if at is None else (at + 1, at + count)
+    if new[begin:end] == old[begin:end]:
+        return lines
+    begin += next(at for at, row in enumerate(old[begin:end]) if row)
+    filled = [at for at, row in enumerate(new) if row]
+    starts = _occurrences(wanted, [new[at] for at in filled])
+    spans = ((filled[at], filled[at + len(wanted) - 1]) for at in starts)
+    first, last = min(spans, key=lambda span: (abs(span[0] - begin), span), default=(-1, -1))
+    return None if first < 0 else (first + 1, last + 1)
+
+
+def _occurrences(wanted: list[str], rows: list[str]) -> Iterator[int]:
+    """Yield where a run of lines begins among others (Knuth, Morris, Pratt 1977).
+
+    The time grows with the number of lines, also if all of them are the same.
+    """
+    borders = [0] * len(wanted)
+    length = 0
+    for at in range(1, len(wanted)):
+        while length and wanted[at] != wanted[length]:
+            length = borders[length - 1]
+        length += wanted[at] == wanted[length]
+        borders[at] = length
+    length = 0
+    for at, row in enumerate(rows):
+        while length and row != wanted[length]:
+            length = borders[length - 1]
+        length += row == wanted[length]
+        if length == len(wanted):
+            yield at - length + 1
+            length = borders[length - 1]
 
 
 def cited(text: str, path: str) -> tuple[tuple[int, int], ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
 
-KIND = "drift 7"
+KIND = "drift 8"
 SECTIONS = {**ROW_SECTIONS, "touched": "B", "newer": "B"}
 """`touched` is what rows may depend on of all changes since they were made; rows that were made
 after these are a table by themselves in `newer`, or nothing."""
@@ -346,7 +346,7 @@ def _written(
     return cache.pack(KIND, (), sections, GUARDED_BY_ROW)
 
 
-_KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now")
+_KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now", "naming")
 
 
 _LEVEL, _WATCHED, _QUALITY, _TRUSTED = 2, 3, 5, 6
@@ -377,10 +377,11 @@ def _drift(row: list[str]) -> Drift:
     import json  # most memories have not drifted
 
     files = []
-    for path, now, how, why, name, lines, share, moved in json.loads(rows):
-        cited = None if lines is None else (lines[0], lines[1])
-        there = None if moved is None else (moved[0], moved[1])
-        files.append(FileDrift(path, now, how, why, name, cited, share, there))
+    for path, now, how, why, name, lines, share, moved, naming in json.loads(rows):
+        cited, there, named = (
+            None if pair is None else (pair[0], pair[1]) for pair in (lines, moved, naming)
+        )
+        files.append(FileDrift(path, now, how, why, name, cited, share, there, named))
     return Drift(level, base, tuple(files))
 
 

@@ -9,6 +9,7 @@ last file, and names are looked for in its files of the same path.
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, SAME, TOUCHED, UNKNOWN, Drift, FileDrift
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_MEMBERS = 50
 """Files of a glob or folder that are compared; of a larger one only its end is seen."""
+MAX_CITED_PLACES = 100
+"""Places of one file that a memory cites and that are looked for, each in time linear in lines."""
 _NOTHING: Mapping[str, str] = {}
 ABSENT = "absent"
 """The type of what a partial clone does not hold."""
@@ -182,13 +185,18 @@ def qualities(basis: Basis, asked: Sequence[DriftQuestion]) -> dict[str, tuple[s
 
 
 class FilePair(Value):
-    """A file as it was and is. `new` is empty where it is gone, `fault` says why nobody knows."""
+    """A file as it was and is. `new` is empty where it is gone, `fault` says why nobody knows.
+
+    `is_set` marks a glob that matches no file any more, with one of those that it stood for: it
+    governs nothing, wherever that file went.
+    """
 
     path: str
     now: str
     old: str
     new: str
     fault: str = ""
+    is_set: bool = False
 
 
 STEP = 100
@@ -254,7 +262,10 @@ def _pairs(
             else:
                 rows.append(FilePair(file, file, "", "?", f"commit {one.base[:10]} is not here"))
     gone = [
-        (one, pair) for one in asked for pair in pairs[one.path] if not pair.new and not pair.fault
+        (one, pair)
+        for one in asked
+        for pair in pairs[one.path]
+        if not (pair.new or pair.fault or pair.is_set)
     ]
     _follow(repository, head, gone, pairs, watched)
     return pairs, watched
@@ -280,7 +291,7 @@ def _pairs_of(
         if (base, file) not in lost:
             lost[base, file] = _lost_member(repository, base, file)
         if lost[base, file]:
-            yield FilePair(file, "", lost[base, file], "")
+            yield FilePair(file, "", lost[base, file], "", is_set=True)
     for path in members or (file,):
         info = there.get((base, path))
         pair = _pair(head, path, info)
@@ -438,7 +449,10 @@ def _verdict(asked: DriftQuestion, pairs: Sequence[FilePair], texts: BlobTexts) 
     is_whole = None not in texts_now and not any(pair.fault for pair in pairs)
     names = rules.names(_without_paths(asked)) if is_whole else ()
     absent = [one for one in names if not any(rules.holds(text or "", one) for text in texts_now)]
-    files = [_judged(asked, pair, texts, names, absent) for pair in pairs]
+    counts_now: Counter[str] = Counter()
+    for oid in {pair.new for pair in compared} if names else ():
+        counts_now.update(texts.counts(oid))
+    files = [_judged(asked, pair, texts, names, absent, counts_now) for pair in pairs]
     level = rules.worst(one.level for one in files)
     shown = [one for one in files if one.level != SAME]
     shown.sort(key=lambda one: (rules.LEVELS.index(one.level), one.path))
@@ -459,7 +473,9 @@ def _judged(
     texts: BlobTexts,
     names: Sequence[str],
     absent: Sequence[str],
+    counts_now: Counter[str],
 ) -> FileDrift:
+    """Judge one file; `counts_now` are the lines of all files of the memory as they are today."""
     path, now = pair.path, pair.now
     if pair.fault:
         return FileDrift(path, now, UNKNOWN, "", pair.fault)
@@ -475,16 +491,18 @@ def _judged(
     if lost:
         return FileDrift(path, now, BROKEN, "name", lost, None, share)
     moved: tuple[tuple[int, int], tuple[int, int]] | None = None
-    for cited, lines in asked.cited:
-        if cited == path:
-            place = rules.place(texts.rows(pair.old), texts.rows(pair.new), lines)
-            if place is None:
-                return FileDrift(path, now, BROKEN, "lines", "", lines, share)
-            moved = moved or ((lines, place) if lines != place else None)
+    places = [lines for cited, lines in asked.cited if cited == path]
+    if len(places) > MAX_CITED_PLACES:
+        why = f"more than {MAX_CITED_PLACES} places of it are cited"
+        return FileDrift(path, now, UNKNOWN, "", why)
+    for lines in places:
+        place = rules.place(texts.rows(pair.old), texts.rows(pair.new), lines)
+        if place is None:
+            return FileDrift(path, now, BROKEN, "lines", "", lines, share)
+        moved = moved or ((lines, place) if lines != place else None)
     was, is_now = moved or (None, None)
-    stood = [name for name in names if rules.holds(old, name)]
-    named = rules.named_share(texts.rows(pair.old), texts.counts(pair.new), stood)
-    if share >= rules.HALF or named >= rules.HALF:
-        most = max(share, round(named, 2))
-        return FileDrift(path, now, CHANGED, "share", "", was, most, is_now)
+    own = [name for name in names if rules.holds(old, name)]
+    naming = rules.named_lines(texts.counts(pair.old), counts_now, own) if own else None
+    if share >= rules.HALF or (naming and naming[0] and naming[0] >= rules.HALF * naming[1]):
+        return FileDrift(path, now, CHANGED, "share", "", was, share, is_now, naming)
     return FileDrift(path, now, TOUCHED, "", "", was, share, is_now)

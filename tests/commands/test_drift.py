@@ -8,6 +8,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.archive import confirm, pin
+from memtool.commands.check import check
 from memtool.commands.drift import drift, render
 from memtool.commands.inject import inject
 from memtool.commands.review import render as render_review
@@ -122,6 +123,73 @@ def test_a_folder_and_a_glob_break_with_their_last_file(sandbox: Sandbox) -> Non
     sandbox.git("rm", "-q", "src/b.py")
     sandbox.commit("four")
     assert levels(sandbox) == {"dec-folder": "broken", "dec-glob": "broken"}
+
+
+def test_a_glob_whose_folder_was_renamed_is_broken_as_check_says(sandbox: Sandbox) -> None:
+    """It governs no file any more, whatever became of those that it stood for."""
+    sandbox.write("src/a.py", LINES)
+    sandbox.memory("dec-glob", files=("src/*.py",))
+    sandbox.commit("one")
+    sandbox.git("mv", "src", "lib")
+    sandbox.commit("two")
+    assert levels(sandbox) == {"dec-glob": "broken"}
+    assert [one.code for one in check(sandbox.context()).problems] == ["no-such-file"]
+
+
+def test_check_follows_the_renames_that_drift_follows(sandbox: Sandbox) -> None:
+    """A file that was renamed is not missing; one that is gone is, for both."""
+    sandbox.write("src/kept.py", LINES)
+    sandbox.write("src/gone.py", "x = 1\n")
+    sandbox.memory("dec-kept", source=("file:src/kept.py",), files=("src/kept.py",))
+    sandbox.memory("dec-gone", files=("src/gone.py",))
+    sandbox.commit("one")
+    sandbox.git("mv", "src/kept.py", "src/renamed.py")
+    sandbox.git("rm", "-q", "src/gone.py")
+    found = check(sandbox.context()).problems
+    assert [(one.id, one.code) for one in found] == [("dec-gone", "no-such-file")]
+    sandbox.commit("two")
+    found = check(sandbox.context()).problems
+    assert [(one.id, one.code) for one in found] == [("dec-gone", "no-such-file")]
+    assert levels(sandbox) == {"dec-gone": "broken", "dec-kept": "touched"}
+
+
+def test_a_line_that_moved_to_another_named_file_is_no_change(sandbox: Sandbox) -> None:
+    """Names are looked for in all files of a memory."""
+    sandbox.write("src/a.py", LINES + "limit = max_seats\n")
+    sandbox.write("src/b.py", LINES)
+    sandbox.memory("dec-two", "It is max_seats.\n", files=("src/a.py", "src/b.py"))
+    sandbox.commit("one")
+    sandbox.write("src/a.py", LINES)
+    sandbox.write("src/b.py", LINES + "limit = max_seats\n")
+    sandbox.commit("two")
+    assert levels(sandbox) == {"dec-two": "touched"}
+
+
+def test_a_reason_says_what_share_of_what(sandbox: Sandbox) -> None:
+    """One line of three is not the whole file, even if it alone has a name of the memory."""
+    sandbox.write("src/a.py", "one\nlimit = max_seats\nthree\n")
+    sandbox.memory("dec-one", "It is max_seats.\n", files=("src/a.py",))
+    sandbox.commit("one")
+    sandbox.write("src/a.py", "one\nlimit = max_seats + 1\nthree\n")
+    sandbox.commit("two")
+    (row,) = drift(sandbox.context()).memories
+    assert row.drift.files[0].share == 0.33
+    only = "of src/a.py, the only line with a name from this memory changed"
+    assert rules.reason(row.drift) == only
+    assert levels(sandbox) == {"dec-one": "changed"}
+
+
+def test_many_cited_places_are_unknown_and_cost_no_time(sandbox: Sandbox) -> None:
+    """A memory that cites a file a thousand times is not searched for a thousand times."""
+    sandbox.write("src/a.py", "x\n" * 1000)
+    cited = " ".join(f"src/a.py:{at}-{at + 500}" for at in range(1, 301))
+    sandbox.memory("dec-many", f"{cited}\n", files=("src/a.py",))
+    sandbox.commit("one")
+    sandbox.write("src/a.py", "y\n" + "x\n" * 900)
+    sandbox.commit("two")
+    (row,) = drift(sandbox.context(), all=True).memories
+    assert row.drift.level == "unknown"
+    assert "more than 100 places of it are cited" in render(drift(sandbox.context(), all=True))
 
 
 def test_of_a_large_folder_only_its_end_is_seen(sandbox: Sandbox) -> None:

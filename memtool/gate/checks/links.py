@@ -49,12 +49,45 @@ def check(content: Content) -> Iterator[Problem]:
         "file": paths,
         "glob": paths,
     }
-    for item in wanted:
-        if item.target not in found[item.kind]:
+    lost = [item for item in wanted if item.target not in found[item.kind]]
+    renamed = _renamed(content, lost)
+    for item in lost:
+        if (item.file.path, _clean(item.target)) not in renamed:
             code, what, hint = _FAULTS[item.kind]
             file, message = item.file, f"{item.text} {what}"
             id_ = file.memory.id if file.memory else ""
             yield Problem(file.path, item.line, code, message, hint, id_, "warning")
+
+
+def _renamed(content: Content, lost: Sequence[NamedTarget]) -> frozenset[tuple[str, str]]:
+    """Return the files that were renamed since a memory named them, each with the memory's path.
+
+    `memtool drift` follows them, so they are not missing. Nothing is known before the first commit.
+    """
+    files = {
+        item.file.path: item.file
+        for item in lost
+        if item.kind in ("file", "glob") and _fixed(item.target) == item.target
+    }
+    if not files or not content.head:
+        return frozenset()
+    from memtool.search import drift_verdict  # most memories name only what is there
+    from memtool.store import snapshot
+    from memtool.store.commit_files import CommitFiles
+    from memtool.store.provenance import Witness
+    from memtool.store.snapshot import Record
+
+    repository = content.repository
+    taken = snapshot.of_commit(repository, content.directory, content.head)
+    records = [Record(one.memory, one.path, one.oid) for one in files.values() if one.memory]
+    asked = [one for one in drift_verdict.questions(records, Witness(taken)) if one.base]
+    head = CommitFiles(repository, content.head, is_worktree=content.kind == "worktree")
+    return frozenset(
+        (path, one.path)
+        for path, (drift, _watched) in drift_verdict.judge(repository, head, asked).items()
+        for one in drift.files
+        if one.now not in ("", one.path)
+    )
 
 
 def _is_current(memory: Memory, content: Content) -> bool:
