@@ -41,6 +41,7 @@ NOT_BY_SET = {
     "supersedes": "it has an option of its own, --supersedes, which looks the id up",
     "checked": "memtool confirm writes it",
     "deleted": "memtool forget writes it",
+    "retired": "memtool archive writes it",
 }
 """Keys that `--set` must not write past their own checks, and who writes them."""
 
@@ -160,7 +161,7 @@ def _is_settable(key: Any) -> bool:
     """
     if not isinstance(key, str):
         raise MemtoolError(f"a key is no text but {type(key).__name__}", hint=_KEYS_HINT)
-    if key in ("checked", "deleted"):
+    if key in ("checked", "deleted", "retired"):
         raise MemtoolError(f"{key} is not given here", hint=NOT_BY_SET[key])
     if key not in BY_NAME and key != "body" and not _is_own_key(key):
         raise _unknown_key(key, f"{key}=VALUE")

@@ -25,11 +25,17 @@ from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.memory.lineage import Lineage
+
 BOTH = "both"
 NEWER = "newer"
 MERGED = "merged"
 REASON_SECTION = "Rationale"
-_OWN = frozenset({"id", "timestamp", "supersedes", "conflicts_accepted", "checked", "deleted"})
+_OWN = frozenset(
+    {"id", "timestamp", "supersedes", "conflicts_accepted", "checked", "deleted", "retired"}
+)
 """Keys that a new memory does not take over from the one whose text it keeps."""
 
 
@@ -48,6 +54,22 @@ class Settled(Value):
     paths: tuple[str, ...]
     text: str
     dry_run: bool
+
+
+def open_fork(lineage: Lineage, id_: str, replaced: Collection[str] = ()) -> str:
+    """Return what to say of a fork of which a memory is a side, or `replaced` some; else nothing.
+
+    `lineage` may not know yet that the memory replaces these.
+    """
+    for fork in lineage.forks():
+        others = [head for head in fork.heads if head != id_ and head not in replaced]
+        if others and len(others) < len(fork.heads):
+            verb = "replaces" if len(others) == 1 else "replace"
+            return (
+                f"{' and '.join(others)} {verb} {fork.ancestor} as well: memtool resolve "
+                f'{" ".join((id_, *others))} --keep {id_} --why "REASON" settles that'
+            )
+    return ""
 
 
 def newest(memories: Sequence[Memory]) -> Memory:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 UNDOES = "Undoes"
 """The trailer of an undo: the commit whose step it takes back."""
-LIFECYCLE = ("status", "checked", "deleted")
+LIFECYCLE = ("status", "checked", "deleted", "retired")
 """The keys that a step of a memory's life changes."""
 ACCEPTS = "conflicts_accepted"
 """The key that names the other sides of a contradiction that may stay."""
@@ -344,10 +344,8 @@ def _accepting(
 
 
 def _replaced(version: Version | None) -> tuple[str, ...]:
-    """Return what a version of a memory replaces; a deleted one replaces nothing."""
-    if version is None or version.memory is None or version.memory.status == "deleted":
-        return ()
-    return version.memory.supersedes
+    """Return what a version of a memory replaces."""
+    return () if version is None or version.memory is None else version.memory.replaces
 
 
 def _supersession(

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     Repeats = Literal["write", "refuse", "strengthen", "leave"]
 
 GLOBAL = "global"
+PROPOSES = "Proposes"
+"""The trailer of a commit with candidates: what they would replace if somebody confirmed it."""
 DRAWS = 20
 """Ids are drawn again when one is taken; twenty times never happens with 2^20 suffixes."""
 DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.default}
@@ -205,10 +207,11 @@ def write_new(
     if commit and not dry_run:
         trailers = {"Memory-Id": memory.id}
         if memory.supersedes:
-            trailers["Supersedes"] = ", ".join(memory.supersedes)
+            name = "Supersedes" if memory.replaces else PROPOSES
+            trailers[name] = ", ".join(memory.supersedes)
         if reason:
             trailers["Reason"] = reason
-        verb = "supersede" if memory.supersedes else "add"
+        verb = "supersede" if memory.replaces else "propose" if memory.proposes else "add"
         paths = [path, *never_committed(context, memory.supersedes)]
         done = commit_files(context.repository, paths, subject(verb, memory), trailers)
     return Written(memory.id, path, done, data.decode(), dry_run)
@@ -373,7 +376,7 @@ def _committed_together(context: Context, judged: Sequence[Record]) -> str:
     paths = [record.path for record in judged]
     before = repository.git.head()
     trailers = {"Memory-Id": ", ".join(record.id for record in judged)}
-    older = [id_ for record in judged for id_ in record.memory.supersedes]
+    older = [id_ for record in judged for id_ in record.memory.replaces]
     if older:
         trailers["Supersedes"] = ", ".join(dict.fromkeys(older))
     line = subject("add", judged[0].memory) if len(judged) == 1 else f"memory: add {len(judged)}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memtool.authoring import write
+from memtool.authoring import resolve, write
 from memtool.authoring.write import Changed
 from memtool.commands._render import changed as render
 from memtool.errors import MemtoolError
 from memtool.inject import block, gather
-from memtool.memory import timestamps
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import BROKEN, clause
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.search.features import governed
@@ -18,6 +18,9 @@ from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.files import governs
 from memtool.store.provenance import SHORT
+
+Keys = dict[str, FieldValue | None]
+"""New values of keys, None for one that goes away."""
 
 MOST_NAMED = 3
 """Memories that one note names."""
@@ -55,12 +58,12 @@ def confirm(
     if head:
         checked["commit"] = head
 
-    def confirmed(memory: Memory) -> Fields:
+    def confirmed(memory: Memory) -> Keys:
         write.refuse_deleted(memory)
         status = "pinned" if memory.status == "pinned" else "confirmed"
-        return {"status": status, "checked": checked}
+        return {"status": status, "checked": checked, "retired": None}
 
-    done = write.change(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
+    done = _vouch(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
     if false_alarms and not dry_run:
         usage_log.tell(context, "still-holds", [done.id], " ".join(false_alarms))
     return done
@@ -80,7 +83,7 @@ def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = Fals
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    changed = write.change(
+    changed = _vouch(
         context, id, _to("pinned"), "pin", commit=commit, dry_run=dry_run, needs_head=True
     )
     if not dry_run:
@@ -120,7 +123,13 @@ def deprecate(
     """
     _note_lost_reason(context, why, commit=commit)
     return write.change(
-        context, id, _to("deprecated"), "deprecate", commit=commit, dry_run=dry_run, reason=why
+        context,
+        id,
+        _away("deprecated", context),
+        "deprecate",
+        commit=commit,
+        dry_run=dry_run,
+        reason=why,
     )
 
 
@@ -142,7 +151,13 @@ def archive(
     """
     _note_lost_reason(context, why, commit=commit)
     return write.change(
-        context, id, _to("archived"), "archive", commit=commit, dry_run=dry_run, reason=why
+        context,
+        id,
+        _away("archived", context),
+        "archive",
+        commit=commit,
+        dry_run=dry_run,
+        reason=why,
     )
 
 
@@ -160,7 +175,7 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    done = write.change(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
+    done = _vouch(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
     newer = write.current(context, dry_run=dry_run).lineage.superseded_by.get(done.id, ())
     if newer and not (done.changes or done.commit):
         raise MemtoolError(
@@ -172,6 +187,41 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
         context.notes.append(
             f"{done.id} is superseded by {', '.join(newer)} all the same: memtool undo {done.id}"
         )
+    return done
+
+
+def _vouch(
+    context: Context,
+    id_: str,
+    changes: Callable[[Memory], Keys],
+    verb: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+    needs_head: bool = False,
+) -> Changed:
+    """Change the status of a memory, and say what it replaces from now on if that was a proposal.
+
+    Digests that quote what it replaces are rebuilt.
+    """
+    replaced: list[str] = []
+
+    def noted(memory: Memory) -> Keys:
+        new = changes(memory)
+        replaced[:] = memory.with_fields(**new).replaces if memory.proposes else ()
+        return new
+
+    done = write.change(
+        context, id_, noted, verb, commit=commit, dry_run=dry_run, needs_head=needs_head
+    )
+    if replaced:
+        from memtool.upkeep import digest  # most memories replace none
+
+        would = "would replace" if dry_run else "replaces"
+        context.notes.append(f"{done.id} {would} {', '.join(replaced)} from now on")
+        lineage = write.current(context, dry_run=dry_run).lineage
+        context.notes += filter(None, [resolve.open_fork(lineage, done.id, replaced)])
+        digest.renew(context, replaced, commit=commit, dry_run=dry_run)
     return done
 
 
@@ -214,12 +264,23 @@ def _look_at_files(
     return tuple(sorted({one.why for one in drift.files if one.level == BROKEN}))
 
 
-def _to(status: str) -> Callable[[Memory], Fields]:
-    """Return the change to a status, which a deleted memory is refused."""
+def _to(status: str) -> Callable[[Memory], Keys]:
+    """Return the change to a status in use, which a deleted memory is refused."""
+
+    def changes(memory: Memory) -> Keys:
+        write.refuse_deleted(memory)
+        return {"status": status, "retired": None}
+
+    return changes
+
+
+def _away(status: str, context: Context) -> Callable[[Memory], Fields]:
+    """Return the change to a status of what is not in use, which a deleted memory is refused."""
 
     def changes(memory: Memory) -> Fields:
         write.refuse_deleted(memory)
-        return {"status": status}
+        kept = lifecycle.retired(memory, context.now, write.author(context))
+        return {"status": status} | kept
 
     return changes
 
@@ -251,9 +312,9 @@ def _unpinned(memory: Memory) -> Fields:
     return {"status": "confirmed"}
 
 
-def _restored(memory: Memory) -> dict[str, FieldValue | None]:
+def _restored(memory: Memory) -> Keys:
     if memory.status == "deleted":
         return {"status": memory.table("deleted").get("was", "confirmed"), "deleted": None}
     if memory.status in ("archived", "deprecated"):
-        return {"status": "confirmed"}
+        return {"status": "confirmed", "retired": None}
     return {}

@@ -147,7 +147,7 @@ def _curated(
             sorted(set(changed)),
             f"memory: curate {len(actions)} relations of candidates",
             {"Memory-Id": ", ".join(sorted({action.id for action in actions}))}
-            | ({"Supersedes": ", ".join(replaced)} if replaced else {}),
+            | ({write.PROPOSES: ", ".join(replaced)} if replaced else {}),
         )
     return CurationPlan(by, steps, done, is_waiting=(is_waiting and not drop) or is_kept)
 

@@ -291,7 +291,7 @@ def _lineage(tree: Tree, id: str) -> set[str]:
         name = tree.find(id).id
     except MemtoolError:
         return set()
-    lineage = tree.lineage
+    lineage = tree.lineage.as_proposed
     return {name, *lineage.successors(name), *lineage.predecessors(name)}
 
 

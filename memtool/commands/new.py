@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.authoring import draft, write
+from memtool.authoring import draft, resolve, write
 from memtool.authoring.write import Written
 from memtool.commands import _filters
 from memtool.commands._render import written as render
@@ -237,9 +237,16 @@ def supersede(
         extra=set,
         fields=inherited | {key: value for key, value in given.items() if value},
     )
-    return _submitted(
+    done = _submitted(
         context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
     )
+    if memory.proposes:
+        context.notes.append(
+            f"it proposes to replace {', '.join(ids)}, which holds until memtool confirm {done.id}"
+        )
+    elif still_open := resolve.open_fork(tree.lineage, done.id, ids):
+        context.notes.append(still_open)
+    return done
 
 
 def _submitted(
@@ -249,10 +256,10 @@ def _submitted(
     done = draft.submit(
         context, memory, has_own_id=has_own_id, edit=edit, commit=commit, dry_run=dry_run
     )
-    if memory.supersedes:
+    if memory.replaces:
         from memtool.upkeep import digest  # most memories replace none
 
-        digest.renew(context, memory.supersedes, commit=commit, dry_run=dry_run)
+        digest.renew(context, memory.replaces, commit=commit, dry_run=dry_run)
     return done
 
 

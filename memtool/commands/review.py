@@ -303,7 +303,7 @@ def _states(
     after = context.tree(new)
     known = {*governing.by_id, *context.tree(base).by_id}
     added = [r.memory for r in after.records if r.id not in known and r.memory.status != "deleted"]
-    superseded = {old: memory.id for memory in added for old in memory.supersedes}
+    superseded = {old: memory.id for memory in added for old in memory.replaces}
     referenced = {id_: memory.id for memory in added for id_ in _referred(memory)}
     upheld = _upheld(context, base, new, governing, after)
     states = {}

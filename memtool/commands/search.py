@@ -10,6 +10,7 @@ from memtool.index.reader import EXACT, Catalog, IndexReader
 from memtool.memory import lifecycle
 from memtool.memory.drift import mark
 from memtool.search import expansion, retrieve
+from memtool.search.features import Facts
 from memtool.search.query import parse_any, with_depth
 from memtool.search.scope import (
     ACCESSED,
@@ -77,6 +78,8 @@ class Result(MemoryRow):
     is_digest: bool = False
     drift: str = ""
     """What is no longer there of the files that it names, and since when; empty where all is."""
+    proposal: str = ""
+    """Which unconfirmed memory proposes to replace which, where it is one of them."""
     repository: str = ""
     """The other repository that says it, as `org/name`; empty for a memory of this one."""
 
@@ -86,7 +89,7 @@ class Result(MemoryRow):
         del fields["through"], fields["is_digest"]
         if self.cosine is None:
             del fields["cosine"]
-        for name in ("drift", "repository"):
+        for name in ("drift", "proposal", "repository"):
             if not fields[name]:
                 del fields[name]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
@@ -237,7 +240,10 @@ def search(
         ordered, level = levels.climb(scope, " ".join(asked.words), hits)
         hits = ordered if sort == "score" and not offset else hits
     origins = context.origins(tree, [hit.record for hit in hits])
-    results = tuple(_result(hit, row_of(context, hit.record, origins, now), scope) for hit in hits)
+    facts = Facts(tree, now, context.settings.categories, dict)
+    results = tuple(
+        _result(hit, row_of(context, hit.record, origins, now), scope, facts) for hit in hits
+    )
     context.notes.extend(found.notes)
     gates, verdict = _explained(
         context, scope, asked, found, most, order, why_not, is_asked=explain
@@ -282,8 +288,7 @@ def render(searched: Searched) -> str | Iterator[str]:
             f"{margin}{_cited(result)}",
             f"{margin}{', '.join(_standing(result))}",
         ]
-        if result.drift:
-            rows.append(f"{margin}{result.drift}")
+        rows += [f"{margin}{text}" for text in (result.proposal, result.drift) if text]
         if result.snippet:
             rows.append(f"{margin}{result.snippet}")
         if searched.explain:
@@ -535,7 +540,7 @@ def _order(context: Context, scope: Scope, sort: str) -> Order:
     return lambda hit: key(hit.record)
 
 
-def _result(hit: Hit, row: MemoryRow, scope: Scope) -> Result:
+def _result(hit: Hit, row: MemoryRow, scope: Scope, facts: Facts) -> Result:
     return Result(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
         score=round(hit.score, DIGITS),
@@ -545,4 +550,5 @@ def _result(hit: Hit, row: MemoryRow, scope: Scope) -> Result:
         cosine=None if hit.cosine is None else round(hit.cosine, DIGITS),
         is_digest=_is_digest(hit),
         drift=mark(None if scope.drift is None else scope.drift(hit.record)),
+        proposal="; ".join(facts.told_proposals(row.id)),
     )

@@ -12,6 +12,7 @@ from memtool.memory.drift import SAME, Drift, lines_about
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.search import filters
+from memtool.search.features import Facts
 from memtool.search.scope import MemoryRow, drift_in, row_of
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin, Proof, cite
@@ -30,7 +31,9 @@ class MemoryView(MemoryRow):
     """A memory in full.
 
     `fields` are the keys of the file. `heads` are the memories that it leads to, itself where
-    nothing supersedes it, none where it is part of a circle. `relations` holds the ids
+    nothing supersedes it, none where it is part of a circle. `rivals` are the other sides of a fork
+    that it is a side of, `proposals` say which unconfirmed memory proposes to replace which, where
+    it is one of them. `relations` holds the ids
     that name this memory, by the reverse name of the relation. `expires_at` is the last second of
     its life, None where it has no end; `due_at` the last one before somebody should look at it
     again, None where nobody need.
@@ -41,6 +44,8 @@ class MemoryView(MemoryRow):
     sections: tuple[Section, ...]
     superseded_by: tuple[str, ...]
     heads: tuple[str, ...]
+    rivals: tuple[str, ...]
+    proposals: tuple[str, ...]
     relations: dict[str, tuple[str, ...]]
     fingerprint: str
     state: str
@@ -86,23 +91,24 @@ def show(
     drift = _drift(context, tree, record)
     now = context.moment_of(as_of)
     parts = sections(record.memory.body)
-    return view_of(context, tree, record, origin, naming, drift, now).replace(sections=parts)
+    facts = Facts(tree, now, context.settings.categories, dict)
+    return view_of(context, facts, record, origin, naming, drift).replace(sections=parts)
 
 
 def view_of(
     context: Context,
-    tree: Tree,
+    facts: Facts,
     record: Record,
     origin: Origin,
     naming: Iterable[Record],
     drift: Drift | None,
-    now: int,
 ) -> MemoryView:
     """Return a memory in full but for its sections, which take a parser to find.
 
     `naming` are the records that name it in one of their relations, and perhaps others.
     """
-    memory, categories = record.memory, context.settings.categories
+    memory, categories, now = record.memory, context.settings.categories, facts.now
+    lineage = facts.tree.lineage
     row = row_of(context, record, {record.path: origin}, now)
     end, due = lifecycle.expires_at(memory, categories), lifecycle.due_at(memory, categories)
     return MemoryView(
@@ -110,8 +116,10 @@ def view_of(
         fields=memory.fields,
         body=memory.body,
         sections=(),
-        superseded_by=tree.lineage.superseded_by.get(record.id, ()),
-        heads=tree.lineage.heads_of(record.id),
+        superseded_by=lineage.superseded_by.get(record.id, ()),
+        heads=lineage.heads_of(record.id),
+        rivals=facts.rivals.get(record.id, ()),
+        proposals=facts.told_proposals(record.id),
         relations=_relations(naming, record.id),
         fingerprint=ids.fingerprint(memory),
         state=lifecycle.state(memory, now, categories),
@@ -138,6 +146,8 @@ def render(shown: MemoryView) -> str:
         else f"due after {shown.due_at}",
         "superseded_by": ", ".join(shown.superseded_by),
         "heads": ", ".join(shown.heads) if shown.superseded_by else "",
+        "fork": f"with {', '.join(shown.rivals)} (memtool conflicts)" if shown.rivals else "",
+        "proposal": "; ".join(shown.proposals),
         **{name: ", ".join(ids) for name, ids in shown.relations.items()},
         "path": shown.path,
         "trust": shown.trust,

@@ -24,6 +24,8 @@ from memtool.store.snapshot import Record, Tree, lineage_problems
 from memtool.value import Value
 
 EXPIRES_SOON_DAYS = 14
+MOST_PROPOSALS = 5
+"""Proposals that the report lists; `--json` has all."""
 
 
 class Status(Value):
@@ -31,7 +33,8 @@ class Status(Value):
 
     `alive` are heads that list and search show; the other counts are of all memories. `due` are
     those of them that somebody should confirm again, since their category's time is over.
-    `needs_person` are candidates of low confidence, which no use confirms. `drifted`
+    `needs_person` are candidates of low confidence, which no use confirms; `proposals` say which
+    candidate proposes to replace which memory. `drifted`
     name a file that is gone, or a name or lines that are; `changed` counts those of which half is.
     `revision` is the commit that HEAD or --at names, empty before the first commit.
     `global_directory` is where the user's global memories are, empty where there are none; `auto`
@@ -52,6 +55,7 @@ class Status(Value):
     needs_person: tuple[str, ...]
     expiring: tuple[str, ...]
     due: tuple[str, ...]
+    proposals: tuple[str, ...]
     drifted: tuple[str, ...]
     changed: int
     problems: tuple[Problem, ...]
@@ -142,6 +146,11 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
             facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
         ),
         due=_living_ids(facts, facts.due()),
+        proposals=tuple(
+            f"{new} proposes to replace {old}"
+            for new, olds in sorted(facts.proposed.items())
+            for old in olds
+        ),
         drifted=tuple(one.id for one in named if drift.get(one.path) == BROKEN),
         changed=sum(level == CHANGED for level in drift.values()),
         problems=with_way_back(
@@ -245,6 +254,11 @@ def render(status: Status) -> str:
         if ids:
             more = f", and {len(ids) - 5} more" if len(ids) > 5 else ""
             rows.append(f"{name} ({hint}): {', '.join(ids[:5])}{more}")
+    rows += status.proposals[:MOST_PROPOSALS]
+    if len(status.proposals) > MOST_PROPOSALS:
+        rows.append(
+            f"and {len(status.proposals) - MOST_PROPOSALS:,} more propose to replace others"
+        )
     if status.upkeep:
         periods = ", ".join(status.upkeep)
         rows.append(f"upkeep is due (memtool maintain --due, then --apply): {periods}")

@@ -62,7 +62,8 @@ class Why(Value):
     """A memory, who committed it, and what it rests on. `commit` is empty where none is known.
 
     `signed_by` are the signatures by which its trust is `signed`, `unproven` says what it lacks to
-    fulfil its trust rule, empty for nothing. `advice` says in one line whether a person may act on
+    fulfil its trust rule, empty for nothing. `proposals` say which unconfirmed memory proposes to
+    replace which, where it is one of them. `advice` says in one line whether a person may act on
     it, and what to do otherwise.
     """
 
@@ -77,6 +78,7 @@ class Why(Value):
     unproven: str
     drift: str
     verdict: str
+    proposals: tuple[str, ...]
     advice: str
     sources: tuple[Ground, ...]
 
@@ -137,7 +139,7 @@ def chains(
     }
     facts = Facts(tree, context.now, categories, dict)
     least = context.strict_settings.text("inject.trust")
-    weighed = standing(tree, witness, least, categories, context.trust_rules)
+    weighed = standing(tree, witness, least, context.now, categories, context.trust_rules)
     for record in wanted:
         grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
         origin = origins[record.path]
@@ -157,6 +159,7 @@ def chains(
             unproven=lacking,
             drift=drift.level if drift else "",
             verdict=verification.verdict,
+            proposals=facts.told_proposals(record.id),
             advice=_Judgement(tree, weighed, record, *judged).advice(),
             sources=grounds,
         )
@@ -256,12 +259,11 @@ class _Judgement(Value):
             yield f"its review is due (memtool confirm {self.record.id})"
 
     def worst_source(self) -> str:
-        """Return the source that gave the verdict, and why."""
-        return next(
-            f"{one.source}: {one.detail}"
-            for one in self.verification.sources
-            if STATUSES[one.status][0] == self.verification.verdict
-        )
+        """Return the source that gave the verdict, and why; else the newer trace that did."""
+        for one in self.verification.sources:
+            if STATUSES[one.status][0] == self.verification.verdict:
+                return f"{one.source}: {one.detail}"
+        return f"{', '.join(self.verification.newer)} is a newer trace of its failure"
 
 
 def render(why: Why) -> str:
@@ -272,7 +274,8 @@ def render(why: Why) -> str:
     by = " and ".join(f"by {one.by} ({one.how})" for one in why.signed_by)
     trust = told_trust(f"{why.trust} {by}".rstrip(), why.unproven)
     facts = ", ".join(filter(None, (made, trust, *_judged(why))))
-    return "\n".join([f"{why.id}  {why.title}", f"  {facts}", *_rows(why.sources), why.advice])
+    rows = _rows(why.sources)
+    return "\n".join([f"{why.id}  {why.title}", f"  {facts}", *rows, *why.proposals, why.advice])
 
 
 def _judged(one: Why | Ground) -> tuple[str, str]:

@@ -424,7 +424,7 @@ def _replaced(rows: Sequence[Located]) -> list[_Group]:
     replacing: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
         holding.setdefault(row.memory.id, []).append(at)
-        for old in row.memory.supersedes:
+        for old in row.memory.replaces:
             replacing.setdefault(old, []).append(at)
     groups = []
     for old, new in replacing.items():

@@ -223,12 +223,35 @@ MOST_KIN = 20_000
 
 
 class Row(Value):
-    """What lineage knows of one memory file. A deleted memory supersedes nothing."""
+    """What lineage knows of one memory file; see `Memory.replaces` and `Memory.proposes`."""
 
     id: str
     path: str
     status: str
-    supersedes: tuple[str, ...]
+    replaces: tuple[str, ...] = ()
+    proposes: tuple[str, ...] = ()
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """What it replaces, or would replace if somebody confirmed it."""
+        return self.replaces or self.proposes
+
+
+def is_replaced(id_: str, newer: Callable[[str], Iterable[Row]]) -> bool:
+    """Tell whether something confirmed takes the place of a memory, also through a proposal.
+
+    `newer` gives what supersedes an id, proposals too.
+    """
+    seen = {id_}
+    todo = [id_]
+    while todo:
+        for row in newer(todo.pop()):
+            if row.replaces:
+                return True
+            if row.id not in seen:
+                seen.add(row.id)
+                todo.append(row.id)
+    return False
 
 
 class Kin:
@@ -237,13 +260,13 @@ class Kin:
     def __init__(self, rows: Iterable[Row], tree: Neighbours | None = None) -> None:
         """Take rows, and those of a tree that knows all the others, and may know these too."""
         self._rows: dict[str, list[Row]] = {}
-        self._newer: dict[str, set[str]] = {}
+        self._newer: dict[str, list[Row]] = {}
         self._paths: set[str] = set()
         for row in rows:
             self._rows.setdefault(row.id, []).append(row)
             self._paths.add(row.path)
             for old in row.supersedes:
-                self._newer.setdefault(old, set()).add(row.id)
+                self._newer.setdefault(old, []).append(row)
         self._tree = tree
 
     def rows(self, id_: str) -> list[Row]:
@@ -253,12 +276,16 @@ class Kin:
             found += self._others(self._tree.called(id_))
         return sorted(found, key=lambda row: row.path)
 
-    def newer(self, id_: str) -> tuple[str, ...]:
-        """Return the ids of the memories that supersede this one directly, sorted."""
-        found = set(self._newer.get(id_, ()))
+    def _superseding(self, id_: str) -> list[Row]:
+        """Return the files that supersede a memory directly, proposals too."""
+        found = list(self._newer.get(id_, ()))
         if self._tree is not None:
-            found.update(row.id for row in self._others(self._tree.newer(id_)))
-        return tuple(sorted(found))
+            found += self._others(self._tree.newer(id_))
+        return found
+
+    def is_replaced(self, id_: str) -> bool:
+        """Tell whether something confirmed takes the place of a memory."""
+        return is_replaced(id_, self._superseding)
 
     def _others(self, rows: Iterable[Row]) -> Iterator[Row]:
         return (row for row in rows if row.path not in self._paths)
@@ -280,18 +307,14 @@ class Kin:
             if id_ in seen:
                 continue
             seen.add(id_)
-            todo += [near for near in (*self.supersedes(id_), *self.newer(id_)) if near not in seen]
-        return Lineage(
-            Memory(fields={"id": id_, "supersedes": self.supersedes(id_)}, body="")
-            for id_ in sorted(seen)
-            if self.is_there(id_)
-        )
+            newer = (row.id for row in self._superseding(id_))
+            todo += sorted({*self.supersedes(id_), *newer} - seen)
+        return Lineage(row for id_ in sorted(seen) for row in self.rows(id_))
 
 
 def row_of(memory: Memory, path: str) -> Row:
-    """Return the row of a memory that was read; a deleted one replaces nothing."""
-    replaced = () if memory.status == "deleted" else memory.supersedes
-    return Row(memory.id, path, memory.status, replaced)
+    """Return the row of a memory that was read."""
+    return Row(memory.id, path, memory.status, memory.replaces, memory.proposes)
 
 
 def kin_of(files: Iterable[File]) -> Kin:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from itertools import count, repeat
 
-from memtool.gate.content import Row, row_of
+from memtool.gate.content import Row, is_replaced, row_of
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
 from memtool.memory.schema import Problem
@@ -298,11 +298,11 @@ class IndexedMemories:
 
     @cached_property
     def superseding(self) -> dict[str, list[int]]:
-        """The memories that supersede an id; a deleted one supersedes nothing."""
+        """The memories that supersede an id, or propose to; a deleted one does not."""
         found: dict[str, list[int]] = {}
         for part in self.reader.parts:
-            for local, is_deleted, olds in part.shelf.links:
-                for old in () if is_deleted else olds:
+            for local, _is_proposed, olds in part.shelf.links:
+                for old in olds:
                     found.setdefault(old, []).append(part.first + local)
         return found
 
@@ -358,7 +358,7 @@ class Neighbours:
         return rows + [row_of(one.memory, one.path) for one in self._indexed.called(id_)]
 
     def newer(self, id_: str) -> list[Row]:
-        """Return the rows of what supersedes an id."""
+        """Return the rows of what supersedes an id, or proposes to."""
         rows = self._superseding.get(id_, [])
         if self._indexed is None:
             return rows
@@ -410,7 +410,9 @@ class Neighbours:
                 or memory.id in judged.memory.supersedes
             ):
                 score = shared_words(words, words_in(memory))
-                if score and not self.newer(memory.id) and memory.id not in self._heirs(judged.id):
+                if score and not (
+                    is_replaced(memory.id, self.newer) or memory.id in self._heirs(judged.id)
+                ):
                     scores.append((-score, record.path, record))
         best = [record for _score, _path, record in sorted(scores, key=lambda one: one[:2])]
         found = [SimilarMemory(one, ids.fingerprint(one.memory) == same) for one in best[:VERIFIED]]
@@ -476,7 +478,7 @@ class Neighbours:
         head, end, _body = data.partition(b"\n---\n")
         is_plain = end and head.startswith(b"---\n")
         if is_plain and b"\nsupersedes:" not in head and b"\nstatus:" not in head:
-            return Row(stem(path), path, "confirmed", ())
+            return Row(stem(path), path, "confirmed")
         memory = _parsed(data, self._categories)
         return None if memory is None else row_of(memory, path)
 

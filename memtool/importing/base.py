@@ -442,7 +442,7 @@ def _older(
                 older[newer].append(draft.id)
             elif newer not in tree.by_id:
                 warnings.append(_dangling(draft, name, "is superseded by"))
-            elif draft.id not in tree.lineage.predecessors(newer):
+            elif draft.id not in tree.lineage.as_proposed.predecessors(newer):
                 warnings.append(
                     draft.problem(
                         "dangling",
@@ -546,7 +546,7 @@ def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem
     ]
     if memory.body != existing.body:
         other.append("body")
-    successors = target.tree.lineage.successors(memory.id)
+    successors = target.tree.lineage.as_proposed.successors(memory.id)
     if other:
         known = target.tree.by_id
         if any(known[id_].memory.body == memory.body for id_ in successors if id_ in known):

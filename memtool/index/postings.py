@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     start and end."""
 
 
-FORMAT = "10"
+FORMAT = "11"
 """Changes whenever files of a segment, or of a manifest, are laid out in another way."""
 
 FOLDER = "index"

@@ -101,13 +101,13 @@ class IndexReader:
         """Who supersedes whom, among the memories that supersede or are superseded."""
         linked: dict[int, LineageRow] = {}
         for part in self.parts:
-            for local, is_deleted, olds in part.shelf.links:
+            for local, is_proposed, olds in part.shelf.links:
                 if local not in part.dead:
-                    status = "deleted" if is_deleted else ""
-                    linked[part.first + local] = LineageRow(part.shelf.id(local), status, olds)
-        for id_ in {old for link in linked.values() for old in link.supersedes}:
+                    both = ((), olds) if is_proposed else (olds, ())
+                    linked[part.first + local] = LineageRow(part.shelf.id(local), *both)
+        for id_ in {old for row in linked.values() for old in (*row.replaces, *row.proposes)}:
             for number in self.numbers_of_any((id_,)):
-                linked.setdefault(number, LineageRow(id_, "", ()))
+                linked.setdefault(number, LineageRow(id_))
         return Lineage(link for _number, link in sorted(linked.items()))
 
     @cached_property

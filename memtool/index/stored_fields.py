@@ -77,7 +77,7 @@ fields and bodies of one memory each, every other section has a checksum of its 
 ROW, IS, ITEM, PAIR = "\x1d", "\x1e", "\x1f", "\x1c"
 """What parts fields, a key from its text, and what ends each item of a list and half of a pair."""
 
-DELETED, KEPT = "-", "+"
+PROPOSED, KEPT = "?", "+"
 
 KIND_KEYS = (
     "type", "category", "status", "confidence", "importance", "fade_rate", "action_required",
@@ -198,9 +198,9 @@ class StoredFields:
 
     @cached_property
     def links(self) -> list[tuple[int, bool, tuple[str, ...]]]:
-        """Who supersedes what: memory, whether it is deleted, and the ids."""
+        """Who supersedes what: memory, whether it only proposes to, and the ids."""
         rows = [line.split(" ") for line in self._lines("links")]
-        return [(int(row[0]), row[1] == DELETED, tuple(row[2:])) for row in rows]
+        return [(int(row[0]), row[1] == PROPOSED, tuple(row[2:])) for row in rows]
 
     @cached_property
     def targets(self) -> dict[str, list[int]]:
@@ -521,9 +521,10 @@ def _lineage(records: Sequence[Record]) -> dict[str, bytes]:
     found: dict[str, list[int]] = {}
     for number, record in enumerate(records):
         found.setdefault(record.id, []).append(number)
-        olds = record.memory.supersedes
+        proposed = record.memory.proposes
+        olds = proposed or record.memory.replaces
         if olds:
-            mark = DELETED if record.memory.status == "deleted" else KEPT
+            mark = PROPOSED if proposed else KEPT
             links.append(f"{number} {mark} {' '.join(olds)}")
             named.update(olds)
     targets = [f"{id_} {' '.join(map(str, found[id_]))}" for id_ in sorted(named & found.keys())]

@@ -1,12 +1,14 @@
 """The effective lineage: what supersedes what, weighed by trust.
 
 Lineage alone would let a file that nobody committed silence a decision of the team. So a memory
-supersedes another here only where it has the trust for it; otherwise both stand, disputed.
+supersedes another here only where it has the trust for it; otherwise both stand, disputed. What
+nobody has confirmed replaces nothing either: it stands beside what it proposes to replace.
 """
 
 from __future__ import annotations
 
 from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.search.features import Facts
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
@@ -14,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Record, Tree
@@ -33,8 +36,9 @@ class EffectiveLineage(Value):
     `forks` holds the heads of each fork that a memory is a head of, `disputes` both sides of each
     superseding that was not granted, `unproven` what a memory replaces although the trusted ref
     does not hold it yet. `gaps` says what a memory lacks to fulfil its trust rule: then it
-    replaces nothing. All of it follows from the files and from git: what the rules of
-    `gate.contradictions` merely suspect is no part of it, and stands in no block.
+    replaces nothing. `proposed` and `proposals` are those of `Facts`. All of it follows from the
+    files and from git: what the rules of `gate.contradictions` merely suspect is no part of it,
+    and stands in no block.
     """
 
     lineage: Lineage
@@ -44,19 +48,24 @@ class EffectiveLineage(Value):
     gaps: Gaps | None = None
     below: frozenset[str] = frozenset()
     """What does not fulfil its rule, or that of what it would replace, and so replaces nothing."""
+    proposed: Mapping[str, tuple[str, ...]] = {}
+    proposals: Mapping[str, tuple[str, ...]] = {}
 
     def rivals(self, id_: str) -> tuple[str, ...]:
         """Return the other heads of the forks that a memory is in."""
         return tuple(sorted(set().union(*self.forks.get(id_, ())) - {id_}))
 
     def conflicts(self, id_: str) -> tuple[str, ...]:
-        """Return all memories that conflict with one."""
-        return tuple(sorted({*self.rivals(id_), *self.disputes.get(id_, ())}))
+        """Return all memories that conflict with one: both cannot hold for long."""
+        return tuple(sorted(set().union(*self._against(id_))))
 
     def others(self, id_: str) -> tuple[str, ...]:
         """Return the memories that are shown beside one: those that its warnings name."""
-        groups = (self.rivals(id_), self.disputes.get(id_, ()))
-        return tuple(other for ids in groups for other in ids[:NAMED_MOST])
+        return tuple(other for ids in self._against(id_) for other in ids[:NAMED_MOST])
+
+    def _against(self, id_: str) -> tuple[tuple[str, ...], ...]:
+        tables = (self.disputes, self.proposed, self.proposals)
+        return self.rivals(id_), *(table.get(id_, ()) for table in tables)
 
     def marks(self, id_: str) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
@@ -67,6 +76,8 @@ class EffectiveLineage(Value):
             ("[CONFLICT] with {}: they replace the same memory", self.rivals(id_)),
             (f"[DISPUTED] with {{}}: the newer one is {why}", disputed),
             ("[UNPROVEN] replaces {}, not yet in the trusted ref", self.unproven.get(id_)),
+            ("[PROPOSED] to replace {}, until then both hold", self.proposed.get(id_)),
+            ("[PROPOSED] {} would replace it; nobody has confirmed that", self.proposals.get(id_)),
         )
         return tuple(text.format(_named(ids)) for text, ids in table if ids)
 
@@ -75,7 +86,8 @@ def standing(
     tree: Tree,
     witness: Witness,
     least: str,
-    categories: Collection[str] = DEFAULT_CATEGORIES,
+    now: int,
+    categories: Mapping[str, Category] = DEFAULT_CATEGORIES,
     rules: Sequence[TrustRule] = (),
 ) -> EffectiveLineage:
     """Weigh every superseding of a tree by trust; `least` is what a memory needs to be injected.
@@ -88,7 +100,10 @@ def standing(
     gaps = _gaps(witness, rules) if rules else None
     edges = {new: olds for new, olds in tree.lineage.supersedes.items() if olds}
     if not edges:
-        return EffectiveLineage(tree.lineage, {}, {}, {}, gaps)
+        facts = Facts(tree, now, categories, dict)
+        return EffectiveLineage(
+            tree.lineage, {}, {}, {}, gaps, proposed=facts.proposed, proposals=facts.proposals
+        )
     named = {*edges, *(old for olds in edges.values() for old in olds)}
     known = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
     origins = witness.origins(known)
@@ -118,7 +133,10 @@ def standing(
     lineage = tree.lineage.without(refused) if refused else tree.lineage
     forks = _forks({tree.lineage, lineage})
     disputes = _disputes(lineage, forks, refused)
-    return EffectiveLineage(lineage, forks, disputes, unproven, gaps, frozenset(below))
+    facts = Facts(tree, now, categories, dict, lineage)
+    return EffectiveLineage(
+        lineage, forks, disputes, unproven, gaps, frozenset(below), facts.proposed, facts.proposals
+    )
 
 
 def _gaps(witness: Witness, rules: Sequence[TrustRule]) -> Gaps:
@@ -187,7 +205,7 @@ def _committed_edges(
                 memory = document.read(data, path, categories)
             except document.Unreadable:
                 continue
-            for old in memory.supersedes if memory.status != "deleted" else ():
+            for old in memory.replaces:
                 before = found.get((memory.id, old), level)
                 found[memory.id, old] = max(before, level, key=RANK.__getitem__)
     return found

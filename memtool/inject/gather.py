@@ -400,7 +400,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     is_replay = asked.at is not None or asked.as_of is not None
     view = changed_here.view_of(context, tree, witness, "" if is_replay else least, now)
     tree, witness = view.tree, view.witness
-    weighed = standing(tree, witness, least, categories, context.trust_rules)
+    weighed = standing(tree, witness, least, now, categories, context.trust_rules)
     scope = GLOBAL if context.is_global else PROJECT
     gates = candidate_list.gates_of(settings)
     trust = trust_in(tree, lambda: witness)

@@ -317,7 +317,12 @@ def _own_parts(
     waiting = view.current(filters.picked(view.grounds.tree, ("status", "candidate")))
     if waiting:
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
-        lines = tuple(_line(one) for one in waiting[:MOST_WAITING])
+        proposed = view.grounds.standing.proposed
+        lines = tuple(
+            _line(one, f"to replace {', '.join(olds[:2])}:" if olds else "")
+            for one in waiting[:MOST_WAITING]
+            for olds in [proposed.get(one.id, ())]
+        )
         found.append(PrimerPart(f"{count} that nobody has confirmed (memtool confirm ID)", lines))
     taken = view.grounds.tree.snapshot  # a revision knows of no findings
     findings = session_seen.waiting(taken.repository.cache_dir) if taken.kind == "worktree" else 0
@@ -378,11 +383,12 @@ def _news(view: View, since: Start) -> tuple[str, ...]:
     records = {record.path: record for record in (*written_since, *known)}
     lines = []
     for record in view.confirmed(sorted(records.values(), key=filters.newest)):
-        rivals = view.grounds.standing.conflicts(record.id)
+        standing = view.grounds.standing
+        rivals = {*standing.rivals(record.id), *standing.disputes.get(record.id, ())}
         olds = view.grounds.standing.lineage.supersedes.get(record.id, ())
         what = "added"
         if rivals:
-            what = f"disputed with {', '.join(rivals[:2])}"
+            what = f"disputed with {', '.join(sorted(rivals)[:2])}"
         elif olds:
             what = f"supersedes {', '.join(olds[:2])}"
         lines.append(_line(record, what))

@@ -70,8 +70,8 @@ class Change(Value):
 
     `by` (superseded: an id; confirmed and forgotten: a person), `reason`, `from` (moved: the old
     path; put away or restored: the old status), `from_id` (moved: the old id), `supersedes`
-    (added), `keys` (edited, faded, redacted: keys, and `body`), `silent` (edited), `fault`
-    (unreadable).
+    or `proposes` (added), `keys` (edited, faded, redacted: keys, and `body`), `silent` (edited),
+    `fault` (unreadable).
     """
 
     kind: str
@@ -127,8 +127,8 @@ def _beginning(after: Version) -> Iterator[Change]:
     if after.memory is None:
         yield _change("unreadable", after, fault=after.fault)
         return
-    replaced = after.memory.supersedes
-    yield _change("added", after, **({"supersedes": replaced} if replaced else {}))
+    lineage = {"supersedes": after.memory.replaces, "proposes": after.memory.proposes}
+    yield _change("added", after, **{key: ids for key, ids in lineage.items() if ids})
     yield from _superseded(None, after.memory)
 
 
@@ -185,9 +185,9 @@ def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
 
 
 def _superseded(old: Memory | None, new: Memory) -> Iterator[Change]:
-    """A deleted memory supersedes nothing, so only what takes effect now counts."""
-    before = old.supersedes if old and old.status != "deleted" else ()
-    for id_ in new.supersedes if new.status != "deleted" else ():
+    """Only what takes effect now counts: a proposal when it is confirmed."""
+    before = old.replaces if old else ()
+    for id_ in new.replaces:
         if id_ not in before:
             yield Change("superseded", id_, "", "", {"by": new.id})
 
@@ -200,13 +200,13 @@ def is_claim(key: str) -> bool:
 def changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
     """Return the keys that differ, in the table's order, `body` last.
 
-    The id is left out, and what a change of the lifecycle says: status, checked, deleted.
+    The id is left out, and what a change of the lifecycle says: status, checked, deleted, retired.
     """
     names = (old.fields.keys() | new.fields.keys()) - _TOLD_OTHERWISE
     if new.table("checked"):  # else it was taken away, which no change of the lifecycle says
         names -= {"checked"}
     if old.status != new.status:
-        names -= {"deleted"}
+        names -= {"deleted", "retired"}
     keys = [k for k in sorted(names, key=order) if old.fields.get(k) != new.fields.get(k)]
     return (*keys, BODY) if old.body != new.body else tuple(keys)
 
@@ -280,6 +280,7 @@ def sentence(change: Change) -> str:
 
 _WORDS: dict[str, str] = {
     "supersedes": "supersedes {}",
+    "proposes": "proposes to replace {}",
     "keys": "{}",
     "silent": "SILENT EDIT of a confirmed claim",
     "from_id": "was {}",

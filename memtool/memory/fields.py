@@ -94,6 +94,9 @@ FIELDS: tuple[Field, ...] = (
           choices=("at", "by", "commit")),
     Field("deleted", "mapping", "governance", "soft deletion: at, by, reason, the status it had",
           mutable=True, choices=("at", "by", "reason", "was")),
+    Field("retired", "mapping", "governance", "archived or deprecated before anybody confirmed "
+          "that it replaces others: at, by, the status it had", mutable=True,
+          choices=("at", "by", "was")),
     Field("faded", "mapping", "governance", "end of the first day of a candidate that nobody used:"
           " at, by, and the importance it had", mutable=True, choices=("at", "by", "was")),
     Field("learned", "mapping", "governance", "importance learned from use: at, by, the importance "

@@ -25,7 +25,7 @@ import math
 
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES, EPISODE_PER_DAY, UNKNOWN, Category
-from memtool.memory.memory import Memory
+from memtool.memory.memory import Fields, Memory
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -148,6 +148,16 @@ def state(memory: Memory, now: int, categories: Mapping[str, Category] = DEFAULT
         return PENDING
     end = expires_at(memory, categories)
     return EXPIRED if end is not None and now > end else ALIVE
+
+
+def retired(memory: Memory, at: int, by: str) -> Fields:
+    """Return what a memory keeps when it is archived or deprecated, beside its new status.
+
+    A candidate that would replace others keeps that nobody had confirmed it.
+    """
+    if memory.status != "candidate" or not memory.proposes:
+        return {}
+    return {"retired": {"at": timestamps.render(at), "by": by, "was": memory.status}}
 
 
 PER_ACCESS = 0.05

@@ -6,12 +6,12 @@ thousands and circles are as harmless as pairs.
 
 from __future__ import annotations
 
-from memtool.memory.memory import Memory
-from memtool.value import Value
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from typing import Protocol
 
 
 class Fork(Value):
@@ -21,48 +21,87 @@ class Fork(Value):
     heads: tuple[str, ...]
 
 
+if TYPE_CHECKING:
+
+    class Replacing(Protocol):
+        """What the lineage is made of, such as a memory."""
+
+        @property
+        def id(self) -> str: ...
+        @property
+        def replaces(self) -> tuple[str, ...]: ...
+        @property
+        def proposes(self) -> tuple[str, ...]: ...
+
+
 class LineageRow(Value):
-    """What lineage asks of a memory."""
+    """What lineage asks of a memory: what it replaces, and what it only proposes to replace."""
 
     id: str
-    status: str
-    supersedes: tuple[str, ...]
+    replaces: tuple[str, ...] = ()
+    proposes: tuple[str, ...] = ()
 
 
 class Lineage:
-    """The supersede graph of one tree at one moment. Deleted memories replace nothing."""
+    """The supersede graph of one tree at one moment.
 
-    def __init__(self, memories: Iterable[Memory | LineageRow]) -> None:
-        self.supersedes: dict[str, tuple[str, ...]] = {}
+    A deleted memory replaces nothing. Neither does one that nobody has confirmed: it proposes to
+    replace, until it is confirmed itself or something confirmed replaces it in turn.
+    """
+
+    def __init__(self, memories: Iterable[Replacing]) -> None:
+        self._replaces: dict[str, tuple[str, ...]] = {}
+        self._proposes: dict[str, tuple[str, ...]] = {}
+        for memory in memories:  # an id that two files have: both count
+            _add(self._replaces, memory.id, memory.replaces)
+            if memory.proposes:
+                _add(self._proposes, memory.id, memory.proposes)
+        self._derive()
+
+    def _derive(self) -> None:
+        """Work out which edges take effect."""
+        effective, proposes = self._replaces.copy(), self._proposes.copy()
+        todo = [old for olds in effective.values() for old in olds] if proposes else []
+        while todo:
+            id_ = todo.pop()
+            if id_ in proposes:  # what replaces it is confirmed, and speaks for it
+                todo += proposes[id_]
+                _add(effective, id_, proposes.pop(id_))
+        self.supersedes: dict[str, tuple[str, ...]] = effective
         """What each memory replaces, dangling ids included."""
-        newer: dict[str, set[str]] = {}
-        for memory in memories:
-            effective = () if memory.status == "deleted" else memory.supersedes
-            if memory.id in self.supersedes:  # an id that two files have: both count
-                both = {*self.supersedes[memory.id], *effective}
-                self.supersedes[memory.id] = tuple(sorted(both))
-            else:
-                self.supersedes[memory.id] = effective
-            for old in effective:
-                newer.setdefault(old, set()).add(memory.id)
-        self.superseded_by: dict[str, tuple[str, ...]] = {
-            old: tuple(sorted(ids)) for old, ids in newer.items()
-        }
+        self.superseded_by: dict[str, tuple[str, ...]] = _reversed(effective)
         """Who replaces each memory directly: the reverse of `supersedes`."""
+        self.proposes: dict[str, tuple[str, ...]] = proposes
+        """What each memory would replace if somebody confirmed it."""
+        self.proposed_by: dict[str, tuple[str, ...]] = _reversed(proposes)
+        """Who would replace each memory: the reverse of `proposes`."""
 
     def without(self, refused: Mapping[str, Collection[str]]) -> Lineage:
         """Return the graph in which some memories do not replace what is given for them."""
         kept = Lineage(())
-        kept.supersedes = self.supersedes | {
-            new: tuple(old for old in self.supersedes[new] if old not in olds)
-            for new, olds in refused.items()
-        }
-        kept.superseded_by = self.superseded_by.copy()
-        for old in {old for olds in refused.values() for old in olds}:
-            newer = [new for new in kept.superseded_by.pop(old, ()) if old in kept.supersedes[new]]
-            if newer:
-                kept.superseded_by[old] = tuple(newer)
+        kept._replaces, kept._proposes = (
+            edges
+            | {
+                new: tuple(old for old in edges[new] if old not in olds)
+                for new, olds in refused.items()
+                if new in edges
+            }
+            for edges in (self._replaces, self._proposes)
+        )
+        kept._derive()
         return kept
+
+    @cached_property
+    def as_proposed(self) -> Lineage:
+        """The graph as it would be if somebody confirmed every proposal."""
+        if not self.proposes:
+            return self
+        every = Lineage(())
+        every._replaces = self._replaces.copy()
+        for id_, olds in self._proposes.items():
+            _add(every._replaces, id_, olds)
+        every._derive()
+        return every
 
     def is_head(self, id_: str) -> bool:
         """Tell whether nothing supersedes the memory."""
@@ -81,9 +120,22 @@ class Lineage:
 
         Empty for a memory whose every successor lies in a cycle.
         """
-        if self.is_head(id_):
-            return (id_,)
-        return tuple(newer for newer in self.successors(id_) if self.is_head(newer))
+        return (id_,) if self.is_head(id_) else self._heads[id_]
+
+    @cached_property
+    def _heads(self) -> dict[str, tuple[str, ...]]:
+        """The heads of every memory that is superseded, all from one walk.
+
+        A chain of thousands is asked about each of its members, so each takes what the next knows.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        newer = self.superseded_by
+        for component in _components(newer):  # what a memory leads to comes before it
+            ahead = {new for id_ in component for new in newer.get(id_, ())}.difference(component)
+            lists = {(new,) if new not in newer else found[new] for new in ahead}
+            heads = lists.pop() if len(lists) == 1 else tuple(sorted(set().union(*lists)))
+            found.update(dict.fromkeys(component, heads))
+        return found
 
     def forks(self) -> tuple[Fork, ...]:
         """Return every memory that two or more heads supersede directly or through others.
@@ -105,12 +157,16 @@ class Lineage:
         return tuple(found[old] for old in sorted(found))
 
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """Return every circle of memories that supersede each other, members sorted."""
+        """Return every circle of memories that supersede each other, members sorted.
+
+        A circle that a proposal would close counts.
+        """
+        edges = self.as_proposed.supersedes
         return tuple(
             sorted(
                 tuple(sorted(component))
-                for component in _components(self.supersedes)
-                if len(component) > 1 or component[0] in self.supersedes[component[0]]
+                for component in _components(edges)
+                if len(component) > 1 or component[0] in edges[component[0]]
             )
         )
 
@@ -119,11 +175,28 @@ class Lineage:
         return tuple(
             sorted(
                 (newer, old)
-                for newer, olds in self.supersedes.items()
+                for newer, olds in self.as_proposed.supersedes.items()
                 for old in olds
                 if old not in self.supersedes
             )
         )
+
+
+def _add(edges: dict[str, tuple[str, ...]], id_: str, olds: tuple[str, ...]) -> None:
+    """Add what a memory replaces to what is known of it, each id once."""
+    known = edges.get(id_)
+    if known and olds:
+        edges[id_] = tuple(sorted({*known, *olds}))
+    else:
+        edges[id_] = known or olds
+
+
+def _reversed(edges: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    newer: dict[str, set[str]] = {}
+    for new, olds in edges.items():
+        for old in olds:
+            newer.setdefault(old, set()).add(new)
+    return {old: tuple(sorted(ids)) for old, ids in newer.items()}
 
 
 def _reach(start: str, edges: dict[str, tuple[str, ...]]) -> tuple[str, ...]:

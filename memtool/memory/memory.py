@@ -101,6 +101,24 @@ class Memory(Value):
         return self.items("supersedes")
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Whether nobody has vouched for it: a candidate, or one that was put away as such."""
+        is_away = self.status in ("archived", "deprecated")
+        return "candidate" in (self.status, self.table("retired").get("was") if is_away else "")
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        """The memories whose place it takes: none while it is deleted or unconfirmed."""
+        olds = self.supersedes
+        return () if olds and (self.status == "deleted" or self.is_unconfirmed) else olds
+
+    @property
+    def proposes(self) -> tuple[str, ...]:
+        """The memories whose place it would take if somebody confirmed it."""
+        olds = self.supersedes
+        return olds if olds and self.is_unconfirmed else ()
+
+    @property
     def paragraph(self) -> str:
         """What the memory claims, in short: a paragraph of the body, on one line; may be empty.
 

@@ -4,7 +4,7 @@ Keys are merged, not lines. Where one side changed a key, that side holds. Where
 
     status, with `deleted`    the more restrictive; of two deletions the earlier, both reasons
     checked                   the later confirmation
-    faded, valid_through      the earlier
+    faded, retired, valid_through  the earlier
     importance                the larger
     tags and other lists      without what either took away, with what either added, sorted
     a key of the user's own   text, as all that belongs to the claim: left to git
@@ -140,6 +140,7 @@ def _sooner(one: str, other: str) -> str:
 _RULES: dict[str, Callable[..., FieldValue]] = {
     "checked": _later,
     "faded": _earlier,
+    "retired": _earlier,
     "importance": _larger,
     "valid_through": _sooner,
 }

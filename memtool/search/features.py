@@ -96,6 +96,15 @@ class Facts:
         groups = [fork.heads for fork in self.lineage.forks()] + list(self.lineage.cycles())
         return frozenset(id_ for group in groups for id_ in group)
 
+    @cached_property
+    def rivals(self) -> dict[str, tuple[str, ...]]:
+        """The other heads of the forks that each memory is a head of, by id, sorted."""
+        found: dict[str, set[str]] = {}
+        for fork in self.lineage.forks():
+            for head in fork.heads:
+                found.setdefault(head, set()).update(fork.heads)
+        return {id_: tuple(sorted(heads - {id_})) for id_, heads in found.items()}
+
     def state(self, record: Record) -> str:
         """Return the record's lifecycle state, such as `alive`."""
         found = self._states.get(record.path)
@@ -138,6 +147,39 @@ class Facts:
             ids = {path.rpartition("/")[2][:-3] for path in self.withheld}
             others = others | catalog.numbers_of(ids)
         return Current(catalog.parts, self.now, others)
+
+    @cached_property
+    def proposed(self) -> dict[str, tuple[str, ...]]:
+        """What each living candidate would replace if somebody confirmed it, by id, sorted.
+
+        Where something else has replaced a memory meanwhile, it would replace that.
+        """
+        found = {}
+        for new, olds in self.lineage.proposes.items():
+            record = self.tree.by_id.get(new)
+            if record is None or record.memory.status != "candidate" or not self.is_current(record):
+                continue
+            heads = {head for old in olds for head in self.lineage.heads_of(old)} - {new}
+            records = filter(None, map(self.tree.by_id.get, sorted(heads)))
+            living = tuple(one.id for one in records if self.is_current(one))
+            if living:
+                found[new] = living
+        return found
+
+    @cached_property
+    def proposals(self) -> dict[str, tuple[str, ...]]:
+        """The candidates that would replace each memory, by id, sorted: see `proposed`."""
+        found: dict[str, list[str]] = {}
+        for new, olds in sorted(self.proposed.items()):
+            for old in olds:
+                found.setdefault(old, []).append(new)
+        return {old: tuple(news) for old, news in found.items()}
+
+    def told_proposals(self, id_: str) -> tuple[str, ...]:
+        """Return which memory proposes to replace which, of those of which one is this."""
+        pairs = [(id_, old) for old in self.proposed.get(id_, ())]
+        pairs += [(new, id_) for new in self.proposals.get(id_, ())]
+        return tuple(f"{new} proposes to replace {old}" for new, old in pairs)
 
     def is_due(self, record: Record) -> bool:
         """Tell whether the time of the record's category is over, so that somebody should look."""

@@ -311,14 +311,17 @@ def _is_other(one: FailureFix, other: FailureFix | None) -> bool:
 
 
 def _memories(context: Context) -> tuple[tuple[Record, ...], Lineage]:
-    """Return the memories of the worktree; none where there is no place for them yet."""
+    """Return the memories of the worktree; none where there is no place for them yet.
+
+    A newer fix that is only proposed counts as the one that holds: what is found here is proposed.
+    """
     try:
         tree = index.open(context, exact=True)
     except MemtoolError as error:
         if error.code != "no-memory":
             raise
         return (), Lineage(())
-    return tuple(tree.records), tree.lineage
+    return tuple(tree.records), tree.lineage.as_proposed
 
 
 def _denied(judged: Judged, id_: str, why: str) -> Judged:
@@ -401,7 +404,7 @@ def make(
     is_new = written.duplicate_of is None
     replaced = memory.supersedes if is_new else ()
     for id_ in replaced:
-        context.notes.append(f"{written.id} supersedes {id_}, which has an older fix")
+        context.notes.append(f"{written.id} is to replace {id_}, which has an older fix")
     if not dry_run:
         row = Promotion(one.id, fingerprint(one.content), one.session, written.id, context.now,
                         is_new)  # fmt: skip
@@ -530,7 +533,7 @@ def commit(context: Context, made: Sequence[Made]) -> str:
     trailers = {"Memory-Id": ", ".join(ids)}
     older = sorted({id_ for one in made for id_ in one.supersedes})
     if older:
-        trailers["Supersedes"] = ", ".join(older)
+        trailers[write.PROPOSES] = ", ".join(older)
     return commit_files(context.repository, paths, f"memory: promote {what}", trailers)
 
 
@@ -584,11 +587,12 @@ def by_rules(candidates: Sequence[Record], others: Sequence[Record]) -> list[Act
         Action("supersedes", candidate.id, other.id, f"another fix of {fix.signature}")
         for candidate, fix in zip(candidates, fixes[first:], strict=True)
         for other, known in zip(others, fixes, strict=False)
-        if fix is not None and _is_other(fix, known)
+        if fix is not None and _is_other(fix, known) and other.id not in candidate.memory.supersedes
     ] + [
         Action("supersedes", records[clash.other].id, records[clash.one].id, clash.reason)
         for clash in contradictions.find([record.memory for record in records])
         if clash.one < first <= clash.other
+        and records[clash.one].id not in records[clash.other].memory.supersedes
     ]
 
 
@@ -686,6 +690,6 @@ def _closes(action: Action, replaced: dict[str, str], lineage: Lineage) -> bool:
             return True
         if id_ not in seen:
             seen.add(id_)
-            todo += lineage.superseded_by.get(id_, ())
+            todo += lineage.as_proposed.superseded_by.get(id_, ())
             todo += [replaced[id_]] if id_ in replaced else []
     return bool(todo)

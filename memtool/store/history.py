@@ -589,7 +589,10 @@ def trace(
     )
     renamed = _renamed(seen.suspects, read, pending)
     gone = [read[stamp].memory for name, stamp in seen.stamps.items() if name not in tree.by_id]
-    lineages = (tree.lineage, Lineage(memory for memory in gone if memory is not None))
+    lineages = (
+        tree.lineage.as_proposed,
+        Lineage(memory for memory in gone if memory is not None).as_proposed,
+    )
     own = _reach(id_, renamed)
     known = sorted(name for name in own if name in tree.by_id)
     return Trace(

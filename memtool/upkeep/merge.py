@@ -15,12 +15,13 @@ from memtool.gate import near_duplicates
 from memtool.memory import document, ids, memory, timestamps
 from memtool.memory.fields import CONFIDENCES, LIST_KINDS, RELATIONS
 from memtool.memory.fields import FIELDS as FIELD_TABLE
-from memtool.memory.lifecycle import confirmed_at
+from memtool.memory.lifecycle import confirmed_at, retired
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS, MOST_SOURCES
 from memtool.redaction.find import allowlist, find
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
+from memtool.upkeep.importance import BY
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 _RANK = {"pinned": 2, "confirmed": 1}
 _ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")
 """Keys in which memories that say the same may differ, and then both hold."""
-_OWN = frozenset({"id", "timestamp", "deleted", "faded", "learned", "checked", "supersedes"})
+_OWN = frozenset(
+    {"id", "timestamp", "deleted", "retired", "faded", "learned", "checked", "supersedes"}
+)
 """Keys that a merged memory does not copy from the best one."""
 
 
@@ -62,7 +65,7 @@ def plan(
         if fault:
             parted.append(Parted(tuple(sorted(memory.id for memory in confirmed)), fault))
         else:
-            steps += _merged(members, made, inputs.directory)
+            steps += _merged(members, made, inputs)
     return steps, sorted(parted, key=lambda one: one.ids)
 
 
@@ -170,14 +173,14 @@ def _fault(made: Memory, tree: Tree, inputs: PlanInputs) -> str:
     return ""
 
 
-def _merged(members: Sequence[Record], made: Memory | None, directory: str) -> list[UpkeepStep]:
+def _merged(members: Sequence[Record], made: Memory | None, inputs: PlanInputs) -> list[UpkeepStep]:
     """Return the steps that make one memory of some, the best first; `made` replaces several."""
     kept = members[0]
     weaker = [record for record in members[1:] if not _is_confirmed(record.memory)]
     steps = []
     if made is not None:
         why = f"{', '.join(made.supersedes)} say the same"
-        path = f"{directory}/{ids.place(made)}"
+        path = f"{inputs.directory}/{ids.place(made)}"
         steps.append(UpkeepStep("merge", made.id, made.title, path, why, {}, made))
         kept = kept.replace(memory=made)
     elif not _is_confirmed(kept.memory):
@@ -188,7 +191,8 @@ def _merged(members: Sequence[Record], made: Memory | None, directory: str) -> l
     for record in sorted(weaker, key=lambda record: record.id):
         related = (*record.memory.items("related_to"), kept.id)[-MAX_ITEMS:]
         why = f"{kept.id} says the same"
-        step = changing("deprecate", record, why, status="deprecated", related_to=related)
+        was = retired(record.memory, inputs.now, BY)
+        step = changing("deprecate", record, why, status="deprecated", related_to=related, **was)
         steps.append(step)
     return steps
 

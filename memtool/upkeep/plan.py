@@ -105,11 +105,11 @@ class Uses(Value):
 
     def used_since(self, memory: Memory, second: int) -> int:
         """Return how often it was used from a second on, as far as answers are kept in detail."""
-        found = (self.used.get(id_, ()) for id_ in (memory.id, *memory.supersedes))
+        found = (self.used.get(id_, ()) for id_ in (memory.id, *memory.replaces))
         return sum(len(some) - bisect_left(some, second) for some in found)
 
     def _rows(self, memory: Memory) -> list[Counted]:
-        ids = (memory.id, *memory.supersedes)
+        ids = (memory.id, *memory.replaces)
         return [self.totals[id_] for id_ in ids if id_ in self.totals]
 
 
@@ -359,7 +359,7 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
     is_over = end < inputs.now
     if memory.text("valid_through"):
         why = f"it was valid through {memory.text('valid_through')}"
-        return changing("archive", record, why, status="archived") if is_over else None
+        return _archiving(record, why, inputs) if is_over else None
     count = inputs.uses.count_since(memory, lifecycle.confirmed_at(memory))
     if count >= inputs.config.count("maintain.often") and memory.status != "deprecated":
         # The commit at which somebody looked at the code stays: nobody has done so now.
@@ -369,7 +369,12 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
     if due is not None and memory.status != "deprecated":
         return None  # somebody confirmed it, so somebody decides
     why = _over(memory, categories, end)
-    return changing("archive", record, why, status="archived") if is_over else None
+    return _archiving(record, why, inputs) if is_over else None
+
+
+def _archiving(record: Record, why: str, inputs: PlanInputs) -> UpkeepStep:
+    kept = lifecycle.retired(record.memory, inputs.now, BY)
+    return changing("archive", record, why, status="archived", **kept)
 
 
 def due_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
@@ -440,10 +445,7 @@ def _surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
         and (inputs.uses.last(record.memory) or 0) <= inputs.now - LATELY_S
     ]
     ordered = _by_worth(free, inputs)
-    return [
-        changing("archive", record, why, status="archived")
-        for record in ordered[: len(living) - kept]
-    ]
+    return [_archiving(record, why, inputs) for record in ordered[: len(living) - kept]]
 
 
 def _by_worth(records: Iterable[Record], inputs: PlanInputs) -> list[Record]:

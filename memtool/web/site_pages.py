@@ -21,6 +21,7 @@ from memtool.memory import timestamps
 from memtool.memory.changes import stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.fields import RELATIONS
+from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.store.history import History, matches
 from memtool.value import Value, cached_property, digest
@@ -215,6 +216,7 @@ class StaticSite:
         context, tree, records = self.context, self.tree, self.records
         origins = context.origins(tree, records)
         drift = drift_in(tree, lambda: context.witness(tree)).of(records)
+        facts = Facts(tree, context.now, context.settings.categories, dict)
         by_id = self._events_by_id()
         reasons = chains(
             context, tree, records, self.commit, is_private=False, known=story.commits
@@ -222,10 +224,8 @@ class StaticSite:
         holding = set()
         for record, why in zip(records, reasons, strict=True):
             naming = self._naming.get(record.id, ())
-            shown = view_of(
-                context, tree, record, origins[record.path], naming,
-                drift.get(record.path), context.now,
-            )  # fmt: skip
+            origin = origins[record.path]
+            shown = view_of(context, facts, record, origin, naming, drift.get(record.path))
             if shown.state == "alive" and tree.lineage.is_head(record.id):
                 holding.add(record.id)
             yield self._memory(record, shown, why, self._log(by_id, record.id), story)
@@ -257,7 +257,7 @@ class StaticSite:
 
     def _log(self, by_id: Mapping[str, list[tuple[int, LogEntry]]], id_: str) -> Log:
         """Return what happened to a memory, what it replaced and what replaced it."""
-        lineage = self.tree.lineage
+        lineage = self.tree.lineage.as_proposed
         todo, names = [id_, *lineage.predecessors(id_), *lineage.successors(id_)], dict[str, None]()
         while todo:  # what was renamed has events under its older names, too
             one = todo.pop()
@@ -317,7 +317,7 @@ class StaticSite:
     def _beside(self, id_: str) -> list[str]:
         """Return what a memory is laid beside: what it replaced, then what replaced it."""
         older = self.tree.by_id[id_].memory.supersedes
-        newer = self.tree.lineage.superseded_by.get(id_, ())
+        newer = self.tree.lineage.as_proposed.superseded_by.get(id_, ())
         pairs = [(id_, one) for one in older] + [(one, id_) for one in newer]
         found = [one for pair in pairs if pair in self._pairs for one in pair if one != id_]
         return list(dict.fromkeys(found))

@@ -551,7 +551,10 @@ def resolved_at(sandbox: Sandbox, moment: str, *fixes: str, call: str = "pytest 
 
 
 def heads_of_failures(sandbox: Sandbox) -> list[dict]:
-    return sandbox.json("list", "type:episodic", "is:head")["memories"]
+    """What no other memory replaces, or would replace if somebody confirmed it."""
+    rows = sandbox.json("list", "type:episodic", "is:head")["memories"]
+    named = {id_ for row in rows for id_ in sandbox.json("show", row["id"]).get("supersedes", ())}
+    return [row for row in rows if row["id"] not in named]
 
 
 def test_a_failure_of_three_sessions_is_one_memory_with_three_sources(sandbox: Sandbox):
@@ -572,7 +575,7 @@ def test_a_failure_of_three_sessions_is_one_memory_with_three_sources(sandbox: S
     assert sandbox.json("check")["problems"] == []
 
 
-def test_a_newer_fix_of_a_failure_supersedes_the_older_one(sandbox: Sandbox):
+def test_a_newer_fix_of_a_failure_is_to_supersede_the_older_one(sandbox: Sandbox):
     """In the order in which they were found, not read; an older one that comes late is denied."""
     for day, fix in ((4, "uv add tomli_w"), (2, "uv sync")):
         resolved_at(sandbox, f"2026-02-0{day}T09:00:00Z", fix)
@@ -581,14 +584,14 @@ def test_a_newer_fix_of_a_failure_supersedes_the_older_one(sandbox: Sandbox):
     assert [len(one["supersedes"]) for one in done["memories"]] == [0, 1]
     (head,) = heads_of_failures(sandbox)
     assert "uv add" in head["title"]
-    assert f"Supersedes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
+    assert f"Proposes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
     resolved_at(sandbox, "2026-02-03T09:00:00Z", "pip install tomli_w")
     assert sandbox.json("promote")["memories"] == []
     (late,) = [why for row in sandbox.json("promote", "--list")["findings"]
                if "pip" in row["content"] for why in [row["why"]]]  # fmt: skip
     assert late == f"denied: {head['id']} has a newer fix of this failure"
     resolved_at(sandbox, "2026-02-06T09:00:00Z", "uv sync")  # the first one helped again
-    assert f"supersedes {head['id']}, which" in sandbox.run("promote", "--commit").stderr
+    assert f"is to replace {head['id']}, which" in sandbox.run("promote", "--commit").stderr
     assert [("uv sync" in row["title"]) for row in heads_of_failures(sandbox)] == [True]
     assert sandbox.json("check")["problems"] == []
 
@@ -607,8 +610,9 @@ def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
         sandbox.run("promote", "--commit")
     (head,) = heads_of_failures(sandbox)
     assert "+tomli_w>=1\n" in sandbox.json("show", head["id"])["body"]
-    (old,) = sandbox.json("list", "type:episodic", "is:superseded")["memories"]
-    assert len(sandbox.json("show", old["id"])["source"]) == 4
+    (old,) = sandbox.json("show", head["id"])["supersedes"]
+    assert len(sandbox.json("show", old)["source"]) == 4
+    assert old in {row["id"] for row in sandbox.json("list", "type:episodic")["memories"]}
     assert sandbox.json("check")["problems"] == []
 
 
@@ -629,6 +633,9 @@ def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
     (step,) = sandbox.json("curate", "--apply", "--commit")["steps"]
     assert (step["id"], step["to"]) == (new["id"], old["id"])
     assert {row["id"] for row in heads_of_failures(sandbox)} == {new["id"], other["id"]}
+    told = f"{new['id']} proposes to replace {old['id']}"
+    assert told in sandbox.run("status").stdout
+    assert sandbox.json("why", old["id"])["proposals"] == [told]
 
 
 def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):

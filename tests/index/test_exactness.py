@@ -84,7 +84,7 @@ def contents(tree: Tree) -> list[object]:
         [record.memory.timestamp for record in tree.records],
         tree.problems,
         {id_: olds for id_, olds in lineage.supersedes.items() if olds},
-        lineage.superseded_by,
+        (lineage.superseded_by, lineage.proposes, lineage.proposed_by),
         (lineage.forks(), lineage.cycles(), lineage.dangling()),
         (tree.snapshot.kind, tree.snapshot.name, tree.snapshot.entries, tree.snapshot.problems),
     ]
@@ -124,7 +124,7 @@ class Life:
             if self.draw.random() < 0.4 and known:
                 fields["supersedes"] = (self.draw.choice(known),)
             if self.draw.random() < 0.3:
-                fields["status"] = self.draw.choice(("pinned", "archived", "deprecated"))
+                fields["status"] = self.draw.choice(("pinned", "archived", "candidate"))
             if self.draw.random() < 0.2:
                 fields["status"] = "deleted"
                 fields["deleted"] = {"at": "2026-02-25T00:00:00Z", "by": "Ada", "was": "confirmed"}

@@ -70,17 +70,17 @@ def test_columns_say_when_a_memory_is_alive() -> None:
 def test_short_lists_are_apart() -> None:
     """Pinned, links with their targets, twins; numbers go by path."""
     records = [
-        record("dec-b", "z", status="pinned"),
+        record("dec-b", "z", supersedes=("dec-c",), status="deleted"),
         record("dec-a", "y", supersedes=("dec-b", "dec-none")),
-        record("dec-b", "x"),
-        record("dec-c", "w", supersedes=("dec-a",), status="deleted"),
+        record("dec-b", "x", status="pinned"),
+        record("dec-c", "w", supersedes=("dec-a",), status="candidate"),
     ]
     Problem(".memory/x.md", 3, "bad-yaml", "it\nis", "do", "", "warning")
     made = shelf(records)
     assert [made.path(number) for number in range(4)] == [
         ".memory/w/dec-c.md", ".memory/x/dec-b.md", ".memory/y/dec-a.md", ".memory/z/dec-b.md"
     ]  # fmt: skip
-    assert list(made.pinned) == [3]
+    assert list(made.pinned) == [1]
     assert made.links == [(0, True, ("dec-a",)), (2, False, ("dec-b", "dec-none"))]
     assert made.targets == {"dec-a": [2], "dec-b": [1, 3]}
     assert made.twins == ["dec-b"]

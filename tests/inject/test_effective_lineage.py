@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Sandbox
 
 from memtool.inject.effective_lineage import EffectiveLineage, standing
@@ -10,7 +11,7 @@ from memtool.inject.effective_lineage import EffectiveLineage, standing
 def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> EffectiveLineage:
     ws = sandbox.context()
     tree = ws.tree(at)
-    return standing(tree, ws.witness(tree), least)
+    return standing(tree, ws.witness(tree), least, ws.now)
 
 
 def fetch(sandbox: Sandbox) -> None:
@@ -187,3 +188,54 @@ def test_an_edge_is_as_trusted_as_the_version_that_has_it(sandbox: Sandbox) -> N
         found = stand(sandbox, "trusted")
         assert not found.lineage.is_head("dec-old")
         assert found.marks("dec-new") == ()
+
+
+def test_a_candidate_stands_beside_what_it_proposes_to_replace(sandbox: Sandbox) -> None:
+    """Both are heads, both are marked, and each brings the other along."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
+    sandbox.commit()
+    found = stand(sandbox)
+    assert found.lineage.is_head("dec-old")
+    assert found.others("dec-old") == found.conflicts("dec-old") == ("dec-new",)
+    assert found.others("dec-new") == ("dec-old",)
+    assert found.marks("dec-old") == (
+        "[PROPOSED] dec-new would replace it; nobody has confirmed that",
+    )
+    assert found.marks("dec-new") == ("[PROPOSED] to replace dec-old, until then both hold",)
+
+
+@pytest.mark.parametrize("fields", [{"status": "archived"}, {"valid_through": "2026-02-23"}])
+def test_a_proposal_that_is_over_leaves_no_mark(sandbox: Sandbox, fields: dict[str, str]) -> None:
+    """When a candidate is archived or has expired, the old memory is what it was."""
+    away = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "was": "candidate"}
+    fields = {"status": "candidate"} | fields
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",), retired=away, **fields)
+    sandbox.commit()
+    found = stand(sandbox)
+    assert found.lineage.is_head("dec-old")
+    assert found.marks("dec-old") == found.conflicts("dec-old") == ()
+
+
+def test_a_proposal_is_about_what_took_the_place_meanwhile(sandbox: Sandbox) -> None:
+    """Where something else replaced the old memory, the candidate would replace that."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
+    sandbox.memory("dec-other", supersedes=("dec-old",))
+    sandbox.commit()
+    assert stand(sandbox).conflicts("dec-new") == ("dec-other",)
+
+
+def test_nobody_confirms_by_a_file_that_is_not_committed(sandbox: Sandbox) -> None:
+    """A committed proposal that only the worktree confirms is disputed, and silences nothing."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
+    sandbox.commit()
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    found = stand(sandbox)
+    assert found.lineage.is_head("dec-old")
+    assert found.disputes == {"dec-old": ("dec-new",), "dec-new": ("dec-old",)}
+    sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
+    sandbox.memory("dec-late", supersedes=("dec-new",))  # what it replaces would speak through it
+    assert stand(sandbox).lineage.is_head("dec-old")

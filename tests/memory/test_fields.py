@@ -36,7 +36,7 @@ def test_what_may_change_is_lifecycle_governance_and_the_users_own() -> None:
     """Everything else is the claim, which a confirmed memory keeps."""
     mutable = {field.name for field in FIELDS if fields.is_mutable(field.name)}
     expected = {"status", "importance", "tags", "valid_through", "privacy", "checked", "deleted",
-                "faded", "learned", "conflicts_accepted"}  # fmt: skip
+                "retired", "faded", "learned", "conflicts_accepted"}  # fmt: skip
     assert expected == mutable
     assert fields.is_mutable("x-mine")
     assert not fields.is_mutable("xmine")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from conftest import make_memory
@@ -156,3 +158,66 @@ def test_chains_of_thousands_are_walked_without_recursion(is_circle: bool) -> No
     assert lineage.cycles() == ((tuple(ids),) if is_circle else ())
     assert len(lineage.successors(ids[0])) == 1_999
     assert lineage.forks() == lineage.dangling() == ()
+
+
+PUT_AWAY = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "was": "candidate"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "replaces"),
+    [
+        ({"status": "confirmed"}, True),
+        ({"status": "pinned"}, True),
+        ({"status": "deprecated"}, True),
+        ({"status": "archived"}, True),
+        ({"status": "candidate"}, False),
+        ({"status": "deprecated", "retired": PUT_AWAY}, False),
+        ({"status": "archived", "retired": PUT_AWAY}, False),
+        ({"status": "confirmed", "retired": PUT_AWAY}, True),
+        ({"status": "deleted"}, False),
+    ],
+)
+def test_what_nobody_confirmed_replaces_nothing(fields: dict[str, Any], replaces: bool) -> None:  # noqa: FBT001
+    """A candidate leaves what it supersedes a head, also when it is put away; the rest replace."""
+    old, new = make_memory("old"), make_memory("new", supersedes=("old",), **fields)
+    lineage = Lineage([old, new])
+    assert lineage.is_head("old") != replaces
+    is_proposed = not replaces and fields["status"] != "deleted"
+    assert lineage.proposed_by == ({"old": ("new",)} if is_proposed else {})
+
+
+def test_what_is_confirmed_speaks_for_the_proposal_that_it_replaces() -> None:
+    """A correction of a candidate takes the place of what the candidate would have replaced."""
+    old, first = make_memory("old"), make_memory("p1", supersedes=("old",), status="candidate")
+    second = make_memory("p2", supersedes=("p1",), status="candidate")
+    assert Lineage([old, first, second]).superseded_by == {}
+    lineage = Lineage([old, first, second.with_fields(status="confirmed")])
+    assert lineage.heads_of("old") == ("p2",)
+    assert lineage.proposes == {}
+    assert lineage.without({"p2": {"p1"}}).is_head("old")
+
+
+@given(GRAPHS, st.sets(st.sampled_from(NAMES)))
+def test_proposals_only_wait(graph: Graph, candidates: set[str]) -> None:
+    """Edges take effect or wait, none is lost; if all are confirmed the graph is the usual one."""
+    mixed = [
+        one.with_fields(status="candidate" if one.id in candidates else "confirmed")
+        for one in memories(graph)
+    ]
+    lineage, whole = Lineage(mixed), Lineage(memories(graph))
+    assert derived(lineage.as_proposed, NAMES) == derived(whole, NAMES)
+    for id_, olds in graph.items():
+        assert {*lineage.supersedes[id_], *lineage.proposes.get(id_, ())} == {*olds}
+        is_replaced = bool(lineage.superseded_by.get(id_))
+        assert (id_ in lineage.proposes) == (bool(olds) and id_ in candidates and not is_replaced)
+    assert lineage.cycles() == whole.cycles()
+    assert lineage.dangling() == whole.dangling()
+
+
+def test_every_member_of_a_long_chain_is_asked_for_its_head_in_linear_time() -> None:
+    """A search asks this of each old memory that holds a word of the question."""
+    ids = [f"m{number:05}" for number in range(20_000)]
+    lineage = Lineage(memories({id_: (old,) for old, id_ in pairwise(ids)} | {ids[0]: ()}))
+    began = time.process_time()
+    assert {lineage.heads_of(id_) for id_ in ids} == {(ids[-1],)}
+    assert time.process_time() - began < 5

@@ -85,7 +85,7 @@ def test_after_a_session_a_plan_waits_until_somebody_applies_it(
     assert shown.endswith("memtool curate --waiting --apply carries this out\n")
     (step,) = opposed.json("curate", "--waiting", "--apply", "--commit")["steps"]
     assert (step["id"], step["to"], step["is_done"]) == ("sem-no", "sem-yes", True)
-    assert "Supersedes: sem-yes" in opposed.git("log", "-1", "--format=%B").splitlines()
+    assert "Proposes: sem-yes" in opposed.git("log", "-1", "--format=%B").splitlines()
     assert opposed.json("status")["curation"] == 0
     assert "no plan waits" in opposed.run("curate", "--waiting").stderr
 

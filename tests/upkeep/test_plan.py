@@ -388,7 +388,7 @@ def test_who_is_no_candidate_or_may_not_be_touched_is_left_alone(sandbox: Sandbo
     """Confirmed and superseded ones, frozen files, contradictions, clones that count nothing."""
     sandbox.memory("dec-a", timestamp=ago(9))
     sandbox.memory("dec-b", status="candidate", timestamp=ago(9))
-    path = sandbox.memory("dec-c", status="candidate", timestamp=ago(9), supersedes=("dec-b",))
+    path = sandbox.memory("dec-c", timestamp=ago(9), supersedes=("dec-b",))
     sandbox.memory("dec-d", status="candidate", timestamp=ago(9))
     tree = tree_of(sandbox)
     frozen = frozenset({path})

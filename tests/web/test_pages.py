@@ -55,6 +55,16 @@ def test_hostile_memories_are_text_on_every_page(sandbox: Sandbox, web: Web, pat
     assert "\x1b" not in page.text
 
 
+def test_pages_say_what_is_proposed(sandbox: Sandbox, web: Web):
+    """The page of a candidate and of what it would replace, the search and the status say so."""
+    sandbox.memory("dec-old", "Sessions live in Redis.\n")
+    sandbox.memory("dec-new", "Sessions live in Postgres.\n", supersedes=("dec-old",),
+                   status="candidate")  # fmt: skip
+    sandbox.commit()
+    for path in ("/m/dec-old", "/m/dec-new", "/search?q=sessions", "/"):
+        assert "dec-new proposes to replace dec-old" in web.get(path).text
+
+
 def test_a_secret_in_a_memory_is_on_no_page(sandbox: Sandbox, web: Web):
     """It got past the gate; whoever looks sees a mark."""
     token = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"

@@ -54,7 +54,7 @@ def check(content: Content) -> Iterator[Problem]:
 
 def _is_in_use(content: Content, memory: Memory) -> bool:
     """Tell whether a memory still speaks: what took its place may say the same."""
-    return memory.status not in DEAD and not content.kin.newer(memory.id)
+    return memory.status not in DEAD and not content.kin.is_replaced(memory.id)
 
 
 def _brought(content: Content) -> frozenset[str]:

@@ -123,10 +123,10 @@ def _taken_back(content: Content, old: Version, problem: Problem) -> Problem:
     nothing follows from the removed one. A merge must not leave out what came with a parent.
     """
     kin = content.kin
-    replaced = old.memory.supersedes if old.memory is not None else ()
-    if not replaced or len(content.steps) != 1 or kin.newer(old.id):
+    replaced = old.memory.replaces if old.memory is not None else ()
+    if not replaced or len(content.steps) != 1 or kin.is_replaced(old.id):
         return problem
-    if not all(kin.is_there(id_) and not kin.newer(id_) for id_ in replaced):
+    if not all(kin.is_there(id_) and not kin.is_replaced(id_) for id_ in replaced):
         return problem
     message = f"{old.id} was removed; {', '.join(replaced)} holds again"
     hint = f"git log -1 -- {old.path} says where it went; git revert brings it back"

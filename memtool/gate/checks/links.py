@@ -91,7 +91,7 @@ def _renamed(content: Content, lost: Sequence[NamedTarget]) -> frozenset[tuple[s
 
 
 def _is_current(memory: Memory, content: Content) -> bool:
-    return memory.status not in ("deleted", "archived") and not content.kin.newer(memory.id)
+    return memory.status not in ("deleted", "archived") and not content.kin.is_replaced(memory.id)
 
 
 _FAULTS: dict[str, tuple[str, str, str]] = {

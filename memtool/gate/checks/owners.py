@@ -304,11 +304,10 @@ def _is_act(olds: Sequence[Version], new: Version | None) -> bool:
 
 def _replaced(olds: Sequence[Version], new: Version | None) -> set[str]:
     """Return the ids that a memory replaces, and did not before."""
-    if new is None or new.memory is None or new.memory.status == "deleted":
+    if new is None or new.memory is None:
         return set()
-    known = [set(old.memory.supersedes) for old in olds
-             if old.memory is not None and old.memory.status != "deleted"]  # fmt: skip
-    return set(new.memory.supersedes).difference(*known)
+    known = [set(old.memory.replaces) for old in olds if old.memory is not None]
+    return set(new.memory.replaces).difference(*known)
 
 
 def _last_commits(held: Protection, changed: Sequence[OwnedChange]) -> dict[str, str]:

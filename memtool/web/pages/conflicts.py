@@ -119,7 +119,7 @@ def settlements(context: Context, tree: Tree, at: str | None) -> list[Settlement
     Where one memory replaced several it says why in its section Rationale; where both hold, the
     commit says it.
     """
-    merged = [one for one in tree.records if len(one.memory.supersedes) > 1]
+    merged = [one for one in tree.records if len(one.memory.replaces) > 1]
     merged.sort(key=lambda one: (-one.memory.timestamp, one.id))
     merged = merged[:MOST_SETTLED]
     origins = context.origins(tree, merged)

@@ -84,7 +84,7 @@ def around(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
 
     `naming` are the records that name it in one of their relations, and perhaps others.
     """
-    lineage = tree.lineage
+    lineage = tree.lineage.as_proposed
     line = [id_, *lineage.predecessors(id_), *lineage.successors(id_)]
     forks = [newer for old in line for newer in lineage.successors(old)]
     found = dict.fromkeys([*line, *forks])
