@@ -113,9 +113,10 @@ def draft(
     if context.agent:
         base["agent"] = context.agent
     merged = base | given | assigned(extra)
+    text = make_body(template_of(context, type_), body, section)
     if "id" not in merged:
-        merged["id"] = write.draw_id(context, type_, title)
-    return Memory(fields=merged, body=make_body(template_of(context, type_), body, section))
+        merged["id"] = write.draw_id(context, type_, title, text)
+    return Memory(fields=merged, body=text)
 
 
 def of_record(context: Context, record: Mapping[str, Any]) -> Memory:
@@ -225,7 +226,8 @@ def filled(body: str, template: str) -> str:
         if part.text or (kept and kept[-1].level > part.level):
             kept.append(part)
     texts = [
-        "\n".join(lines[part.first_line - 1 : part.last_line]).strip() for part in reversed(kept)
+        "\n".join(lines[part.first_line - 1 : part.last_line]).strip("\n")
+        for part in reversed(kept)
     ]
     return "\n\n".join(texts) + "\n" if texts else ""
 

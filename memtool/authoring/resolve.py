@@ -91,7 +91,7 @@ def keep(
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
     sources = dict.fromkeys((*winner.items("source"), write.speaker(context)))
     fields: Fields = kept | {
-        "id": write.draw_id(context, winner.type, winner.title),
+        "id": write.draw_id(context, winner.type, winner.title, " ".join(ids)),
         "timestamp": timestamps.render(context.now),
         "source": tuple(sources),
         "supersedes": tuple(ids),
@@ -336,8 +336,9 @@ def _moved(
 def _renamed(context: Context, data: bytes, path: str, *, dry_run: bool) -> tuple[str, str, bytes]:
     """Write a memory under a new id; return the id, its path, and the bytes."""
     memory = write.read(context, data, path)
-    for _attempt in range(write.DRAWS):
-        new_id = ids.make_id(memory.type, memory.timestamp, memory.title, context.random(3))
+    for attempt in range(write.DRAWS):
+        random = context.random_for(path, str(attempt))
+        new_id = ids.make_id(memory.type, memory.timestamp, memory.title, random)
         edited = document.edit(data, {"id": new_id}, path)
         place = f"{context.directory}/{ids.place(memory.with_fields(id=new_id))}"
         try:

@@ -43,7 +43,7 @@ GLOBAL = "global"
 PROPOSES = "Proposes"
 """The trailer of a commit with candidates: what they would replace if somebody confirmed it."""
 DRAWS = 20
-"""Ids are drawn again when one is taken; twenty times never happens with 2^20 suffixes."""
+"""Ids are drawn again when one is taken, the second half of the times at random."""
 DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.default}
 MORE = 0.1
 """How much importance a memory gains when it is stated again; it ends at 1."""
@@ -221,7 +221,7 @@ def _placed(
     context: Context, memory: Memory, data: bytes, *, has_own_id: bool, dry_run: bool
 ) -> tuple[Memory, str, bytes]:
     """Create the file of a memory whose bytes are `data`, under another id if its own is taken."""
-    for _attempt in range(DRAWS):
+    for attempt in range(1, DRAWS + 1):
         path = f"{context.directory}/{ids.place(memory)}"
         try:
             for entry in context.snapshot().entries:
@@ -238,7 +238,10 @@ def _placed(
                     hint=f"memtool show {memory.id}, or choose another id",
                     code="id-taken",
                 ) from None
-            drawn = ids.make_id(memory.type, memory.timestamp, memory.title, context.random(3))
+            # The copies of one text are told apart by number, and in the end by chance.
+            salt = str(attempt) if attempt < DRAWS // 2 else context.random(8).hex()
+            random = context.random_for(memory.title, memory.body, salt)
+            drawn = ids.make_id(memory.type, memory.timestamp, memory.title, random)
             memory = memory.with_fields(id=drawn)
             data = validated(context, memory)
         else:
@@ -246,9 +249,9 @@ def _placed(
     raise MemtoolError("no free id was found", hint="choose one with --id", code="id-taken")
 
 
-def draw_id(context: Context, type_: str, title: str) -> str:
-    """Return a fresh random id for a memory that is written now."""
-    return ids.make_id(type_, context.now, title, context.random(3))
+def draw_id(context: Context, type_: str, title: str, text: str) -> str:
+    """Return the id of a memory that is written now; `text` is what sets it apart from others."""
+    return ids.make_id(type_, context.now, title, context.random_for(title, text))
 
 
 def _note_clean(context: Context, data: bytes) -> None:

@@ -32,6 +32,8 @@ def as_text(text: str) -> str:
 
 def visible(text: str) -> str:
     r"""Show control and direction characters as `\x1b` or `\u202e` instead of sending them."""
+    if "\r\n" in text:  # a line end like any other
+        text = text.replace("\r\n", "\n")
     if text.replace("\n", "").isprintable():  # nearly always: going by character takes long
         return text
     return "".join(

@@ -74,7 +74,7 @@ def digest(
     with nullcontext() if dry_run else files.locked(context.repository.cache_dir, "digest.lock"):
         tree = context.tree()
         planned = [
-            sum_up(tree, name, context.now, context.settings.categories, context.random,
+            sum_up(tree, name, context.now, context.settings.categories, context.random_for,
                            word=None if dry_run else lambda told: _worded(context, told),
                            withholds=withheld_labels(context.settings))
             for name in ([category] if category else _worth(context, tree))

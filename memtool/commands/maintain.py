@@ -213,7 +213,13 @@ def _planned(
         upkeep_plan.read_upheld(tree, base, added),
     )
     plan = upkeep_plan.plan(
-        tree, grounds, store.opened(context), repository.cache_dir, periods, context.random, only
+        tree,
+        grounds,
+        store.opened(context),
+        repository.cache_dir,
+        periods,
+        context.random_for,
+        only,
     )
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:

@@ -37,9 +37,10 @@ def slug(text: str, length: int = SLUG_LENGTH) -> str:
 def make_id(type_: str, second: int, title: str, random: bytes) -> str:
     """Return `<type>-<date>-<slug>-<4 base32 characters>`; `random` gives at least 3 bytes.
 
-    Twenty random bits follow the day and the words of the title: files are created create-only,
-    so a collision inside one tree is drawn again, and between branches it needs the same title
-    on the same day and the same suffix, one in a million.
+    Twenty bits follow the day and the words of the title: files are created create-only, so a
+    collision inside one tree is drawn again. The bits are drawn for a text on a branch of a clone
+    (`Context.random_for`), so between branches it needs the same title on the same day and the
+    same suffix, one in a million.
     """
     bits = int.from_bytes(random[:3], "big")
     suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))

@@ -55,6 +55,7 @@ CODES: dict[str, str] = {
     "hidden-character": "a character that no reader sees, or that reorders the text",
     "long-line": "a line that is too long to be read",
     "html-comment": "text that people do not see, but agents do",
+    "literal-return": "lines that end in a written-out carriage return, as a form left them",
     "file-mode": "the file is marked as a program",
     "ignored": "git ignores the file",
     "no-text": "a confirmed memory has no text below its headings",

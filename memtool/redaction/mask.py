@@ -72,8 +72,8 @@ class Mask:
         return _line(text, self._allowed) if text else text
 
     def problem(self, problem: Problem) -> Problem:
-        """Return a problem whose message quotes no secret."""
-        return problem.replace(message=self.line(problem.message))
+        """Return a problem that quotes no secret."""
+        return problem.replace(message=self.line(problem.message), hint=self.line(problem.hint))
 
     def details(self, details: dict[str, Detail]) -> dict[str, Detail]:
         """Return the details of a change with what somebody said in it masked."""

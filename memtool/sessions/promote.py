@@ -449,7 +449,7 @@ def memory_of(context: Context, judged: Judged) -> Memory:
         body=one.content,
         section=tuple(_sections(one, head)) if type_ == "episodic" else (),
         fields={
-            "id": ids.make_id(type_, second, one.title, context.random(3)),
+            "id": ids.make_id(type_, second, one.title, context.random_for(one.title, one.content)),
             "timestamp": timestamps.render(second),
             "category": one.category,
             "status": "candidate",

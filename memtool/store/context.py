@@ -17,6 +17,7 @@ from memtool.store.repository import (
     FIRST_GLOBAL,
     NO_GLOBAL,
     Repository,
+    checked_out,
     discover,
     global_directory,
     global_repository,
@@ -257,6 +258,25 @@ class Context:
 
         self._drawn += 1
         return hashlib.sha256(f"{seed}/{self._drawn}".encode()).digest()[:count]
+
+    def random_for(self, *claim: str) -> bytes:
+        """Return three bytes for the end of an id: the same whenever this claim is drawn for here.
+
+        So a preview names the id that is written. "Here" is this machine, clone, worktree and
+        branch: wherever two files could meet in a merge, the bytes are as good as random.
+        """
+        if "MEMTOOL_SEED" in self.env:
+            return self.random(3)
+        import hashlib
+
+        repository = self.repository
+        try:
+            clone = os.stat(repository.common_dir)
+            number = f"{clone.st_dev}/{clone.st_ino}"
+        except OSError:  # a global repository that is not made yet
+            number = ""
+        here = (os.uname().nodename, repository.git_dir, number, checked_out(repository))
+        return hashlib.sha256("\0".join((*here, *claim)).encode(errors="replace")).digest()[:3]
 
     def moment(self, text: str, now: int | None = None) -> int:
         """Read a moment, a date or an age such as `30d`. Raises MemtoolError where it is none."""

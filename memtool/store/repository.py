@@ -335,6 +335,17 @@ def head_commit(repository: Repository) -> str | None:
     return _followed_ref(repository, _ref_line(repository.git_dir, "HEAD"), 0) or None
 
 
+def checked_out(repository: Repository) -> str:
+    """Return the full name of the branch that is checked out, or the commit of a detached HEAD."""
+    line = _ref_line(repository.git_dir, "HEAD")
+    if line is not None and line != _REFTABLE:
+        return os.fsdecode(line)
+    if not repository.is_made:
+        return ""
+    git = repository.git
+    return git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)) or git.head() or ""
+
+
 def branch_commit(repository: Repository, name: str) -> str | None:
     """Return the commit of a branch by its full name, `ABSENT`, or None where git has to say."""
     if not name.startswith(BRANCHES) or not _EXPRESSION.isdisjoint(name) or ".." in name:

@@ -79,7 +79,7 @@ def plan_digests(
     tree: Tree,
     now: int,
     categories: Mapping[str, Category],
-    random: Callable[[int], bytes],
+    random: Callable[[str], bytes],
     wanted: Iterable[str] = (),
     *,
     word: Word | None = None,
@@ -103,7 +103,7 @@ def sum_up(
     category: str,
     now: int,
     categories: Mapping[str, Category],
-    random: Callable[[int], bytes],
+    random: Callable[[str], bytes],
     *,
     word: Word | None = None,
     withholds: Collection[str] = (),
@@ -124,7 +124,7 @@ def sum_up(
         return Digest(category, UNCHANGED, None, replaces, len(members), more)
     title = f"Digest: {category}"
     fields: Fields = {
-        "id": ids.make_id("semantic", now, title, random(3)),
+        "id": ids.make_id("semantic", now, title, random(inputs)),
         "timestamp": timestamps.render(now),
         "type": "semantic",
         "title": title,
@@ -380,7 +380,7 @@ def _renewed(context: Context, category: str, *, commit: bool) -> DigestChange:
     """Rebuild the digest of a category in the memories' own words: nobody waits for a model."""
     with files.locked(context.repository.cache_dir, "digest.lock"):
         plan = sum_up(
-            context.tree(), category, context.now, context.settings.categories, context.random,
+            context.tree(), category, context.now, context.settings.categories, context.random_for,
             withholds=withheld_labels(context.settings),
         )  # fmt: skip
         page = written(context, plan, dry_run=False)

@@ -285,7 +285,7 @@ def plan(
     sessions: Sessions,
     cache_dir: str,
     periods: Collection[str],
-    random: Callable[[int], bytes],
+    random: Callable[[str], bytes],
     only: str = "",
 ) -> MaintenancePlan:
     """Return what is due in periods, or what `only` names; `random` draws the end of a digest's id.
@@ -317,7 +317,7 @@ def plan(
 
 
 def _memory_steps(
-    tree: Tree, inputs: PlanInputs, parts: Collection[str], random: Callable[[int], bytes]
+    tree: Tree, inputs: PlanInputs, parts: Collection[str], random: Callable[[str], bytes]
 ) -> tuple[list[UpkeepStep], list[Flag]]:
     """Return the steps for the memories in the order in which they are shown, and the flags."""
     steps = expiry_steps(tree, inputs) if "expire" in parts else []
@@ -542,7 +542,7 @@ def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
 
 
 def _digests(
-    tree: Tree, inputs: PlanInputs, random: Callable[[int], bytes]
+    tree: Tree, inputs: PlanInputs, random: Callable[[str], bytes]
 ) -> Iterator[UpkeepStep]:
     """Yield the steps that bring the digests up to date that are there."""
     found = digest.plan_digests(

@@ -349,7 +349,8 @@ class Application:
     async def form(self, request: Request) -> Response:
         """Run a verb that a form asks for, then lead on; or show what it would do, or did."""
         found = rest.procedure(request.path_params["verb"])
-        pairs = parse_qsl((await _body(request)).decode(errors="replace"), keep_blank_values=True)
+        sent = parse_qsl((await _body(request)).decode(errors="replace"), keep_blank_values=True)
+        pairs = [(name, value.replace("\r\n", "\n")) for name, value in sent]  # as HTML sends lines
         fields = dict(pairs)
         refuse_form(request.state.visitor, fields.get("nonce", ""))
         pairs = [one for one in pairs if one[0] not in ("nonce", "next", "step")]

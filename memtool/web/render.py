@@ -76,6 +76,12 @@ def _plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+class Carried(str):
+    """A text that a form sends back: it is escaped as HTML, and not changed to be seen."""
+
+    __slots__ = ()
+
+
 def _finalize(value: Any) -> Any:
     """Show what is invisible in a text: it may be of a memory."""
     return visible(value) if type(value) is str else value
@@ -92,6 +98,7 @@ _environment = Environment(
 )
 _environment.filters.update(
     basename=os.path.basename,
+    carried=Carried,
     day=_day,
     minute=_minute,
     plural=_plural,

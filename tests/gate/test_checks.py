@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from conftest import Sandbox, make_memory
 
@@ -94,6 +97,20 @@ def test_text_that_people_do_not_see(
     sandbox.memory("dec-a", body)
     rows = [(code, line) for _id, code, line, severity in told(sandbox) if severity == "warning"]
     assert rows == expected
+
+
+def test_line_ends_that_an_older_form_wrote_out(sandbox: Sandbox) -> None:
+    """A written-out carriage return at each line end is a warning, and its hint mends it."""
+    sandbox.memory("dec-a", "Seats are held.\\r\n\\r\nFor 20 minutes.\\r\n", title="It's so")
+    sandbox.memory("dec-b", "Windows ends lines with \\r and \\n.\nNever with \\r\nalone.\n")
+    sandbox.commit()
+    (found,) = [one for one in check(sandbox.context()).problems if one.code == "literal-return"]
+    assert (found.id, found.severity, found.line) == ("dec-a", "warning", 10)
+    program = f'memtool() {{ "{sys.executable}" -m memtool "$@"; }}; {found.hint}'
+    subprocess.run(["sh", "-ec", program], cwd=sandbox.path, env=sandbox.env, check=True)
+    assert not [one for one in check(sandbox.context()).problems if one.code == "literal-return"]
+    new = sandbox.json("search", "is:head seats")["results"][0]
+    assert sandbox.json("show", new["id"])["body"] == "Seats are held.\n\nFor 20 minutes.\n"
 
 
 def test_a_joiner_between_letters_is_a_warning() -> None:

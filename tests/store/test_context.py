@@ -202,3 +202,21 @@ def test_nothing_of_the_users_own_is_used_where_that_is_off(sandbox: Sandbox) ->
     assert sandbox.json("list", "--global", MEMTOOL_PERSONAL="off")["total"] == 1
     done = sandbox.run("status", MEMTOOL_PERSONAL="no")
     assert (done.returncode, "neither on nor off" in done.stderr) == (2, True)
+
+
+def test_an_id_is_drawn_for_a_text_on_a_branch_of_a_clone(sandbox: Sandbox, tmp_path: Path):
+    """The same text draws the same bytes here, and others on a branch, in a worktree or a clone."""
+    del sandbox.env["MEMTOOL_SEED"]
+    sandbox.git("commit", "--quiet", "--allow-empty", "--message", "begin")
+    places = [sandbox.path, tmp_path / "worktree", tmp_path / "clone"]
+    sandbox.git("worktree", "add", "--quiet", "-b", "other", str(places[1]))
+    sandbox.git("clone", "--quiet", str(sandbox.path), str(places[2]))
+
+    def draw(place: Path, *claim: str) -> bytes:
+        return Context.at(str(place), sandbox.env).random_for(*claim)
+
+    drawn = [draw(place, "a") for place in places] + [draw(sandbox.path, "b")]
+    assert drawn[0] == draw(sandbox.path, "a")
+    sandbox.git("checkout", "--quiet", "-b", "third")
+    drawn.append(draw(sandbox.path, "a"))
+    assert len(set(drawn)) == len(drawn) == 5

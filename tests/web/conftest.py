@@ -68,7 +68,9 @@ class Web:
         known["content-type"] = "application/json"
         return self.ask("POST", address, json.dumps(given).encode(), **(known | headers))
 
-    def form(self, address: str, fields: dict[str, str], **headers: str) -> Reply:
+    def form(
+        self, address: str, fields: dict[str, str] | list[tuple[str, str]], **headers: str
+    ) -> Reply:
         """Post a form as the browser does."""
         known = {"origin": f"http://{self.guard.site}", "sec-fetch-site": "same-origin"}
         known["content-type"] = "application/x-www-form-urlencoded"

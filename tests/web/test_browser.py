@@ -210,6 +210,43 @@ def test_forms_are_sent_by_a_real_browser(site: Site):
     assert "it held for a week" in page.inner_text("main")
 
 
+LINES = "The first line.\n\n## Rationale\n\n- one\n- two"
+
+
+def test_several_lines_are_written_as_they_are_typed(site: Site):
+    """New, Correct and Settle write the lines that were typed, in a file that the preview named."""
+    look = site.look()
+    page = look.page
+
+    def do_it() -> str:
+        page.get_by_role("button", name="Show what the gate says").click()
+        shown = page.locator("main p code").first.inner_text()
+        page.get_by_text("Do it, and commit it").click()
+        page.get_by_role("heading", name="The commit").wait_for()
+        assert page.locator("main p code").first.inner_text() == shown
+        return (site.place / shown).read_bytes().decode().split("\n---\n", 1)[1]
+
+    look.go("/new?type=semantic")
+    page.fill("input[name=title]", "Several lines")
+    page.fill("textarea[name=body]", LINES)
+    assert do_it() == LINES + "\n"
+    page.locator("main p a").first.click()
+    look.go(page.url.removeprefix(look.origin) + "/supersede")
+    assert page.input_value("textarea[name=body]") == LINES + "\n"
+    page.fill("input[name=title]", "Several other lines")
+    page.fill("textarea[name=body]", LINES.replace("one", "three"))
+    assert do_it() == LINES.replace("one", "three") + "\n"
+    look.go("/conflicts")
+    form = page.locator("section.row form").first
+    form.locator("input[value=newer]").check()
+    form.locator("input[name=why]").fill("measured")
+    form.locator("button").click()
+    page.get_by_text("Do it, and commit it").click()
+    page.get_by_role("heading", name="The commit").wait_for()
+    kept = (site.place / page.locator("main p code").first.inner_text()).read_text()
+    assert "\\r" not in kept
+
+
 SEAT = """---
 id: {id}
 timestamp: 2026-11-20T15:00:00Z

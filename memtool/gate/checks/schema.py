@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import islice
 
 from memtool.gate.content import Content, File
@@ -94,6 +95,7 @@ MOST_IN_LINE = 8_000
 MOST_TOLD = 5
 """Problems of one kind that are reported for one file."""
 _UNSEEN = ("<!--", "<details")
+_LITERAL_RETURN = r"\r"
 
 
 def check(content: Content) -> Iterator[Problem]:
@@ -107,6 +109,8 @@ def check(content: Content) -> Iterator[Problem]:
         if file.mode == "100755":
             message = "it is marked as a program"
             yield _warning(file, 0, "file-mode", message, f"chmod -x {file.path}")
+        if file.known is None and _LITERAL_RETURN in file.text:
+            yield from _literal_returns(content, file)
         if file.path in content.new:
             yield from _blank(file)
             if content.kind != "commit":  # what is committed can no longer be written better
@@ -142,6 +146,26 @@ def _unseen(file: File) -> Iterator[Problem]:
             if found and not after.lstrip().startswith("memtool: allow"):
                 message = f"{mark} hides text from people, but not from agents"
                 yield _warning(file, file.body_line + number, "html-comment", message, hint)
+
+
+def _literal_returns(content: Content, file: File) -> Iterator[Problem]:
+    r"""Warn of a body whose lines end in a written-out `\r`, as forms of older versions left it.
+
+    One line may speak of carriage returns; half of them do not.
+    """
+    memory = file.memory
+    lines = memory.body.splitlines() if memory is not None else []
+    numbers = [number for number, line in enumerate(lines) if line.endswith(_LITERAL_RETURN)]
+    if memory is None or len(numbers) < 2 or 2 * len(numbers) < len(lines):
+        return
+    if content.kin.is_replaced(memory.id):
+        return
+    message = f"{len(numbers):,} lines end in the two letters '{_LITERAL_RETURN}'"
+    hint = (
+        rf"sed '1,/^---$/d; s/\\r$//' {shlex.quote(file.path)} | "
+        f"memtool supersede {memory.id} {shlex.quote(memory.title)} --body - --commit"
+    )
+    yield _warning(file, file.body_line + numbers[0], "literal-return", message, hint)
 
 
 def _blank(file: File) -> Iterator[Problem]:
