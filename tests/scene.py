@@ -16,6 +16,8 @@ from typing import Any
 
 from conftest import NOW, Sandbox
 
+from memtool import installation
+
 DATA = Path(__file__).parent / "sessions/data"
 CLAUDE = "5f0c1d2e-8a47-4b1c-9d33-0a6f2b7c9e11"
 """The session that the sample transcript of Claude Code names."""
@@ -336,6 +338,7 @@ def plain(scene: Sandbox, text: str) -> str:
         f"{base}/home": "<home>",
         str(DATA): "<data>",
         base: "<base>",
+        installation.install_on_path(): "<command that installs memtool>",
     }
     for path, name in places.items():
         text = text.replace(path, name)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import memtool
+from memtool.installation import DISTRIBUTION
 
 ROOT = Path(memtool.__file__).parents[1]
 LAUNCHER = ROOT / "templates" / "launcher"
@@ -48,10 +49,10 @@ def build(copy: Path, kind: str) -> zipfile.ZipFile:
     return zipfile.ZipFile(built)
 
 
-def test_the_version_stands_once(wheel: zipfile.ZipFile):
-    """`memtool.__version__`, the project file and the wheel agree."""
-    assert memtool.__version__ == project()["version"]
-    assert f"memtool-{memtool.__version__}.dist-info/METADATA" in wheel.namelist()
+def test_version_and_name_stand_once(wheel: zipfile.ZipFile):
+    """The package, the project file and the wheel agree."""
+    assert (memtool.__version__, DISTRIBUTION) == (project()["version"], project()["name"])
+    assert f"git_memtool-{memtool.__version__}.dist-info/METADATA" in wheel.namelist()
 
 
 def test_the_wheel_holds_code_types_templates_and_licence(wheel: zipfile.ZipFile):
@@ -70,7 +71,7 @@ def test_the_wheel_holds_code_types_templates_and_licence(wheel: zipfile.ZipFile
 
 def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile):
     """Tests, caches and memories stay at home."""
-    outside = [n for n in wheel.namelist() if not n.startswith(("memtool/", "memtool-"))]
+    outside = [n for n in wheel.namelist() if not n.startswith(("memtool/", "git_memtool-"))]
     odd = [n for n in wheel.namelist() if "test" in n.lower() or "__pycache__" in n]
     assert (outside, odd) == ([], [])
 
@@ -137,7 +138,8 @@ def test_uninstalling_leaves_nothing_behind(wheel: zipfile.ZipFile, tmp_path: Pa
         return {
             str(path): path.read_bytes()
             for path in paths
-            if path.is_file() and any(p.startswith("memtool") for p in path.parts[-4:])
+            if path.is_file()
+            and any(p.startswith(("memtool", "git_memtool")) for p in path.parts[-4:])
         }
 
     before = own()
@@ -160,8 +162,8 @@ def test_uninstalling_leaves_nothing_behind(wheel: zipfile.ZipFile, tmp_path: Pa
     borrowed.unlink()
     assert own() == before
     subprocess.run(
-        [python, "-m", "pip", "uninstall", "--yes", "--quiet", "memtool"],
+        [python, "-m", "pip", "uninstall", "--yes", "--quiet", DISTRIBUTION],
         capture_output=True, check=True,
     )  # fmt: skip
-    left = [path for root in (site, python.parent) for path in root.rglob("memtool*")]
+    left = [path for root in (site, python.parent) for path in root.rglob("*memtool*")]
     assert left == []

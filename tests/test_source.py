@@ -20,7 +20,7 @@ from memtool.commands import VERBS
 
 ROOT = Path(memtool.__file__).parent
 LAYERS = (
-    ("value", "errors", "templates", "version"),
+    ("value", "errors", "templates", "version", "installation"),
     ("memory",),
     ("store",),
     ("redaction",),

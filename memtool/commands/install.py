@@ -171,9 +171,11 @@ def _note_missing(context: Context, *, user: bool) -> None:
     import os
     import shutil
 
+    from memtool import installation
+
     if not user and shutil.which("memtool", path=context.env.get("PATH")) is None:
         context.notes.append(
-            "the hooks run memtool, which is not on your PATH: pipx install memtool"
+            f"the hooks run memtool, which is not on your PATH: {installation.install_on_path()}"
         )
     if not context.is_global and not os.path.isdir(
         os.path.join(context.repository.top, context.directory)

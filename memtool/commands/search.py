@@ -184,7 +184,7 @@ def search(
     of this clone: findings and messages that hold half of the words.
 
     With --semantic, what means nearly the same is found and ranked, too, though it shares no word
-    with the question. That needs memtool[semantic], and search.semantic in your own settings.
+    with the question. That needs the extra `semantic`, and search.semantic in your own settings.
 
     With --fleet, what other repositories say follows, marked with repository and commit; nobody
     here vouches for it. With repo:acme/* or team:core only these are asked. Whom it may ask is in

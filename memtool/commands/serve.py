@@ -27,7 +27,7 @@ def serve(
     directory, which only you may read. Nothing can be written unless --write is given, and then
     through the same gate as in the shell. Interrupt it to end it.
 
-    It needs memtool[web]. docs/web.md says what there is to see, and how programs ask.
+    It needs the extra `web`. docs/web.md says what there is to see, and how programs ask.
 
     Example:
         memtool serve

@@ -47,7 +47,7 @@ def site(
     Nothing is written while the commit holds a secret. The folder is replaced as a whole, pages
     that are the same stay, and nothing goes that memtool has not written.
 
-    It needs memtool[web]. docs/web.md says how to publish it.
+    It needs the extra `web`. docs/web.md says how to publish it.
 
     Example:
         memtool site public

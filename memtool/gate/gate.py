@@ -24,7 +24,6 @@ from memtool.gate.content import Known
 from memtool.memory.schema import Problem
 from memtool.store import cache
 from memtool.store import config as config_file
-from memtool.store.context import UPGRADE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,13 +92,17 @@ STRICT_CODES = frozenset(
 
 def _of_newer(content: Content, found: Collection[Problem]) -> set[Problem]:
     """Return problems as warnings where a newer format may have other rules, and that it is so."""
+    from memtool import installation  # reads how memtool was installed
+
     known = {one if one.code in STRICT_CODES else one.replace(severity="warning") for one in found}
     message = (
         f"the tree has format {content.settings.format}, and this memtool knows formats up to "
         f"{config_file.FORMAT}: what it has against memories may be right there"
     )
     path = f"{content.directory}/{config_file.CONFIG_NAME}"
-    return known | {Problem(path, 0, "newer-format", message, UPGRADE, severity="warning")}
+    return known | {
+        Problem(path, 0, "newer-format", message, installation.upgrade(), severity="warning")
+    }
 
 
 KIND = "right 1"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from importlib.util import cache_from_source, find_spec
 
-from memtool import version
+from memtool import installation, version
 from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, way_back, with_way_back
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts, git, pre_commit
@@ -38,7 +38,7 @@ from memtool.sessions import retention, store
 from memtool.store import commits, files, ledger, provenance, signatures
 from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
-from memtool.store.context import UPGRADE, Context
+from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.store.trust_rules import SIGNED, rule_of
 from memtool.value import Value
@@ -317,7 +317,7 @@ def _launcher(context: Context) -> Sign:
     place = shutil.which("memtool", path=context.env.get("PATH"))
     if place is None:
         detail = "memtool is not on the PATH, where hooks look for it"
-        hint = "pipx install memtool, or add its directory to PATH"
+        hint = f"{installation.install_on_path()}, or add its directory to PATH"
         return Sign("memtool", "command", WARNING, detail, hint)
     try:
         with open(place, "rb") as file:
@@ -345,8 +345,8 @@ def _extras(context: Context) -> Sign:
     except MemtoolError:  # settings that cannot be read are a sign of their own
         wanted = ""
     if wanted and "semantic" not in here:
-        detail = f"search.semantic names {wanted}, and memtool[semantic] is not installed"
-        return Sign("memtool", "extras", WARNING, detail, 'pip install "memtool[semantic]"')
+        detail = f"search.semantic names {wanted}, and the extra semantic is not installed"
+        return Sign("memtool", "extras", WARNING, detail, installation.install("semantic"))
     absent = [name for name in EXTRAS if name not in here]
     parts = [f"{', '.join(here)} installed"] * bool(here)
     parts += [f"{', '.join(absent)} not installed"] * bool(absent)
@@ -369,7 +369,7 @@ def _settings(context: Context) -> Sign:
     own, newest = context.settings.format, config_file.FORMAT
     if own != newest:
         detail = f"{context.config_path}: format {own}; this memtool writes {newest}"
-        hint = UPGRADE if own > newest else "memtool migrate"
+        hint = installation.upgrade() if own > newest else "memtool migrate"
         return _sign("settings", WARNING, detail, hint)
     return _sign("settings", GOOD, context.config_path)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 
+from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.index.scoring import HEAD_FIELDS
 from memtool.index.stored_fields import fields
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 KEY = "search.semantic"
 PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers"})
-"""What `pip install "memtool[semantic]"` brings, as far as it is imported from here."""
+"""What the extra `semantic` brings, as far as it is imported from here."""
 
 FILE = os.path.join("memtool", "vectors")
 """The vectors of a worktree, below its git directory."""
@@ -123,7 +124,7 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
             raise
         raise MemtoolError(
             "a semantic search needs the package model2vec",
-            hint='pip install "memtool[semantic]"',
+            hint=installation.install("semantic"),
             code="no-semantic",
         ) from None
     home = env.get("HOME") or os.path.expanduser("~")

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 GLOBAL_MEMORIES = "global memories"
 """How the note begins that those of the user are not used, and their settings neither."""
-UPGRADE = "pip install --upgrade memtool"
-"""The command that helps where a tree is newer than memtool."""
 _DIGITS = 10
 """More than a number of tokens has."""
 
@@ -473,10 +471,13 @@ class Context:
         """
         broken = [problem for problem in tree.problems if problem.severity == "error"]
         if self.settings.is_newer:
+            from memtool import installation
+
             count = len({problem.path for problem in broken})
             shown = "1 file" if count == 1 else f"{count:,} files"
             left = f", but for {shown} that it cannot read" if count else ""
-            note = f"{self._newer()}: it reads this tree{left}, and writes nothing; {UPGRADE}"
+            note = f"{self._newer()}: it reads this tree{left}, and writes nothing; "
+            note += installation.upgrade()
             self.notes += [note] if note not in self.notes else []
             return
         divided = [problem for problem in tree.problems if problem.severity != "error"]
@@ -548,7 +549,11 @@ class Context:
     def refuse_newer(self) -> None:
         """Raise MemtoolError where the tree is of a newer format, which is never written."""
         if self.settings.is_newer:
-            raise MemtoolError(f"{self._newer()}: nothing is written", hint=UPGRADE, code="too-new")
+            from memtool import installation
+
+            raise MemtoolError(
+                f"{self._newer()}: nothing is written", hint=installation.upgrade(), code="too-new"
+            )
 
     def refuse_foreign(self) -> None:
         """Raise MemtoolError if the memory directory looks like another tool's."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from memtool import installation
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory import document
@@ -19,7 +20,7 @@ from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
 from memtool.store import config as config_file
 from memtool.store import toml
-from memtool.store.context import UPGRADE, Context
+from memtool.store.context import Context
 from memtool.upkeep import commit
 from memtool.upkeep.commit import FileEdit
 from memtool.value import Value
@@ -109,7 +110,7 @@ def goal(context: Context, to: int) -> int:
         known = "format 1" if newest == 1 else f"formats 1 to {newest}"
         raise MemtoolError(
             f"there is no format {to} here: this memtool knows {known}",
-            hint=UPGRADE if to > newest else "memtool migrate leads to the newest",
+            hint=installation.upgrade() if to > newest else "memtool migrate leads to the newest",
             code="unknown-format",
         )
     if 0 < to < old:

@@ -19,6 +19,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.redaction import find as redaction
 from memtool.redaction.find import Allowlist
@@ -460,7 +461,7 @@ def _program(env: Mapping[str, str]) -> list[str]:
     if found is None:
         raise MemtoolError(
             f"{PROGRAM} is not installed, and nothing else rewrites history here",
-            hint='pip install "memtool[purge]", then run the same command again',
+            hint=f"{installation.install('purge')}, then run the same command again",
             code="no-filter-repo",
         )
     return [found]

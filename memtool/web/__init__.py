@@ -7,6 +7,7 @@ the same templates: `site_pages` says what is in it, `words` its search, `folder
 
 from __future__ import annotations
 
+from memtool import installation
 from memtool.errors import MemtoolError
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ def serve(call: Call, env: Mapping[str, str]) -> int:
             raise
         raise MemtoolError(
             f"the web view needs {error.name}, which is not installed",
-            hint='pip install "memtool[web]"',
+            hint=installation.install("web"),
             code="no-web",
         ) from None
     return server.serve(call.directory, env, is_global=call.is_global, **call.options)

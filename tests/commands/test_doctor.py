@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Keyring, Sandbox
 
+from memtool import installation
 from memtool.commands.doctor import doctor, render
 from memtool.commands.install import install
 from memtool.hosts import AGENTS, diagnostics
@@ -415,7 +416,7 @@ def test_what_is_due_and_an_extra_that_is_missing_are_seen(
     assert "memtool list is:due" in sign.hint
     assert ready.run("--global", "config", "search.semantic", "~/model").returncode == 0
     sign = signs(ready)["memtool", "extras"]
-    assert (sign.state, sign.hint) == (WARNING, 'pip install "memtool[semantic]"')
+    assert (sign.state, sign.hint) == (WARNING, installation.install("semantic"))
 
 
 def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("model2vec", reason='semantic search needs pip install "memtool[semantic]"')
+pytest.importorskip("model2vec", reason="the extra semantic brings model2vec")
 
 import numpy as np
 from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from memtool import installation
 from memtool.mcp.server import tools
 from memtool.rpc.call import ServedRepository, call
 from memtool.search import semantic
@@ -269,7 +270,7 @@ def test_without_the_package_the_option_says_how_to_get_it(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         "memtool: a semantic search needs the package model2vec",
-        'hint: pip install "memtool[semantic]"',
+        f"hint: {installation.install('semantic')}",
     ]
 
 

@@ -6,6 +6,7 @@ import shlex
 import pytest
 from conftest import Sandbox, make_memory
 
+from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.store import config
@@ -92,7 +93,7 @@ def test_it_is_read_with_one_note(newer: Sandbox, call: str):
     assert "dec-a" in done.stdout or call in ("status", "stats")
     assert done.stderr == (
         f"memtool: {SAID}: it reads this tree, but for 1 file that it cannot read, and writes "
-        "nothing; pip install --upgrade memtool\n"
+        f"nothing; {installation.upgrade()}\n"
     )
 
 
@@ -101,7 +102,7 @@ def test_every_writing_verb_refuses_in_one_sentence(newer: Sandbox, call: str):
     """Not a byte changes, and the hint is the command that helps."""
     done = newer.run(*shlex.split(call))
     assert (done.returncode, done.stderr) == (
-        2, f"memtool: {SAID}: nothing is written\nhint: pip install --upgrade memtool\n"
+        2, f"memtool: {SAID}: nothing is written\nhint: {installation.upgrade()}\n"
     )  # fmt: skip
     assert newer.git("status", "--porcelain") == ""
 

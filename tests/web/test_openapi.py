@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ABSENT = [name for name in ("schemathesis", "openapi_spec_validator") if find_spec(name) is None]
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(bool(ABSENT), reason="pip install 'memtool[browser]' brings schemathesis"),
+    pytest.mark.skipif(bool(ABSENT), reason="the extra browser brings schemathesis"),
 ]
 SETTINGS = """\
 [checks]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import site
 import socket
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import memtool
+from memtool import installation
 from memtool.web.server import CONNECTIONS
 
 if TYPE_CHECKING:
@@ -153,10 +154,9 @@ def test_a_missing_package_is_one_sentence(sandbox: Sandbox, tmp_path: Path, nam
     """All that is installed but one package is on the path, as without the extra."""
     packages = tmp_path / "packages"
     packages.mkdir()
-    for folder in site.getsitepackages():
-        for one in Path(folder).iterdir():
-            if not one.name.startswith((name, "__editable__", "memtool")):
-                (packages / one.name).symlink_to(one)
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if not package.name.startswith((name, "__editable__", "memtool")):
+            (packages / package.name).symlink_to(package)
     path = f"{packages}{os.pathsep}{Path(memtool.__file__).parents[1]}"
     done = subprocess.run(
         [sys.executable, "-S", "-m", "memtool", "serve", "--no-open", "--port", "0"],
@@ -166,7 +166,7 @@ def test_a_missing_package_is_one_sentence(sandbox: Sandbox, tmp_path: Path, nam
     assert done.returncode == 2
     assert done.stderr == (
         f"memtool: the web view needs {name}, which is not installed\n"
-        'hint: pip install "memtool[web]"\n'
+        f"hint: {installation.install('web')}\n"
     )
 
 

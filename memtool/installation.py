@@ -1,0 +1,115 @@
+"""How this copy of memtool was installed: every hint that installs something takes it from here.
+
+On PyPI and in Debian `memtool` is the name of other programs, so no hint may guess one. PEP 610
+says where a copy came from; one without that came from an index, by the distribution's name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+DISTRIBUTION = "git-memtool"
+"""The name under which pyproject.toml publishes memtool."""
+_TOOLS = {"pipx_metadata.json": "pipx", "uv-receipt.toml": "uv tool"}
+"""Programs that give each tool an environment of its own, by the file that they leave in it."""
+
+
+def install(extra: str = "") -> str:
+    """Return the command that installs this memtool again here, with an extra."""
+    tool = _tool()
+    return _command(f"{tool} install --force" if tool else _pip_install(), _requirement(extra))
+
+
+def install_on_path() -> str:
+    """Return the command that puts this memtool on the PATH of its user."""
+    return _command(f"{_tool() or 'pipx'} install", _requirement())
+
+
+def upgrade() -> str:
+    """Return the command that brings a newer memtool from where this one came from."""
+    if tool := _tool():
+        return f"{tool} upgrade {DISTRIBUTION}"
+    words = _requirement()
+    if not os.path.isabs(words[-1]):
+        return _command(f"{_pip_install()} --upgrade", words)
+    again = _command(_pip_install(), words)
+    if os.path.exists(os.path.join(words[-1], ".git")):
+        return f"{_command('git -C', words[-1:])} pull && {again}"
+    return again
+
+
+def _command(begin: str, words: list[str]) -> str:
+    import shlex
+
+    return f"{begin} {shlex.join(words)}"
+
+
+def _tool() -> str:
+    """Return the program that made an environment for memtool alone, if one did."""
+    found = (tool for file, tool in _TOOLS.items() if os.path.exists(f"{sys.prefix}/{file}"))
+    return next(found, "")
+
+
+def _pip_install() -> str:
+    """Return how packages are installed into this environment."""
+    import shlex
+
+    distribution = _distribution()
+    installer = distribution and distribution.read_text("INSTALLER")
+    if installer and installer.strip() == "uv":
+        return _command("uv pip install --python", [sys.executable])
+    return f"{shlex.quote(sys.executable)} -m pip install"
+
+
+def _distribution() -> Distribution | None:
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        return None
+
+
+def _requirement(extra: str = "") -> list[str]:
+    """Return what an installer is told to install, as its words: a name, a folder or an address.
+
+    A copy that no installer knows is run from its source, and is installed from there.
+    """
+    import json
+
+    extras = f"[{extra}]" if extra else ""
+    distribution = _distribution()
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if distribution is None and os.path.exists(f"{source}/pyproject.toml"):
+        return ["-e", source + extras]
+    origin = json.loads((distribution and distribution.read_text("direct_url.json")) or "{}")
+    if not origin:
+        return [DISTRIBUTION + extras]
+    if "dir_info" in origin:
+        is_editable = origin["dir_info"].get("editable")
+        return ["-e"] * bool(is_editable) + [_path(origin["url"]) + extras]
+    address = _without_password(origin["url"])
+    if vcs := origin.get("vcs_info"):
+        revision = vcs.get("requested_revision")
+        address = f"{vcs['vcs']}+{address}" + (f"@{revision}" if revision else "")
+    return [f"{DISTRIBUTION}{extras} @ {address}"]
+
+
+def _path(url: str) -> str:
+    from urllib.parse import unquote, urlsplit
+
+    return unquote(urlsplit(url).path)
+
+
+def _without_password(url: str) -> str:
+    """Return an address without user and password; the user alone, whom ssh needs, is kept."""
+    scheme, slashes, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    user, _, place = host.rpartition("@")
+    is_kept = scheme.endswith("ssh") and ":" not in user
+    return f"{scheme}{slashes}{host if is_kept else place}{slash}{path}"
