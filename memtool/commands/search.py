@@ -410,8 +410,7 @@ def _beside(
 ) -> Searched:
     """Return an answer with what other repositories say behind it."""
     began = time.perf_counter()
-    assert isinstance(scope.tree, Catalog)
-    found, total = _from_others(context, others, scope.tree.parts, most, sort)
+    found, total = _from_others(context, others, scope.facts().index, most, sort)
     if found and NOTHING in context.notes:
         context.notes.remove(NOTHING)
     if len(found) < total:
@@ -434,7 +433,8 @@ def _elsewhere(context: Context, others: Addressed, offset: int, most: int, sort
     own, freshness = IndexReader(()), EXACT
     if not _is_without(context):
         tree = index.open(context)
-        own, freshness = tree.parts, tree.freshness
+        facts = Facts(tree, context.now, context.settings.categories, dict)
+        own, freshness = facts.index, tree.freshness
     found, total = _from_others(context, others, own, offset + most, sort)
     tell_rest(context, len(found[offset:]), total, "--limit N shows more", offset)
     if not found:

@@ -82,10 +82,34 @@ class IndexReader:
         self.parts = parts
         self.note = note
         self.count = sum(part.index.count - len(part.dead) for part in parts)
+        self._is_view = False
+        self._uncounted: list[frozenset[int]] = [part.dead for part in parts]
+        self._counting: tuple[frozenset[int], IndexReader] | None = None
         self._records: dict[int, Record] = {}
         self._candidates: dict[int, tuple[bytes, int]] = {}
         self._length: tuple[int, int] | None = None
         self._df: dict[str, tuple[int, int]] = {}
+
+    def without_counting(self, hidden: Collection[int]) -> IndexReader:
+        """Return the same documents, some of which count for no statistics.
+
+        How rare a word is, and how long a text, is a matter of what may be shown: of eighty
+        versions of a memory one is. A word that only hidden documents hold counts as one's.
+        """
+        known = frozenset(hidden)
+        if not known:
+            return self
+        if self._counting is None or self._counting[0] != known:
+            view = IndexReader(self.parts, self.note)
+            view._records, view._candidates = self._records, self._candidates
+            view._is_view = True
+            view.count = max(1, self.count - len(known))
+            view._uncounted = [
+                part.dead.union(n - part.first for n in known if part.holds(n))
+                for part in self.parts
+            ]
+            self._counting = known, view
+        return self._counting[1]
 
     @cached_property
     def threads(self) -> Threads | None:
@@ -99,16 +123,24 @@ class IndexReader:
     @cached_property
     def lineage(self) -> Lineage:
         """Who supersedes whom, among the memories that supersede or are superseded."""
-        linked: dict[int, LineageRow] = {}
+        rows: list[LineageRow] = []
+        named: set[str] = set()
         for part in self.parts:
             for local, is_proposed, olds in part.shelf.links:
                 if local not in part.dead:
                     both = ((), olds) if is_proposed else (olds, ())
-                    linked[part.first + local] = LineageRow(part.shelf.id(local), *both)
-        for id_ in {old for row in linked.values() for old in (*row.replaces, *row.proposes)}:
-            for number in self.numbers_of_any((id_,)):
-                linked.setdefault(number, LineageRow(id_))
-        return Lineage(link for _number, link in sorted(linked.items()))
+                    rows.append(LineageRow(part.shelf.id(local), *both))
+                    named.update(olds)
+        return Lineage(rows, [id_ for id_ in sorted(named) if self._is_there(id_)])
+
+    def _is_there(self, id_: str) -> bool:
+        """Tell whether a document has an id, quickly where it is that of a superseded one."""
+        for part in self.parts:
+            listed = part.shelf.targets
+            numbers = listed[id_] if id_ in listed else part.shelf.numbers_of(id_)
+            if any(number not in part.dead for number in numbers):
+                return True
+        return False
 
     @cached_property
     def superseded(self) -> frozenset[int]:
@@ -199,7 +231,7 @@ class IndexReader:
         return found
 
     def df(self, term: str) -> int:
-        """Return the number of documents that hold a term."""
+        """Return the number of documents that hold a term, of those that count."""
         return self._frequency(term)[0]
 
     def statistics(self, terms: Iterable[str]) -> Statistics:
@@ -270,23 +302,31 @@ class IndexReader:
         """Return in how many documents a term stands, and in how many heads."""
         known = self._df.get(term)
         if known is None:
-            df = heads = 0
-            for part in self.parts:
-                held = part.index.statistics((term,))
-                dead, dead_heads = part.index.among(term, part.dead) if part.dead else (0, 0)
-                df += held.df.get(term, 0) - dead
-                heads += held.head_df.get(term, 0) - dead_heads
+            df, heads = self._frequency_without(term, [part.dead for part in self.parts])
+            if self._is_view:
+                counted, counted_heads = self._frequency_without(term, self._uncounted)
+                df, heads = max(counted, min(df, 1)), max(counted_heads, min(heads, 1))
             known = self._df[term] = (df, heads)
         return known
+
+    def _frequency_without(self, term: str, without: Sequence[Collection[int]]) -> tuple[int, int]:
+        """Return the same without some documents of each part."""
+        df = heads = 0
+        for part, gone in zip(self.parts, without, strict=True):
+            held = part.index.statistics((term,))
+            lost, lost_heads = part.index.among(term, gone) if gone else (0, 0)
+            df += held.df.get(term, 0) - lost
+            heads += held.head_df.get(term, 0) - lost_heads
+        return df, heads
 
     def _lengths(self) -> tuple[int, int]:
         """Return how many terms all documents have, and how many of them in their heads."""
         if self._length is None:
             length = head_length = 0
-            for part in self.parts:
+            for part, gone in zip(self.parts, self._uncounted, strict=True):
                 length += part.index.length
                 head_length += part.index.head_length
-                for local in part.dead:
+                for local in gone:
                     own = part.index.lengths(local)
                     length -= own[0]
                     head_length -= own[1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import mark
-from memtool.search.features import EXCLUDE, private_label
+from memtool.search.features import EXCLUDE, Facts, private_label
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from memtool.index.reader import Catalog
+    from memtool.index.reader import Catalog, IndexReader
     from memtool.inject.effective_lineage import EffectiveLineage
     from memtool.memory.drift import Drift
     from memtool.memory.fields import Category
@@ -210,6 +210,12 @@ class Eligibility(Value):
 
     drift: DriftWitness | None = None
     """What tells what became of the files of memories, None where they are not this project's."""
+
+    @property
+    def index(self) -> IndexReader:
+        """The index of the memories, in whose statistics only what is current counts."""
+        lineage = self.standing.lineage
+        return Facts(self.tree, self.now, self.categories, dict, lineage).index
 
     def marks(self, record: Record) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""

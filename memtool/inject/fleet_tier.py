@@ -178,7 +178,7 @@ def _answering(
     prompt: str, found: Sequence[ForeignMemory], local: LocalAnswer
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
     """Return what holds enough of a prompt to answer it, and why the rest does not."""
-    index = local.grounds.tree.parts
+    index = local.grounds.index
     said = retrieve.read(prompt)
     usual, special = answer_gate.limits(local.settings)
     strictness = {category: _stricter(one) for category, one in special.items()}

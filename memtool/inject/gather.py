@@ -229,7 +229,7 @@ def _beside(
         own.grounds, speaking, own.once, asked.context.strict_settings, form
     )
     prompt = asked.prompt[: fleet_tier.MOST_PROMPT]
-    found = asked.fleet(prompt, own.grounds.tree.parts) if share else ()
+    found = asked.fleet(prompt, own.grounds.index) if share else ()
     return shares.replace(fleet=share), fleet_tier.tier(prompt, found, local, share, room)
 
 

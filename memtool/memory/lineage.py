@@ -49,8 +49,9 @@ class Lineage:
     replace, until it is confirmed itself or something confirmed replaces it in turn.
     """
 
-    def __init__(self, memories: Iterable[Replacing]) -> None:
-        self._replaces: dict[str, tuple[str, ...]] = {}
+    def __init__(self, memories: Iterable[Replacing], others: Iterable[str] = ()) -> None:
+        """Take memories, and the ids of others that are there and replace nothing."""
+        self._replaces: dict[str, tuple[str, ...]] = dict.fromkeys(others, ())
         self._proposes: dict[str, tuple[str, ...]] = {}
         for memory in memories:  # an id that two files have: both count
             _add(self._replaces, memory.id, memory.replaces)

@@ -578,7 +578,7 @@ def _passing(
     own = [n for n in range(len(shares)) if _is_best_trusted(scope, candidates[n].record)]
     weighed = [shares[number] for number in own]
     if own and reader.index.count <= MOST_ALONE:
-        records = [one for one in reader.catalog.records if _is_best_trusted(scope, one)]
+        records = [one for one in reader.facts.current_records() if _is_best_trusted(scope, one)]
         if len(records) < reader.index.count:
             keeper = keeper_of(list(map(reader.facts.text, records)))
             some = [candidates[number] for number in own]

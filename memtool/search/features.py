@@ -129,8 +129,8 @@ class Facts:
     def is_current(self, record: Record) -> bool:
         """Tell whether the record is a living head, so that nothing hides it."""
         return (
-            self.state(record) == lifecycle.ALIVE
-            and self.lineage.is_head(record.id)
+            self.lineage.is_head(record.id)
+            and self.state(record) == lifecycle.ALIVE
             and record.path not in self.withheld
         )
 
@@ -180,6 +180,24 @@ class Facts:
         pairs = [(id_, old) for old in self.proposed.get(id_, ())]
         pairs += [(new, id_) for new in self.proposals.get(id_, ())]
         return tuple(f"{new} proposes to replace {old}" for new, old in pairs)
+
+    @cached_property
+    def index(self) -> IndexReader:
+        """The index of a catalog, in whose statistics only what is current counts."""
+        assert isinstance(self.tree, Catalog)
+        current = self.current()
+        if current is not None:
+            return self.tree.parts.without_counting(current.hidden())
+        hidden = (one for one in self.tree.records if not self.is_current(one))
+        numbers = [self.tree.number_of(one) for one in hidden]
+        return self.tree.parts.without_counting({n for n in numbers if n is not None})
+
+    def current_records(self) -> list[Record]:
+        """Return the living heads, in any order."""
+        current = self.current()
+        if current is None or self._stored is None:
+            return list(filter(self.is_current, self.tree.records))
+        return list(map(self._stored.record, current.all()))
 
     def is_due(self, record: Record) -> bool:
         """Tell whether the time of the record's category is over, so that somebody should look."""
@@ -317,6 +335,11 @@ class Current:
         held = part.shelf
         is_alive = held.begins[local] <= self._now <= held.untils[local]
         return is_alive and number not in self.superseded
+
+    def hidden(self) -> set[int]:
+        """Return the numbers of all others."""
+        parts = self._parts.parts
+        return self.superseded.union(*(p.living(p.shelf.not_alive(self._now)) for p in parts))
 
     def all(self) -> set[int]:
         """Return the numbers of all living heads."""

@@ -119,7 +119,7 @@ class Retriever:
         self.facts = facts
         self.cosines = cosines or {}
         self.catalog = facts.tree
-        self.index = self.catalog.parts
+        self.index = facts.index
 
     def narrowed(self, asked: Question) -> Question:
         """Return a question of bounded size: the terms of this tree that tell most in it."""
@@ -198,7 +198,7 @@ class Retriever:
         self, asked: Question, most: int, allowed: Callable[[int], bool]
     ) -> dict[int, float]:
         """Return the scores of the best so many of the allowed documents."""
-        if self.index.threads is None:
+        if self.catalog.parts.threads is None:
             hits = self.index.search(asked, most, allowed)
             return {number: score for number, score, _parts in hits}
         best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), allowed)
@@ -274,7 +274,8 @@ class Retriever:
         near = self._nearest(holding.__contains__) if self.cosines else []
         linked = {*linked, *near} if near else linked
         best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), holding.__contains__)
-        beside = self.index.best(asked.weights, len(linked), linked.__contains__) if linked else []
+        others = set(linked).difference(number for number, _score in best)
+        beside = self.index.best(asked.weights, len(others), others.__contains__) if others else []
         highest = max((score for _number, score in best), default=1.0)
         scores = {number: score / highest for number, score in best + beside}
         close = self.index.close(asked, best[: scoring.CANDIDATES])
@@ -302,15 +303,21 @@ class Retriever:
             return {number: score / best[0][1] for number, score in found}
 
         first = [number for number, _score in best[: scoring.CANDIDATES]]
-        threads, level_of = self.index.threads, self.facts.level_of
+        threads, level_of = self.catalog.parts.threads, self.facts.level_of
         return scores if threads is None else threads.lend(first, scores, by_words, level_of)
 
     def _admitted(self, test: Test) -> Callable[[int], bool]:
         """Return which documents count: those that satisfy a test, or lead to one that does."""
         known: dict[int, bool] = {}
+        heads: dict[str, bool] = {}  # thousands may lead to one
         current = self._current(test)
         if current is not None and not current.superseded:
             return current
+
+        def passes(head: Record) -> bool:
+            if head.path not in heads:
+                heads[head.path] = test(head)
+            return heads[head.path]
 
         def admitted(number: int) -> bool:
             if current is not None and number not in current.superseded:
@@ -318,7 +325,7 @@ class Retriever:
             found = known.get(number)
             if found is None:
                 record = self.catalog.record(number)
-                found = known[number] = test(record) or any(map(test, self.facts.heads(record)))
+                found = known[number] = test(record) or any(map(passes, self.facts.heads(record)))
             return found
 
         return admitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Sandbox
@@ -425,3 +426,22 @@ def test_a_preset_chooses_sharper(sandbox: Sandbox) -> None:
     assert ids(inject(sandbox.context(), prompt=asked)) == ["dec-a", "dec-b"]
     sandbox.write(".memory/config.toml", '[search]\npreset = "precision"\n')
     assert ids(inject(sandbox.context(), prompt=asked)) == ["dec-a"]
+
+
+@pytest.mark.parametrize("status", ["superseded", "archived", "expired"])
+def test_what_is_not_shown_makes_no_word_common(sandbox: Sandbox, status: str) -> None:
+    """Of a memory with eighty versions the current one answers, as it would alone."""
+    for number in range(30):
+        sandbox.memory(f"dec-other{number}", f"Rule {number} is about invoices and ledgers.\n")
+    for number in range(80):
+        fields: dict[str, Any] = {"supersedes": (f"dec-v{number - 1}",) if number else ()}
+        if status == "archived":
+            fields = {"status": "archived"}
+        elif status == "expired":
+            fields = {"valid_through": "2026-02-22"}
+        if number == 79 and status != "superseded":
+            fields = {}
+        sandbox.memory(f"dec-v{number}", f"Sessions expire after {number} minutes.\n", **fields)
+    sandbox.commit()
+    found = inject(sandbox.context(), prompt="when do sessions expire?")
+    assert [item.id for item in found.items] == ["dec-v79"]

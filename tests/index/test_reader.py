@@ -38,6 +38,13 @@ def numbers(found: Statistics) -> object:
     return (found.count, found.length, found.head_length, dict(found.df), heads)
 
 
+class Shelf:
+    """How many memories a part holds."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+
 class Named:
     """Paths of a part, as its shelf would know them."""
 
@@ -106,3 +113,30 @@ def test_terms_of_a_head_are_marked() -> None:
     held = lain_over(documents([("git", "git git"), ("", "git")]))
     assert held.best({"git": 1.0}, 9, None, held.statistics(["git"]))[0][0] == 0
     assert held.among("git", {0, 1}) == (2, 1)
+
+
+@given(ROWS, ROWS, ASKED, st.sets(st.integers(0, 15)))
+def test_what_is_hidden_counts_for_no_statistics(
+    olds: list[tuple[str, str]],
+    news: list[tuple[str, str]],
+    asked: dict[str, float],
+    hidden: set[int],
+) -> None:
+    """They are those of the others alone; a word that only hidden ones hold counts as one's."""
+    made = documents([*olds, *news])
+    parts = [
+        LeafReader(segment(made[: len(olds)]), Shelf(len(olds)), 0, frozenset()),
+        LeafReader(lain_over(made[len(olds) :]), Shelf(len(news)), len(olds), frozenset()),
+    ]
+    hidden = {number for number in hidden if number < len(made)}
+    found = IndexReader(parts).without_counting(hidden).statistics(asked)
+    others = [one for number, one in enumerate(made) if number not in hidden]
+    alone, whole = (lain_over(some).statistics(asked) for some in (others, made))
+    assert found.count == (max(1, len(others)) if hidden else len(made))
+    assert (found.length, found.head_length) == (alone.length, alone.head_length)
+    for own, counted, known in (
+        (found.df, alone.df, whole.df),
+        (found.head_df, alone.head_df, whole.head_df),
+    ):
+        for term in asked:
+            assert own.get(term, 0) == max(counted.get(term, 0), min(1, known.get(term, 0)))
