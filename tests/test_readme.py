@@ -68,6 +68,8 @@ def _environment(folder: Path) -> dict[str, str]:
             "PATH": f"{commands}:{os.environ['PATH']}",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
+            "LC_ALL": "C.UTF-8",
+            "LANGUAGE": "",
             "MEMTOOL_SEED": "tour",
         }
     )

@@ -10,13 +10,13 @@ are sorted, so that the same documents give the same bytes, whatever the hash se
 
 from __future__ import annotations
 
+import os
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
-import bm25s
 import numpy as np
 
 from memtool.index import analyzer
@@ -33,11 +33,15 @@ from memtool.index.scoring import HEAD_FIELDS, K1, B
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
     from memtool.index.scoring import Document
 
+
+_NO_BARS = "DISABLE_TQDM"
+"""The variable that bm25s reads when it is imported."""
 
 FIELD, HEAD, END = 0, 1, 2
 """The numbers of the marks: a field begins, a head has ended, a document has ended."""
@@ -255,12 +259,29 @@ class Postings:
         return counts[np.argsort(terms, kind="stable")]
 
 
+def _bm25s() -> ModuleType:
+    """Return bm25s, imported without progress bars.
+
+    The lock of a bar, even of one that is not shown, is a semaphore of the system. Python starts a
+    process to watch it, which complains once a verb has ended without Python's tear-down.
+    """
+    before = os.environ.get(_NO_BARS)
+    os.environ[_NO_BARS] = "1"
+    try:
+        import bm25s
+    finally:
+        os.environ.pop(_NO_BARS)
+        if before is not None:
+            os.environ[_NO_BARS] = before
+    return bm25s  # type: ignore[no-any-return]
+
+
 def _scored(
     ids: list[list[int]], vocabulary: Sequence[str]
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Let bm25s score documents, given as numbers of terms; return its files, and its arrays."""
     numbers = {name: number for number, name in enumerate(vocabulary)}
-    retriever = bm25s.BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
+    retriever = _bm25s().BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
     if vocabulary:
         retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
     else:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+from threading import RLock
 
 from memtool import installation
 from memtool.errors import MemtoolError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from memtool.store.snapshot import Record
 
 KEY = "search.semantic"
-PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers"})
+PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers", "tqdm"})
 """What the extra `semantic` brings, as far as it is imported from here."""
 
 FILE = os.path.join("memtool", "vectors")
@@ -118,6 +119,7 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
     try:
         import huggingface_hub
         import model2vec
+        import tqdm
         from safetensors import SafetensorError
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in PACKAGES:
@@ -127,6 +129,7 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
             hint=installation.install("semantic"),
             code="no-semantic",
         ) from None
+    tqdm.tqdm.set_lock(RLock())  # its own is a semaphore of the system (see `build`)
     home = env.get("HOME") or os.path.expanduser("~")
     folder = os.path.join(home, name[2:]) if name.startswith("~/") else name
     if not os.path.isabs(folder):

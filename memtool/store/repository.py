@@ -298,7 +298,8 @@ def asked(start: str, env: Mapping[str, str]) -> Repository:
         else:
             raise
     if not top and "GIT_DIR" not in env:
-        return _bare(git_dir, env)
+        home, place = os.path.realpath(git_dir), os.path.realpath(start)
+        return _bare(start if place.startswith(f"{home}{os.sep}") else git_dir, env)
     if "GIT_DIR" in env:  # may be relative to where we were called, and git will run at the top
         env = dict(env) | {"GIT_DIR": git_dir} | ({"GIT_WORK_TREE": top} if top else {})
     return Repository(top, git_dir, common_dir, lambda: Git(top or start, env), env)

@@ -255,7 +255,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(
     if prepare == "detach":
         store.git("checkout", "--quiet", "--detach")
     elif prepare == "merge":
-        store.git("update-ref", "MERGE_HEAD", "HEAD")
+        store.write(".git/MERGE_HEAD", store.git("rev-parse", "HEAD"))
     elif prepare == "hook":
         hook = store.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n")
         hook.chmod(0o755)

@@ -123,13 +123,15 @@ def test_where_no_note_can_be_kept_the_answer_is_the_same(sandbox: Sandbox, obst
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_git_directory_means_no_notes(sandbox: Sandbox) -> None:
-    """Without permission to write, the verb answers as ever."""
+    """Without permission to write, the verb answers as ever, and says what that costs."""
     sandbox.memory("dec-a")
     sandbox.commit()
     (sandbox.path / ".git").chmod(0o555)
     done = sandbox.run("show", "dec-a")
     (sandbox.path / ".git").chmod(0o755)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "dec-a")
+    (note,) = done.stderr.splitlines()
+    assert note.startswith("memtool: the search index is not kept: ")
     assert not (sandbox.path / ".git" / "memtool").exists()
 
 

@@ -121,7 +121,8 @@ BAD: dict[str, tuple[Answer, str]] = {
         said(b"x", headers="Content-Encoding: gzip\r\n"), "sends more than may be read"),
     "slow drips": (drip, "did not answer within"),
     "silence": (silence, "did not answer within"),
-    "interim answers for ever": (endless_headers, "did not answer within"),
+    # Python 3.14 counts them, older ones go on until the time is over.
+    "interim answers for ever": (endless_headers, "did not answer within|" + NO_OPENSEARCH),
     "broken off": (said(b'{"hits"', headers="Content-Length: 100\r\n"), "broke off its answer"),
     "nothing": (lambda _sock, _line: None, NO_OPENSEARCH),
     "no HTTP": (lambda sock, _line: sock.sendall(b"SSH-2.0-OpenSSH_9\r\n"), NO_OPENSEARCH),
@@ -153,7 +154,7 @@ def test_a_bad_server_costs_no_more_than_its_answer(name: str) -> None:
     patience = SOON_S if "within" in reason else EVER_S
     with serving(answer) as url, pytest.raises(FleetUnavailable) as refused:
         OpenSearch(server_at(url, {})).candidates(ASKED, patience)
-    assert reason in str(refused.value)
+    assert any(part in str(refused.value) for part in reason.split("|"))
     assert str(refused.value).isprintable()
 
 

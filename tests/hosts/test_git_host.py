@@ -81,7 +81,8 @@ def test_an_older_hook_of_ours_is_brought_up_to_date(sandbox: Sandbox) -> None:
     """It is known by its mark and replaced, not kept."""
     install(sandbox.context(), "git")
     current = hooks(sandbox)
-    put(sandbox, "pre-commit", "#!/bin/sh\n# installed by memtool: an older one\nexit 1\n")
+    older = "#!/bin/sh\n# installed by memtool: an older one\nexit 1\n"
+    put(sandbox, "pre-commit", older, current["pre-commit"][1])
     assert len(install(sandbox.context(), "git").steps) == 1
     assert hooks(sandbox) == current
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import bm25s
 import numpy as np
 import pytest
+from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,13 @@ from memtool.index.scoring import Document, head_of, searchable
 
 TEXTS = ("git tree tree", "the FileLock of café", "merge.ours", "", "lock git 東京")
 DOCUMENTS = [Document(f"k{n}", (("title", t), ("tags", "x y"))) for n, t in enumerate(TEXTS)]
+
+
+def test_a_build_starts_no_other_process(sandbox: Sandbox) -> None:
+    """The lock of a progress bar would start one, which Python 3.14 tells the user about."""
+    sandbox.memory("dec-redis", "Redis is the cache.\n")
+    done = sandbox.process("search", "redis", PYTHONPROFILEIMPORTTIME="1")
+    assert ("bm25s" in done.stderr, "multiprocessing" in done.stderr) == (True, False)
 
 
 def test_bytes_do_not_depend_on_the_hash_seed() -> None:

@@ -68,6 +68,7 @@ def traces(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     for name in rerun.UNATTENDED:  # the tests themselves may run in CI
         sandbox.env.pop(name, None)
+    sandbox.env["LC_ALL"] = "C.UTF-8"  # why git fails is known in English only
     return Traces(sandbox)
 
 
