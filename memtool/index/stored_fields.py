@@ -14,7 +14,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left, bisect_right
 
-from memtool.index import postings
+from memtool.index import postings, scoring
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import Memory
 from memtool.store import cache
@@ -547,6 +547,13 @@ TEXT_KEYS = (
 """Keys whose words find a memory, as do its body and its day."""
 
 
+SELF_DESCRIBING = frozenset(
+    {"tags", "aliases", "trigger_phrases", "question_types", "domain", "feature"}
+)
+"""Keys by which a memory says what it is about, in no words of its text: nobody reads them in a
+block, so that they count for nothing across levels of trust."""
+
+
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
@@ -580,6 +587,12 @@ def fields(record: Record) -> tuple[tuple[str, str], ...]:
     found.append(("day", _day(memory.timestamp // timestamps.DAY_S)))
     found.append(("body", memory.body))
     return tuple(found)
+
+
+def plain_text(record: Record, language: str) -> bytes:
+    """Return a memory as terms without what it says of itself (see `scoring.searchable`)."""
+    kept = tuple(field for field in fields(record) if field[0] not in SELF_DESCRIBING)
+    return scoring.searchable(scoring.Document(record.path, kept), language)[1]
 
 
 def _day(number: int) -> str:

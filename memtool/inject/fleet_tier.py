@@ -9,8 +9,8 @@ through this tier. So it is small, and its rules are stricter than those of any 
   local tiers leave over; no score of one decides about another, so that none silences another;
 - what a local memory of the answer says as well, or may contradict, gives way to it, and so does
   what has the id of a local one;
-- nothing that a memory says of itself counts: it is not pinned, its triggers, its globs and the
-  conflicts that it calls accepted are passed over.
+- nothing that a memory says of itself counts: it is not pinned, its triggers, tags, aliases, globs
+  and the conflicts that it calls accepted are passed over.
 
 The gate is far stricter than the local one (`SHARE`, `WORDS`, `FLOOR`), since among very many
 memories there is always one with a rare word of a prompt. Measured from stores of 60 memories, with
@@ -35,6 +35,8 @@ checked them, masked secrets in them, and kept the time.
 
 from __future__ import annotations
 
+from memtool.index.analyzer import ENGLISH
+from memtool.index.stored_fields import SELF_DESCRIBING, plain_text
 from memtool.inject import select
 from memtool.inject.block import BlockItem, passage, write_passage
 from memtool.inject.candidates import FLEET, Candidate, Cap, fill, rounded, verdict
@@ -184,17 +186,21 @@ def _answering(
     strictness = {category: _stricter(one) for category, one in special.items()}
     keeper = answer_gate.Gatekeeper(said, said, index.count, index.df, _stricter(usual), strictness)
     categories = [one.record.memory.category for one in found]
-    shares = [
-        keeper.share(one.text, category) for one, category in zip(found, categories, strict=True)
+    texts = [
+        one.text
+        if SELF_DESCRIBING.isdisjoint(one.record.memory.fields)
+        else plain_text(one.record, ENGLISH)
+        for one in found
     ]
+    shares = [keeper.share(*pair) for pair in zip(texts, categories, strict=True)]
     candidates = [_candidate(one) for one in found]
     kept, dropped = [], []
     passing = answer_gate.which_pass(shares)
-    for one, candidate, share, passes in zip(found, candidates, shares, passing, strict=True):
+    for text, candidate, share, passes in zip(texts, candidates, shares, passing, strict=True):
         if passes:
             kept.append(candidate)
         else:
-            why = keeper.objection(share, one.text, candidate.record.memory.category)
+            why = keeper.objection(share, text, candidate.record.memory.category)
             dropped.append(verdict(candidate, why, is_taken=False))
     return kept, dropped
 

@@ -492,6 +492,8 @@ def search_prose(
     is_cut = False
     ranked = scoring.led(asked, said, text, scope.language)
     candidates = _candidates(scope, reader, ranked, most)
+    highest = _discount(scope, reader, ranked, candidates)
+    candidates = retrieve.by_relevance(candidates)
     answers = candidates
     if is_gated:
         shares = _shares(candidates, keeper, reader, deadline)
@@ -515,6 +517,7 @@ def search_prose(
         notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, before what the best are related to")
     if hits and not (is_late or scope.is_narrow):
         related = _related(hits[:WINNERS], candidates, reader, ranked, keeper, scope.refuses,
+                           lambda matches: _discount(scope, reader, ranked, matches, highest),
                            lambda match: retrieve.hit_of(match, best, facts, at))  # fmt: skip
         total += len(related)
         hits += related
@@ -557,6 +560,25 @@ def _candidates(scope: Scope, reader: Retriever, asked: Question, most: int) -> 
         return found
     # Scores are comparable only within one look.
     return reader.best(asked, len(paths), lambda record: record.path in paths)
+
+
+def _discount(
+    scope: Scope, reader: Retriever, asked: Question, matches: Sequence[Match], highest: int = 0
+) -> int:
+    """Let what the less trusted say of themselves count for nothing beside the more trusted.
+
+    Tags, aliases and trigger phrases stand in no block, and make of any text the best match. The
+    highest level of trust is returned, `highest` or that of a match.
+    """
+    if scope.refuses is None or scope.trust is None:
+        return highest
+    best = TRUST_LEVELS.index(scope.best_trust)
+    levels = [min(best, TRUST_LEVELS.index(scope.trust(match.record))) for match in matches]
+    highest = max([highest, *levels])
+    for match, level in zip(matches, levels, strict=True):
+        if level < highest:
+            reader.discount(match, asked)
+    return highest
 
 
 def _passing(
@@ -655,6 +677,7 @@ def _related(
     asked: Question,
     keeper: Gatekeeper,
     refuses: Refusal | None,
+    discount: Callable[[Sequence[Match]], object],
     hit: Callable[[Match], Hit],
 ) -> list[Hit]:
     """Return what the best hits are related to, and what answers by itself, too."""
@@ -673,6 +696,7 @@ def _related(
     if not paths:
         return []
     found = reader.best(asked, len(paths), lambda record: record.path in paths, refuses)
+    discount(found)
     return [
         hit(match).replace(related=owners[match.record.id])
         for match in found

@@ -67,7 +67,7 @@ class Facts:
         withholds: Collection[str] | None = None,
         drift: Callable[[Record], Drift | None] | None = None,
     ) -> None:
-        self._language = language
+        self.language = language
         self.level_of = trust
         self._drift = drift
         self.tree = tree
@@ -268,9 +268,9 @@ class Facts:
         catalog = self._stored
         number = None if catalog is None else catalog.number_of(record)
         if catalog is None or number is None:
-            return scoring.searchable(
-                scoring.Document(record.path, fields(record)), self._language
-            )[1]
+            return scoring.searchable(scoring.Document(record.path, fields(record)), self.language)[
+                1
+            ]
         return catalog.parts.text(number)
 
     def heads(self, record: Record) -> list[Record]:
@@ -286,7 +286,7 @@ class Facts:
 
     def has_word(self, record: Record, word: str) -> bool:
         """Tell whether the record, or what it replaces as head, holds a form of the word."""
-        wanted = analyzer.terms(word, self._language)
+        wanted = analyzer.terms(word, self.language)
         if not self.terms(record).isdisjoint(wanted):
             return True
         if not self.lineage.is_head(record.id):

@@ -15,8 +15,9 @@ from bisect import insort
 
 from memtool.index import scoring
 from memtool.index.analyzer import ENGLISH
-from memtool.index.reader import Catalog, StoredCatalog
+from memtool.index.reader import Catalog, Delta, StoredCatalog
 from memtool.index.scoring import Question, held, telling
+from memtool.index.stored_fields import SELF_DESCRIBING, plain_text
 from memtool.search import expansion, ranking
 from memtool.search.features import PRIVATE, Current, Facts, why_hidden
 from memtool.search.ranking import Situation
@@ -120,6 +121,7 @@ class Retriever:
         self.cosines = cosines or {}
         self.catalog = facts.tree
         self.index = facts.index
+        self._plain: dict[int, bytes] = {}
 
     def narrowed(self, asked: Question) -> Question:
         """Return a question of bounded size: the terms of this tree that tell most in it."""
@@ -211,9 +213,29 @@ class Retriever:
 
     def text(self, match: Match) -> bytes:
         """Return the text whose words found a match: its own, or that of what it replaces."""
+        if match.number in self._plain:
+            return self._plain[match.number]
         if match.through:
             return self.facts.text(self.catalog.by_id.get(match.through, match.record))
         return self.index.text(match.number)
+
+    def discount(self, match: Match, asked: Question) -> None:
+        """Let nothing count of a match that a memory says of itself, and in no word of its text.
+
+        What is left of its score is the share that its words have without that.
+        """
+        record = match.record
+        if match.through:
+            record = self.catalog.by_id.get(match.through, record)
+        if SELF_DESCRIBING.isdisjoint(record.memory.fields):
+            return
+        whole, plain = self.text(match), plain_text(record, self.facts.language)
+        scores = dict(
+            Delta([whole, plain]).best(asked.weights, 2, None, self.index.statistics(asked.weights))
+        )
+        if scores.get(0):
+            match.raw *= min(1.0, scores.get(1, 0.0) / scores[0])
+        self._plain[match.number] = plain
 
     def held(self, said: Question, asked: Question, best: Match) -> float:
         """Return what a match holds of a question, see `held`."""
