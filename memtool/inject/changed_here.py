@@ -6,7 +6,8 @@ are known: here, there, and where both parted. What differs from that last one w
 the rest came to the trusted ref since.
 
 Where the least trust is `local`, a person's own change takes effect: what is shown is marked, and
-what it silences is told beside the answer. Where it is `committed` or more, the version of that
+what it silences is told beside the answer. A file that cannot be read is no such change: the
+memory stands as the trusted ref has it. Where it is `committed` or more, the version of that
 level stands in for the one here (`Overlay`), with the same mark. So it does at any level for a
 memory that a trust rule wants in the trusted ref: what is not proven replaces nothing.
 """
@@ -139,7 +140,10 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
         ruled = _ruled(context, apart) if level < 2 else {}
         apart = [one for one in apart if one.path not in ruled]
         if level == 0:
+            broken = _broken(tree)
+            apart = [one for one in apart if one.path not in broken]
             view = _as_it_is(context, tree, witness, apart, ref, now)
+            view = _with_whole(context, view, tree, broken, basis, ref)
             return _with_ruled(context, view, ruled, basis.trusted_at, ref)
         commit, name = (basis.head, "HEAD") if level == 1 else (basis.trusted_at, ref)
         if level == 1:
@@ -185,12 +189,48 @@ def _with_ruled(
     context: Context, view: LevelView, ruled: Mapping[str, Record], commit: str, ref: str
 ) -> LevelView:
     """Return a view in which some memories stand as the trusted ref has them, and say so."""
-    if not ruled:
+    return _overlaid(context, view, ruled, commit, _mark(ref, is_from_here=True))
+
+
+def _overlaid(
+    context: Context, view: LevelView, records: Mapping[str, Record], commit: str, mark: str
+) -> LevelView:
+    """Return a view in which some memories stand as a commit has them, with a mark."""
+    if not records:
         return view
-    over = Overlay(view.tree, ruled.values(), context.settings)
-    marks = {**view.marks, **dict.fromkeys(ruled, _mark(ref, is_from_here=True))}
+    over = Overlay(view.tree, records.values(), context.settings)
     witness = OverlayWitness(view.witness, commit, over.replaced)
+    marks = {**view.marks, **dict.fromkeys(records, mark)}
     return view.replace(tree=over, witness=witness, marks=marks)
+
+
+def _broken(tree: Catalog) -> frozenset[str]:
+    """Return the paths of the worktree at which a memory should be and cannot be read."""
+    paths = {problem.path for problem in tree.problems}
+    return frozenset(path for path in paths if tree.parts.number_at(path) is None)
+
+
+def _with_whole(
+    context: Context,
+    view: LevelView,
+    tree: Catalog,
+    broken: frozenset[str],
+    basis: Basis,
+    ref: str,
+) -> LevelView:
+    """Return a view in which what cannot be read here stands as the trusted ref, else HEAD, has it.
+
+    A merge that is unfinished or a slip of an editor is no act by which a memory ends.
+    """
+    left = set(broken)
+    for commit, name in ((basis.trusted_at, ref), (basis.head, "HEAD")):
+        if left and commit:
+            apart = _differences(context, tree, basis, commit)
+            records = _read(context, [one for one in apart if one.path in left])
+            mark = f"[CHANGED] as {name} has it: its file cannot be read here"
+            view = _overlaid(context, view, records, commit, mark)
+            left -= records.keys()
+    return view
 
 
 def _as_it_is(

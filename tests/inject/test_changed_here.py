@@ -37,9 +37,9 @@ SILENCING: dict[str, Change] = {
     "ended": lambda sandbox: deploys(sandbox, valid_through="2026-02-25"),
     "deleted": lambda sandbox: deploys(sandbox, status="deleted"),
     "removed": remove,
-    "broken": lambda sandbox: sandbox.write(NAME, "---\nid: [\n---\n"),
 }
 LATER: dict[str, Change] = SILENCING | {
+    "broken": lambda sandbox: sandbox.write(NAME, "---\nid: [\n---\n"),
     "edited": lambda sandbox: deploys(sandbox, EDITED),
     "old": lambda sandbox: deploys(sandbox, timestamp="1999-01-01T00:00:00Z"),
     "candidate": lambda sandbox: deploys(sandbox, status="candidate"),
@@ -247,3 +247,49 @@ def test_what_stands_in_is_read_in_the_language_of_the_settings(sandbox: Sandbox
     assert analyzer.terms("Sicherungen") != [stem]
     over = changed_here.Overlay(tree, tree.records, context.settings)
     assert (tree.parts.df(stem), over.parts.df(stem)) == (1, 1)
+
+
+BREAKING: dict[str, Callable[[str], str]] = {
+    "fence": lambda text: text.replace("---\n", "---\n---\n", 1),
+    "merge": lambda text: text.replace(
+        BODY, f"<<<<<<< HEAD\n{BODY}=======\n{EDITED}>>>>>>> other\n"
+    ),
+    "key": lambda text: text.replace("title:", "titel:", 1),
+    "cut off": lambda text: text[:40],
+    "empty": lambda _text: "",
+}
+
+
+@pytest.mark.parametrize("name", ["origin/main", "HEAD"])
+@pytest.mark.parametrize("how", BREAKING)
+def test_a_broken_file_is_no_act_that_ends_a_memory(sandbox: Sandbox, how: str, name: str) -> None:
+    """The last good version is shown at every level, and says that its file cannot be read."""
+    deploys(sandbox)
+    sandbox.commit()
+    if name != "HEAD":
+        fetch(sandbox)
+    place = sandbox.path / NAME
+    broken = BREAKING[how](place.read_text())
+    for level in ("local", "committed"):
+        place.write_text(broken)
+        found = at_level(sandbox, level)
+        assert [item["id"] for item in found["items"]] == ["sem-deploys"]
+        assert BODY.strip() in found["text"]
+        assert "silenced" not in found
+    found = at_level(sandbox, "local")
+    assert f"[CHANGED] as {name} has it: its file cannot be read here" in found["text"]
+    place.unlink()
+    gone = at_level(sandbox, "local")
+    assert gone["items"] == []
+
+
+def test_in_a_primer_and_at_an_edit_a_broken_file_hides_nothing(trusted: Sandbox) -> None:
+    """A pinned memory and a rule about a file stand as the trusted ref has them."""
+    deploys(trusted, status="pinned", category="warning", files=("deploy.sh",))
+    trusted.write("deploy.sh", "true\n")
+    trusted.commit()
+    fetch(trusted)
+    place = trusted.path / NAME
+    place.write_text(place.read_text().replace("---\n", "---\n---\n", 1))
+    for options in (("--primer",), ("--files", "deploy.sh")):
+        assert BODY.strip() in trusted.run("inject", *options).stdout
