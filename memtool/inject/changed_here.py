@@ -330,23 +330,40 @@ def _differences(context: Context, tree: Catalog, basis: Basis, commit: str) -> 
 
 
 def _compared(context: Context, tree: Catalog, head: str, commit: str) -> list[Difference]:
+    """Return the differences; of all files that git lists only those that differ are taken apart.
+
+    Most rows are, to the byte, what the index has stored, so that sets of them are compared.
+    """
     repository, directory = context.repository, context.directory
-    here: dict[str, str] = {}
+    git = repository.git
+    listing = git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
+    rows = set(listing.split(b"\0")[:-1])
     for part in tree.parts.parts:
-        for number, (path, oid) in enumerate(part.shelf.blobs()):
-            if number not in part.dead:
-                here[path] = oid
-    there = provenance.blobs(repository, commit, directory)
-    apart = [
-        path
-        for path in sorted(there)
-        if here.get(path) != there[path] and is_memory_path(path, directory)
-    ]
+        oids, paths = part.shelf.stamps()
+        stored = [b"100644 blob %b\t%b" % stamp for stamp in zip(oids, paths, strict=False)]
+        rows.difference_update(set(stored).difference(stored[number] for number in part.dead))
+    there: dict[str, str] = {}
+    for row in sorted(rows):
+        meta, _tab, path = os.fsdecode(row).partition("\t")
+        if is_memory_path(path, directory):
+            there[path] = meta.rpartition(" ")[2]
+    here = {path: _blob_at(tree, path) for path in there}
+    apart = [path for path in sorted(there) if here[path] != there[path]]
     base = there
     if apart and head != commit:
-        parted = repository.git.line("merge-base", head, commit, allowed=(0, 1))
-        base = provenance.blobs(repository, parted, directory) if parted else {}
-    return [Difference(path, here.get(path, ""), there[path], base.get(path, "")) for path in apart]
+        parted = git.line("merge-base", head, commit, allowed=(0, 1))
+        limit = apart if len(apart) <= provenance.LISTED_MOST else [directory]
+        base = provenance.blobs(repository, parted, *limit) if parted else {}
+    return [Difference(path, here[path], there[path], base.get(path, "")) for path in apart]
+
+
+def _blob_at(tree: Catalog, path: str) -> str:
+    """Return the blob of the memory at a path, empty where there is none. Raises CorruptCache."""
+    number = tree.parts.number_at(path)
+    if number is None:
+        return ""
+    part, local = tree.parts.part(number)
+    return part.shelf.oid(local)
 
 
 def _packed(one: Difference) -> bytes:

@@ -293,3 +293,31 @@ def test_in_a_primer_and_at_an_edit_a_broken_file_hides_nothing(trusted: Sandbox
     place.write_text(place.read_text().replace("---\n", "---\n---\n", 1))
     for options in (("--primer",), ("--files", "deploy.sh")):
         assert BODY.strip() in trusted.run("inject", *options).stdout
+
+
+def test_what_differs_is_found_wherever_the_index_keeps_a_file(trusted: Sandbox) -> None:
+    """In the segment and in what changed since, whatever git's mode, as by comparing all files."""
+    for number in range(6):
+        trusted.memory(f"dec-{number}", f"Rule {number} holds.\n")
+    trusted.commit()
+    fetch(trusted)
+    index.open(trusted.context())  # all of it is one segment
+    place = ".memory/decision/2026-02"
+    trusted.memory("dec-0", "Rule 0 was edited here.\n")
+    (trusted.path / place / "dec-1.md").unlink()
+    (trusted.path / place / "dec-2.md").chmod(0o755)
+    trusted.git("update-index", "--chmod=+x", f"{place}/dec-2.md")
+    trusted.memory("dec-new", "A rule that is only here.\n")
+    trusted.git("commit", "--quiet", "--all", "--message", "change")
+    for is_cached in ("", "1"):
+        context = trusted.context(**({"MEMTOOL_NO_CACHE": "1"} if is_cached else {}))
+        tree = index.open(context)
+        basis = context.witness(tree).basis
+        assert basis is not None
+        found = changed_here._differences(context, tree, basis, basis.trusted_at)
+        listed = trusted.git("ls-tree", "-r", basis.trusted_at, "--", place).splitlines()
+        there = {row.partition("\t")[2]: row.split()[2] for row in listed}
+        expected = {path for path, oid in there.items() if tree.blobs.get(path) != oid}
+        assert {one.path for one in found} == expected
+        assert expected == {f"{place}/dec-0.md", f"{place}/dec-1.md"}
+        assert all(one.base == one.there and one.is_from_here for one in found)
