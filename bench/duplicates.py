@@ -4,8 +4,9 @@
     python bench/duplicates.py alarms     what is flagged among public texts, for reading
     python bench/duplicates.py cost       time of one new memory in trees of 1,000 and 10,000
 
-The pairs are in `tests/gate/data`. The threshold and the tables were chosen on those marked
-`tune`; those marked `held-out` were looked at when nothing was to be changed any more.
+The pairs are in `tests/gate/data` and `tests/search/data`. The threshold and the tables were chosen
+on those marked `tune`; those marked `held-out` were looked at when nothing was to be changed any
+more.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAIRS = ROOT / "tests" / "gate" / "data"
+TESTS = ROOT / "tests"
+PAIRS = {"duplicates": TESTS / "gate" / "data", "conflicts": TESTS / "search" / "data"}
 NOTES = ROOT.parent / "shared" / "data" / "retrieval"
 SETS = ("adrs", "beads", "peps")
 ROUNDS = 9
 
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from memtool.gate import contradictions, near_duplicates  # noqa: E402
+from memtool.gate import near_duplicates  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
+from memtool.search import contradictions  # noqa: E402
 from memtool.store.config import option  # noqa: E402
 from memtool.store.snapshot import Record  # noqa: E402
 
@@ -49,7 +52,7 @@ def memory(id_: str, title: str, body: str, row: dict) -> Memory:
 
 def pairs(name: str) -> list[tuple[dict, Memory, Memory]]:
     """Read labelled pairs."""
-    rows = map(json.loads, (PAIRS / f"{name}.jsonl").read_text().splitlines())
+    rows = map(json.loads, (PAIRS[name] / f"{name}.jsonl").read_text().splitlines())
     return [(row, memory("sem-a", *row["a"], row), memory("sem-b", *row["b"], row)) for row in rows]
 
 

@@ -141,3 +141,8 @@ def plain(value: Any) -> Any:
         items = sorted(value) if isinstance(value, set | frozenset) else value
         return [plain(item) for item in items]
     return value
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a number with its noun: `1 memory`, `2,000 memories`; by default with an `s`."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

@@ -15,10 +15,10 @@ from memtool.authoring import write
 from memtool.authoring.merge import unmerged
 from memtool.authoring.tree import bytes_of, is_dirty
 from memtool.errors import MemtoolError
-from memtool.gate import conflicts
-from memtool.gate.conflicts import Conflict
 from memtool.memory import document, ids, timestamps
 from memtool.memory.memory import Fields, Memory, sections
+from memtool.search import conflicts
+from memtool.search.conflicts import Conflict
 from memtool.store import files
 from memtool.store.commits import commit_files, commit_removal, discard
 from memtool.store.context import Context

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 
 from memtool.authoring.tree import bytes_of, is_dirty, never_committed, ready_global
 from memtool.errors import MemtoolError
-from memtool.gate import contradictions, near_duplicates
+from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.schema import hidden_characters
 from memtool.gate.checks.secrets import Verdicts
@@ -24,6 +24,7 @@ from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist, find, redact
 from memtool.redaction.mask import Mask
+from memtool.search import contradictions
 from memtool.store import config as config_file
 from memtool.store import files, toml, usage_log
 from memtool.store.commits import commit_files, follow_head

@@ -7,11 +7,12 @@ from typing import Any
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
-from memtool.gate import conflicts as gate
 from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.search import conflicts as gate
+from memtool.search.contradictions import SUSPECTED
 from memtool.search.scope import day
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
@@ -40,7 +41,8 @@ class ConflictSide(Value):
 class ConflictRow(Value):
     """A conflict with its sides, in the order of `ids`; `values` is what each gives to one thing.
 
-    `differs` has them in a row, each once: `6379 against 6380`.
+    `differs` has them in a row, each once: `6379 against 6380`. `certainty` is `certain`, and then
+    it is marked wherever the memories are shown, or `suspected`.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class ConflictRow(Value):
     sides: tuple[ConflictSide, ...]
     values: tuple[str, ...] = ()
     differs: str = ""
+    certainty: str = ""
 
 
 class Conflicts(Value):
@@ -140,7 +143,7 @@ def conflicts(
                 near_duplicates.of_commit(*place, at) if at else near_duplicates.of_worktree(*place)
             )
         threshold = context.settings.number(THRESHOLD_KEY)
-        found += gate.repetitions(tree, judged, near, threshold, now, categories)
+        found += near_duplicates.repetitions(tree, judged, near, threshold, now, categories)
     found = [
         conflict
         for conflict in found
@@ -178,6 +181,7 @@ def _with_sides(
             tuple(_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
             conflict.values,
             conflict.differs,
+            conflict.certainty,
         )
         for conflict in found
     )
@@ -220,6 +224,7 @@ def _plural(kind: str, count: int) -> str:
 def _rows(conflict: ConflictRow) -> list[str]:
     sides = conflict.sides
     state = ", accepted" if conflict.accepted else ""
+    state += ", suspected" if conflict.certainty == SUSPECTED else ""
     cells: list[tuple[str, ...]] = [
         ("", *(side.id for side in sides)),
         *([("value", *conflict.values)] if conflict.values else []),

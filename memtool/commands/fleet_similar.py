@@ -8,9 +8,9 @@ from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.fleet import similar
 from memtool.fleet.similar import KINDS, Comparison, FleetDecision, SharedDecision
-from memtool.gate import conflicts
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.search import conflicts
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 from memtool.value import Value, plain

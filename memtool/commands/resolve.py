@@ -12,8 +12,8 @@ from memtool.authoring.merge import Finished
 from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settled
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
-from memtool.gate.conflicts import Conflict, clusters, contradictions
 from memtool.memory.memory import Memory
+from memtool.search.conflicts import Conflict, clusters, contradictions
 from memtool.store.context import Context
 from memtool.store.snapshot import Tree
 from memtool.value import Value, plain

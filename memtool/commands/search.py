@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from memtool.search.query import Query
     from memtool.search.retrieve import Found, Hit, Order, Scope
     from memtool.sessions.evidence import SessionHit
+    from memtool.store.snapshot import Record
 
 __all__ = ["render", "search"]
 
@@ -80,6 +81,8 @@ class Result(MemoryRow):
     """What is no longer there of the files that it names, and since when; empty where all is."""
     proposal: str = ""
     """Which unconfirmed memory proposes to replace which, where it is one of them."""
+    conflict: str = ""
+    """Which results contradict each other, where it is one of them."""
     repository: str = ""
     """The other repository that says it, as `org/name`; empty for a memory of this one."""
 
@@ -89,7 +92,7 @@ class Result(MemoryRow):
         del fields["through"], fields["is_digest"]
         if self.cosine is None:
             del fields["cosine"]
-        for name in ("drift", "proposal", "repository"):
+        for name in ("drift", "proposal", "conflict", "repository"):
             if not fields[name]:
                 del fields[name]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
@@ -241,8 +244,12 @@ def search(
         hits = ordered if sort == "score" and not offset else hits
     origins = context.origins(tree, [hit.record for hit in hits])
     facts = Facts(tree, now, context.settings.categories, dict)
+    conflicts = _conflicts([hit.record for hit in hits if facts.is_current(hit.record)])
     results = tuple(
-        _result(hit, row_of(context, hit.record, origins, now), scope, facts) for hit in hits
+        _result(hit, row_of(context, hit.record, origins, now), scope, facts).replace(
+            conflict=conflicts.get(hit.record.id, "")
+        )
+        for hit in hits
     )
     context.notes.extend(found.notes)
     gates, verdict = _explained(
@@ -288,7 +295,7 @@ def render(searched: Searched) -> str | Iterator[str]:
             f"{margin}{_cited(result)}",
             f"{margin}{', '.join(_standing(result))}",
         ]
-        rows += [f"{margin}{text}" for text in (result.proposal, result.drift) if text]
+        rows += [f"{margin}{text}" for text in _warnings(result)]
         if result.snippet:
             rows.append(f"{margin}{result.snippet}")
         if searched.explain:
@@ -304,6 +311,10 @@ def render(searched: Searched) -> str | Iterator[str]:
 
         blocks.append(evidence.search_text(searched.sessions))
     return "\n\n".join(blocks)
+
+
+def _warnings(result: Result) -> Iterator[str]:
+    yield from filter(None, (result.proposal, result.conflict, result.drift))
 
 
 def _cited(result: Result) -> str:
@@ -538,6 +549,15 @@ def _order(context: Context, scope: Scope, sort: str) -> Order:
         _filters.take_over(context)
     key = sort_key(scope, sort)
     return lambda hit: key(hit.record)
+
+
+def _conflicts(records: Sequence[Record]) -> dict[str, str]:
+    """Return by id the warning on each memory that contradicts another one of an answer."""
+    if not records[1:]:
+        return {}
+    from memtool.search import conflicts  # many answers hold one memory, or none
+
+    return {id_: conflicts.mark(ids) for id_, ids in conflicts.marked(records).items()}
 
 
 def _result(hit: Hit, row: MemoryRow, scope: Scope, facts: Facts) -> Result:

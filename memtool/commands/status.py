@@ -15,13 +15,13 @@ from memtool.memory.changes import stem
 from memtool.memory.drift import BROKEN, CHANGED
 from memtool.memory.fields import Category
 from memtool.memory.schema import Problem
-from memtool.search import filters
+from memtool.search import conflicts, filters
 from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.store import provenance
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree, lineage_problems
-from memtool.value import Value
+from memtool.value import Value, plural
 
 EXPIRES_SOON_DAYS = 14
 MOST_PROPOSALS = 5
@@ -65,6 +65,11 @@ class Status(Value):
     """The periods of maintain.schedule whose upkeep is due."""
     curation: int = 0
     """How many steps the plan for candidates has that waits."""
+    contradicting: tuple[str, ...] = ()
+    """Memories that certainly contradict another one, forks aside."""
+    suspected: int | None = 0
+    """How many pairs may contradict each other, and are marked nowhere; None if a large tree was
+    not compared since it changed."""
 
     @property
     def exit_code(self) -> int:
@@ -93,6 +98,7 @@ class Status(Value):
             ("not committed", self.uncommitted, "git add and git commit them"),
             ("waiting to be confirmed", others, "memtool confirm ID"),
             ("waiting for a person, since their confidence is low", self.needs_person, decide),
+            ("contradicting each other", self.contradicting, "memtool conflicts shows which"),
             ("drifted from the code", self.drifted, "memtool drift shows why"),
             ("due for review", self.due, decide),
             (f"expiring within {EXPIRES_SOON_DAYS} days", self.expiring, "memtool confirm ID"),
@@ -129,6 +135,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     named = facts.naming_files()
     drift = _drift(context, tree, named)
     candidates = list(filters.picked(tree, ("status", "candidate")))
+    cache_dir = context.repository.cache_dir if context.is_cached else ""
+    clashes = conflicts.open_contradictions(tree, now, categories, cache_dir)
     return Status(
         directory=context.directory,
         revision=tree.snapshot.name if at else head,
@@ -160,6 +168,10 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
                 *_each_fork_once(lineage_problems(tree, _purged(context, tree, head))),
             ),
         ),
+        contradicting=tuple(
+            sorted({id_ for one in clashes or () if one.is_certain for id_ in one.ids})
+        ),
+        suspected=None if clashes is None else sum(not one.is_certain for one in clashes),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
         upkeep=_upkeep(context) if at is None and as_of is None else (),
@@ -259,12 +271,7 @@ def render(status: Status) -> str:
         rows.append(
             f"and {len(status.proposals) - MOST_PROPOSALS:,} more propose to replace others"
         )
-    if status.upkeep:
-        periods = ", ".join(status.upkeep)
-        rows.append(f"upkeep is due (memtool maintain --due, then --apply): {periods}")
-    if status.curation:
-        steps = "1 step" if status.curation == 1 else f"{status.curation} steps"
-        rows.append(f"a plan for candidates waits (memtool curate --waiting shows it): {steps}")
+    rows += _counted(status)
     if status.global_directory:
         rows.append(f"global memories are in {status.global_directory}")
     if not status.auto:
@@ -274,6 +281,21 @@ def render(status: Status) -> str:
         if problem.hint:
             rows.append(f"  hint: {problem.hint}")
     return "\n".join(rows)
+
+
+def _counted(status: Status) -> Iterator[str]:
+    """Yield what waits and is only counted."""
+    if status.suspected is None:
+        yield "contradictions are not counted since memories changed (memtool conflicts does)"
+    if status.suspected:
+        pairs = plural(status.suspected, "pair")
+        yield f"suspected contradictions (memtool conflicts shows them): {pairs}"
+    if status.upkeep:
+        periods = ", ".join(status.upkeep)
+        yield f"upkeep is due (memtool maintain --due, then --apply): {periods}"
+    if status.curation:
+        steps = plural(status.curation, "step")
+        yield f"a plan for candidates waits (memtool curate --waiting shows it): {steps}"
 
 
 def _purged(context: Context, tree: Tree, head: str) -> frozenset[str]:

@@ -35,12 +35,12 @@ from memtool.fleet.backend import (
 )
 from memtool.fleet.git_backend import GitBackend
 from memtool.fleet.repositories import name_of
-from memtool.gate import contradictions, near_duplicates
+from memtool.gate import near_duplicates
 from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.memory import is_generated
 from memtool.redaction.mask import Mask
-from memtool.search import retrieve
+from memtool.search import contradictions, retrieve
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from memtool.fleet.backend import FleetCandidate
-    from memtool.gate.contradictions import Statement
     from memtool.memory.memory import Memory
+    from memtool.search.contradictions import Statement
     from memtool.store.context import Context
     from memtool.store.snapshot import Record
 

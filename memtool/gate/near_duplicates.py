@@ -19,6 +19,7 @@ from itertools import count, repeat
 from memtool.gate.content import Row, is_replaced, row_of
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
+from memtool.memory.lifecycle import DEAD
 from memtool.memory.schema import Problem
 from memtool.store.snapshot import Record, is_memory_path
 from memtool.value import Value, cached_property
@@ -28,18 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from memtool.gate.contradictions import Statement
     from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
+    from memtool.search.conflicts import Conflict
+    from memtool.search.contradictions import Statement
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Stamp
+    from memtool.store.snapshot import Stamp, Tree
 
 THRESHOLD_KEY = "check.duplicate_threshold"
 """The setting: least `likeness` of a near twin."""
-DEAD = frozenset({"deprecated", "archived", "deleted"})
-"""Statuses of memories that are not in use: what they said may be said again."""
 
 WORD_BYTES = 6
 """Words are compared by so many of their first bytes: `deploys` and `deployed` are one."""
@@ -103,7 +103,7 @@ class ComparedText:
     @cached_property
     def stated(self) -> Sequence[Statement]:
         """What it states."""
-        from memtool.gate import contradictions
+        from memtool.search import contradictions
 
         return contradictions.statements(self.memory)
 
@@ -125,7 +125,7 @@ def likeness_of(one: ComparedText, other: ComparedText, least: float = 0.0) -> f
 
 def _differ(one: ComparedText, other: ComparedText) -> bool:
     """Tell whether something sets two memories apart, however alike their words are."""
-    from memtool.gate import contradictions
+    from memtool.search import contradictions
 
     if one.names - other.content and other.names - one.content:
         return True
@@ -659,6 +659,29 @@ def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool
 
 def _order(twin: Twin) -> tuple[bool, float, str, str]:
     return not twin.is_exact, -twin.likeness, twin.record.id, twin.record.path
+
+
+def repetitions(
+    tree: Tree,
+    judged: Sequence[Record],
+    neighbours: Neighbours,
+    threshold: float,
+    now: int,
+    categories: Mapping[str, Category],
+) -> list[Conflict]:
+    """Return which of some living memories say what another one says, as conflicts by ids."""
+    from memtool.search import conflicts  # a commit asks for problems alone
+
+    found = {}
+    said_by = twins(judged, neighbours, threshold, now, categories)
+    for record, twin in zip(judged, said_by, strict=True):
+        if twin is not None:
+            first, second = sorted((record.id, twin.record.id))
+            how = "the same words" if twin.is_exact else f"nearly the same ({twin.likeness:.2f})"
+            accepted = conflicts.is_accepted(tree, (first, second))
+            kind = conflicts.DUPLICATE
+            found[first, second] = conflicts.Conflict(kind, (first, second), how, accepted, kind)
+    return sorted(found.values(), key=conflicts.order)
 
 
 def problems(

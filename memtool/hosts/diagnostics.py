@@ -32,6 +32,7 @@ from memtool.memory import timestamps
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import UNKNOWN
+from memtool.search import conflicts
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
@@ -41,7 +42,7 @@ from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.store.trust_rules import SIGNED, rule_of
-from memtool.value import Value
+from memtool.value import Value, plural
 
 LIMIT_S = 10
 COMPLAINT = "memtool: "
@@ -250,8 +251,8 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
-    checks = (_settings, _trusted, _limits, _storage, _lock, _memories, _due, _drift, _index,
-              _ledger, _sessions, hooks, _merge_driver, _log)  # fmt: skip
+    checks = (_settings, _trusted, _limits, _storage, _lock, _memories, _due, _drift, _conflicts,
+              _index, _ledger, _sessions, hooks, _merge_driver, _log)  # fmt: skip
     for check in checks:
         yield _result(check, context)
     if _has_rules(context):
@@ -566,6 +567,23 @@ def _drift(context: Context) -> Sign:
     if broken:
         return _sign("drift", WARNING, text, "memtool drift shows why")
     return _sign("drift", GOOD, text)
+
+
+def _conflicts(context: Context) -> Sign:
+    """Count the memories that cannot all hold."""
+    tree = index.open(context)
+    cache_dir = context.repository.cache_dir if context.is_cached else ""
+    found = conflicts.open_contradictions(tree, context.now, context.settings.categories, cache_dir)
+    if found is None:
+        text = "not compared since memories changed"
+        return _sign("conflicts", GOOD, text, "memtool conflicts compares them")
+    certain = sum(one.is_certain for one in found)
+    forks = plural(len(tree.lineage.forks()), "fork")
+    sure = plural(certain, "contradiction")
+    text = f"{forks}, {sure}, {len(found) - certain:,} more suspected"
+    if certain:
+        return _sign("conflicts", WARNING, text, "memtool conflicts shows them side by side")
+    return _sign("conflicts", GOOD, text)
 
 
 def _index(context: Context) -> Sign:

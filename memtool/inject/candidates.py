@@ -210,6 +210,9 @@ class Eligibility(Value):
 
     drift: DriftWitness | None = None
     """What tells what became of the files of memories, None where they are not this project's."""
+    contradicting: Mapping[str, tuple[str, ...]] = {}
+    """Of those that may be shown together, the memories that certainly contradict each other, by
+    the id of each of them, in the order of `conflicts.marked`."""
 
     @property
     def index(self) -> IndexReader:
@@ -220,6 +223,10 @@ class Eligibility(Value):
     def marks(self, record: Record) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
         marks = self.standing.marks(record.id)
+        if record.id in self.contradicting:
+            from memtool.search import conflicts  # few memories contradict another one
+
+            marks = (*marks, conflicts.mark(self.contradicting[record.id]))
         lacking = self.unproven(record)
         if lacking:
             marks = (f"[UNPROVEN] {lacking}", *marks)
@@ -264,8 +271,36 @@ class Eligibility(Value):
 
     def beside(self, record: Record) -> list[Record]:
         """Return the current memories that conflict with one."""
-        found = (self.tree.by_id[other] for other in self.standing.others(record.id))
+        ids = dict.fromkeys((*self.standing.others(record.id), *self._contrary_to(record.id)))
+        found = (self.tree.by_id[other] for other in ids)
         return [other for other in found if not self.objection(other.memory)]
+
+    def conflicts(self, id_: str) -> tuple[str, ...]:
+        """Return the ids of all memories that conflict with one, sorted."""
+        return tuple(sorted({*self.standing.conflicts(id_), *self._contrary_to(id_)}))
+
+    def _contrary_to(self, id_: str) -> tuple[str, ...]:
+        return tuple(other for other in self.contradicting.get(id_, ()) if other != id_)
+
+    def with_contradictions(self, records: Iterable[Record]) -> Eligibility:
+        """Return it with which of the memories that may be shown together contradict each other.
+
+        Only the first of them are compared, and what lineage says already is not said again.
+        """
+        shown = [one for one in records if not self.objection(one.memory)]
+        if not shown[1:]:
+            return self
+        from memtool.search import conflicts  # many answers hold one memory, or none
+
+        ids = conflicts.marked(shown).keys()
+        trusted = [one for one in shown if one.id in ids and not self.refusal(one)]
+        found = {}
+        for id_, sides in conflicts.marked(trusted).items() if trusted else ():
+            known = self.standing.conflicts(id_)
+            new = tuple(side for side in sides if side not in known)
+            if new[1:]:
+                found[id_] = new
+        return self.replace(contradicting=found) if found else self
 
     def objection(self, memory: Memory) -> str:
         """Return why a memory is not current knowledge for an agent; empty where it is."""

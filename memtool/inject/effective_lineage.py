@@ -37,8 +37,8 @@ class EffectiveLineage(Value):
     superseding that was not granted, `unproven` what a memory replaces although the trusted ref
     does not hold it yet. `gaps` says what a memory lacks to fulfil its trust rule: then it
     replaces nothing. `proposed` and `proposals` are those of `Facts`. All of it follows from the
-    files and from git: what the rules of `gate.contradictions` merely suspect is no part of it,
-    and stands in no block.
+    files and from git: what memories state is no part of it,
+    see `search.conflicts`.
     """
 
     lineage: Lineage

@@ -276,6 +276,8 @@ def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
     if not asked.exact and not tree.verify(found):
         return governing(asked.replace(exact=True), form, budget)
     rules = [Candidate(one, GOVERNING, scope=grounds.scope) for one in found]
+    grounds = grounds.with_contradictions(found)
+    side = side.replace(grounds=grounds)
     side = side.replace(origins=origins_of(side.witness, grounds, rules), silenced=())
     if side.view.silenced is not None:
         there = grounds.replace(tree=side.view.silenced)
@@ -346,7 +348,7 @@ def _item(taken: BlockEntry, side: Side) -> BlockItem:
         trust=origin.trust,
         drift=None if drift is None else drift.share,
         drift_level=None if drift is None else drift.level,
-        conflicts=side.grounds.standing.conflicts(candidate.record.id),
+        conflicts=side.grounds.conflicts(candidate.record.id),
         text=taken.text,
         unproven=side.grounds.unproven(candidate.record),
     )
@@ -432,6 +434,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         for hit in found.hits
     ]  # fmt: skip
     hits = _judged(hits, searched, asked.prompt)
+    grounds = grounds.with_contradictions([*(one.record for one in (*pinned, *hits)), *ruling])
     pinned, hits = _against(pinned, grounds), _against(hits, grounds)
     answering = {one.record.id: one for one in hits}
     rules = [
@@ -504,7 +507,7 @@ def _judged(hits: list[Candidate], scope: Scope, prompt: str) -> list[Candidate]
 
 def _against(candidates: Iterable[Candidate], grounds: Eligibility) -> list[Candidate]:
     """Return candidates that know what they conflict with."""
-    found = ((one, grounds.standing.conflicts(one.record.id)) for one in candidates)
+    found = ((one, grounds.conflicts(one.record.id)) for one in candidates)
     return [one.replace(against=ids) if ids else one for one, ids in found]
 
 

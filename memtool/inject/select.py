@@ -153,7 +153,8 @@ def choose(
     listed: dict[str, Candidate] = {}
     found = {candidate.record.id: candidate for candidate in kept}
     for candidate in kept:
-        listed.setdefault(candidate.record.id, candidate)
+        for one in _newest_first(candidate, found, grounds, origins):
+            listed.setdefault(one.record.id, one)
         for record in grounds.beside(candidate.record):
             extra = Candidate(
                 record, candidate.tier, beside=candidate.record.id, scope=grounds.scope
@@ -165,6 +166,19 @@ def choose(
         list(listed.values()), grounds, origins, no_threshold, shown, len(listed)
     )
     return both, dropped + repeated
+
+
+def _newest_first(
+    candidate: Candidate,
+    found: Mapping[str, Candidate],
+    grounds: Eligibility,
+    origins: Mapping[str, Origin],
+) -> list[Candidate]:
+    """Return a candidate with those that were found and contradict it, if all have its trust."""
+    ids = grounds.contradicting.get(candidate.record.id, ())
+    sides = [found[id_] for id_ in ids if id_ in found]
+    ranks = {grounds.rank(one.record, origins[one.record.path].trust) for one in sides}
+    return sides if len(ranks) == 1 else [candidate]
 
 
 def _in_their_place(
@@ -277,7 +291,7 @@ class _Kept:
     def _repeated(self, candidate: Candidate, wording: Wording) -> str:
         """Return which of them says nearly the same as a candidate, or sums it up."""
         memory = candidate.record.memory
-        rivals = self._grounds.standing.conflicts(memory.id)
+        rivals = self._grounds.conflicts(memory.id)
         for other, other_wording, is_sum in self._kept:
             if rivals and other.record.id in rivals:
                 continue
@@ -350,7 +364,7 @@ def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
     """
     if len(memories) < 2:
         return []
-    from memtool.gate import contradictions  # many answers hold one memory, or none
+    from memtool.search import contradictions  # many answers hold one memory, or none
 
     return [
         (found.one, found.other)

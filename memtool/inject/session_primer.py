@@ -234,13 +234,17 @@ def prime(
     if own.grounds.scope == candidates.PROJECT:
         tree = own.grounds.tree
         view = View(own, own.witness)
+        state, governing = _state(view), _governing(view)
+        shown = [one.record for one in (*own.pinned, *state, *governing)]
+        sides[0] = own.replace(grounds=own.grounds.with_contradictions(shown))
+        view = View(sides[0], own.witness)
         find = session_seen.beginnings if is_brief else session_seen.earlier
         starts = find(context.repository.cache_dir, asked.session)
         starts = starts[:-1] if is_brief else starts
         since = starts[-1] if starts else None
         if asked.at is None and asked.as_of is None and not is_brief:
             parts += _before(recap, starts, context.now, shares)
-        seen, more = _own_parts(view, shares, since, is_brief=is_brief)
+        seen, more = _own_parts(view, shares, since, state, governing, is_brief=is_brief)
         if not asked.exact and not tree.verify(seen):
             return prime(asked.replace(exact=True), form, shares, recap, is_brief=is_brief)
         parts += more
@@ -296,10 +300,15 @@ def _distance(seconds: int) -> str:
 
 
 def _own_parts(
-    view: View, shares: Budget, since: Start | None, *, is_brief: bool
+    view: View,
+    shares: Budget,
+    since: Start | None,
+    state: Sequence[Candidate],
+    governing: Sequence[Candidate],
+    *,
+    is_brief: bool,
 ) -> tuple[list[Record], list[PrimerPart]]:
     """Return every record that may be shown as part of the project's own, and these parts."""
-    state, governing = _state(view), _governing(view)
     view.side.origins.update(origins_of(view.witness, view.grounds, [*state, *governing]))
     title = "Decisions and warnings about files changed lately"
     found = [

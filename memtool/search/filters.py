@@ -398,6 +398,7 @@ def _has_trust(least: int) -> Predicate:
     return lambda record, facts: facts.trust(record) >= least
 
 
+CONFLICTED = "conflicted"
 IS: dict[str, Predicate] = {
     "head": lambda record, facts: facts.lineage.is_head(record.id),
     SUPERSEDED: lambda record, facts: not facts.lineage.is_head(record.id),
@@ -406,7 +407,7 @@ IS: dict[str, Predicate] = {
     lifecycle.EXPIRED: _has_state(lifecycle.EXPIRED),
     "due": lambda record, facts: facts.is_due(record),
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
-    "conflicted": lambda record, facts: record.id in facts.conflicted,
+    CONFLICTED: lambda record, facts: record.id in facts.conflicted,
     "drifted": lambda record, facts: facts.is_drifted(record),
     "local": lambda record, facts: facts.trust(record) == 0,
     **{level: _has_trust(place) for place, level in enumerate(TRUST_LEVELS) if place},
@@ -414,12 +415,23 @@ IS: dict[str, Predicate] = {
 """What `is:` can ask. `committed`, `trusted` and `signed` mean that or more, `local` just that."""
 
 
-def _is(value: str, _facts: Facts) -> Predicate:
-    return IS[_choice(value, IS)]
+def _is(value: str, facts: Facts) -> Predicate:
+    chosen = _choice(value, IS)
+    if chosen != CONFLICTED:
+        return IS[chosen]
+    from memtool.search import (
+        conflicts,
+    )  # it compares all memories, or reads what was found of them
+
+    is_stored = isinstance(facts.tree, StoredCatalog)
+    cache_dir = facts.tree.snapshot.repository.cache_dir if is_stored else ""
+    found = conflicts.contradictions(facts.tree, facts.now, facts.categories, cache_dir)
+    ids = facts.conflicted.union(*(one.ids for one in found if not one.accepted))
+    return lambda record, _facts: record.id in ids
 
 
 def _named_state(value: str) -> frozenset[str]:
-    if value.lower() == "conflicted":  # the members of a circle supersede each other
+    if value.lower() == CONFLICTED:  # the members of a circle supersede each other
         return frozenset({SUPERSEDED})
     return frozenset(value.lower().split(",")) & frozenset(HIDDEN)
 

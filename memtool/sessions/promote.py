@@ -17,7 +17,7 @@ import os
 from memtool import templates
 from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
-from memtool.gate import contradictions, near_duplicates
+from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import content_of
 from memtool.index import index
 from memtool.inject import session_seen
@@ -26,6 +26,7 @@ from memtool.memory.environment import SECTION
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
+from memtool.search import contradictions
 from memtool.sessions import findings, journal, model, traces
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model

@@ -19,12 +19,11 @@ from memtool import templates
 from memtool.authoring import write
 from memtool.authoring.tree import is_dirty
 from memtool.errors import MemtoolError
-from memtool.gate import conflicts
 from memtool.memory import ids, timestamps
 from memtool.memory.fields import CONFIDENCES, Category
 from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generated
 from memtool.redaction.find import Allowlist
-from memtool.search import filters
+from memtool.search import conflicts, filters
 from memtool.search.features import EXCLUDE, private_label
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model

@@ -20,15 +20,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
-from memtool.gate import conflicts, sources
+from memtool.gate import sources
 from memtool.gate.checks import links
-from memtool.gate.conflicts import Conflict
 from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import Category
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
-from memtool.search import ranking
+from memtool.search import conflicts, ranking
+from memtool.search.conflicts import Conflict
 from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger

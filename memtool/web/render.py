@@ -14,7 +14,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from memtool import templates
 from memtool.cli.output import visible
-from memtool.value import Value
+from memtool.value import Value, plural
 from memtool.web.markdown import html
 
 TYPE_CHECKING = False
@@ -72,10 +72,6 @@ def _minute(moment: str | None) -> str:
     return (moment or "")[:16].replace("T", " ")
 
 
-def _plural(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 class Carried(str):
     """A text that a form sends back: it is escaped as HTML, and not changed to be seen."""
 
@@ -101,7 +97,7 @@ _environment.filters.update(
     carried=Carried,
     day=_day,
     minute=_minute,
-    plural=_plural,
+    plural=plural,
     segment=lambda text: quote(text, safe=""),
     short=lambda commit: (commit or "")[:10],
 )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import make_memory
 
-from memtool.gate import contradictions
 from memtool.inject import select
 from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility, Gates
 from memtool.inject.effective_lineage import EffectiveLineage
@@ -17,6 +16,7 @@ from memtool.inject.select import Wording, choose, clashes, sources
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
+from memtool.search import contradictions
 from memtool.store.provenance import Origin
 from memtool.store.snapshot import Record
 
@@ -280,7 +280,7 @@ def test_a_source_is_a_thing_not_a_place_in_it() -> None:
 
 PAIRS = [
     json.loads(line)
-    for line in (Path(__file__).parents[1] / "gate" / "data" / "conflicts.jsonl")
+    for line in (Path(__file__).parents[1] / "search" / "data" / "conflicts.jsonl")
     .read_text().splitlines()
 ]  # fmt: skip
 

@@ -8,7 +8,8 @@ are listed by `memtool conflicts`.
 from __future__ import annotations
 
 from memtool.gate import near_duplicates
-from memtool.gate.near_duplicates import DEAD, THRESHOLD_KEY
+from memtool.gate.near_duplicates import THRESHOLD_KEY
+from memtool.memory.lifecycle import DEAD
 from memtool.memory.schema import Problem
 from memtool.store.snapshot import Record
 
@@ -90,7 +91,7 @@ def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> I
         for other in (one.record.memory for one in found):
             if _pair(mine, other) in reported or not _may_clash(content, mine, other):
                 continue
-            from memtool.gate import contradictions  # most memories have no neighbours
+            from memtool.search import contradictions  # most memories have no neighbours
 
             clash = contradictions.between(mine, other)
             if clash is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memtool.commands.conflicts import conflicts as conflicts_of
 from memtool.commands.log import log
-from memtool.gate.conflicts import KINDS
 from memtool.index import index
 from memtool.memory.memory import sections
+from memtool.search.conflicts import KINDS
 from memtool.value import Value
 from memtool.web import compare
 

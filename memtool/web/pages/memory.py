@@ -8,8 +8,10 @@ from memtool.commands.show import show
 from memtool.commands.why import why
 from memtool.errors import MemtoolError
 from memtool.fleet import backend, similar
+from memtool.index import index
 from memtool.memory.fields import order
 from memtool.memory.memory import as_text
+from memtool.search import conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "shown": shown,
         "keys": keys(shown),
         "links": links(shown),
+        "contrary": asked(lambda: _contrary(context, shown.id, at)),
         "blame": asked(lambda: blame(context, shown.id, at=at)),
         "why": asked(lambda: why(context, shown.id, at=at)),
         "log": asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
@@ -58,6 +61,22 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "to_fleet": shown.type in similar.TYPES and backend.is_set(context),
         "notes": list(dict.fromkeys(notes)),
     }
+
+
+def _contrary(context: Context, id_: str, at: str | None) -> list[str]:
+    """Return the ids of the memories that certainly contradict one, and nobody accepted that."""
+    cache_dir = context.repository.cache_dir if context.is_cached else ""
+    tree, categories = index.open(context, at), context.settings.categories
+    found = conflicts.open_contradictions(tree, context.now, categories, cache_dir)
+    return sorted(
+        {
+            other
+            for one in found or ()
+            if id_ in one.ids and one.is_certain
+            for other in one.ids
+            if other != id_
+        }
+    )
 
 
 def keys(shown: MemoryView) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ WAITING = 5
 MORE = {
     "waiting to be confirmed": "is:candidate",
     "waiting for a person, since their confidence is low": "is:candidate confidence:low",
+    "contradicting each other": "is:conflicted",
     "drifted from the code": "is:drifted",
     "due for review": "is:due",
 }

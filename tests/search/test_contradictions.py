@@ -10,8 +10,8 @@ from conftest import make_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memtool.gate.contradictions import Statement, between, find, measure, statements
 from memtool.memory.memory import Memory
+from memtool.search.contradictions import Statement, between, find, judge, measure, statements
 
 DATA = Path(__file__).parent / "data"
 PAIRS = [json.loads(line) for line in (DATA / "conflicts.jsonl").read_text().splitlines()]
@@ -159,3 +159,71 @@ def test_a_long_text_is_read_in_bounded_time():
     """One long line costs what it holds."""
     body = "never " * 10_000 + "=" * 10_000 + ": " * 5_000
     assert len(statements(make_memory(body=body))) <= 2
+
+
+CERTAIN_PAIRS = [
+    ("Always paginate admin exports.", "Never paginate admin exports."),
+    ("Use tabs in Makefiles.", "Do not use tabs in Makefiles."),
+    ("Enable the query cache.", "Disable the query cache."),
+    ("Handlers must catch errors.", "Handlers must not catch errors."),
+    ("Sessions expire after 15 minutes.", "Sessions expire after 60 minutes."),
+    ("cache.ttl = 300", "cache.ttl = 600"),
+    ("Use Python 3.11.", "Use Python 3.12."),
+    ("Boarding scanners time out after 5 seconds.", "Boarding scanners time out after 8 seconds."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", CERTAIN_PAIRS, ids=lambda pair: pair[0])
+def test_equal_but_for_the_sign_or_one_value_is_certain(pair: tuple[str, str]):
+    """What is the same otherwise, and needs no context, cannot both hold."""
+    one, other = (make_memory(f"sem-{n}", f"{text}\n", title=text) for n, text in enumerate(pair))
+    assert judge(one, other) == judge(other, one) == "certain"
+
+
+UNCERTAIN_PAIRS = [
+    ("Add a license header to every file.", "Remove the license header from every file."),
+    ("Avoid premature optimization.", "Premature optimization"),
+    ("Can interrupt a paragraph.", "Cannot interrupt a paragraph."),
+    ("Using TODO as final", "Never use TODO as final."),
+    ("Keep under 72 lines", "Keep under 80 lines"),
+    ("Users must log in.", "Users need not log in."),
+    ("Redis was used for sessions.", "Redis is not used for sessions."),
+    ("The build takes 4.42 s", "The build takes 4.73 s"),
+    ("last_seen: 1552495139", "last_seen: 1635959379"),
+    ("Plugins support Python 3.11", "Plugins support Python 3.12"),
+    ("The range of the ratio is 0.40", "The range of the ratio is 0.4"),
+    ("Fixtures are in tests/data", "Fixtures are in tests/unit"),
+    ("Clearly state what it can do", "Clearly state what it cannot do"),
+    ("Names of rules should not change", "Names of rules have changed"),
+]
+
+
+@pytest.mark.parametrize("pair", UNCERTAIN_PAIRS, ids=lambda pair: pair[0])
+def test_what_depends_on_words_around_it_is_not_certain(pair: tuple[str, str]):
+    """Actions, headings, sentences without a subject, measurements and paths may both hold."""
+    one, other = (make_memory(f"sem-{n}", f"{text}\n", title=text) for n, text in enumerate(pair))
+    assert judge(one, other) != "certain"
+
+
+def test_other_files_places_and_limits_set_two_memories_apart():
+    """The same words about another thing, or with a limit, are a suspicion only."""
+    body = "Use tabs to indent.\n"
+
+    def pair(mine: dict, theirs: dict, body: str = body) -> str:
+        one = make_memory("sem-a", body, title="Use tabs to indent", **mine)
+        no = "Do not use tabs to indent"
+        return judge(one, make_memory("sem-b", f"{no}.\n", title=no, **theirs))
+
+    assert pair({}, {}) == "certain"
+    assert pair({"files": ("a/x.py",)}, {"files": ("a/*.py",)}) == "certain"
+    assert pair({"files": ("a/x.py",)}, {"files": ("b/y.py",)}) == "suspected"
+    assert pair({"environment": "ci"}, {"environment": "prod"}) == "suspected"
+    assert pair({}, {}, "Use tabs to indent Makefiles.\n") == "suspected"
+    assert pair({}, {}, "Use tabs to indent, except in Python.\n") == "suspected"
+
+
+def test_every_labelled_pair_that_is_certain_is_a_conflict():
+    """Among pairs that were labelled by hand none is marked that can hold together."""
+    found = [row for row in PAIRS if judge(side(row, "a"), side(row, "b")) == "certain"]
+    assert {row["label"] for row in found} == {"conflict"}
+    assert len(found) >= 15

@@ -4,12 +4,16 @@ Two tests, by words alone: one says yes and the other no to the same subject, or
 thing two values. They read English, and find what two people put in nearly the same words, which
 is about half of what contradicts. Each finding asks a person to look, so a sentence that hedges,
 asks, or names an exception states nothing here, and a number that names a thing is no value.
+
+A contradiction is *certain* if the two statements are the same but for the sign or for one value,
+and nothing else in title or first sentence sets the memories apart; any other one is *suspected*.
+What is certain is marked wherever the memories are shown, what is suspected is counted and listed.
 """
 
 from __future__ import annotations
 
 import sys
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory import timestamps
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 OPPOSITION = "opposition"
 VALUES = "values"
+CERTAIN = "certain"
+SUSPECTED = "suspected"
 TYPES = ("decision", "semantic")
 """Types whose memories can contradict each other: a trace or a state was true at its time."""
 MOST_QUOTED = 100
@@ -120,12 +126,65 @@ _DEPENDING = frozenset(
 _EDGES = "`*_\"'()[]<>,;:!?\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
 
+_ARTICLES = _words("a an the")
+_QUANTIFIERS = _words("all every each just")
+"""Weak words that say of how much something holds."""
+_ASKING = _words("what how why who whether when")
+"""What follows one of these is a clause of its own."""
+_DENY_NOUNS = _words("no avoid avoids avoiding")
+_PRONOUNS = _words("it they this that these those them its their here there he she")
+_CODE = frozenset("()[]{}|<>=+\\")
+"""Characters of code and of asides; a statement with one is compared with care."""
+_GOES_ON = _words("because since so and it they that")
+"""What follows the clause and begins with one of these says more, and limits nothing."""
+_NEED = _words("need needs needed have has required requires")
+"""`need not` denies that something must be, and not that it is."""
+_PAST = _words(
+    "was were did had been took lasted went came ran got grew rose fell saw hit cost failed crashed"
+)
+_DIRECTING = _words(
+    "use uses used adopt adopts adopted choose prefer always must should have has allow allows"
+    " allowed"
+)
+"""They make a decision of a noun: `mocks` is a heading."""
+_LIMITING = _words("under over below above after before per up")
+_PERFECT = _PAST | _words("have has")
+_BASE_VERBS = """
+accept add allow answer apply ask attend backup become begin bill bind block build cache call
+cancel cap change charge check clean close collect commit compress contain cover create delay
+delete deliver deploy drop end exceed exit expire fail fetch finish flush follow give go grow
+handle hold ignore import keep kill last limit listen live load lock log look lose make mark merge
+migrate move need nest open parse pass pay pin poll process publish pull purge push read receive
+refresh refund reject release remove renew repeat replace report reserve reset respond restart
+retain retry return review rotate round run sample save scale scan schedule send serve set ship
+shut sign sleep span spend split squash start stay stop store sync take test throttle time trigger
+truncate update upload wait warn write
+"""
+_VERBS = (
+    (_AUXILIARY | _words(_BASE_VERBS) | _words("use uses adopt prefer choose takes goes"))
+    | {f"{word}s" for word in _BASE_VERBS.split()}
+    | {f"{word}es" for word in _BASE_VERBS.split()}
+    | {f"{word[:-1]}ies" for word in _BASE_VERBS.split() if word.endswith("y")}
+    | {"limited", "capped", "lasts", "nesting"}
+)
+"""A sentence without one of them is taken for a heading."""
+_ADDS = _words("support supports supported target targets include includes including also another")
+"""With one of these both values may hold."""
+CERTAIN_CONCEPTS = ("", "enable")
+"""Opposites of which one denies the other; `add` and `remove` may both be done."""
+MOMENT_DIGITS = 10
+"""A number of so many digits is a moment in seconds, or an id."""
+CERTAIN_VALUES = frozenset({"time", "size", "share", "number"})
+
+
 class Statement(Value):
     """One sentence, taken apart. `sign` is 1 or -1.
 
     `concept` is a row of the opposites, `=` for a setting written as `key: value`, or empty.
     `subject` are the terms without the words of the tables; `values` are (kind, value) in order,
     kinds those of a quantity, or `path`, and `spelled` is how the text has them.
+
+    `clause` are the words in lower case that state it, none if the sentence says more than that.
     """
 
     text: str
@@ -134,13 +193,31 @@ class Statement(Value):
     subject: frozenset[str]
     values: tuple[Quantity, ...] = ()
     spelled: tuple[str, ...] = ()
+    clause: tuple[str, ...] = ()
+
+
+class Frame(Value):
+    """What a statement is about, in order: its terms without sign, and the kinds of its values.
+
+    `first` is its first word, `negator` the word that denies it, and `is_command` tells whether
+    that comes first, as in `never do it`.
+    """
+
+    terms: tuple[str, ...]
+    negator: str = ""
+    first: str = ""
+    is_command: bool = False
+
+
+_DROPPED = (_WEAK | _ARTICLES) - _QUANTIFIERS
+"""Words that are no part of a frame."""
 
 
 class Contradiction(Value):
     """Two memories, by their place in the list that was asked, and the sentences that differ.
 
-    `topic` is the same for all that contradict each other about one thing. `values` is what each of
-    them gives it, empty where it is no value.
+    `certainty` is `certain` or `suspected`. `topic` is the same for all that contradict each other
+    about one thing. `values` is what each of them gives it, empty where it is no value.
     """
 
     one: int
@@ -149,6 +226,13 @@ class Contradiction(Value):
     reason: str
     topic: str
     values: tuple[str, ...] = ()
+    certainty: str = SUSPECTED
+
+
+def judge(one: Memory, other: Memory) -> str:
+    """Return `certain` or `suspected` if two memories contradict each other, else an empty text."""
+    found = between(one, other)
+    return "" if found is None else found.certainty
 
 
 def between(one: Memory, other: Memory) -> Contradiction | None:
@@ -203,7 +287,12 @@ def _meet(
         pairs = chain(product(one, other[:most]), product(one[:most], other[most:]))
         for (at, mine), (other_at, theirs) in pairs if kind else ():
             pair = (min(at, other_at), max(at, other_at))
-            if at == other_at or pair in found:
+            if at == other_at or (pair in found and found[pair].certainty == CERTAIN):
+                continue
+            is_certain = _says_the_contrary(mine, theirs, kind) and not (
+                _is_apart(memories[at], memories[other_at], mine, theirs)
+            )
+            if pair in found and not is_certain:
                 continue
             if len(mine.subject) == 1 and not _is_related(memories[at], memories[other_at]):
                 continue
@@ -214,6 +303,7 @@ def _meet(
                 f"{_quoted(first)} against {_quoted(second)}",
                 " ".join([first.concept, *sorted(first.subject & second.subject)]),
                 _differing(first, second) if kind == VALUES else (),
+                CERTAIN if is_certain else SUSPECTED,
             )
 
 
@@ -252,14 +342,153 @@ def kind_of(one: Statement, other: Statement) -> str:
     return VALUES if sum(mine != theirs for mine, theirs in pairs) == 1 else ""
 
 
+def _says_the_contrary(one: Statement, other: Statement, kind: str) -> bool:
+    """Tell whether two statements are the same but for the sign, or for one value."""
+    frame, other_frame = _frame(one), _frame(other)
+    if not frame.terms or frame.terms != other_frame.terms:
+        return False
+    words, other_words = (frozenset(map(_plain, side.text.split())) for side in (one, other))
+    code = () if one.concept == "=" else one.text + other.text
+    if (
+        not _CODE.isdisjoint(code)
+        or (words | other_words) & (_PRONOUNS | _ASKING)
+        or words & _PERFECT != other_words & _PERFECT
+        or any(_lacks_subject(side, frame) for side in (one, other))
+    ):
+        return False
+    if kind == VALUES:
+        return _gives_other_value(one, other, words | other_words)
+    if one.sign < 0:
+        frame, other_frame, words, other_words = other_frame, frame, other_words, words
+    is_same = one.concept in CERTAIN_CONCEPTS and one.values == other.values
+    return is_same and _is_denied(frame, other_frame, words, other_words, one.concept)
+
+
+def _gives_other_value(one: Statement, other: Statement, words: frozenset[str]) -> bool:
+    """Tell whether two statements of one frame give a thing two values that cannot both hold."""
+    is_given = all(map(_is_given, one.values, other.values, one.spelled, other.spelled))
+    is_named = any(word.startswith("v") or word.count(".") > 1 for word in one.spelled)
+    if not is_given or (is_named and words.isdisjoint(_TAKES_VERSION | {"version"})):
+        return False
+    is_heading = one.concept != "=" and words.isdisjoint(_VERBS)
+    return not (is_heading or words & (_ADDS | _PAST | {"from"}))
+
+
+def _is_denied(
+    affirmed: Frame, denied: Frame, yes: frozenset[str], no: frozenset[str], concept: str
+) -> bool:
+    """Tell whether a sentence with the words `no` denies all that one with the words `yes` says."""
+    is_partial = "always" in no and denied.negator != "never"
+    if is_partial or denied.negator.startswith("may ") or no & _NEED > yes & _NEED:
+        return False
+    is_same_word = affirmed.first == denied.first
+    is_short = len(denied.terms) == 1
+    if is_short and not is_same_word:
+        return False
+    if is_short or denied.negator in _DENY_NOUNS:
+        return concept == "enable" or not yes.isdisjoint(_DIRECTING)
+    is_sentence = bool(yes & (_WEAK | _SIGNS.keys() | _TURNS))
+    return is_sentence or (denied.is_command and is_same_word)
+
+
+def _lacks_subject(statement: Statement, frame: Frame) -> bool:
+    """Tell whether a sentence leaves out what it is about: `Can be empty`, `Keep under 72`."""
+    words = list(map(_plain, statement.text.split()))
+    first = words[0]
+    has_verb = any(word in _VERBS and before != "to" for before, word in pairwise(words))
+    is_opened = (first.endswith("ing") and not has_verb) or (first in _SIGNS and first[-1] in "ds")
+    is_opened |= first in (_AUXILIARY - {"do"} | {"cannot", "can't"}) or first[:1] in _DIGITS
+    has_participle = any(word.endswith("ed") and word in _SIGNS for word in words)
+    is_verbless = has_participle and _AUXILIARY.isdisjoint(words)
+    return is_opened or is_verbless or _is_dangling(statement, frame)
+
+
+def _is_dangling(statement: Statement, frame: Frame) -> bool:
+    """Tell whether a verb comes without the object that it is about, as in `Listen on port 80`."""
+    leads = _PLACING | _OPENS_CONTEXT | _LIMITING
+    if not statement.clause or statement.clause[0] in leads:
+        return False
+    second = frame.terms[1:2] if statement.clause[0] == frame.first else ()
+    return not leads.isdisjoint((frame.terms[0], *second))
+
+
+def _is_given(mine: Quantity, theirs: Quantity, spelled: str, other_spelled: str) -> bool:
+    """Tell whether a value is one that somebody chose: paths may both hold, 4.42 s was measured."""
+    if mine == theirs:
+        return True
+    is_measured = mine[0] == "time" and "." in spelled + other_spelled
+    is_measured |= mine[0] == "number" and max(map(len, (mine[1], theirs[1]))) >= MOMENT_DIGITS
+    return mine[0] in CERTAIN_VALUES and not is_measured and not _is_equal(mine[1], theirs[1])
+
+
+def _is_equal(value: str, other: str) -> bool:
+    """Tell whether two numbers are one: `0.40` and `0.4`, if they are no versions."""
+    return max(value.count("."), other.count(".")) < 2 and float(value) == float(other)
+
+
+def _is_apart(one: Memory, other: Memory, mine: Statement, theirs: Statement) -> bool:
+    """Tell whether what two memories say beside their statements may keep them from clashing.
+
+    They govern other files, hold in other places, or one of them limits or names what it speaks of
+    in words that the other does not have.
+    """
+    from memtool.store.files import governs  # most memories contradict none
+
+    for key in ("environment", "domain", "feature"):
+        if one.text(key) != other.text(key) and one.text(key) and other.text(key):
+            return True
+    files, other_files = one.items("files"), other.items("files")
+    if files and other_files and not any(
+        governs(file, path) or governs(path, file) for file in files for path in other_files
+    ):  # fmt: skip
+        return True
+    return _says_more(one, mine, other) or _says_more(other, theirs, one)
+
+
+def _says_more(memory: Memory, said: Statement, other: Memory) -> bool:
+    """Tell whether title or first sentence of a memory limit what it states.
+
+    They do not where the other memory says the same there but for the sign or a value.
+    """
+    title, sentence = _first_sentence(memory.title), _first_sentence(memory.paragraph)
+    own = said.subject | _values_of(said)
+    shared = own | _all_terms(other.title) | _all_terms(_first_sentence(other.paragraph))
+    frames = {_frame(one).terms for one in (said, *statements(other))} - {()}
+    for text in {title, sentence} - {said.text, ""}:
+        found = _all_terms(text)
+        if not _HEDGES.isdisjoint(map(_plain, text.split())):
+            return True
+        if text == title and said.concept != "=" and not found <= shared:
+            return True
+        is_restated = any(
+            one is not None and _frame(one).terms in frames for one in _of_sentence(text)
+        )
+        if said.subject <= found and not (found <= own or is_restated):
+            return True
+    return False
+
+
+def _all_terms(text: str) -> frozenset[str]:
+    """Return the terms of a text that are part of a subject."""
+    plain = (_plain(word) for word in text.split())
+    return frozenset(term for word in plain if word not in _DEPENDING for term in _content(word))
+
+
+def _values_of(said: Statement) -> frozenset[str]:
+    return frozenset(
+        term for value in said.spelled for word in value.split() for term in terms(word)
+    )
+
+
 def _is_claim(statement: Statement) -> bool:
     """Tell whether a value is given to something: `Python Release Schedule` only names it.
 
     Nor is it where a memory speaks of itself, as `This page lists ...` does.
     """
     words = statement.text.split()
-    is_sentence = words[0].lower() != "this" and any(word[0].islower() for word in words)
-    return statement.concept == "=" or is_sentence
+    first = words[0].lower()
+    is_sentence = first in _TAKES_VERSION or any(word[0].islower() for word in words)
+    return statement.concept == "=" or (first != "this" and is_sentence)
 
 
 def _is_related(one: Memory, other: Memory) -> bool:
@@ -322,11 +551,13 @@ def _of_sentence(sentence: str) -> Iterator[Statement | None]:
     ):
         return
     length = _clause_length(words, plain)
-    clause = plain[:length]
+    clause, rest = plain[:length], plain[length:]
     choice = _choice(clause)
     if choice is None:
-        yield _statement(sentence, clause, 1)
-        denied = _denied(clause, plain[length:])
+        stated = _statement(sentence, clause, 1)
+        is_whole = not rest or rest[0] in _GOES_ON
+        yield stated.replace(clause=tuple(clause)) if stated and is_whole else stated
+        denied = _denied(clause, rest)
         if denied:
             yield _statement(sentence, denied, -1)
     else:
@@ -347,7 +578,10 @@ def _setting(line: str) -> Statement | None:
     measured, width = measure(word, unit)
     if measured is None or (unit and width != 2) or not any(c in "_.-" for c in key):
         return None
-    return Statement(line, 1, "=", frozenset(terms(key)), (measured,), (value,))
+    # Such a line of a file is about whatever is above it.
+    is_code = "-" in key or not {line[:1], right.strip()[:1]}.isdisjoint("'\"")
+    subject = frozenset(terms(key))
+    return Statement(line, 1, "=", subject, (measured,), (value,), () if is_code else (key,))
 
 
 def _clause_length(words: list[str], plain: list[str]) -> int:
@@ -424,6 +658,34 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
         else:
             subject += _content(word) if measured is None else (word,)
     return Statement(text, sign, concept, frozenset(subject), tuple(values), tuple(spelled))
+
+
+def _frame(statement: Statement) -> Frame:
+    """Return what a statement is about, in order; no terms if its sentence says more."""
+    clause = list(statement.clause)
+    if statement.concept == "=":
+        return Frame(tuple(sorted(statement.subject)) if clause else ())
+    found: list[str] = []
+    negator = first = ""
+    is_command = False
+    passed = 0
+    is_turned = not _TURNS.isdisjoint(clause)
+    for at, word in enumerate(clause):
+        if at < passed or word in ("", *_SIGNS) or (is_turned and word in ("on", "off", *_TURNS)):
+            continue
+        before = clause[at - 1] if at else ""
+        after = clause[at + 1] if at + 1 < len(clause) else ""
+        measured, width = measure(word, after)
+        if _denies(clause, at):
+            negator, is_command = f"{before} {word}" if before == "may" else word, not first
+            passed = at + (2 if word == "no" and after == "longer" else 1)
+        elif measured is not None and not _is_name(clause, at, width, measured):
+            found.append(f"#{measured[0]}")
+            passed = at + width
+        elif word not in _DROPPED:
+            found += _content(word) or (word,)
+            first = first or word
+    return Frame(tuple(found), negator, first, is_command)
 
 
 def _denies(plain: list[str], at: int) -> bool:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from conftest import Sandbox
 
-from memtool.gate.conflicts import Conflict, contradictions, living, repetitions
-from memtool.gate.near_duplicates import Neighbours
+from memtool.gate.near_duplicates import Neighbours, repetitions
+from memtool.search.conflicts import Conflict, contradictions, living
 
 YES = {"title": "Use Celery for jobs", "body": "Use Celery for background jobs.\n"}
 NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jobs.\n"}

@@ -9,26 +9,29 @@ from __future__ import annotations
 import os
 from itertools import combinations
 
-from memtool.gate import contradictions as signs
-from memtool.gate import near_duplicates
-from memtool.gate.checks.secrets import ROOM, RULES
-from memtool.gate.contradictions import Contradiction, Statement
-from memtool.gate.near_duplicates import DEAD
 from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle
+from memtool.memory.lifecycle import DEAD
+from memtool.search import contradictions as signs
+from memtool.search.contradictions import Contradiction, Statement
 from memtool.search.features import Facts
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
-    from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.fields import Category
+    from memtool.memory.memory import Memory
     from memtool.store.snapshot import Record, Tree
 
-KIND = "clashes 2"
+KIND = "clashes 3"
 """What is kept of oppositions."""
+FOLDER = "gate"
+"""The directory below the cache directory in which that is."""
+CODE = ("memory", "index", "search")
+"""The parts of the package whose code decides what contradicts what."""
 FORK = "fork"
 DUPLICATE = "duplicate"
 KINDS: dict[str, str] = {
@@ -38,7 +41,14 @@ KINDS: dict[str, str] = {
     DUPLICATE: "they say the same",
 }
 """What a conflict may be, in the order in which they are listed."""
+_CERTAINTIES = (signs.CERTAIN, signs.SUSPECTED)
 _ORDER = {kind: number for number, kind in enumerate(KINDS)}
+MAX_COMPARED_AT_ONCE = 2_000
+"""Memories of a tree that are compared though nobody asked for conflicts: under half a second."""
+MAX_COMPARED = 60
+"""Memories of one answer that are compared with each other: it takes about 2 ms."""
+MAX_NAMED = 4
+"""Ids in one warning."""
 MOST_STATED = 20_000
 """Memories of which one process remembers what they state, about 10 MB."""
 _known_statements: dict[str, tuple[Statement, ...]] = {}
@@ -49,7 +59,8 @@ class Conflict(Value):
     """Memories that contradict each other, by their ids in sorted order.
 
     `topic` is what it is about, the same for all that belong together; `values` is what each memory
-    gives to the same thing, in the order of `ids`, empty where it is no value.
+    gives to the same thing, in the order of `ids`, empty where it is no value. `certainty` is
+    `certain` or `suspected`; a fork is certain.
     """
 
     kind: str
@@ -58,6 +69,12 @@ class Conflict(Value):
     accepted: bool
     topic: str = ""
     values: tuple[str, ...] = ()
+    certainty: str = signs.CERTAIN
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is marked wherever its memories are shown."""
+        return self.certainty == signs.CERTAIN
 
     @property
     def differs(self) -> str:
@@ -96,7 +113,7 @@ def contradictions(
             FORK,
             fork.heads,
             f"both replace {fork.ancestor}",
-            _is_accepted(tree, fork.heads),
+            is_accepted(tree, fork.heads),
             f"{FORK} {fork.ancestor}",
         )
         for fork in tree.lineage.forks()
@@ -105,12 +122,48 @@ def contradictions(
     records = living(tree, now, categories)
     for clash in _clashes(records, cache_dir):
         ids = (records[clash.one].id, records[clash.other].id)
-        if ids[0] != ids[1] and ids not in parted:
-            is_accepted = _is_accepted(tree, ids)
+        is_replacing = _replaces(records[clash.one].memory, records[clash.other].memory)
+        if ids[0] != ids[1] and ids not in parted and not is_replacing:
+            accepted = is_accepted(tree, ids)
             found[ids] = Conflict(
-                clash.kind, ids, clash.reason, is_accepted, clash.topic, clash.values
-            )
+                clash.kind, ids, clash.reason, accepted, clash.topic, clash.values,
+                clash.certainty,
+            )  # fmt: skip
     return sorted(found.values(), key=order)
+
+
+def marked(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
+    """Return by id which of some memories certainly contradict one, itself among them.
+
+    They are in order of time, the newest first. Nothing is in it that was accepted, and nothing of
+    which one would replace the other: then that is what is said of them. Only the first
+    `MAX_COMPARED` are compared.
+    """
+    records = list({one.path: one for one in records}.values())[:MAX_COMPARED]
+    found: dict[str, set[int]] = {}
+    for clash in signs.find([one.memory for one in records], map(_stated, records)):
+        sides = records[clash.one], records[clash.other]
+        mine, theirs = (side.memory for side in sides)
+        is_settled = _accepts(mine, theirs) or _replaces(mine, theirs)
+        if clash.certainty == signs.CERTAIN and mine.id != theirs.id and not is_settled:
+            for side in sides:
+                found.setdefault(side.id, set()).update((clash.one, clash.other))
+    return {id_: tuple(dict.fromkeys(records[at].id for at in sorted(
+        places, key=lambda at: (-records[at].memory.timestamp, records[at].id)
+    ))) for id_, places in found.items()}  # fmt: skip
+
+
+def mark(ids: Sequence[str]) -> str:
+    """Return the warning that each of some memories is shown with, of `marked`; empty for none."""
+    if not ids:
+        return ""
+    more = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
+    named = ", ".join(ids[:MAX_NAMED]) + more
+    return f"[CONFLICT] {named} contradict each other, the newest first: ask the user which holds"
+
+
+def _replaces(one: Memory, other: Memory) -> bool:
+    return one.id in other.supersedes or other.id in one.supersedes
 
 
 def clusters(found: Sequence[Conflict]) -> list[Conflict]:
@@ -138,8 +191,43 @@ def _joined(group: Sequence[Conflict]) -> Conflict:
     gives = {id_: value for one in group for id_, value in zip(one.ids, one.values, strict=False)}
     ids = tuple(sorted({id_ for one in group for id_ in one.ids}))
     values = tuple(gives.get(id_, "") for id_ in ids) if all(map(gives.get, ids)) else ()
-    joined = first.replace(ids=ids, values=values)
+    certainty = min((one.certainty for one in group), key=_CERTAINTIES.index)
+    joined = first.replace(ids=ids, values=values, certainty=certainty)
     return joined.replace(reason=joined.differs or f"{first.reason}, and {len(ids) - 2} more")
+
+
+def open_contradictions(
+    tree: Tree, now: int, categories: Mapping[str, Category], cache_dir: str = ""
+) -> list[Conflict] | None:
+    """Return what opposes each other, forks and what was accepted aside, if that takes little time.
+
+    None is for a large tree that changed since `contradictions` compared it.
+    """
+    if len(tree.records) > MAX_COMPARED_AT_ONCE:
+        stamps = [(record.path, record.oid) for record in living(tree, now, categories)]
+        if _kept(stamps, cache_dir) is None:
+            return None
+    found = contradictions(tree, now, categories, cache_dir)
+    return [one for one in found if one.kind != FORK and not one.accepted]
+
+
+def _kept(stamps: Sequence[tuple[str, str]], cache_dir: str) -> list[Any] | None:
+    """Return the rows that were kept of a comparison of all these files; None for none."""
+    from memtool.store import cache
+
+    if not cache_dir:
+        return None
+    was = cache.read_json(os.path.join(cache_dir, FOLDER, _name()), KIND)
+    if was is None or not set(stamps) <= {(path, oid) for path, oid in was[0]}:
+        return None
+    rows: list[Any] = was[1]
+    return rows
+
+
+def _name() -> str:
+    from memtool.store import cache
+
+    return f"clashes-{cache.code_version(CODE)}"
 
 
 def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
@@ -150,24 +238,32 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
     """
     from memtool.store import cache
 
-    folder = os.path.join(cache_dir, ROOM)
-    name = f"clashes-{cache.code_version(RULES)}" if cache_dir else ""
-    was = cache.read_json(os.path.join(folder, name), KIND) if cache_dir else None
     stamps = [(record.path, record.oid) for record in records]
-    if was is not None and set(stamps) <= {(path, oid) for path, oid in was[0]}:
+    kept = _kept(stamps, cache_dir)
+    if kept is not None:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [
-            Contradiction(number[one], number[other], kind, reason, topic, tuple(values))
-            for one, other, kind, reason, topic, values in was[1]
+            Contradiction(number[one], number[other], kind, reason, topic, tuple(values), certainty)
+            for one, other, kind, reason, topic, values, certainty in kept
             if one in number and other in number
         ]
     found = signs.find([record.memory for record in records], map(_stated, records))
     if cache_dir:
         rows = [
-            (records[c.one].path, records[c.other].path, c.kind, c.reason, c.topic, c.values)
+            (
+                records[c.one].path,
+                records[c.other].path,
+                c.kind,
+                c.reason,
+                c.topic,
+                c.values,
+                c.certainty,
+            )
             for c in found
         ]
-        cache.keep_json(folder, name, KIND, [stamps, rows], 1, "clashes-")
+        cache.keep_json(
+            os.path.join(cache_dir, FOLDER), _name(), KIND, [stamps, rows], 1, "clashes-"
+        )
     return found
 
 
@@ -184,34 +280,19 @@ def _stated(record: Record) -> tuple[Statement, ...]:
     return found
 
 
-def repetitions(
-    tree: Tree,
-    judged: Sequence[Record],
-    neighbours: Neighbours,
-    threshold: float,
-    now: int,
-    categories: Mapping[str, Category],
-) -> list[Conflict]:
-    """Return which of some living memories say what another one says, as conflicts by ids."""
-    found = {}
-    twins = near_duplicates.twins(judged, neighbours, threshold, now, categories)
-    for record, twin in zip(judged, twins, strict=True):
-        if twin is not None:
-            first, second = sorted((record.id, twin.record.id))
-            how = "the same words" if twin.is_exact else f"nearly the same ({twin.likeness:.2f})"
-            accepted = _is_accepted(tree, (first, second))
-            found[first, second] = Conflict(DUPLICATE, (first, second), how, accepted, DUPLICATE)
-    return sorted(found.values(), key=order)
-
-
 def order(conflict: Conflict) -> tuple[int, tuple[str, ...]]:
     """Sort key: kinds in the order of their table, then ids."""
     return _ORDER[conflict.kind], conflict.ids
 
 
-def _is_accepted(tree: Tree, ids: Collection[str]) -> bool:
+def is_accepted(tree: Tree, ids: Collection[str]) -> bool:
     """Tell whether of every two memories one accepts the other."""
     accepts = {id_: tree.by_id[id_].memory.items("conflicts_accepted") for id_ in ids}
     return all(
         one in accepts[other] or other in accepts[one] for one, other in combinations(ids, 2)
     )
+
+
+def _accepts(one: Memory, other: Memory) -> bool:
+    key = "conflicts_accepted"
+    return one.id in other.items(key) or other.id in one.items(key)
