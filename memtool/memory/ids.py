@@ -61,6 +61,19 @@ def fingerprint(memory: Memory) -> str:
     return digest(" ".join(words).encode())
 
 
+def without_commit(text: str) -> str:
+    """Return the id of a citation such as `[ID@9ff17e5fd2]`, as blocks and answers write it.
+
+    Any other text stays as it is: no id holds an `@`.
+    """
+    id_, at, commit = text.strip("[]").partition("@")
+    is_commit = commit in ("local", "shallow") or (commit and _HEX.issuperset(commit))
+    return id_ if at and is_commit else text
+
+
+_HEX = frozenset("0123456789abcdef")
+
+
 def meant(wanted: str, ids: Iterable[str], *, by_words: bool = True) -> list[str]:
     """Return the ids that a text can mean, in the order of `ids`.
 

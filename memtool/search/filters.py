@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
-from memtool.memory import lifecycle, timestamps
+from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.search.features import HIDDEN, PRIVATE, SUPERSEDED, Facts, flat, governed
 from memtool.search.query import (
@@ -382,7 +382,7 @@ def _author(value: str, _facts: Facts) -> Predicate:
 
 
 def _id(value: str, _facts: Facts) -> Predicate:
-    wanted = value.casefold()
+    wanted = ids.without_commit(value.casefold())
     return lambda record, _facts: name_matches(wanted, record.id)
 
 

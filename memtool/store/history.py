@@ -624,7 +624,7 @@ def _seen(tree: Tree, walk: Walk) -> _Seen:
 
 def _find(tree: Tree, stamps: Mapping[str, Stamp], wanted: str) -> str:
     """Return the id of a memory of the tree, or of one that only history knows."""
-    name = stem(wanted)
+    name = stem(ids.without_commit(wanted))
     gone = ids.meant(name, sorted(stamps), by_words=False)
     if name in stamps or (len(gone) == 1 and not ids.meant(name, tree.ids, by_words=False)):
         return name if name in stamps else gone[0]

@@ -435,13 +435,16 @@ class Tree:
         return sorted(found, key=lambda record: record.path)
 
     def find(self, wanted: str, *, by_words: bool = True) -> Record:
-        """Return the memory with an id, or the only one that a part of it can mean.
+        """Return the memory with an id or a citation, or the only one that a part can mean.
 
         A part is the beginning of an id, or, unless `by_words` is off, words that it holds.
 
         Raises:
             MemtoolError: none does, or several do; the hint names them.
         """
+        from memtool.memory import ids
+
+        wanted = ids.without_commit(wanted)
         if wanted.startswith(self.snapshot.directory + "/"):
             wanted = stem(wanted)
         if wanted in self.by_id:
@@ -454,8 +457,6 @@ class Tree:
                 hint=broken[0].hint,
                 code=broken[0].code,
             )
-        from memtool.memory import ids
-
         matches = ids.meant(wanted, self.ids, by_words=by_words)
         if len(matches) == 1:
             return self.by_id[matches[0]]

@@ -141,3 +141,15 @@ def test_pinned_memories_have_no_end(sandbox: Sandbox) -> None:
     """No end is null in JSON, not a far date."""
     sandbox.memory("dec-a", status="pinned")
     assert sandbox.json("show", "dec-a")["expires_at"] is None
+
+
+@pytest.mark.parametrize("commit", ["9ff17e5fd2", "local", "shallow"])
+def test_a_citation_is_taken_for_the_id_in_it(sandbox: Sandbox, commit: str) -> None:
+    """What a block writes between its brackets can be pasted back into any verb."""
+    sandbox.memory("dec-redis", "Sessions live in Redis.\n")
+    sandbox.commit()
+    for cited in (f"dec-redis@{commit}", f"[dec-redis@{commit}]"):
+        for verb in ("show", "why", "log", "blame", "confirm"):
+            assert sandbox.run(verb, cited).returncode == 0
+        assert len(sandbox.json("list", f"id:{cited}")["memories"]) == 1
+    assert sandbox.run("show", "dec-redis@noon").returncode == 2
