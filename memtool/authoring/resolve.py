@@ -87,8 +87,13 @@ def keep(
     dry_run: bool,
     is_pinned: bool = False,
 ) -> Settled:
-    """Write a new memory with the text of the winner, which replaces all of them."""
+    """Write a new memory with the text of the winner, which replaces all of them.
+
+    Whoever settles vouches for it: a text that was a candidate is confirmed by that.
+    """
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
+    if winner.status == "candidate":
+        del kept["status"]
     sources = dict.fromkeys((*winner.items("source"), write.speaker(context)))
     fields: Fields = kept | {
         "id": write.draw_id(context, winner.type, winner.title, " ".join(ids)),

@@ -240,12 +240,8 @@ def supersede(
     done = _submitted(
         context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
     )
-    if memory.proposes:
-        context.notes.append(
-            f"it proposes to replace {', '.join(ids)}, which holds until memtool confirm {done.id}"
-        )
-    elif still_open := resolve.open_fork(tree.lineage, done.id, ids):
-        context.notes.append(still_open)
+    still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
+    context.notes += filter(None, [still_open])
     return done
 
 
@@ -256,6 +252,11 @@ def _submitted(
     done = draft.submit(
         context, memory, has_own_id=has_own_id, edit=edit, commit=commit, dry_run=dry_run
     )
+    if memory.proposes:
+        olds = ", ".join(memory.proposes)
+        context.notes.append(
+            f"it proposes to replace {olds}, which holds until memtool confirm {done.id}"
+        )
     if memory.replaces:
         from memtool.upkeep import digest  # most memories replace none
 

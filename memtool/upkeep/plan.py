@@ -496,14 +496,27 @@ def candidate_steps(
 
 
 def waiting_flags(tree: Tree, inputs: PlanInputs, contradicted: Collection[str]) -> Iterator[Flag]:
-    """Yield a flag for each candidate that was used, but whose confidence needs a person."""
+    """Yield a flag for each candidate that was used, but that a person has to decide about."""
     for record in _free_candidates(tree, inputs, contradicted):
         why = _use_of(record, inputs)
         added = inputs.added.get(record.path)
         state = quarantine(record.memory.status, added, inputs.now, is_used=bool(why))
-        if state == "confirm" and record.memory.confidence == "low":
+        doubt = _doubt_of(record.memory, inputs)
+        if state == "confirm" and doubt:
             hint = f"memtool confirm {record.id}, or memtool archive {record.id} --why REASON"
-            yield Flag("waiting", (record.id,), "", f"{why}, but its confidence is low", hint)
+            yield Flag("waiting", (record.id,), "", f"{why}, but {doubt}", hint)
+
+
+def _doubt_of(memory: Memory, inputs: PlanInputs) -> str:
+    """Return why no use confirms a candidate, empty where one does.
+
+    That it was opened says nothing of what it would replace; a commit that upholds it does.
+    """
+    if memory.confidence == "low":
+        return "its confidence is low"
+    if memory.proposes and memory.id not in inputs.upheld:
+        return f"it would replace {', '.join(memory.proposes)}"
+    return ""
 
 
 def _free_candidates(
@@ -529,7 +542,7 @@ def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
     memory, use = record.memory, _use_of(record, inputs)
     state = quarantine(memory.status, inputs.added.get(record.path), inputs.now, is_used=bool(use))
     if state == "confirm":
-        if memory.confidence == "low":
+        if _doubt_of(memory, inputs):
             return None  # a person decides
         return changing("confirm", record, use, status="confirmed")
     if state == "fade" and inputs.uses.is_known and not memory.table("faded"):

@@ -92,6 +92,29 @@ def test_upkeep_puts_an_expired_candidate_away_and_the_old_one_stays(team: Sandb
     assert [one["id"] for one in found] == [OLD]
 
 
+def test_a_look_confirms_no_proposal(sandbox: Sandbox) -> None:
+    """Upkeep leaves it to a person, whoever opened it, unless a commit upholds it."""
+    sandbox.memory(OLD, "Background jobs use the queue of Celery.\n")
+    sandbox.memory(NEW, "Jobs use RQ.\n", status="candidate", supersedes=(OLD,))
+    sandbox.commit()
+    sandbox.run("show", NEW)
+    later = {"MEMTOOL_NOW": "2026-03-05T12:00:00Z"}
+    answer = sandbox.json("maintain", "--nightly", **later)
+    assert answer["steps"] == []
+    assert f"it would replace {OLD}" in str(answer["flags"])
+    sandbox.git("commit", "--quiet", "--allow-empty", "--message", f"go\n\nUpholds: {NEW}")
+    (step,) = sandbox.json("maintain", "--nightly", **later)["steps"]
+    assert (step["do"], step["id"]) == ("confirm", NEW)
+
+
+def test_who_settles_for_a_candidate_confirms_it(team: Sandbox) -> None:
+    """The memory that resolve writes replaces both sides, the proposal and what holds."""
+    team.run("resolve", NEW, OLD, "--keep", NEW, "--why", "RQ it is.", "--commit")
+    (item,) = team.json("inject", "--prompt", QUESTION)["items"]
+    assert "queue of RQ" in item["text"]
+    assert "[CANDIDATE]" not in item["text"]
+
+
 @pytest.mark.parametrize("verb", ["confirm", "pin"])
 def test_confirmed_it_replaces(team: Sandbox, verb: str) -> None:
     """From the confirmation on the old one is superseded, and the history says by what."""
