@@ -6,6 +6,8 @@ marks. It never shows a secret: a detection has a place and a kind, and no messa
 
 from __future__ import annotations
 
+from bisect import bisect, bisect_left
+
 from memtool.errors import MemtoolError
 from memtool.redaction import assignments, entropy, joins, national_ids, personal, shapes, tokens
 from memtool.redaction.entropy import Pattern
@@ -164,13 +166,15 @@ def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
             code="too-large",
         )
     seen = _without_marks(text)
-    spans: list[Span] = []
-    for _round in range(MOST_ROUNDS):
-        new = _search(seen)
+    spans = new = _search(seen)
+    for _round in range(MOST_ROUNDS - 1):
         if not new:
             break
-        spans += new
-        seen = _blanked(seen, [(start, end) for _kind, start, end in new])
+        places = [(start, end) for _kind, start, end in new]
+        seen = _blanked(seen, places)
+        view = joins.windows(seen, places)  # the rest is as it was when nothing more was found
+        new = [(kind, *view.around(start, end)) for kind, start, end in _search(view.text)]
+        spans = [*spans, *new]
     return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
 
 
@@ -214,9 +218,10 @@ def _search(text: str) -> list[Span]:
     if len(secrets) < len(found):
         personal = [span for span in found if is_personal(span[3])]
         for span in sorted(personal, key=lambda span: (span[2], span[0], -span[1])):
-            if all(span[1] <= other[0] or other[1] <= span[0] for other in merged):
-                merged.append(span)
-        merged.sort()
+            place = bisect(merged, span)
+            is_free = place == 0 or merged[place - 1][1] <= span[0]
+            if is_free and (place == len(merged) or span[1] <= merged[place][0]):
+                merged.insert(place, span)
     return [(kind, start, end) for start, end, _rank, kind in merged]
 
 
@@ -260,8 +265,7 @@ def _across(
         return
     inner = _ranked(view.text)
     for start, end, rank, kind in (*inner, *_across_line_ends(view.text, inner)):
-        spans = list(view.origins(start, end))
-        yield spans[0][0], spans[-1][1], rank, kind
+        yield *view.around(start, end), rank, kind
 
 
 def _across_line_ends(
@@ -271,6 +275,7 @@ def _across_line_ends(
     text = _blanked(text, [(low, high) for low, high, _rank, kind in found if kind == PRIVATE_KEY])
     if "\n" not in text:
         return
+    index = _FoundSpans(found)
     for view, kinds in (
         *((view, NUMBER_KINDS) for view in joins.numbered(text)),
         (joins.filled(text), ()),
@@ -278,11 +283,11 @@ def _across_line_ends(
         (joins.celled(text, " "), NUMBER_KINDS),
     ):
         for spans, rank, kind in _in_view(view, kinds):
-            if _is_cut_in_cells(text, kind, spans) or not _are_several(kind, spans, found):
+            if _is_cut_in_cells(text, kind, spans) or not _are_several(kind, spans, index):
                 for low, high in _without_borders(text, spans):
                     yield low, high, rank, kind
     for spans, rank, kind in _in_view(joins.unbroken(text, _beginnings(text, found))):
-        belonging = _belonging(text, kind, spans, found)
+        belonging = _belonging(text, kind, spans, index)
         if len(belonging) > 1:
             yield belonging[0][0], belonging[-1][1], rank, kind
 
@@ -322,14 +327,28 @@ def _without_borders(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tu
             at = place
 
 
-def _are_several(
-    kind: str, spans: Sequence[tuple[int, int]], found: Sequence[tuple[int, int, int, str]]
-) -> bool:
+class _FoundSpans:
+    """What detectors found in a text, to be asked by place."""
+
+    def __init__(self, found: Iterable[tuple[int, int, int, str]]) -> None:
+        self._spans = sorted(found)
+        self._starts = [span[0] for span in self._spans]
+        self._longest = max((high - low for low, high, _rank, _kind in self._spans), default=0)
+
+    def around(self, start: int, end: int) -> list[tuple[int, int, int, str]]:
+        """Return the spans that reach into a place."""
+        first = bisect(self._starts, start - self._longest)
+        last = bisect_left(self._starts, end)
+        return [span for span in self._spans[first:last] if start < span[1]]
+
+
+def _are_several(kind: str, spans: Sequence[tuple[int, int]], found: _FoundSpans) -> bool:
     """Return whether a secret of its own begins with one of the later pieces."""
     starts = {low for low, _high in spans[1:]}
-    later = {other for low, _high, _rank, other in found if low in starts}
     first, end = spans[0]
-    is_head_found = any(low < end and first < high for low, high, _rank, _kind in found)
+    near = found.around(first, spans[-1][1])
+    later = {other for low, _high, _rank, other in near if low in starts}
+    is_head_found = any(low < end and first < high for low, high, _rank, _kind in near)
     return kind in later or (is_head_found and bool(later - {BARE}))
 
 
@@ -337,7 +356,7 @@ def _belonging(
     text: str,
     kind: str,
     spans: Sequence[tuple[int, int]],
-    found: Sequence[tuple[int, int, int, str]],
+    found: _FoundSpans,
 ) -> Sequence[tuple[int, int]]:
     """Return the first of the lines' pieces that are one secret or address.
 
@@ -347,8 +366,8 @@ def _belonging(
         return ()
     if kind == "email":
         return spans if len(spans) == 2 and _is_cut_address(text, spans) else ()
-    near = [one for one in found if one[0] < spans[-1][1] and spans[0][0] < one[1]]
-    if _are_several(kind, spans, near) or (kind == BARE and not near):
+    near = found.around(spans[0][0], spans[-1][1])
+    if _are_several(kind, spans, found) or (kind == BARE and not near):
         return ()
     is_head_found = any(one[0] < spans[0][1] for one in near)
     if kind in NAMED_KINDS and not is_head_found and len(spans) == 2:

@@ -14,7 +14,7 @@ from memtool.redaction.entropy import Pattern, bits, is_wordlike, pair_share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from re import Match
 
     Cut = tuple[int, int, str]
@@ -122,7 +122,9 @@ _WORD = Pattern(r"[^\s|<>(){}\[\]]{1,400}")
 _NAMED = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:[:(\[{]|[ \t]{1,4}=|=[\"'`]?[^\s=,;)\]}\"'`])")
 _PLAIN = Pattern(r"(?:[A-Za-z]?[a-z]*|[A-Z]{1,12})(?:'[a-z]{1,2})?[.,;:!?'\")]*\Z")
 _ADDRESSED = Pattern(r"@|\bat\b|arroba")
-LINES_ABOVE = 4
+GAP = "\n\0\n"
+"""In place of lines that a view leaves out: nothing is found across it."""
+LINES_ABOVE = 2
 LEAST_WIDTH = 20
 """Characters of a line that is cut at a width."""
 
@@ -152,6 +154,11 @@ class Joined:
             at = end
         self.text = "".join(pieces)
 
+    def around(self, start: int, end: int) -> tuple[int, int]:
+        """Return where the first character of a span of this view is, and where its last ends."""
+        spans = list(self.origins(start, end))
+        return spans[0][0], spans[-1][1]
+
     def origins(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the spans of the text that a span of this view is made of, in order."""
         first = bisect_right(self._places, start) - 1
@@ -179,7 +186,7 @@ def closed(text: str) -> Joined | None:
         cuts += _folded(text)
     if '"' in text or "'" in text:
         cuts += [(*m.span(), "") for m in CONCATENATION.finditer(text) if _is_one_string(m)]
-    return Joined(text, _apart(cuts)) if cuts else None
+    return _around(text, _apart(cuts))
 
 
 FOLD = Pattern(
@@ -291,14 +298,38 @@ def _around(text: str, cuts: list[Cut]) -> Joined | None:
     kept: list[Cut] = []
     seen = 0
     for cut in cuts:
+        if cut[1] < seen:  # on a line that is in the view already, which may be long
+            kept.append(cut)
+            continue
         first = cut[0]
         for _line in range(LINES_ABOVE + 1):
-            first = text.rfind("\n", 0, max(0, first))
+            first = text.rfind("\n", seen, max(seen, first))
         if first + 1 > seen:
-            kept.append((seen, first + 1, "\n"))
+            kept.append((seen, first + 1, GAP))
         kept.append(cut)
         seen = text.find("\n", cut[1]) + 1 or len(text)
     return Joined(text, [*kept, (seen, len(text), "")]) if kept else None
+
+
+WINDOW_LINES = 6
+"""Lines on both sides of a finding in which another may show once it is blanked."""
+
+
+def windows(text: str, spans: Sequence[tuple[int, int]]) -> Joined:
+    """Return the view of the lines around spans, which are in order and do not overlap."""
+    gaps: list[Cut] = []
+    seen = 0
+    for start, end in spans:
+        if end < seen:
+            continue
+        first, last = start, end
+        for _line in range(WINDOW_LINES + 1):
+            first = text.rfind("\n", seen, max(seen, first))
+            last = text.find("\n", last) + 1 or len(text)
+        if first + 1 > seen:
+            gaps.append((seen, first + 1, GAP))
+        seen = last
+    return Joined(text, [*gaps, (seen, len(text), "")])
 
 
 def filled(text: str) -> Joined | None:

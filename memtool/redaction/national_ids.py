@@ -7,6 +7,8 @@ has too. Checks are those that the issuing offices publish; an id without one ha
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memtool.redaction.columns import cells
 from memtool.redaction.entropy import Pattern
 
@@ -396,6 +398,7 @@ _WORD = Pattern(r"(?<![\w.+/@#$%-])[0-9A-Z][0-9A-Z./+-]{0,21}(?<=[0-9A-Z])(?![\w
 _SIGNS = Pattern(r"[ .+/-]")
 
 
+@lru_cache(1)
 def has_id(text: str, _lower: str = "") -> bool:
     """Return whether there may be a national id or an account number."""
     return any(

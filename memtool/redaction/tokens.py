@@ -7,6 +7,8 @@ that is a full stop or a bracket as often as a space.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memtool.redaction.entropy import (
     Pattern,
     is_filler,
@@ -405,6 +407,7 @@ def has_long_word(text: str, _lower: str = "") -> bool:
     )
 
 
+@lru_cache(1)
 def _long_words(text: str) -> str:
     return "\n".join([word for word in text.split() if len(word) >= SHORTEST])
 
