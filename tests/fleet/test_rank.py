@@ -22,6 +22,7 @@ from memtool.index import index, scoring
 from memtool.index.stored_fields import fields
 from memtool.memory import document
 from memtool.search import retrieve
+from memtool.search.features import Facts
 from memtool.store.config import USER_ONLY
 from memtool.store.snapshot import Record
 
@@ -59,6 +60,31 @@ def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) 
     assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
     assert [one.score for one in found] == [hit[1] for hit in local]
     assert found
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) -> None:
+    """Where the local store holds old versions as well, both orders are as if it did not."""
+    for id_, body in BODIES.items():
+        sandbox.memory(id_, body)
+    asked = retrieve.read(question)
+    plain = rank.own_statistics(index.open(sandbox.context()).parts, asked)
+    for number in range(9):
+        older = (f"dec-old{number - 1}",) if number else ()
+        sandbox.memory(f"dec-old{number}", "Old redis sessions, old jobs.\n", supersedes=older)
+    sandbox.memory("dec-redis", BODIES["dec-redis"], supersedes=("dec-old8",))
+    context = sandbox.context()
+    tree = index.open(context)
+    own = Facts(tree, context.now, context.settings.categories, dict).index
+    assert rank.own_statistics(own, asked) == plain
+    local = own.search(asked, 10, lambda number: "dec-old" not in own.path(number))
+    found = rank.ranked(
+        asked,
+        [candidate(id_, body) for id_, body in BODIES.items()],
+        rank.own_statistics(own, asked),
+    )
+    assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
+    assert [one.score for one in found] == [hit[1] for hit in local]
 
 
 def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
