@@ -119,7 +119,7 @@ def finish(
         if len(done) == 1:
             line = write.subject("finish the merge of", write.read(context, done[0].text.encode()))
         trailers = {"Memory-Id": ", ".join(one.id for one in done)}
-        commit_id = commit_files(repository, [one.path for one in done], line, trailers)
+        commit_id = commit_files(context, [one.path for one in done], line, trailers)
         done = [one.replace(commit=commit_id) for one in done]
     return done
 

@@ -141,7 +141,7 @@ def accept(
         if commit and paths:
             trailers = {"Memory-Id": ", ".join(ids), "Reason": why}
             line = write.subject("keep both,", memories[0])
-            done = commit_files(context.repository, paths, line, trailers)
+            done = commit_files(context, paths, line, trailers)
     touched = tuple(change.path for change in changed if change.changes)
     return Settled(ids, BOTH, "", "", done, () if dry_run else touched, "", dry_run)
 
@@ -328,14 +328,14 @@ def _moved(
         if not is_committed:
             discard(repository, [record.path])
         elif commit:
-            return commit_removal(repository, [record.path], line, trailers, new=[new_path])
+            return commit_removal(context, [record.path], line, trailers, new=[new_path])
         else:
             files.remove(repository.top, record.path)
     except MemtoolError:
         if repository.git.head() == before and bytes_of(repository.top, record.path) is not None:
             files.take_back(repository.top, [new_path])
         raise
-    return commit_files(repository, [new_path], line, trailers) if commit else None
+    return commit_files(context, [new_path], line, trailers) if commit else None
 
 
 def _renamed(context: Context, data: bytes, path: str, *, dry_run: bool) -> tuple[str, str, bytes]:

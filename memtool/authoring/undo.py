@@ -21,7 +21,7 @@ from memtool.memory import changes
 from memtool.memory.changes import Version, stem
 from memtool.memory.memory import FieldValue, Memory, as_text
 from memtool.store import files, snapshot, usage_log
-from memtool.store.commits import commit_files, commit_removal, discard
+from memtool.store.commits import commit_files, commit_removal, discard, leave, operation
 from memtool.store.context import Context
 from memtool.store.history import History, Touch, tip
 from memtool.store.provenance import SHORT
@@ -152,7 +152,7 @@ def _acceptance(
         trailers |= {"Reason": why} if why else {}
         paths = [one.path for one in (own, *others)]
         line = write.subject("undo", record.memory)
-        done = commit_files(context.repository, paths, line, trailers)
+        done = commit_files(context, paths, line, trailers)
     return Undone(
         id=record.id,
         step=ACCEPTED,
@@ -401,12 +401,15 @@ def _supersession(
             blob = repository.git.run("hash-object", "-w", "--stdin", stdin=data).decode().strip()
             discard(repository, [new.path])
             return done.replace(blob=blob)
-        if not commit:
+        what = operation(repository) if commit else ""
+        if what or not commit:
             files.remove(repository.top, new.path)
+            if what:
+                leave(context, what, [new.path], "removed")
             return done
         trailers = {"Memory-Id": record.id, UNDOES: step.commit} | ({"Reason": why} if why else {})
         line = write.subject("undo", record.memory)
-        return done.replace(commit=commit_removal(repository, [new.path], line, trailers))
+        return done.replace(commit=commit_removal(context, [new.path], line, trailers))
 
 
 def _refuse_entangled(tree: Tree, record: Record, new: Record) -> None:

@@ -30,7 +30,6 @@ from memtool.store import files, toml, usage_log
 from memtool.store.commits import commit_files, follow_head
 from memtool.store.config import Scalar
 from memtool.store.context import Context
-from memtool.store.repository import Repository
 from memtool.store.snapshot import Record, Tree, blob_hash
 from memtool.value import Value
 
@@ -214,7 +213,7 @@ def write_new(
             trailers["Reason"] = reason
         verb = "supersede" if memory.replaces else "propose" if memory.proposes else "add"
         paths = [path, *never_committed(context, memory.supersedes)]
-        done = commit_files(context.repository, paths, subject(verb, memory), trailers)
+        done = commit_files(context, paths, subject(verb, memory), trailers)
     return Written(memory.id, path, done, data.decode(), dry_run)
 
 
@@ -374,7 +373,7 @@ def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
         )
 
 
-def _committed_together(context: Context, judged: Sequence[Record]) -> str:
+def _committed_together(context: Context, judged: Sequence[Record]) -> str | None:
     """Commit new memories; where that is refused, take their files away again."""
     repository = context.repository
     paths = [record.path for record in judged]
@@ -385,7 +384,7 @@ def _committed_together(context: Context, judged: Sequence[Record]) -> str:
         trailers["Supersedes"] = ", ".join(dict.fromkeys(older))
     line = subject("add", judged[0].memory) if len(judged) == 1 else f"memory: add {len(judged)}"
     try:
-        return commit_files(repository, paths, line, trailers)
+        return commit_files(context, paths, line, trailers)
     except MemtoolError as error:
         if repository.git.head() == before:
             left = files.take_back(repository.top, paths)
@@ -514,7 +513,7 @@ def change(
     done = None
     if commit and not dry_run and (new or is_dirty(repository, record.path)):
         given = {"Memory-Id": record.id, **(trailers or {})} | ({"Reason": why} if why else {})
-        done = _committed(repository, record.path, subject(verb, memory), given)
+        done = _committed(context, record.path, subject(verb, memory), given)
     return Changed(record.id, record.path, done, shown, dry_run)
 
 
@@ -559,10 +558,11 @@ def change_all(
         raise files.partly(error, stuck) from None
 
 
-def _committed(repository: Repository, path: str, line: str, trailers: Mapping[str, str]) -> str:
+def _committed(context: Context, path: str, line: str, trailers: Mapping[str, str]) -> str | None:
     """Commit one changed file, and return the commit that holds the change."""
+    repository = context.repository
     try:
-        return commit_files(repository, [path], line, trailers)
+        return commit_files(context, [path], line, trailers)
     except MemtoolError:
         if repository.git.names("diff", "--name-only", "-z", "HEAD", "--", path):
             raise
@@ -602,7 +602,7 @@ def edit_file(
             files.replace(repository.top, path, after, expected=before)
     done = None
     if commit and not dry_run and (changed or is_dirty(repository, path)):
-        done = commit_files(repository, [path], line[:72], {})
+        done = commit_files(context, [path], line[:72], {})
     return EditedFile(after, changed, done)
 
 

@@ -11,6 +11,7 @@ from memtool.value import Value, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from memtool.gate.content import Content
@@ -139,12 +140,30 @@ def _checked(
     else:
         problems = (*problems, *_blocks(context, content))
     problems = (*problems, *_misplaced(context, content), *_unused(context, content, path))
+    problems += tuple(_unfinished(context, content, path))
     problems = tuple(sorted(problems, key=lambda one: (one.path, one.line)))
     if any(one.severity == ERROR for one in problems):
         from memtool.authoring.tree import with_way_back
 
         problems = with_way_back(context, problems)
     return Checked(len(content.files), problems, is_quiet)
+
+
+def _unfinished(context: Context, content: Content, path: tuple[str, ...]) -> Iterator[Problem]:
+    """Yield the memories of a killed commit, which git's index only intends to hold."""
+    if content.kind != "worktree":
+        return
+    from memtool.gate.sources import is_chosen
+    from memtool.memory.schema import Problem as Found
+    from memtool.store.commits import intended
+
+    chosen = _inside(context, path)
+    for name in intended(context.repository, content.directory):
+        if not path or is_chosen(name, chosen):
+            yield Found(
+                name, 0, "unfinished-commit", "git's index only intends to hold it, so that git "
+                "refuses to stash", "memtool doctor --fix takes that out", severity="warning",
+            )  # fmt: skip
 
 
 def _misplaced(context: Context, content: Content) -> list[Problem]:

@@ -143,7 +143,7 @@ def _curated(
     if commit and changed:
         replaced = sorted({action.to for action in actions if action.do == "supersedes"})
         done = commit_files(
-            context.repository,
+            context,
             sorted(set(changed)),
             f"memory: curate {len(actions)} relations of candidates",
             {"Memory-Id": ", ".join(sorted({action.id for action in actions}))}

@@ -99,9 +99,7 @@ def _together(
     if not due:
         return done
     trailers = {"Memory-Id": ", ".join(one.id for one in due), "Reason": why}
-    made = commit_files(
-        context.repository, [one.path for one in due], f"memory: forget {len(due)}", trailers
-    )
+    made = commit_files(context, [one.path for one in due], f"memory: forget {len(due)}", trailers)
     return [one.replace(commit=made) if one in due else one for one in done]
 
 

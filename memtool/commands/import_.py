@@ -252,7 +252,7 @@ def import_(
         if commit:
             where = jsonl.STDIN.shown if is_stdin else originals.tail(place)
             subject = f"memory: import {len(paths)} from {where}"[:72]
-            done = commit_files(context.repository, paths, subject, {"Memory-Import": from_})
+            done = commit_files(context, paths, subject, {"Memory-Import": from_})
     if from_ == "claude-mem":
         context.notes += filter(None, [claude_mem.unseen(place)])
     if commit and plan.unchanged and not dry_run:

@@ -257,13 +257,13 @@ def _committed(
     target: Branch | None,
     *,
     here: bool,
-) -> str:
+) -> str | None:
     repository, categories = context.repository, context.settings.categories
     subject, body = commit.subject(plan.steps), commit.body(plan.steps)
     trailers = {commit.TRAILER: found.what}
     if here:
         edits = commit.edits_of(plan.steps, lambda path: _read(context, path), categories)
-        return commit.apply(repository, edits, subject, body, trailers)
+        return commit.apply(context, edits, subject, body, trailers)
     oids = {entry.path: entry.oid for entry in tree.snapshot.entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
     blobs = repository.git.blobs([oids[path] for path in changed], MAX_BYTES)

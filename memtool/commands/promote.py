@@ -300,7 +300,7 @@ def _committed(context: Context, sessions: store.Sessions, made: tuple[Made, ...
     """Commit what was made, and what an earlier run made and no commit has; None for nothing."""
     new = {stem(path): path
            for letters, path in context.repository.git.status(context.directory)
-           if letters == "??"}  # fmt: skip
+           if letters in ("??", " A")}  # fmt: skip
     ids = {one.id for one in made}
     rows = {row.memory: row for row in promotion.promotions(sessions) if row.is_new} if new else {}
     left = [Made(rows[id_].finding, id_, path, is_new=True)

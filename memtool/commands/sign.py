@@ -95,7 +95,7 @@ def sign(
         first = write.subject("sign", records[0].memory)
         line = first if len(records) == 1 else f"memory: sign {len(records)}"
         trailers = {"Memory-Id": ", ".join(record.id for record in records)}
-        done = commit_files(context.repository, [path for path, _data in made], line, trailers)
+        done = commit_files(context, [path for path, _data in made], line, trailers)
     _note_unknown(context, by)
     rows = tuple(SignedMemory(one.id, path) for one, (path, _d) in zip(records, made, strict=True))
     return SignedMemories(rows, by, done)

@@ -251,8 +251,9 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
-    checks = (_settings, _trusted, _limits, _storage, _lock, _memories, _due, _drift, _conflicts,
-              _index, _ledger, _sessions, hooks, _merge_driver, _log)  # fmt: skip
+    checks = (_settings, _trusted, _limits, _storage, _lock, _unfinished_commits, _memories, _due,
+              _drift, _conflicts, _index, _ledger, _sessions, hooks, _merge_driver,
+              _log)  # fmt: skip
     for check in checks:
         yield _result(check, context)
     if _has_rules(context):
@@ -282,6 +283,7 @@ def mend(context: Context) -> Iterator[str]:
     if _result(_ledger, context).state == BROKEN:
         ledger.fold(context.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
+    yield from _mended_commits(context)
     sessions = store.opened(context)
     for damage in retention.damages(sessions, most=None):
         if damage.is_mendable:
@@ -291,6 +293,15 @@ def mend(context: Context) -> Iterator[str]:
                 context.notes.append(f"{damage.id} is not repaired: {error.message}")
                 continue
             yield f"rebuilt {files} of session {damage.id}; what was there is next to it"
+
+
+def _mended_commits(context: Context) -> Iterator[str]:
+    """Take out of git's index what a killed commit left there, and yield how much it was."""
+    if not context.repository.is_bare:
+        dropped = len(commits.drop_intended(context.repository, context.directory))
+        if dropped:
+            what = "an entry" if dropped == 1 else f"{dropped} entries"
+            yield f"took {what} of a killed commit out of git's index"
 
 
 def _count_uncompiled(package: str) -> int:
@@ -666,6 +677,20 @@ def hooks(context: Context) -> Sign:
     state = WARNING if present else ABSENT
     what = f"missing or older: {', '.join(sorted(missing))}" if present else "not installed"
     return _sign("hooks", state, what, "memtool install git")
+
+
+def _unfinished_commits(context: Context) -> Sign:
+    """Look for entries of git's index that a killed commit left, with which git cannot stash."""
+    paths = (
+        ()
+        if context.repository.is_bare
+        else commits.intended(context.repository, context.directory)
+    )
+    if not paths:
+        return _sign("unfinished commits", GOOD, "none")
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    what = f"git's index only intends to hold {paths[0]}{more}, so that git refuses to stash"
+    return _sign("unfinished commits", WARNING, what, "memtool doctor --fix takes that out")
 
 
 def _merge_driver(context: Context) -> Sign:

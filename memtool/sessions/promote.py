@@ -526,7 +526,7 @@ def note_opposed(context: Context, ids: Collection[str]) -> None:
         context.notes.append(f"{action.id} may contradict {action.to}; {what}")
 
 
-def commit(context: Context, made: Sequence[Made]) -> str:
+def commit(context: Context, made: Sequence[Made]) -> str | None:
     """Commit what was made, in one commit and alone. Raises MemtoolError where git refuses."""
     ids = sorted({one.id for one in made})
     paths = sorted({one.path for one in made})
@@ -535,7 +535,7 @@ def commit(context: Context, made: Sequence[Made]) -> str:
     older = sorted({id_ for one in made for id_ in one.supersedes})
     if older:
         trailers[write.PROPOSES] = ", ".join(older)
-    return commit_files(context.repository, paths, f"memory: promote {what}", trailers)
+    return commit_files(context, paths, f"memory: promote {what}", trailers)
 
 
 def quarantine(

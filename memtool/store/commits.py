@@ -1,5 +1,8 @@
 """Commits of just some files: what else the user has staged stays as it is.
 
+Where a commit would be lost, or would get in the way of what the user has begun, none is made: the
+files are written, and a note says what commits them.
+
 A file is removed by git's index first: its removal is committed from an index of its own, and only
 then does the file go. So a refusal, or a full disk, leaves the file where it is.
 """
@@ -18,6 +21,10 @@ from memtool.store.git import GitError
 from memtool.store.repository import Repository
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.store.context import Context
+
 LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
 FRESH_LOCK_S = 1.0
@@ -29,7 +36,13 @@ _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified"
 """Lines of the pre-commit framework that do not say what is wrong."""
 _UPDATED = "repository has been updated"
 """What git says where it made a commit, and could not write its index then."""
-_UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+_OPERATIONS = (
+    ("rebase-merge", "rebase"), ("rebase-apply/applying", "am"), ("rebase-apply", "rebase"),
+    ("BISECT_LOG", "bisect"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick or revert"), ("MERGE_HEAD", "merge"),
+)  # fmt: skip
+"""Names in a git directory, and what is unfinished there. A rebase also picks, and also merges."""
+MERGE, DETACHED, JUJUTSU = "merge", "detached", "jj"
 _ARGUMENTS = 500
 """Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
 
@@ -59,24 +72,52 @@ def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
     return found
 
 
+def operation(repository: Repository) -> str:
+    """Return what stands in the way of a commit here, empty where nothing does.
+
+    It is the operation of git that is unfinished, such as `rebase` or `MERGE`; or, where no branch
+    would keep the commit, `DETACHED`, or `JUJUTSU` where that tool keeps HEAD so.
+    """
+    for name, what in _OPERATIONS:
+        if os.path.exists(os.path.join(repository.git_dir, name)):
+            return what
+    if repository.git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
+        return ""
+    return JUJUTSU if os.path.isdir(os.path.join(repository.top, ".jj")) else DETACHED
+
+
+def reason_of(what: str) -> str:
+    """Return why `operation` keeps a commit from being made, as a clause."""
+    if what in (DETACHED, JUJUTSU):
+        return "HEAD is detached, so that no branch would keep the commit"
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what} is unfinished"
+
+
 def commit_files(
-    repository: Repository,
+    context: Context,
     paths: Sequence[str],
     subject: str,
     trailers: Mapping[str, str],
     body: str = "",
     env: Mapping[str, str] | None = None,
-) -> str:
+) -> str | None:
     """Commit the worktree's content of some paths, alone, and return the id of the commit.
 
     The user's hooks and signing apply as in any commit; hooks also get the variables of `env`.
-    Waits for locks of other processes.
+    Waits for locks of other processes. None where an `operation` stands in the way: a note says
+    what commits the files then; during a merge they are staged.
 
     Raises:
         MemtoolError: a hook or git refused; the files are left as they are, uncommitted.
     """
+    repository = context.repository
     said = message(subject, trailers, body)
     with locked(repository.cache_dir, "commit.lock"):
+        drop_intended(repository, context.directory)
+        what = operation(repository)
+        if what:
+            leave(context, what, paths)
+            return None
         before = repository.git.head()
         new = _untracked(repository, paths)
         is_added = False
@@ -99,25 +140,76 @@ def commit_files(
         return repository.git.rev("HEAD")
 
 
+def leave(context: Context, what: str, paths: Sequence[str], how: str = "written") -> None:
+    """Leave files to a later commit, during a merge to its own, and note which."""
+    repository = context.repository
+    files = f"{_counted(paths)} {how}"
+    if what == MERGE:
+        try:
+            _patiently(repository, ["add", "--force"], paths)
+        except MemtoolError as error:
+            raise MemtoolError(
+                f"{files} but not staged: {_reason(repository, error)}",
+                hint=f"git add -- {_named(paths)}, and the commit of the merge takes it in",
+                code="commit-refused",
+            ) from None
+        context.notes.append(
+            f"{files} and staged, not committed: {reason_of(what)}, and its commit takes "
+            "that in (git merge --abort takes it away)"
+        )
+        return
+    note = f"{files}, not committed: {reason_of(what)}; "
+    if what == JUJUTSU:
+        context.notes.append(f"{note}jj takes it into its own commit: jj commit {_named(paths)}")
+        return
+    later = f"git add -- {_named(paths)} && git commit -- {_named(paths)}"
+    if what == DETACHED:
+        context.notes.append(f"{note}git switch BRANCH, then {later}")
+        return
+    known = set(paths) - set(_untracked(repository, paths))
+    if known:
+        note += f"its --abort takes back changes of {_named(sorted(known))}; "
+    context.notes.append(f"{note}when it is over: {later}")
+
+
+def intended(repository: Repository, directory: str) -> list[str]:
+    """Return the memories that git's index only intends to hold, as a killed commit leaves them.
+
+    With such an entry git refuses to stash and to rebase.
+    """
+    options = ("--name-only", "--diff-filter=A", "--ignore-submodules", "-z")
+    return repository.git.names("diff", *options, "--", directory)
+
+
+def drop_intended(repository: Repository, directory: str) -> list[str]:
+    """Take these entries out of the index, where the files are new again; return their paths."""
+    paths = intended(repository, directory)
+    if paths:
+        _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], paths)
+    return paths
+
+
 def commit_removal(
-    repository: Repository,
+    context: Context,
     gone: Sequence[str],
     subject: str,
     trailers: Mapping[str, str],
     *,
     new: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
-) -> str:
+) -> str | None:
     """Commit that some files are removed, and others new, alone; then remove them, and return it.
 
-    The rest is as with `commit_files`.
+    The rest is as with `commit_files`; where an operation stands in the way, nothing is removed.
 
     Raises:
         MemtoolError: a hook or git refused, and every file is as it was; or a file could not be
             removed after the commit, which the message says.
     """
+    repository = context.repository
     said = message(subject, trailers)
     with locked(repository.cache_dir, "commit.lock"):
+        drop_intended(repository, context.directory)
         _refuse_unfinished(repository)
         git = repository.git
         before = git.head()
@@ -213,14 +305,23 @@ def follow_head(repository: Repository, paths: Sequence[str]) -> str:
 
 
 def _refuse_unfinished(repository: Repository) -> None:
-    """Raise MemtoolError where a commit would conclude what the user has begun."""
-    for name, what in _UNFINISHED.items():
-        if os.path.exists(os.path.join(repository.git_dir, name)):
-            raise MemtoolError(
-                f"nothing was removed: a {what} is unfinished, and a commit would conclude it",
-                hint=f"git {what} --continue or --abort, then run the same command again",
-                code="merging",
-            )
+    """Raise MemtoolError where a removal would be lost, or conclude what the user has begun."""
+    what = operation(repository)
+    if what:
+        raise MemtoolError(
+            f"nothing was removed: {reason_of(what)}",
+            hint=f"{finish(what)}, then run the same command again",
+            code="merging",
+        )
+
+
+def finish(what: str) -> str:
+    """Return the command that ends what `operation` names."""
+    if what in (DETACHED, JUJUTSU):
+        return "git switch BRANCH"
+    if what == "bisect":
+        return "git bisect reset"
+    return f"git {what} --continue or --abort"
 
 
 def message(subject: str, trailers: Mapping[str, str], body: str = "") -> str:

@@ -19,7 +19,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.memory import FieldValue, Memory
-from memtool.store import files
+from memtool.store import commits, files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.files import TEMP_PREFIX, read_regular
@@ -148,13 +148,13 @@ class Recovered(Value):
 
 
 def apply(
-    repository: Repository,
+    context: Context,
     edits: Sequence[FileEdit],
     subject: str,
     body: str,
     trailers: Mapping[str, str],
     again: str = "memtool maintain --apply; --branch NAME asks no hooks",
-) -> str:
+) -> str | None:
     """Write files and commit them alone; return the id of the commit.
 
     `again` is the command that a refusal names.
@@ -162,6 +162,7 @@ def apply(
     Raises:
         MemtoolError: a file was changed meanwhile, or git refuses; all files are as they were.
     """
+    repository = context.repository
     _note(repository, edits)
     try:
         with files.locked(repository.cache_dir, "write.lock"):
@@ -173,7 +174,7 @@ def apply(
                 else:
                     files.replace(repository.top, edit.path, edit.after, expected=edit.before)
         paths = [edit.path for edit in edits]
-        done = commit_files(repository, paths, subject, trailers, body)
+        done = commit_files(context, paths, subject, trailers, body)
     except MemtoolError as error:
         recover(repository)
         if error.code == "index-behind":  # the commit is made, and nothing is taken back
@@ -331,8 +332,6 @@ def _refusal(path: str, error: OSError) -> MemtoolError:
 
 
 LOCK = "maintain.lock"
-UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-"""Names in a git directory that say that something else must be finished before a commit."""
 
 
 @contextmanager
@@ -367,19 +366,16 @@ def refuse_unready(repository: Repository, *, has_branches: bool = True) -> None
     """
     bare = "memtool maintain --apply --branch memtool/maintain"
     repository.refuse_bare(bare if has_branches else "run it in a clone")
-    if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
-        raise MemtoolError(
-            "a merge or rebase is unfinished",
-            hint="finish it first" + ("; --branch NAME works meanwhile" if has_branches else ""),
-            code="merging",
-        )
-    if not repository.git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
-        raise MemtoolError(
-            "HEAD is detached, so that no branch would keep the commit",
-            hint="git switch BRANCH"
-            + (", or memtool maintain --apply --branch NAME" if has_branches else ""),
-            code="detached",
-        )
+    what = commits.operation(repository)
+    if not what:
+        return
+    is_detached = what in (commits.DETACHED, commits.JUJUTSU)
+    elsewhere = ", or memtool maintain --apply --branch NAME" if has_branches else ""
+    raise MemtoolError(
+        commits.reason_of(what),
+        hint=f"{commits.finish(what)}{elsewhere}",
+        code="detached" if is_detached else "merging",
+    )
 
 
 def recover_before(context: Context) -> None:

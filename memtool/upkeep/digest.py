@@ -423,4 +423,4 @@ def committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
     tree = context.tree()
     before = (tree.by_id[id_].path for id_ in old)  # one that was never committed goes along
     paths += [path for path in before if is_dirty(context.repository, path)]
-    return commit_files(context.repository, paths, f"memory: digest {what}", trailers)
+    return commit_files(context, paths, f"memory: digest {what}", trailers)

@@ -227,5 +227,5 @@ def migrate(context: Context, to: int) -> tuple[MigrationPlan, str | None]:
         subject = f"memory: migrate to format {found.new}"
         body = "".join(f"{one.name}: {len(one.files):,} files\n" for one in found.steps)
         trailers = {TRAILER: str(found.new)}
-        done = commit.apply(repository, found.edits, subject, body, trailers, AGAIN)
+        done = commit.apply(context, found.edits, subject, body, trailers, AGAIN)
     return found, done

@@ -129,7 +129,7 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
     done = None
     if paths:
         done = commit_removal(
-            repository,
+            context,
             paths,
             f"memory: purge {what}",
             {"Purges": ", ".join(sorted(going))},  # the gate looks for each id in it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,11 +18,11 @@ from memtool.errors import MemtoolError
 from memtool.store import commits
 from memtool.store.commits import commit_files, commit_removal
 from memtool.store.git import GitError
-from memtool.store.repository import Repository, discover
+from memtool.store.repository import Repository
 
 
 def commit(sandbox: Sandbox, *paths: str, subject: str = "memory: add", **trailers: str) -> str:
-    return commit_files(discover(str(sandbox.path), sandbox.env), paths, subject, trailers)
+    return commit_files(sandbox.context(), paths, subject, trailers) or ""
 
 
 def refused(sandbox: Sandbox, *paths: str) -> MemtoolError:
@@ -97,18 +98,119 @@ def test_the_first_commit_of_a_repository(sandbox: Sandbox) -> None:
     assert sandbox.git("status", "--porcelain") == "A  staged\n"
 
 
-def test_a_detached_head_and_a_linked_worktree(sandbox: Sandbox) -> None:
-    """Neither is a hindrance, and other worktrees do not see the commit."""
+def test_a_linked_worktree_commits_on_its_own_branch(sandbox: Sandbox) -> None:
+    """Other worktrees do not see the commit."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    sandbox.git("checkout", "--quiet", "--detach")
-    made = commit(sandbox, sandbox.memory("dec-b"))
-    assert sandbox.git("rev-parse", "HEAD").strip() == made
     sandbox.git("worktree", "add", "--quiet", "-b", "side", "../linked", "main")
     linked = Sandbox(sandbox.path.parent / "linked", sandbox.env)
     made = commit(linked, linked.memory("dec-c"))
     assert sandbox.git("rev-parse", "side").strip() == made
     assert sandbox.git("status", "--porcelain") == ""
+
+
+def two_sides(sandbox: Sandbox) -> None:
+    """Let `side` and `main` each change one file, so that no operation joins them cleanly."""
+    sandbox.memory("dec-old", "old\n")
+    sandbox.write("both", "before\n")
+    sandbox.commit()
+    for branch in ("side", "main"):
+        sandbox.git("checkout", "--quiet", *(["-b"] if branch == "side" else []), branch)
+        sandbox.write("both", f"{branch}\n")
+        sandbox.commit()
+    sandbox.git("checkout", "--quiet", "side")
+
+
+STANDSTILLS = {
+    "a rebase": (["rebase", "main"], ["rebase", "--abort"]),
+    "a cherry-pick": (["cherry-pick", "main"], ["cherry-pick", "--abort"]),
+    "a revert": (["revert", "--no-edit", "HEAD~1"], ["revert", "--abort"]),
+    "a bisect": (["bisect", "start"], ["bisect", "reset"]),
+    "HEAD is detached": (["checkout", "--quiet", "--detach"], ["checkout", "--quiet", "main"]),
+}
+
+
+@pytest.mark.parametrize("what", STANDSTILLS)
+def test_a_commit_that_would_be_lost_is_not_made(sandbox: Sandbox, what: str) -> None:
+    """The file is written, stays when the operation is given up, and its note says what to do."""
+    two_sides(sandbox)
+    begin, end = STANDSTILLS[what]
+    if what == "a revert":
+        sandbox.write("both", "again\n")
+        sandbox.commit()
+    sandbox.git(*begin, check=False)
+    before = sandbox.git("rev-parse", "HEAD")
+    done = sandbox.run(
+        "new", "decision", "Kept all the same", "--body", "A reason.", "--commit", "--json"
+    )
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["commit"]) == (0, None)
+    assert done.stderr.count("not committed") == 1
+    assert what in done.stderr
+    assert f"git add -- {answer['path']} && git commit" in done.stderr
+    assert sandbox.git("rev-parse", "HEAD") == before
+    assert sandbox.git("ls-files", answer["path"]) == ""
+    sandbox.git(*end)
+    assert (sandbox.path / answer["path"]).exists()
+    hint = done.stderr.partition("git add -- ")[2].splitlines()[0]
+    assert hint.count(answer["path"]) == 2
+
+
+def test_a_known_file_is_named_because_an_abort_takes_its_change_back(sandbox: Sandbox) -> None:
+    """Only a new file outlives `git rebase --abort`."""
+    two_sides(sandbox)
+    sandbox.git("rebase", "main", check=False)
+    context = sandbox.context()
+    new, old = sandbox.memory("dec-new"), sandbox.memory("dec-old", "changed\n")
+    assert commit_files(context, [new, old], "memory: add", {}) is None
+    assert f"its --abort takes back changes of {old};" in context.notes[0]
+
+
+def test_where_jujutsu_works_it_takes_the_file_in(sandbox: Sandbox) -> None:
+    """It keeps HEAD detached all the time, so that git's own way to commit is no help."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "--detach")
+    (sandbox.path / ".jj").mkdir()
+    context = sandbox.context()
+    path = sandbox.memory("dec-b")
+    assert commit_files(context, [path], "memory: add", {}) is None
+    assert context.notes[0].endswith(f"jj takes it into its own commit: jj commit {path}")
+
+
+def test_what_is_taken_back_without_a_branch_is_not_committed(sandbox: Sandbox) -> None:
+    """Undo goes the same way as everything that commits."""
+    sandbox.memory("dec-old", "old\n")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "side")
+    said = ("dec-old", "Another way", "--body", "So.", "--commit", "--json")
+    made = json.loads(sandbox.run("supersede", *said).stdout)
+    assert made["commit"]
+    sandbox.git("checkout", "--quiet", "--detach")
+    head = sandbox.git("rev-parse", "HEAD")
+    done = sandbox.run("undo", "dec-old", "--commit", "--json")
+    assert (done.returncode, json.loads(done.stdout)["commit"]) == (0, None)
+    assert ", not committed: HEAD is detached" in done.stderr
+    assert sandbox.git("rev-parse", "HEAD") == head
+
+
+def test_a_killed_commit_leaves_no_entry_that_git_refuses(sandbox: Sandbox) -> None:
+    """What `git add --intent-to-add` left is told, and gone with the next commit or mend."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    left = sandbox.memory("dec-left")
+    sandbox.git("add", "--intent-to-add", left)
+    sandbox.write("mine", "mine\n")
+    sandbox.git("add", "--intent-to-add", "mine")
+    told = sandbox.run("doctor").stdout
+    assert "unfinished commits" in told
+    assert left in told
+    commit(sandbox, sandbox.memory("dec-new"))
+    assert sandbox.git("status", "--porcelain", "-uall") == f" A mine\n?? {left}\n"
+    sandbox.git("add", "--intent-to-add", left)
+    assert f"{left}:0: unfinished-commit" in sandbox.run("check").stdout
+    sandbox.run("doctor", "--fix")
+    assert sandbox.git("ls-files", left) == ""
 
 
 def test_an_ignored_memory_directory_is_committed_all_the_same(sandbox: Sandbox) -> None:
@@ -129,8 +231,8 @@ def test_odd_names_and_texts_are_taken_literally(sandbox: Sandbox) -> None:
     assert sandbox.git("log", "-1", "--format=%B").strip() == message
 
 
-def test_during_a_merge_git_refuses_and_says_why(busy: Sandbox) -> None:
-    """A commit of single files is not possible then; the file stays and nothing is staged."""
+def test_during_a_merge_the_file_goes_in_with_it(busy: Sandbox) -> None:
+    """A commit of single files is not possible then; the file is staged, and nothing else is."""
     busy.git("reset", "--quiet", "--hard")
     for branch, text in (("other", "theirs\n"), ("main", "ours\n")):
         busy.git("checkout", "--quiet", *(["-b"] if branch == "other" else []), branch)
@@ -139,11 +241,14 @@ def test_during_a_merge_git_refuses_and_says_why(busy: Sandbox) -> None:
     busy.git("merge", "other", check=False)
     before = users_work(busy)
     path = busy.memory("dec-new")
-    error = refused(busy, path)
-    assert "cannot do a partial commit during a merge" in error.message
+    context = busy.context()
+    assert commit_files(context, [path], "memory: add", {}) is None
+    assert f"{path} is written and staged, not committed: a merge is unf" in context.notes[0]
     assert users_work(busy) == before
-    assert busy.git("ls-files", path) == ""
-    assert (busy.path / path).exists()
+    busy.write("both", "joined\n")
+    busy.git("add", "both")
+    busy.git("commit", "--quiet", "-m", "merge")
+    assert busy.git("ls-tree", "--name-only", "HEAD", path).strip() == path
 
 
 def test_a_hook_that_refuses_leaves_everything_as_it_was(busy: Sandbox) -> None:
@@ -355,8 +460,7 @@ def test_an_index_that_cannot_follow_is_named(sandbox: Sandbox) -> None:
 
 
 def removal(sandbox: Sandbox, *paths: str, new: tuple[str, ...] = ()) -> str:
-    repository = discover(str(sandbox.path), sandbox.env)
-    return commit_removal(repository, paths, "memory: remove", {}, new=new)
+    return commit_removal(sandbox.context(), paths, "memory: remove", {}, new=new) or ""
 
 
 def test_a_removal_leaves_the_users_work_alone(busy: Sandbox) -> None:

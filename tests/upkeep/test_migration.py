@@ -191,7 +191,7 @@ def test_an_unfinished_merge_refuses(store: Sandbox):
     (store.path / ".git/MERGE_HEAD").write_text(f"{head}\n")
     done = store.run("migrate", "--commit")
     assert (done.returncode, done.stderr) == (
-        2, "memtool: a merge or rebase is unfinished\nhint: finish it first\n"
+        2, "memtool: a merge is unfinished\nhint: git merge --continue or --abort\n"
     )  # fmt: skip
 
 
