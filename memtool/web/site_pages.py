@@ -31,7 +31,7 @@ from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
 from memtool.web.pages.history import days
 from memtool.web.pages.lineage import MOST, around, picture
-from memtool.web.pages.memory import EVENTS, keys, links
+from memtool.web.pages.memory import EVENTS, contrary, keys, links
 from memtool.web.pages.reports import digests
 from memtool.web.pages.status import LAST, growth, tone
 from memtool.web.render import PageView
@@ -242,18 +242,23 @@ class StaticSite:
     ) -> SitePage:
         chain = story.chain(record)
         named = [id_ for _name, ids in links(shown) for id_ in ids]
-        named += [*shown.superseded_by, *wiki_links(shown.body)]
+        against = self._contrary.get(record.id, [])
+        named += [*shown.superseded_by, *against, *wiki_links(shown.body)]
         there = [id_ in self.tree.by_id for id_ in named]
 
         def values() -> dict[str, Any]:
             return {
                 "title": shown.title, "shown": shown, "keys": keys(shown), "links": links(shown),
                 "blame": story.blame(record, chain), "why": why, "log": log, "injected": None,
-                "at": "", "notes": (), "to_fleet": False,
+                "at": "", "notes": (), "to_fleet": False, "contrary": against,
             }  # fmt: skip
 
-        key = (record.oid, shown, why, log, chain, there)
+        key = (record.oid, shown, why, log, chain, against, there)
         return self._later(f"m/{record.id}.html", "memory.html", values, key)
+
+    @cached_property
+    def _contrary(self) -> dict[str, list[str]]:
+        return contrary(self.context, self.tree)
 
     def _log(self, by_id: Mapping[str, list[tuple[int, LogEntry]]], id_: str) -> Log:
         """Return what happened to a memory, what it replaced and what replaced it."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from memtool.commands.show import MemoryView
     from memtool.store.context import Context
+    from memtool.store.snapshot import Tree
     from memtool.web.page import PageQuery
 
     Answered = TypeVar("Answered")
@@ -52,7 +53,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "shown": shown,
         "keys": keys(shown),
         "links": links(shown),
-        "contrary": asked(lambda: _contrary(context, shown.id, at)),
+        "contrary": asked(lambda: contrary(context, index.open(context, at)).get(shown.id, [])),
         "blame": asked(lambda: blame(context, shown.id, at=at)),
         "why": asked(lambda: why(context, shown.id, at=at)),
         "log": asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
@@ -63,20 +64,15 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
     }
 
 
-def _contrary(context: Context, id_: str, at: str | None) -> list[str]:
-    """Return the ids of the memories that certainly contradict one, and nobody accepted that."""
+def contrary(context: Context, tree: Tree) -> dict[str, list[str]]:
+    """Return the ids of what certainly contradicts each memory, where nobody accepted that."""
     cache_dir = context.repository.cache_dir if context.is_cached else ""
-    tree, categories = index.open(context, at), context.settings.categories
-    found = conflicts.open_contradictions(tree, context.now, categories, cache_dir)
-    return sorted(
-        {
-            other
-            for one in found or ()
-            if id_ in one.ids and one.is_certain
-            for other in one.ids
-            if other != id_
-        }
-    )
+    categories = context.settings.categories
+    found: dict[str, set[str]] = {}
+    for one in conflicts.open_contradictions(tree, context.now, categories, cache_dir) or ():
+        for id_ in one.ids if one.is_certain else ():
+            found.setdefault(id_, set()).update(one.ids)
+    return {id_: sorted(ids - {id_}) for id_, ids in found.items()}
 
 
 def keys(shown: MemoryView) -> list[tuple[str, str]]:
