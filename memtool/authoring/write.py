@@ -101,6 +101,8 @@ def prepare(context: Context, *, begins: bool = True) -> None:
     context.refuse_absent()
     context.refuse_foreign()
     context.refuse_newer()
+    if not context.is_dry:
+        files.ignore_temporaries(context.repository.common_dir)
 
 
 def validated(context: Context, memory: Memory) -> bytes:

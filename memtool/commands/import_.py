@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record, is_memory_path
+from memtool.store.snapshot import Record
 from memtool.upkeep import migration
 from memtool.upkeep.commit import is_interrupted
 from memtool.upkeep.migration import StepDone
@@ -249,18 +249,19 @@ def import_(
     paths = [one.path for one in plan.placed]
     if paths and not dry_run:
         base.write(context.repository, plan.placed)
-        if commit:
-            where = jsonl.STDIN.shown if is_stdin else originals.tail(place)
-            subject = f"memory: import {len(paths)} from {where}"[:72]
-            done = commit_files(context, paths, subject, {"Memory-Import": from_})
+    left = _uncommitted(context, plan.unchanged) if commit and not dry_run else []
+    if left:
+        context.notes.append(f"{len(left):,} of these were written before, and are committed now")
+    if commit and not dry_run and (paths or left):
+        where = jsonl.STDIN.shown if is_stdin else originals.tail(place)
+        subject = f"memory: import {len(paths) + len(left)} from {where}"[:72]
+        done = commit_files(context, [*paths, *left], subject, {"Memory-Import": from_})
     if from_ == "claude-mem":
         context.notes += filter(None, [claude_mem.unseen(place)])
-    if commit and plan.unchanged and not dry_run:
-        _tell_uncommitted(context)
     return Imported(
         found=plan.found,
         written=len(paths),
-        unchanged=plan.unchanged,
+        unchanged=len(plan.unchanged),
         skipped=plan.skipped,
         problems=plan.problems,
         memories=tuple({"id": one.memory.id, "path": one.path} for one in plan.placed),
@@ -363,15 +364,13 @@ def _tell_expired(context: Context, placed: Iterable[Record]) -> None:
         )
 
 
-def _tell_uncommitted(context: Context) -> None:
-    """Note memories that an import without --commit wrote: a later one does not take them along."""
-    paths = context.repository.git.names("ls-files", "--others", "-z", "--", context.directory)
-    count = sum(is_memory_path(path, context.directory) for path in paths)
-    if count:
-        context.notes.append(
-            f"{count:,} memories that were written before are not committed;"
-            f" git add {context.directory} and git commit take them along"
-        )
+def _uncommitted(context: Context, paths: Collection[str]) -> list[str]:
+    """Return which memories no commit holds, as an import that was killed leaves them."""
+    if not paths:
+        return []
+    status = context.repository.git.status(context.directory)
+    new = {path for letters, path in status if letters in ("??", " A", "A ", "AM")}
+    return sorted(new.intersection(paths))
 
 
 _WANTED = {

@@ -65,7 +65,8 @@ class ImportPlan(Value):
     """What an import would do: what is `found` is placed, unchanged or skipped."""
 
     found: int
-    unchanged: int
+    unchanged: tuple[str, ...]
+    """The paths of the memories that are there already."""
     skipped: int
     placed: tuple[Record, ...]
     problems: tuple[Problem, ...]
@@ -94,15 +95,17 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
         built = _built(said, cited, target, faults)
     problems += faults
     placed = []
-    unchanged = 0
+    unchanged: list[str] = []
     entries = (entry.path for entry in target.tree.snapshot.entries)
     paths = {path.rpartition("/")[2].removesuffix(".md"): path for path in entries}
     for draft, memory in built:
         existing = target.tree.by_id.get(memory.id)
         if existing is not None:
             problem = _difference(draft, memory, target)
-            unchanged += problem is None
-            problems += [problem] if problem else []
+            if problem:
+                problems.append(problem)
+            else:
+                unchanged.append(existing.path)
         elif memory.id in paths:
             problems.append(
                 draft.problem(
@@ -116,8 +119,8 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
             placed.append(Record(memory, f"{directory}/{ids.place(memory)}", ""))
     return ImportPlan(
         found=found,
-        unchanged=unchanged,
-        skipped=found - unchanged - len(placed),
+        unchanged=tuple(unchanged),
+        skipped=found - len(unchanged) - len(placed),
         placed=tuple(sorted(placed, key=lambda one: one.memory.id)),
         problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
     )
@@ -125,6 +128,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
 
 def write(repository: Repository, placed: Iterable[Record]) -> None:
     """Write every planned memory, or none. Raises MemtoolError where the disk refuses one."""
+    files.ignore_temporaries(repository.common_dir)
     files.create_all(repository.top, [(one.path, document.write(one.memory)) for one in placed])
 
 
@@ -170,9 +174,10 @@ def _admitted(
     """Return the drafts without secrets and personal data; `redacts` takes these out of them."""
     admitted = []
     for given in drafts:
-        draft = _redacted(given, target.allowed) if target.redacts else given
-        texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
-        kinds = {detection.kind for detection in redaction.find("\n".join(texts), target.allowed)}
+        draft, kinds = given, _kinds(given, target.allowed)
+        if kinds and target.redacts:
+            draft = _redacted(given, target.allowed)
+            kinds = _kinds(draft, target.allowed)
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
             message = f"it holds {', '.join(ranked)}"
@@ -181,6 +186,12 @@ def _admitted(
         else:
             admitted.append(draft)
     return admitted
+
+
+def _kinds(draft: ForeignRecord, allowed: Allowlist) -> set[str]:
+    """Return the kinds of secrets and personal data in all texts of a draft, searched as one."""
+    texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
+    return {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
 
 
 def _remedy(kinds: Sequence[str], target: Target) -> str:

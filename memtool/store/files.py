@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from typing import Self
 
 TEMP_PREFIX = ".tmp-"
-"""Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
+"""Leftovers of killed writers begin so; readers and git pass over them, writers sweep them."""
 STALE_S = 86_400
+"""An older one is swept, whoever wrote it."""
+LEFT_S = 60
+"""An older one is swept where its writer runs no more, as far as that can be seen from here."""
 _DRAWN = 8
+IGNORED = f"{TEMP_PREFIX}[0-9]*-{'[0-9a-f]' * _DRAWN}-*"
+"""The pattern by which git passes over them."""
 _HEX = frozenset("0123456789abcdef")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -120,8 +125,30 @@ class NameTaken(MemtoolError):
     """A file of that name is already there."""
 
 
-def create(root: str, path: str, data: bytes) -> None:
+def ignore_temporaries(common_dir: str) -> None:
+    """Let git pass over temporary files in this clone; where that cannot be noted, it is not."""
+    folder = os.path.join(common_dir, "info")
+    place = os.path.join(folder, "exclude")
+    try:
+        try:
+            before = read_regular(place)
+        except FileNotFoundError:
+            before = b""
+        line = IGNORED.encode()
+        if line in before.splitlines():
+            return
+        os.makedirs(folder, exist_ok=True)
+        start = b"\n" if before and not before.endswith(b"\n") else b""
+        with open(place, "ab") as file:
+            file.write(b"%s%s\n" % (start, line))
+    except OSError:
+        return
+
+
+def create(root: str, path: str, data: bytes, *, sweeps: bool = True) -> None:
     """Write a new file below `root`; `path` is relative, its directories are made.
+
+    It also `sweeps` what killed writers left beside it.
 
     Raises:
         NameTaken: the file is already there; it keeps its bytes.
@@ -144,7 +171,8 @@ def create(root: str, path: str, data: bytes) -> None:
             os.unlink(name, dir_fd=folder)
             outcome.is_done = False
             raise
-        _sweep(folder)
+        if sweeps:
+            _sweep(folder)
 
 
 def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
@@ -155,10 +183,13 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
             unless the message names them.
     """
     made: list[str] = []
+    swept: set[str] = set()
     path, data = "", b""
     try:
         for path, data in items:
-            create(root, path, data)
+            folder = path.rpartition("/")[0]
+            create(root, path, data, sweeps=folder not in swept)
+            swept.add(folder)
             made.append(path)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and _holds(os.path.join(root, path), data):
@@ -333,8 +364,21 @@ def _sweep(folder: int) -> None:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError:
             continue
-        if stat.S_ISREG(status.st_mode) and now - status.st_mtime > STALE_S:
+        age_s = now - status.st_mtime
+        is_left = age_s > STALE_S or (age_s > LEFT_S and not _is_written(name))
+        if stat.S_ISREG(status.st_mode) and is_left:
             _remove(name, folder)
+
+
+def _is_written(name: str) -> bool:
+    """Tell whether the process that began a temporary file still runs, as far as can be seen."""
+    try:
+        os.kill(int(name.removeprefix(TEMP_PREFIX).partition("-")[0]), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 def is_temporary(name: str) -> bool:

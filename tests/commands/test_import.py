@@ -138,15 +138,16 @@ def test_hidden_characters_stay_out_of_titles(sandbox):
     assert len(title) == 200
 
 
-def test_commit_tells_what_an_earlier_import_left_uncommitted(sandbox):
-    """Records that are memories already are not committed by importing them again."""
+def test_commit_takes_along_what_a_killed_import_left(sandbox):
+    """Records that are memories already, and in no commit, are committed with the rest."""
     first = sandbox.json("import", "adr", str(DATA / "adr-madr"))
+    (sandbox.path / first["memories"][0]["path"]).unlink()
     done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
-    count = first["written"]
-    assert f"{count} memories that were written before are not committed; git add" in done.stderr
-    sandbox.commit()
+    left = first["written"] - 1
+    assert f"{left} of these were written before, and are committed now" in done.stderr
+    assert sandbox.git("status", "--porcelain", "--", ".memory") == ""
     done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
-    assert "not committed" not in done.stderr
+    assert "committed" not in done.stderr
 
 
 @pytest.fixture

@@ -498,3 +498,36 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="it is no plain file") as caught:
         read_regular(str(tmp_path / "pipe"))
     assert caught.value.errno == errno.ELOOP
+
+
+def test_many_files_sweep_each_folder_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder is listed as often as it is new, not as often as a file comes into it."""
+    listed: list[object] = []
+    real = os.listdir
+    monkeypatch.setattr(files.os, "listdir", lambda place: listed.append(place) or real(place))
+    files.create_all(str(tmp_path), ((f"{'ab'[n % 2]}/{n}.md", b"x") for n in range(40)))
+    assert len(listed) == 2
+
+
+def test_git_passes_over_temporary_files(sandbox: Sandbox) -> None:
+    """What a killed writer leaves is no new file of the user, and no other file is hidden."""
+    sandbox.run("remember", "Queues are drained at night.")
+    left = ".memory/decision/.tmp-4000000-0123abcd-dec-a.md"
+    sandbox.write(left, "half")
+    sandbox.write(".memory/.tmp-notes", "mine")
+    shown = sandbox.git("status", "--porcelain", "-uall")
+    assert left not in shown
+    assert ".memory/.tmp-notes" in shown
+    exclude = (sandbox.path / ".git/info/exclude").read_text()
+    sandbox.run("remember", "Queues are filled at noon.")
+    assert (sandbox.path / ".git/info/exclude").read_text() == exclude
+
+
+def test_what_a_dead_process_left_is_swept_after_a_minute(tmp_path: Path) -> None:
+    """That of a process that runs stays for a day: it may be slow."""
+    dead, alive = (f".tmp-{process}-0123abcd-a.md" for process in (4_000_000, os.getpid()))
+    for name in (dead, alive):
+        (tmp_path / name).write_text("half")
+        os.utime(tmp_path / name, (time.time() - 100,) * 2)
+    files.create(str(tmp_path), "new.md", b"x")
+    assert sorted(os.listdir(tmp_path)) == [alive, "new.md"]
