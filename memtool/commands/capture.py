@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 MOST_STDIN = 64 << 20
 _NOBODY = ("chat", "plain")
 """Formats that name no agent."""
+NO_SPEAKERS = (
+    "no speakers were found in it, so nothing of it counts as a person's word;"
+    " a line User: or Assistant: before each turn names who speaks"
+)
 
 
 class CaptureReport(Value):
@@ -58,8 +62,9 @@ def capture(
     """Take a transcript of an agent into a session: who said what, which tools ran and failed.
 
     Known are Claude Code, Codex, Gemini, OpenCode (its database, or what opencode export prints),
-    Cursor, lines of role and content, markdown and plain text; the content tells which one it is.
-    Only what a person typed is taken as the user's word. What memtool itself put into the
+    Cursor, SpecStory, aider's chat history, lines of role and content, markdown and plain text; the
+    content tells which one it is. Only what a person typed is taken as the user's word: of a text
+    in which nobody is named as the speaker that is nothing. What memtool itself put into the
     conversation is left out. Secrets are cut out before anything is written.
 
     Doing it again takes only what is new. It goes into the session that the transcript names, or
@@ -95,6 +100,8 @@ def capture(
         done = capture.capture(sessions, source, begin, context.now, dry_run=dry_run)
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     context.notes.extend(done.notes)
+    if done.host == "plain" and {one.role for one in done.messages} == {"system"}:
+        context.notes.append(NO_SPEAKERS)
     is_there = done.is_new or done.session in sessions.ids()  # not where it was deleted
     if not dry_run and is_there:
         before = findings.known(sessions, done.session).findings

@@ -83,13 +83,14 @@ def promote(
     warned of, a command that failed and what resolved it. Its signals give points: a person's
     intent 5, a pin 5, two or more sessions 2, an error that was resolved 2, two or more agents 1,
     an importance of 0.7 or more 1. The preset says how many it needs: conservative 4 points,
-    importance 0.4 and 50 characters; balanced 3, 0.25 and 30; aggressive 2, 0.15 and 20.
+    importance 0.4 and 50 characters; balanced 3, 0.25 and 30; aggressive 2, 0.15 and 20. What a
+    person stated as a rule or asked to keep qualifies whatever its length.
 
     What qualifies goes through the same gate as memtool new, with session:ID#N as its sources, and
-    starts as a candidate, or pinned where a person asked for that ("Please pin this: …", of any
-    length). A memory that says it already is strengthened instead. What was promoted and then
-    forgotten is not promoted again. memtool why ID leads back to the messages. With the user's own
-    setting capture.promote each session that ends is promoted so: candidates only, and no commit.
+    starts as a candidate, or pinned where a person asked for that ("Please pin this: …"). A memory
+    that says it already is strengthened instead. What was promoted and then forgotten is not
+    promoted again. memtool why ID leads back to the messages. With the user's own setting
+    capture.promote each session that ends is promoted so: candidates only, and no commit.
 
     What is worth nothing is dismissed: it is not proposed again, nor are the same words of another
     session. That stays in this clone, and goes with its session.

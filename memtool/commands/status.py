@@ -10,6 +10,7 @@ from memtool.authoring.tree import with_way_back
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGES, purged_by
 from memtool.index import index
+from memtool.inject import session_seen
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.changes import stem
 from memtool.memory.drift import BROKEN, CHANGED
@@ -65,6 +66,8 @@ class Status(Value):
     """The periods of maintain.schedule whose upkeep is due."""
     curation: int = 0
     """How many steps the plan for candidates has that waits."""
+    findings: int = 0
+    """How many findings of sessions have the evidence to be promoted."""
     contradicting: tuple[str, ...] = ()
     """Memories that certainly contradict another one, forks aside."""
     suspected: int | None = 0
@@ -176,6 +179,9 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         auto=context.is_capturing,
         upkeep=_upkeep(context) if at is None and as_of is None else (),
         curation=_curation(context) if at is None and as_of is None else 0,
+        findings=session_seen.waiting(context.repository.cache_dir)
+        if at is None and as_of is None
+        else 0,
     )
 
 
@@ -296,6 +302,11 @@ def _counted(status: Status) -> Iterator[str]:
     if status.curation:
         steps = plural(status.curation, "step")
         yield f"a plan for candidates waits (memtool curate --waiting shows it): {steps}"
+    if status.findings:
+        yield (
+            "waiting for promotion (memtool promote --list shows them): "
+            f"{plural(status.findings, 'finding')}"
+        )
 
 
 def _purged(context: Context, tree: Tree, head: str) -> frozenset[str]:

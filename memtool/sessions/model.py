@@ -330,9 +330,9 @@ def points_of(signals: Iterable[str]) -> int:
 def shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:
     """Return what a finding lacks for a preset, empty where it lacks nothing.
 
-    What a person asked to pin may be as short as it is.
+    What a person stated as a rule or asked to keep may be as short as it is.
     """
-    if PIN in finding.signals:
+    if PIN in finding.signals or INTENT in finding.signals:
         return ""
     if points < preset.points:
         return f"{points} of {preset.points} points"

@@ -190,11 +190,11 @@ def test_presets_ask_for_more_or_less(sandbox: Sandbox):
     assert (done.returncode, "generous" in done.stderr) == (2, True)
 
 
-def test_short_statements_do_not_pass_the_presets(sandbox: Sandbox):
-    """Under 30 characters a rule is promoted by hand only."""
-    session(sandbox, "Always use uv, never pip.")
+def test_what_nobody_asked_to_keep_is_promoted_by_hand_only(sandbox: Sandbox):
+    """A discovery has no points of its own; who names it promotes it."""
+    session(sandbox, "Turns out that the CI caches wheels.")
     (row,) = listed(sandbox).values()
-    assert row["why"] == "25 characters, 30 needed"
+    assert row["why"] == "0 of 3 points"
     (made,) = sandbox.json("promote", "--finding", row["id"])["memories"]
     assert made["is_new"]
 
@@ -746,3 +746,25 @@ def test_an_unknown_finding_is_refused_before_anything_is_read(sandbox: Sandbox)
     id_ = session(sandbox, RULE)
     assert sandbox.run("promote", "--finding", "f-none").returncode == 2
     assert not (sandbox.path / f".git/memtool/sessions/{id_}/findings.jsonl").exists()
+
+
+@pytest.mark.parametrize("preset", ["conservative", "balanced", "aggressive"])
+def test_what_a_person_asks_to_keep_waits_whatever_its_length(
+    sandbox: Sandbox, preset: str
+) -> None:
+    """One word or a hundred: it qualifies by every preset, and status counts it."""
+    long = " ".join(f"depot{number} ships on weekdays and" for number in range(20)) + " rests."
+    text = (
+        "User: Remember that the QA lead is Bo.\n\n"
+        "From now on, sign webhooks with Ed25519.\n\n"
+        "Keep in mind: tabs.\n\n"
+        f"Remember that {long}\n\nAssistant: Noted.\n"
+    )
+    sandbox.run("capture", "-", "--end", stdin=text)
+    rows = sandbox.json("promote", "--list", "--preset", preset)["findings"]
+    assert {row["content"] for row in rows if not row["why"]} == {
+        "The QA lead is Bo.", "Sign webhooks with Ed25519.", "tabs.", long,
+    }  # fmt: skip
+    if preset == "balanced":
+        assert sandbox.json("status")["findings"] == 4
+        assert "waiting for promotion" in sandbox.run("status").stdout

@@ -16,7 +16,7 @@ from memtool.errors import MemtoolError
 from memtool.inject import block
 from memtool.sessions import model
 from memtool.sessions.model import Message
-from memtool.sessions.transcripts import formats, markup, reader
+from memtool.sessions.transcripts import markup, plain_text, reader
 from memtool.sessions.transcripts.markup import TranscriptContext, moment_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ HOSTS = {
     "chat.jsonl": "chat", "claude.jsonl": "claude", "codex.jsonl": "codex",
     "codex-old.jsonl": "codex", "cursor.jsonl": "cursor", "gemini.jsonl": "gemini",
     "gemini-old.json": "gemini", "notes.txt": "plain", "opencode.json": "opencode",
-    "plain.md": "plain", "screen.txt": "plain",
+    "plain.md": "plain", "screen.txt": "plain", "specstory.md": "plain", "aider.md": "plain",
 }  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def test_no_json_makes_a_reader_fail(host: str, rows: list[dict[str, object]]) -
 @given(st.text())
 def test_no_text_makes_the_plain_reader_fail(text: str) -> None:
     """Any text is turns or paragraphs, each with a name of its own."""
-    found = list(formats.read_text(text))
+    found = list(plain_text.read_text(text))
     assert len({one.origin for one in found}) == len(found)
 
 

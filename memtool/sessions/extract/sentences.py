@@ -105,7 +105,7 @@ MOST_SENTENCES = 40
 """A message with more sentences was pasted: only its first and last ones are looked at."""
 EDGE_SENTENCES = 3
 MOST_WORDS = 60
-"""A sentence with more words is no single statement, unless somebody asks to pin it."""
+"""A sentence with more words is no single statement, unless somebody asks to keep it."""
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _TAG = re.compile(r"<([a-z][a-z_-]{2,40})>")
@@ -153,6 +153,14 @@ _OPENING = re.compile(
 
 PINNED = any_of(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
 """Asks to pin what follows; to pin the version of a package is a task."""
+ASKED = any_of(
+    r"^(?:please |pls |and |also )*"
+    r"(?:remember|note|keep in mind|bear in mind|don't forget|do not forget|make a note"
+    r"|for the record|for (?:future )?reference|memo|important|fyi)\b"
+    r"(?: (?:for|to) (?:later|the future|yourself)\b)?"
+    r"(?! (?:to|when|me|how|the time|this|it)\b) ?(?:that\b)?[:,!]? ?"
+)
+"""Asks outright to keep what follows; `remember to` is a task."""
 
 
 class Sentence(Value):
@@ -174,8 +182,9 @@ def sentences(number: int, text: str) -> tuple[Sentence, ...]:
     for lead, line in _lines(typed(text)):
         for piece in _pieces(line):
             said = _BARE_NOT.sub(r"\1n't", " ".join(piece.split()))
-            is_long = len(said.split()) > MOST_WORDS
-            if not said or (is_long and not PINNED.match(opening_off(said))):
+            bare = opening_off(said)
+            is_asked = PINNED.match(bare) or ASKED.match(bare)
+            if not said or (len(said.split()) > MOST_WORDS and not is_asked):
                 continue
             found.append(Sentence(number, len(found), said, lead, reason_of(said)))
     if len(found) > MOST_SENTENCES:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.extract.sentences import (
+    ASKED,
     PINNED,
     Sentence,
     any_of,
@@ -175,14 +176,6 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
 )  # fmt: skip
 
-ASKED = any_of(
-    r"^(?:please |pls |and |also )*"
-    r"(?:remember|note|keep in mind|bear in mind|don't forget|do not forget|make a note"
-    r"|for the record|for (?:future )?reference|memo|important|fyi)\b"
-    r"(?: (?:for|to) (?:later|the future|yourself)\b)?"
-    r"(?! (?:to|when|me|how|the time|this|it)\b) ?(?:that\b)?[:,!]? ?"
-)
-"""Asks outright to keep what follows; `remember to` is a task."""
 LEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("decision", any_of(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
     ("preference", any_of(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
@@ -220,7 +213,7 @@ def finding_of(said: Sentence, scene: Scene) -> Finding | None:
         category, importance = "discovery", ASKED_IMPORTANCE
     else:
         return None
-    if len(content_words(text)) < (1 if pinned else LEAST_TERMS):
+    if len(content_words(text)) < (1 if is_asked else LEAST_TERMS):
         return None
     is_intent = is_asked or category != "discovery"  # what is so is no wish
     signals = ((INTENT,) if is_intent else ()) + ((PIN,) if pinned else ())

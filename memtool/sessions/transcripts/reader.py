@@ -17,9 +17,9 @@ from memtool.sessions.transcripts.formats import (
     FORMATS,
     opencode_document,
     read_opencode,
-    read_text,
 )
 from memtool.sessions.transcripts.markup import TranscriptContext
+from memtool.sessions.transcripts.plain_text import read_text
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -171,7 +171,7 @@ def foreign(path: str, what: str) -> MemtoolError:
     """Return the refusal of a file that is no transcript."""
     return MemtoolError(
         f"{path} {what}",
-        hint=f"known are transcripts of {', '.join(FORMATS)}, markdown and plain text",
+        hint=f"known are transcripts of {', '.join(FORMATS)}, SpecStory, aider, markdown and text",
         code="foreign-transcript",
     )
 
