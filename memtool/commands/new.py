@@ -11,6 +11,7 @@ from memtool.commands._render import written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
 from memtool.memory.memory import Fields, Memory, title_of
+from memtool.sessions.extract.user_rules import category_of
 from memtool.store.context import Context
 
 __all__ = ["new", "remember", "render", "supersede"]
@@ -108,7 +109,7 @@ def new(
 def remember(
     context: Context,
     *text: str,
-    category: str = "preference",
+    category: str = "",
     tag: tuple[str, ...] = (),
     file: tuple[str, ...] = (),
     commit: bool = False,
@@ -116,14 +117,16 @@ def remember(
 ) -> Written:
     """Write down what the user said, as a confirmed fact in their own words.
 
-    What a living memory says already is not written again, as with memtool new.
+    Its words decide what it is: a choice, a rule, a wish, a fact; the answer says which. What they
+    forbid about a file is a warning, which is shown when the file is edited. What a living memory
+    says already is not written again, as with memtool new.
 
     Example:
         memtool remember "Deploys run on Tuesdays only, never before a holiday."
 
     Args:
         text: what to remember, or - to read it from stdin
-        category: a row of the category table
+        category: a row of the category table, by default what its words are
         tag: a key word; may be repeated
         file: a file or glob that it is about; may be repeated
         commit: commit just this file
@@ -142,7 +145,7 @@ def remember(
         title_of(words),
         body=words,
         fields={
-            "category": category,
+            "category": category or category_of(words, file),
             "confidence": "high",
             "source": (f"human:{write.author(context)}",),  # whoever writes it down for them
             "tags": tag,
@@ -150,6 +153,8 @@ def remember(
         },
     )
     done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
+    if not category and not done.duplicate_of:
+        context.notes.append(f"filed as {memory.category}; --category takes another")
     _note_anchors(context, memory, done)
     return done
 

@@ -271,6 +271,42 @@ def test_the_text_may_come_from_stdin(sandbox: Sandbox):
     assert body == "One line.\nAnother.\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "category"),
+    [
+        ("We decided to keep sessions in Redis.", "decision"),
+        ("The gateway is written in Go.", "architecture"),
+        ("The QA lead is Bo.", "discovery"),
+        ("Handlers must never touch the database.", "pattern"),
+        ("Deploys run on Tuesdays only, never before a holiday.", "preference"),
+        ("Careful: the staging database is shared.", "warning"),
+        ("Please do not edit src/gen/ by hand.", "warning"),
+        ("Answer in British English.", "preference"),
+    ],
+)
+def test_the_words_decide_the_category(sandbox: Sandbox, words: str, category: str):
+    """As in a session, and the answer names it; who names one decides."""
+    done = sandbox.run("remember", words)
+    assert f"filed as {category}; --category takes another" in done.stderr
+    assert sandbox.json("list", "--limit", "0")["memories"][0]["category"] == category
+    assert sandbox.run("remember", "So be it.", "--category", "pattern").stderr == ""
+
+
+def test_what_is_forbidden_about_a_file_is_shown_when_it_is_edited(sandbox: Sandbox):
+    """A warning governs the file: an edit is told of it, and review names it."""
+    sandbox.run("init")
+    sandbox.write("gen.py", "x = 1\n")
+    sandbox.commit()
+    words = "Never edit gen.py by hand."
+    assert sandbox.run("remember", words, "--file", "gen.py", "--commit").returncode == 0
+    event = {"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Edit",
+             "tool_input": {"file_path": str(sandbox.path / "gen.py")}}  # fmt: skip
+    assert words in sandbox.run("hook", "claude", "post-tool-use", stdin=json.dumps(event)).stdout
+    sandbox.write("gen.py", "x = 2\n")
+    sandbox.commit()
+    assert words.rstrip(".") in sandbox.run("review", "HEAD~1..HEAD").stdout
+
+
 @pytest.mark.parametrize("words", [(), ("",), (" \n ",)])
 def test_nothing_to_remember_is_told(sandbox: Sandbox, words: tuple[str, ...]):
     """An empty text makes no memory."""

@@ -23,10 +23,15 @@ from memtool.sessions.extract.sentences import (
     opening_off,
     paths_in,
     sentence,
+    sentences,
     typed,
 )
 from memtool.sessions.model import INTENT, PIN, Finding
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LEAST_TERMS = 3
 """Words with a meaning that a statement needs to stand alone."""
@@ -194,6 +199,51 @@ def find(scene: Scene) -> Iterator[Finding]:
                 yield found
 
 
+_FORBIDS = any_of(
+    r"(?:^|[,;:] |\b(?:and|so|but|please|you) )(?:never|don't|do not) "
+    r"(?!(?:forget|only|just)\b)\w+",
+    r"\b(?:must|may|should|can)(?: not|n't| never)\b|\bcannot\b|\bnobody\b",
+)
+_MADE_OF = any_of(
+    r"\b(?:is|are) (?:all |now |only )?"
+    r"(?:written|built|implemented|deployed|hosted|stored|based|split|generated)\b",
+    r"\b(?:depends|relies|builds) on\b|\b(?:talks|speaks|connects) to\b",
+)
+"""How the parts of a system fit together."""
+_IS_SO = any_of(r"^(?:\S+ ){1,6}(?:is|are|was|were|has|have|means?|contains?)\b(?! to\b)")
+"""Says how something is, and asks for nothing."""
+
+
+def category_of(text: str, files: Sequence[str] = ()) -> str:
+    """Return the category of what somebody asks to keep, by its first sentence that says one.
+
+    What is forbidden about files is a warning: it is shown to whoever edits them.
+    """
+    said = [one.text for one in sentences(0, text)] or [" ".join(text.split())]
+    plain = [ASKED.sub("", opening_off(one).replace("\u2019", "'"), count=1) for one in said]
+    if any(_forbids(one) and (files or paths_in(one)) for one in plain):
+        return "warning"
+    phrases = [phrase for one in plain if (phrase := _phrase_of(one)) is not None]
+    if phrases:
+        return phrases[0].category
+    return next(filter(None, map(_kind_of, plain)), "preference")
+
+
+def _phrase_of(text: str) -> RequestPhrase | None:
+    return next((phrase for phrase in PHRASES if phrase.sign.search(text)), None)
+
+
+def _forbids(text: str) -> bool:
+    return bool(_FORBIDS.search(text))
+
+
+def _kind_of(text: str) -> str:
+    """Return the category of a plain statement of what is so, empty for anything else."""
+    if _MADE_OF.search(text):
+        return "architecture"
+    return "discovery" if _IS_SO.search(text) else ""
+
+
 def finding_of(said: Sentence, scene: Scene) -> Finding | None:
     """Return the finding of one sentence, None where it makes none."""
     text = opening_off(said.text).replace("\u2019", "'")
@@ -202,20 +252,22 @@ def finding_of(said: Sentence, scene: Scene) -> Finding | None:
     asked = ASKED.match(text)
     text = text[asked.end() :] if asked else text
     is_asked = bool(asked or pinned)
-    phrase = next((phrase for phrase in PHRASES if phrase.sign.search(text)), None)
+    phrase = _phrase_of(text)
     lead = _lead(said.lead)
     if phrase is not None:
         category, importance = phrase.category, phrase.importance
-        text = phrase.cut.sub("", text, count=1) if phrase.cut else text
     elif lead:
         category, importance = lead, LEAD_IMPORTANCE
     elif is_asked:
-        category, importance = "discovery", ASKED_IMPORTANCE
+        category, importance = _kind_of(text) or "discovery", ASKED_IMPORTANCE
     else:
         return None
+    files = paths_in(text)
+    category = "warning" if files and _forbids(text) else category
+    is_intent = is_asked or category != "discovery"  # what is so is no wish
+    text = phrase.cut.sub("", text, count=1) if phrase is not None and phrase.cut else text
     if len(content_words(text)) < (1 if is_asked else LEAST_TERMS):
         return None
-    is_intent = is_asked or category != "discovery"  # what is so is no wish
     signals = ((INTENT,) if is_intent else ()) + ((PIN,) if pinned else ())
     return scene.finding(
         category,
@@ -225,7 +277,7 @@ def finding_of(said: Sentence, scene: Scene) -> Finding | None:
         confidence="high" if signals else "medium",
         place=said.place,
         signals=signals,
-        files=paths_in(text),
+        files=files,
     )
 
 
