@@ -26,6 +26,7 @@ PAIRS = {"duplicates": TESTS / "gate" / "data", "conflicts": TESTS / "search" / 
 NOTES = ROOT.parent / "shared" / "data" / "retrieval"
 SETS = ("adrs", "beads", "peps")
 ROUNDS = 9
+NOW = 1_772_000_000
 
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
@@ -79,10 +80,9 @@ def quality() -> None:
     threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
 
     def is_twin(one: Memory, other: Memory) -> bool:
-        mine, theirs = (near_duplicates.words_in(memory) for memory in (one, other))
-        shared = near_duplicates.shared_words(mine, theirs)
-        is_near = shared >= near_duplicates.LEAST_SHARED
-        return is_near and near_duplicates.likeness(one, other) >= threshold
+        near = near_duplicates.Neighbours([Record(other, "b.md", "b")])
+        (twin,) = near_duplicates.twins([Record(one, "a.md", "a")], near, threshold, NOW)
+        return twin is not None
 
     measure("duplicates", "duplicate", is_twin)
     measure(
@@ -111,7 +111,7 @@ def alarms() -> None:
         ]
         records = [Record(note, f"{note.id}.md", "") for note in notes]
         near = near_duplicates.Neighbours(records)
-        twins = near_duplicates.twins(records, near, threshold, 1_772_000_000)
+        twins = near_duplicates.twins(records, near, threshold, NOW)
         print(f"{name}: {len(notes)} notes, {sum(map(bool, twins))} have a twin")
         for clash in contradictions.find(notes):
             print(f"    {clash.kind} {clash.one} {clash.other}: {clash.reason}")

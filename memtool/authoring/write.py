@@ -400,7 +400,6 @@ def _committed_together(context: Context, judged: Sequence[Record]) -> str | Non
 def _repetition(twin: Twin, memory: Memory, mask: Mask) -> MemtoolError:
     """Return why a memory is not written, and what to do instead."""
     other = twin.record
-    how = "the same as" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same as"
     hint = (
         f"add --supersedes {other.id}"
         if memory.supersedes
@@ -409,7 +408,7 @@ def _repetition(twin: Twin, memory: Memory, mask: Mask) -> MemtoolError:
     if not twin.is_exact:
         hint += f"; if both are meant, memtool new with --set related_to={other.id}"
     return MemtoolError(
-        f"this says {how} {other.id}, {mask.line(other.memory.title)!r}",
+        f"this says {twin.how} {other.id}, {mask.line(other.memory.title)!r}",
         hint=hint,
         code="duplicate",
     )

@@ -48,9 +48,10 @@ def new(
     a text is needed. Without --source you are the source.
 
     What a living memory says already, in the same words, is not written again: that memory gains
-    0.1 of importance instead. What one says nearly so (see the setting check.duplicate_threshold)
-    is refused, unless the new memory names it in --supersedes or --set related_to=ID. Where no
-    --tag is given, tags of other memories that fit are proposed.
+    0.1 of importance instead. What one says nearly so (check.duplicate_threshold), or in one of its
+    sentences, and what has the title of one of its type is refused, unless the new memory names it
+    in --supersedes or --set related_to=ID. Where no --tag is given, tags of other memories that fit
+    are proposed.
 
     Example:
         memtool new decision "Keep sessions in Redis" --body "Sessions live in Redis." --tag auth

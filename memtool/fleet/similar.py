@@ -37,10 +37,10 @@ from memtool.fleet.git_backend import GitBackend
 from memtool.fleet.repositories import name_of
 from memtool.gate import near_duplicates
 from memtool.index import index
-from memtool.memory import ids, timestamps
+from memtool.memory import ids, likeness, timestamps
 from memtool.memory.memory import is_generated
 from memtool.redaction.mask import Mask
-from memtool.search import contradictions, retrieve
+from memtool.search import comparison, contradictions, retrieve
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -65,9 +65,6 @@ KINDS: dict[str, str] = {
 """What decisions of several repositories may be to each other, in the order they are listed."""
 TYPES = contradictions.TYPES
 """Types whose memories claim something that holds."""
-LIKENESS = 0.7
-"""Least likeness of two memories that say the same. Less than for the duplicates of one repository:
-two teams use other words for one thing, and nothing is refused for it."""
 LEAST_SUBJECT = 2
 """Terms of the subject from which the same statement is about the same thing."""
 _CHOOSING = (
@@ -505,8 +502,8 @@ def _say_nearly_the_same(
     """
 
     @lru_cache(MOST_KNOWN)
-    def compared(place: int) -> near_duplicates.ComparedText:
-        return near_duplicates.ComparedText(parts[place].row.memory)
+    def compared(place: int) -> comparison.ComparedText:
+        return comparison.ComparedText(parts[place].row.memory)
 
     def may_join(at: int, other: int) -> bool:
         is_at_home = len(homes[at]) == 1 and homes[at] == homes[other]
@@ -519,9 +516,9 @@ def _say_nearly_the_same(
             return [f"what says nearly the same was looked for in {seen}"]
         for other in near:
             if may_join(at, other):
-                likeness = near_duplicates.likeness_of(compared(at), compared(other), LIKENESS)
-                if likeness >= LIKENESS:
-                    same.join(at, other, f"nearly the same words ({likeness:.2f})")
+                alike = comparison.likeness_of(compared(at), compared(other), likeness.SAME)
+                if alike >= likeness.SAME:
+                    same.join(at, other, f"nearly the same words ({alike:.2f})")
     return []
 
 

@@ -17,10 +17,13 @@ import os
 from itertools import count, repeat
 
 from memtool.gate.content import Row, is_replaced, row_of
+from memtool.memory import likeness as measure
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
 from memtool.memory.lifecycle import DEAD
+from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
+from memtool.search.comparison import ComparedText, content_of, likeness_of
 from memtool.store.snapshot import Record, is_memory_path
 from memtool.value import Value, cached_property
 
@@ -31,9 +34,7 @@ if TYPE_CHECKING:
 
     from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
-    from memtool.memory.memory import Memory
     from memtool.search.conflicts import Conflict
-    from memtool.search.contradictions import Statement
     from memtool.store.config import Config
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Stamp, Tree
@@ -55,18 +56,15 @@ MOST_HOLDING = 500
 """A word that more texts hold joins none, unless a text has no rarer one."""
 MOST_RANKED = 2 * VERIFIED
 """Candidates of one memory whose words are counted: those with most of the rare ones."""
+ALL_WORDS = 2.0
+"""The score of what surely says it, above that of shared words."""
+MOST_NAMESAKES = 50
+"""Memories with all terms of a title that are looked at for that title."""
 MOST_SEARCHED = 4
 """With more memories asked about, texts are split into words instead of searched for some."""
 BATCH = 500
 """Blobs that are in memory at once."""
 
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve fifteen twenti thirti forti"
-    " fifti sixti seventi eighti nineti hundr thousand million billion half doubl tripl"
-)
-NUMBER_WORDS = frozenset(_NUMBER_WORDS.split())
-"""Stems of number words: they are values, like digits."""
-_VALUE_CHARS = frozenset("0123456789_./:")
 _PLAIN = bytes(
     code + 32 if 65 <= code <= 90 else code if chr(code).isalnum() and code < 128 else 32
     for code in range(256)
@@ -81,100 +79,25 @@ class SimilarMemory(Value):
     is_exact: bool
 
 
+PART = "a part of"
+TITLED = "something under the same title as"
+
+
 class Twin(Value):
-    """The memory that says it already. `likeness` is 1 for an exact one."""
+    """The memory that says it already. `likeness` is 1 for an exact one.
+
+    `how` ends a sentence about another memory: `it says HOW ID`.
+    """
 
     record: Record
     is_exact: bool
     likeness: float
+    how: str = "the same as"
 
-
-class ComparedText:
-    """A memory as it is compared; `content` are its terms without stop words."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.memory, self.content = memory, content_of(memory)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Its terms that name one thing."""
-        return names_of(self.memory)
-
-    @cached_property
-    def stated(self) -> Sequence[Statement]:
-        """What it states."""
-        from memtool.search import contradictions
-
-        return contradictions.statements(self.memory)
-
-
-def likeness(one: Memory, other: Memory) -> float:
-    """Return how far two memories say the same, 0 to 1: the cosine of their sets of terms.
-
-    0 where each names something that the other does not (the same sentence about another port,
-    version, file or person is another claim), and where they oppose each other.
-    """
-    return likeness_of(ComparedText(one), ComparedText(other))
-
-
-def likeness_of(one: ComparedText, other: ComparedText, least: float = 0.0) -> float:
-    """Return the `likeness` of two memories; what is below `least` may be too high."""
-    near = cosine(one.content, other.content)
-    return 0.0 if near >= least and _differ(one, other) else near
-
-
-def _differ(one: ComparedText, other: ComparedText) -> bool:
-    """Tell whether something sets two memories apart, however alike their words are."""
-    from memtool.search import contradictions
-
-    if one.names - other.content and other.names - one.content:
-        return True
-    return bool(contradictions.find((one.memory, other.memory), (one.stated, other.stated)))
-
-
-def cosine(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return how far two sets of terms are the same, 0 to 1 (Ochiai 1957)."""
-    if not one or not other:
-        return 0.0
-    return float(len(one & other) / (len(one) * len(other)) ** 0.5)
-
-
-def text_of(memory: Memory) -> str:
-    """Return title and body without headings, which are the template's words, not the author's."""
-    lines = [line for line in memory.body.splitlines() if not line.lstrip().startswith("#")]
-    return "\n".join([memory.title, *lines])
-
-
-def content_of(memory: Memory, language: str = "english") -> frozenset[str]:
-    """Return the terms of a memory without stop words."""
-    from memtool.index.analyzer import is_stop, terms  # most memories are like no other
-
-    found = set(terms(text_of(memory), language))
-    return frozenset(term for term in found if not is_stop(term))
-
-
-def names_of(memory: Memory) -> frozenset[str]:
-    """Return the terms that name one thing.
-
-    They are values, paths, identifiers, and words with a capital inside a sentence.
-    """
-    from memtool.index.analyzer import is_stop, terms
-
-    text = text_of(memory)
-    names = {term for term in terms(text) if is_value(term)}
-    for line in text.splitlines():
-        starts = True
-        for word in line.split():
-            bare = word.strip("`*_\"'()[],;:")
-            if bare[:1].isupper() and not starts:
-                names.update(terms(bare))
-            starts = word.endswith((".", "!", "?", ":"))
-    return frozenset(term for term in names if not is_stop(term))
-
-
-def is_value(term: str) -> bool:
-    """Tell whether a term is a number or a compound such as a path, a version or an identifier."""
-    return term in NUMBER_WORDS or not _VALUE_CHARS.isdisjoint(term)
+    @property
+    def is_like(self) -> bool:
+        """Whether all of both says the same; else one holds the other, or has its title."""
+        return self.how not in (PART, TITLED)
 
 
 def words_of(text: bytes) -> frozenset[bytes]:
@@ -228,6 +151,7 @@ class Probe:
     """The longest words of one memory, which texts are searched for that nobody has indexed."""
 
     def __init__(self, record: Record) -> None:
+        self.title = measure.key(record.memory.title)
         words = words_in(record.memory)
         self.rare = sorted(words, key=lambda word: (-len(word), word))[:RARE_WORDS]
         self.least = _least(len(self.rare))
@@ -250,8 +174,11 @@ def _is_many(probes: Sequence[Probe]) -> bool:
 
 def _by_text(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
     def seek(stamp: Stamp, data: bytes) -> None:
-        text = data.lower()
+        text, title = data.lower(), _title_in(data)
         for probe in probes:
+            if title and title == probe.title:
+                probe.found.append((-MOST_RANKED - RARE_WORDS, stamp))
+                continue
             shared = sum([word in text for word in probe.rare])
             if shared >= probe.least:
                 probe.found.append((-shared, stamp))
@@ -265,16 +192,30 @@ def _by_words(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
         for word in probe.rare:
             holding.setdefault(word, []).append(at)
 
+    titled: dict[str, list[Probe]] = {}
+    for probe in probes:
+        titled.setdefault(probe.title, []).append(probe)
+
     def seek(stamp: Stamp, data: bytes) -> None:
         shared: dict[int, int] = {}
+        namesakes = titled.get(_title_in(data), ())
+        for probe in namesakes:
+            probe.found.append((-MOST_RANKED - RARE_WORDS, stamp))
         for word in words_of(data) & holding.keys():
             for at in holding[word]:
                 shared[at] = shared.get(at, 0) + 1
         for at, number in shared.items():
-            if number >= probes[at].least:
+            if number >= probes[at].least and probes[at] not in namesakes:
                 probes[at].found.append((-number, stamp))
 
     return seek
+
+
+def _title_in(data: bytes) -> str:
+    """Return the title in the head of a file as it is compared, empty if it has none there."""
+    at = data.find(b"\ntitle: ")
+    end = data.find(b"\n", at + 1)
+    return measure.key(data[at + 8 : end].decode(errors="replace")) if at >= 0 else ""
 
 
 def _least(rare: int) -> int:
@@ -323,7 +264,20 @@ class IndexedMemories:
         least = _least(len(rare))
         found = [(-n, number) for number, n in shared.items() if n >= least]
         numbers = [number for _n, number in sorted(found) if number not in self.gone]
-        return [self.reader.record(number) for number in numbers[:MOST_RANKED]]
+        numbers = list(dict.fromkeys([*numbers[:MOST_RANKED], *self._namesakes(memory)]))
+        return [self.reader.record(number) for number in numbers]
+
+    def _namesakes(self, memory: Memory) -> list[int]:
+        """Return the memories that have all terms of a title. Raises CorruptCache."""
+        titled = content_of(Memory({"title": memory.title}, ""), self.language)
+        by_df = sorted((self.reader.df(term), term) for term in titled)
+        if not by_df or not by_df[0][0]:
+            return []
+        holding: set[int] | None = None
+        for _df, term in by_df:
+            numbers = set(self.reader.holding_any((term,)))
+            holding = numbers if holding is None else holding & numbers
+        return sorted((holding or set()) - set(self.gone))[:MOST_NAMESAKES]
 
 
 class Neighbours:
@@ -387,8 +341,12 @@ class Neighbours:
         if self._known:
             words = [words_in(record.memory) for record in (*self._known, *others)]
             near = joined(words, MOST_RANKED)
+            titled: dict[str, list[int]] = {}
+            for at, one in enumerate(self._known):
+                titled.setdefault(measure.key(one.memory.title), []).append(at)
             for record, likely in zip(judged, found, strict=True):
-                numbers = near[places[_stamp(record)]]
+                namesakes = titled.get(measure.key(record.memory.title), [])[:MOST_NAMESAKES]
+                numbers = dict.fromkeys([*near[places[_stamp(record)]], *namesakes])
                 likely.extend(self._known[at] for at in numbers if at < len(self._known))
         if self._indexed is not None:
             for record, likely in zip(judged, found, strict=True):
@@ -409,7 +367,11 @@ class Neighbours:
                 or memory.id == judged.memory.id
                 or memory.id in judged.memory.supersedes
             ):
-                score = shared_words(words, words_in(memory))
+                theirs = words_in(memory)
+                score = shared_words(words, theirs)
+                is_said = words <= theirs and measure.is_said_by(judged.memory, memory)
+                if is_said or measure.has_title_of(judged.memory, memory):
+                    score = ALL_WORDS + (is_said and ids.fingerprint(memory) == same)
                 if score and not (
                     is_replaced(memory.id, self.newer) or memory.id in self._heirs(judged.id)
                 ):
@@ -641,11 +603,30 @@ def _best(
         if not _lives(other, now, categories):
             continue
         is_related = any(other.id in record.memory.items(key) for key in RELATIONS)
-        share = 1.0 if candidate.is_exact else alike(record, candidate.record)
-        if candidate.is_exact or (share >= threshold and not is_related):
-            twin = Twin(candidate.record, candidate.is_exact, share)
+        if is_related and not candidate.is_exact:
+            continue
+        how, share = _repetition(record, candidate, alike, threshold)
+        if share >= threshold:
+            twin = Twin(candidate.record, candidate.is_exact, share, how)
             best = twin if best is None else min(best, twin, key=_order)
     return best
+
+
+def _repetition(
+    record: Record,
+    candidate: SimilarMemory,
+    alike: Callable[[Record, Record], float],
+    threshold: float,
+) -> tuple[str, float]:
+    """Return how far a memory says what another one says, and how that is said."""
+    if candidate.is_exact:
+        return "the same as", 1.0
+    if measure.is_said_by(record.memory, candidate.record.memory):
+        return PART, 1.0
+    share = alike(record, candidate.record)
+    if share < threshold and measure.has_title_of(record.memory, candidate.record.memory):
+        return TITLED, threshold
+    return f"nearly ({share:.2f}) the same as", share
 
 
 def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool:
@@ -677,7 +658,7 @@ def repetitions(
     for record, twin in zip(judged, said_by, strict=True):
         if twin is not None:
             first, second = sorted((record.id, twin.record.id))
-            how = "the same words" if twin.is_exact else f"nearly the same ({twin.likeness:.2f})"
+            how = "the same words" if twin.is_exact else f"one says {twin.how} the other"
             accepted = conflicts.is_accepted(tree, (first, second))
             kind = conflicts.DUPLICATE
             found[first, second] = conflicts.Conflict(kind, (first, second), how, accepted, kind)
@@ -706,8 +687,7 @@ def problems(
         if twin is None or (twin.record.path in places and _age(record) < _age(twin.record)):
             continue
         other = twin.record
-        how = "the same as" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same as"
-        message = f"it says {how} {other.id}, {other.memory.title!r}"
+        message = f"it says {twin.how} {other.id}, {other.memory.title!r}"
         help_ = hint(other.id, is_exact=twin.is_exact)
         found.append(Problem(record.path, 1, "duplicate", message, help_, id=record.id))
     return found

@@ -90,7 +90,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
     faults: list[Problem] = []
     built = _built(named, cited, target, faults)
     said = _without_repetitions(named, built, target, problems)
-    if len(said) < len(named):  # relations lead elsewhere by now
+    if said != named:  # relations lead elsewhere by now
         faults = []
         built = _built(said, cited, target, faults)
     problems += faults
@@ -296,7 +296,9 @@ def _without_repetitions(
 ) -> list[ForeignRecord]:
     """Return the drafts without those that say what another one or a memory of the tree says.
 
-    The gate would refuse them. Relations to one that goes lead to the one that stays.
+    The gate would refuse them. Of a store of another tool what says the same is left out, and
+    relations to it lead to the one that stays. Whatever else repeats another one is related to it:
+    then the gate lets it pass.
     """
     by_id = target.tree.by_id
     new = {
@@ -306,22 +308,24 @@ def _without_repetitions(
     }
     records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in by_id]
     judged = [record for record in records if record.path in new]
-    if not (judged and target.is_store):
+    if not judged:
         return drafts
     near = near_duplicates.Neighbours([*target.tree.records, *records])
     found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
     stays: dict[str, str] = {}
+    related: dict[str, str] = {}
     for record, twin in zip(judged, found, strict=True):
         if twin is None or (twin.record.path in new and _age(record) < _age(twin.record)):
             continue
         other = twin.record
-        stays[record.id] = other.id
-        how = "the same" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same"
+        is_left_out = target.is_store and twin.is_like
+        (stays if is_left_out else related)[record.id] = other.id
+        what = "it is left out" if is_left_out else "it is kept, and related to that"
         shown = redaction.redact(other.memory.title, redaction.find(other.memory.title))
         problems.append(
             new[record.path].problem(
                 "duplicate",
-                f"{record.id} says {how} as {other.id}, {shown!r}; it is left out",
+                f"{record.id} says {twin.how} {other.id}, {shown!r}; {what}",
                 near_duplicates.hint(other.id, is_exact=twin.is_exact),
                 severity="warning",
             )
@@ -334,10 +338,18 @@ def _without_repetitions(
             heir = stays[heir]
         heirs.setdefault(heir, []).extend((draft.id, draft.key, *draft.names))
     return [
-        draft.replace(names=(*draft.names, *heirs.get(draft.id, ())))
+        _with_relation(draft, related).replace(names=(*draft.names, *heirs.get(draft.id, ())))
         for draft in drafts
         if draft.id not in gone
     ]
+
+
+def _with_relation(draft: ForeignRecord, related: Mapping[str, str]) -> ForeignRecord:
+    if draft.id not in related:
+        return draft
+    known = draft.fields.get("related_to", ())
+    names = (*(known if isinstance(known, tuple) else ()), related[draft.id])
+    return draft.replace(fields=draft.fields | {"related_to": names})
 
 
 def _age(record: Record) -> tuple[int, str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import mark
+from memtool.memory.likeness import SAME
 from memtool.search.features import EXCLUDE, Facts, private_label
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
@@ -124,14 +125,14 @@ class Gates(Value):
     """The numbers by which a block is chosen, each a setting of this name in `inject`.
 
     Of what was found so many are `looked_at`, and so many shown `per_source`. From
-    `duplicate_threshold` of all words on two memories say the same, and from `digest_threshold` of
+    a likeness of `duplicate_threshold` on two memories say the same, and from `digest_threshold` of
     the best score on a digest comes first. Where there is something more trusted, the less trusted
     get a `local_share` of a tier; at most `global_most` global memories stand in a block.
     """
 
     looked_at: int = 15
     per_source: int = 2
-    duplicate_threshold: float = 0.9
+    duplicate_threshold: float = SAME
     digest_threshold: float = 0.8
     local_share: float = 0.4
     global_most: int = 2

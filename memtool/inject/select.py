@@ -1,7 +1,7 @@
 """Selection: which of the candidates are shown, without repeating each other.
 
-Two memories say the same where nearly all of their words are the same, and nothing that they
-differ in is a number or a negation: `30 seconds` and `60 seconds` contradict each other.
+Two memories say the same by the measure of the gate, `memory.likeness`: `30 seconds` and
+`60 seconds` contradict each other.
 
 Search has let only relevant memories pass, and has ordered them. Here the best are taken so that
 none repeats another: near-duplicates are folded, no source speaks more than twice, and a digest
@@ -11,15 +11,15 @@ and the user's own repository have is put into one order, in which the user's gi
 
 from __future__ import annotations
 
-from memtool.index.analyzer import is_stop, terms
 from memtool.inject.candidates import (
     GLOBAL,
     Candidate,
     CandidateVerdict,
     Eligibility,
-    Gates,
     verdict,
 )
+from memtool.memory.fields import RELATIONS
+from memtool.memory.likeness import SAME
 from memtool.search import scope
 from memtool.value import cached_property
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memtool.memory.memory import Memory
+    from memtool.search.comparison import ComparedText
     from memtool.store.provenance import Origin
 
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
@@ -35,20 +36,12 @@ if TYPE_CHECKING:
     Threshold = Callable[[str], float]
     """Gives the share of the best score that a memory of a category must reach."""
 
-SAME = Gates().duplicate_threshold
-"""Share of all words of two memories that are in both, from which they say the same."""
-LEAST_WORDS = 8
-"""Shorter texts are compared by fingerprint alone: each word of theirs may be the point."""
-SIZES = 0.7
-"""Least ratio of two lengths for which it is worth to look at words."""
 ROUGHLY = 0.3
 """Least share of words, as they are written, that two texts must have in common for that."""
 FIRST = 6
 """Words by which a memory begins, its type among them."""
 SOURCE_KINDS = frozenset({"commit", "file", "url", "session", "memory"})
 """Kinds that name one thing. A person or a tool says many."""
-
-_NEGATIONS = frozenset({"no", "not", "never", "without", "dont", "cannot", "except"})
 
 
 class Wording:
@@ -59,8 +52,7 @@ class Wording:
     """
 
     def __init__(self, memory: Memory) -> None:
-        self.type = memory.type
-        self.size = len(memory.body)
+        self.memory = memory
         self.head = f"{memory.type}\n{memory.title}\n"
         self.text = f"{self.head}{memory.body}"
         self.begin = " ".join(self.text.split(None, FIRST)[:FIRST]).lower()
@@ -76,31 +68,29 @@ class Wording:
 
     @cached_property
     def rough(self) -> frozenset[str]:
-        """The words of the body as they are written."""
-        return frozenset(self.words[len(self.head.split()) :])
+        """The words as they are written, without the type."""
+        return frozenset(self.words[1:])
 
     @cached_property
-    def terms(self) -> frozenset[str]:
-        """The terms of title and body."""
-        return frozenset(terms(self.text[len(self.type) :]))
+    def compared(self) -> ComparedText:
+        """What the measure of likeness is given."""
+        from memtool.search.comparison import ComparedText  # most memories are like no other
+
+        return ComparedText(self.memory)
 
 
 def says_same(one: Wording, other: Wording, share: float = SAME) -> bool:
-    """Tell whether two memories say the same: at least a share of all their words is in both."""
-    if one.type != other.type:
+    """Tell whether two memories say the same: their likeness is at least `share`."""
+    if _overlap(one.rough, other.rough) < ROUGHLY or _names(one.memory, other.memory):
         return False
-    if one.size < SIZES * other.size or other.size < SIZES * one.size:
-        return False
-    if _overlap(one.rough, other.rough) < ROUGHLY:
-        return False
-    differing = one.terms ^ other.terms
-    if any(term in _NEGATIONS or any(char.isdigit() for char in term) for term in differing):
-        return False
-    first, second = (
-        frozenset(term for term in found if not is_stop(term)) for found in (one.terms, other.terms)
-    )
-    both = len(first & second)
-    return both >= LEAST_WORDS and both >= share * len(first | second)
+    from memtool.search.comparison import likeness_of
+
+    return likeness_of(one.compared, other.compared, share) >= share
+
+
+def _names(one: Memory, other: Memory) -> bool:
+    """Tell whether one of two memories names the other: whoever wrote it meant both."""
+    return any(b.id in a.items(key) for a, b in ((one, other), (other, one)) for key in RELATIONS)
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:

@@ -18,15 +18,16 @@ from memtool import templates
 from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
 from memtool.gate import near_duplicates
-from memtool.gate.near_duplicates import content_of
 from memtool.index import index
 from memtool.inject import session_seen
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.environment import SECTION
+from memtool.memory.likeness import SAME
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
-from memtool.search import contradictions
+from memtool.search import comparison, contradictions
+from memtool.search.comparison import content_of
 from memtool.sessions import findings, journal, model, traces
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
@@ -62,8 +63,6 @@ NO_CHANGES = "no file was changed"
 """Stand where a trace has no command or no edit."""
 ROOT_STEPS = 100
 """Forks of forks that are followed: a circle in damaged heads ends there."""
-LIKENESS = 0.7
-"""Two findings with this likeness say the same: words that people speak differ more than files."""
 MOST_COMPARED = 12
 """Findings that one is compared with in full: those that share most words."""
 FATAL = ("disk", "bare", "no-memory")
@@ -137,7 +136,7 @@ def _near(heads: Sequence[Finding]) -> list[list[int]]:
         fix = _fix(heads[one])
         if fix is not None and _is_other(fix, _fix(heads[other])):
             continue
-        if near_duplicates.likeness(memories[one], memories[other]) >= LIKENESS:
+        if comparison.likeness(memories[one], memories[other]) >= SAME:
             found[one].append(other)
             found[other].append(one)
     return found
@@ -241,7 +240,7 @@ class _Before:
         for record in () if judged.lack else self.dead:
             memory = record.memory
             text = _statement(memory.statement or memory.title)
-            is_near = near_duplicates.likeness(content, text) >= self.threshold
+            is_near = comparison.likeness(content, text) >= self.threshold
             if not is_near or (fix is not None and _is_other(fix, traces.fix_of(memory))):
                 continue
             if memory.status == "deleted":

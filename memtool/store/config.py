@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory.fields import DEFAULT_CATEGORIES, UNKNOWN, Category
+from memtool.memory.likeness import SAME
 from memtool.store import toml
 from memtool.store.toml import ELSE
 from memtool.value import Value
@@ -97,8 +98,8 @@ ROWS: tuple[Row, ...] = (
       "not set, search.preset precision means 0.8"), (0, 1)),
     ("inject.looked_at", 15, "how many of the best hits are looked at for a block", (1, 100)),
     ("inject.per_source", 2, "most memories of one source in a block", (1, 50)),
-    ("inject.duplicate_threshold", 0.9, ("share of all words that two memories have in common, "
-      "from which the better one stands for both"), (0.5, 1)),
+    ("inject.duplicate_threshold", SAME, ("from this likeness of two memories on, 0.5 to 1, the "
+      "better one stands for both"), (0.5, 1)),
     ("inject.digest_threshold", 0.8, "share of the best score from which a digest comes first",
      (0, 1)),
     ("inject.local_share", 0.4, ("share of a tier that the less trusted get where there is "
@@ -122,7 +123,7 @@ ROWS: tuple[Row, ...] = (
       "that lies below them")),
     ("redaction.allow", {}, ("secrets that may stand in memories, each by its fingerprint, as "
       "memtool redact --dry-run --json shows it, with the reason")),
-    ("check.duplicate_threshold", 0.82, ("from this likeness on, 0 to 1, a new memory repeats "
+    ("check.duplicate_threshold", SAME, ("from this likeness on, 0 to 1, a new memory repeats "
       "another one and is refused"), (0, 1)),
     ("maintain.most_alive", 3_000, ("living memories from which on maintain archives the least "
       "important"), (1, 10_000_000)),

@@ -19,6 +19,7 @@ from memtool.memory.lifecycle import confirmed_at, retired
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS, MOST_SOURCES
 from memtool.redaction.find import allowlist, find
+from memtool.search import comparison
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.upkeep.importance import BY
@@ -86,7 +87,7 @@ def _group(
         found = near_duplicates.twins(judged, near, threshold, inputs.now, inputs.config.categories)
         pairs = []
         for record, twin in zip(judged, found, strict=True):
-            if twin is None or _knows(record.memory, twin.record.memory):
+            if twin is None or not twin.is_like or _knows(record.memory, twin.record.memory):
                 continue
             why = _objection(record.memory, twin.record.memory)
             if why:
@@ -127,9 +128,7 @@ def _join(
 def _say_the_same(one: Memory, other: Memory, threshold: float) -> bool:
     """Tell whether two memories that were not paired may be merged all the same."""
     return not (
-        _knows(one, other)
-        or _objection(one, other)
-        or near_duplicates.likeness(one, other) < threshold
+        _knows(one, other) or _objection(one, other) or comparison.likeness(one, other) < threshold
     )
 
 

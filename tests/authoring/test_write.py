@@ -41,7 +41,7 @@ BY_ID: dict[str, Run] = {
 }
 WITHOUT_ID: dict[str, Run] = {
     "new": lambda ws, **o: new(ws, "decision", "A new thing", body="It is new.", **o),
-    "remember": lambda ws, **o: remember(ws, "It is so.", **o),
+    "remember": lambda ws, **o: remember(ws, "It stays so.", **o),
     "config": lambda ws, **o: config(ws, "inject.budget_tokens", "1200", **o),
 }
 ALL = BY_ID | WITHOUT_ID
@@ -313,7 +313,7 @@ def test_a_file_in_the_place_of_a_directory_is_told(filled: Sandbox):
     """What cannot be written says which path, and leaves what is there."""
     filled.write(".memory/semantic", "in the way")
     with pytest.raises(MemtoolError) as caught:
-        remember(filled.context(), "It is so.")
+        remember(filled.context(), "It stays so.")
     assert ".memory/semantic" in caught.value.message
     assert "file" in caught.value.message
     assert (filled.path / ".memory/semantic").read_text() == "in the way"
@@ -325,7 +325,7 @@ def test_a_link_out_of_the_tree_is_not_followed(filled: Sandbox, tmp_path: Path)
     outside.mkdir()
     (filled.path / ".memory/semantic").symlink_to(outside)
     with pytest.raises(MemtoolError) as caught:
-        remember(filled.context(), "It is so.")
+        remember(filled.context(), "It stays so.")
     assert caught.value.code == "symlink"
     assert list(outside.iterdir()) == []
 
@@ -384,7 +384,7 @@ def test_what_was_never_committed_goes_along_with_what_supersedes_it(sandbox: Sa
 def test_lines_are_named_forwards(sandbox: Sandbox, source: str):
     """Read backwards they would be the name of a file that is nowhere."""
     with pytest.raises(MemtoolError, match="names lines from 9 back to 3"):
-        new(sandbox.context(), "decision", "T", body="It is so.", source=(source,))
+        new(sandbox.context(), "decision", "T", body="It stays so.", source=(source,))
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_a_linked_worktree_commits_on_its_own_branch(filled: Sandbox, tmp_path: 
     other = tmp_path / "other"
     filled.git("worktree", "add", "--quiet", "-b", "side", str(other))
     head = filled.git("rev-parse", "main")
-    done = remember(Context.at(str(other), filled.env), "It is so.", commit=True)
+    done = remember(Context.at(str(other), filled.env), "It stays so.", commit=True)
     assert filled.git("rev-parse", "side").strip() == done.commit
     assert filled.git("rev-parse", "main") == head
     assert not (filled.path / done.path).exists()
@@ -514,8 +514,8 @@ SECRET = corpus.draw_value("ghp_{a36}", random.Random(1))
     [
         ("new", "decision", "T", "--body", f"Use {SECRET}."),
         ("new", "decision", "T", "--section", f"Chosen={SECRET}"),
-        ("new", "decision", f"Use {SECRET}", "--body", "It is so."),
-        ("new", "decision", "T", "--body", "It is so.", "--tag", SECRET),
+        ("new", "decision", f"Use {SECRET}", "--body", "It stays so."),
+        ("new", "decision", "T", "--body", "It stays so.", "--tag", SECRET),
         ("new", "decision", "T", "--body", "So.", "--set", f"x-note={SECRET}", "--dry-run"),
         ("remember", f"The token is {SECRET}."),
         ("supersede", "dec-a", "T", "--body", SECRET),
@@ -545,8 +545,8 @@ ONCE: dict[str, Run] = {
     "new": lambda ws: new(
         ws, "decision", "A new thing", commit=True, body="It is so, and this is why."
     ),
-    "edited": lambda ws: new(ws, "decision", "A new thing", body="It is so.", edit=True),
-    "remember": lambda ws: remember(ws, "It is so.", commit=True),
+    "edited": lambda ws: new(ws, "decision", "A new thing", body="It stays so.", edit=True),
+    "remember": lambda ws: remember(ws, "It stays so.", commit=True),
     "supersede": lambda ws: supersede(
         ws, "dec-a", "Another way", commit=True, body="It is so, and this is why."
     ),

@@ -354,7 +354,7 @@ def test_a_block_holds_few_broken_memories_and_counts_the_rest(sandbox: Sandbox)
     kinds = ("apples", "pears", "plums", "cherries", "quinces")
     for kind in kinds:
         sandbox.write(f"src/{kind}.py", "x = 1\n")
-        body = f"The market sells {kind} in boxes, see the shelf of {kind}.\n"
+        body = f"The market sells {kind} in boxes, {kind[::-1]} on shelf {kind}ish.\n"
         sandbox.memory(f"dec-{kind}", body, title=f"Sell {kind}", files=(f"src/{kind}.py",))
     sandbox.memory("dec-figs", "Figs are green.\n", files=("src/apples.py",), status="pinned")
     sandbox.memory("dec-sound", "The market sells nuts in boxes by weight.\n", title="Sell nuts")

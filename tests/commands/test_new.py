@@ -186,7 +186,7 @@ def test_a_taken_id_is_refused_wherever_its_file_lies(sandbox: Sandbox):
 def test_a_made_id_that_is_taken_is_drawn_again(sandbox: Sandbox):
     """Two processes that draw the same id both get a file."""
     one = new(sandbox.context(), "decision", "T", body="It is so, and this is why.")
-    other = new(sandbox.context(), "decision", "T", body="Another text.")
+    other = new(sandbox.context(), "semantic", "T", body="Another text.", source=("human:Ada",))
     assert one.id != other.id
     assert (sandbox.path / one.path).exists()
     assert (sandbox.path / other.path).exists()

@@ -336,7 +336,7 @@ def accepted_cases() -> Iterator[Case]:
     yield one("other file", b"not a memory\n", "", "notes.txt")
     yield one("any depth", whole(), "", "a/b/c/d/dec-x.md")
     yield one("directly below", whole(), "", "dec-x.md")
-    other = whole(id="dec-y", body="Other.\n")
+    other = whole(id="dec-y", body="Other.\n").replace(b"title: Title of it", b"title: Another")
     yield Case("two memories", {"a/dec-x.md": whole(), "a/dec-y.md": other}, "")
     yield Case("a chain of 2,000", memories(2_000, 1), "")
 

@@ -10,19 +10,16 @@ from memtool.gate.near_duplicates import (
     THRESHOLD_KEY,
     VERIFIED,
     Neighbours,
-    content_of,
-    cosine,
-    is_value,
     joined,
-    likeness,
-    names_of,
     problems,
     twins,
     words_in,
 )
 from memtool.memory import timestamps
+from memtool.memory.likeness import cosine
 from memtool.memory.memory import Memory
 from memtool.memory.schema import CODES
+from memtool.search.comparison import content_of, is_value, likeness, names_of
 from memtool.store.config import option
 from memtool.store.snapshot import Record
 
@@ -137,7 +134,8 @@ def test_the_hint_names_the_twin_and_the_next_command():
 def test_a_higher_threshold_lets_near_twins_pass():
     """The setting decides, and exact twins are refused whatever it says."""
     near = Neighbours([record("dec-a")])
-    assert twins([record("dec-b", TEXT + "Ask.\n")], near, 1.0, NOW) == [None]
+    other = make_memory("dec-b", TEXT + "Ask.\n", title="Sessions in Redis then")
+    assert twins([Record(other, "b.md", "")], near, 1.0, NOW) == [None]
     assert twins([record("dec-b")], near, 1.0, NOW) != [None]
 
 

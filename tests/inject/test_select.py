@@ -112,9 +112,8 @@ def test_the_same_words_are_the_same_claim_wherever_the_title_ends() -> None:
         candidate("dec-a", 0.9, "in redis, mostly\n", title="Sessions live"),
         candidate("dec-b", 0.8, "redis,\n\n  MOSTLY\n", title="Sessions live in"),
         candidate("dec-c", 0.7, "redis, never\n", title="Sessions live in"),
-        candidate("sem-d", 0.6, "in redis, mostly\n", title="Sessions live", type="semantic"),
     )
-    assert (kept, why) == (["dec-a", "dec-c", "sem-d"], {"dec-b": "says the same as dec-a"})
+    assert (kept, why) == (["dec-a", "dec-c"], {"dec-b": "says the same as dec-a"})
 
 
 def test_contradictions_are_not_folded() -> None:
@@ -239,12 +238,11 @@ BODY = "Sessions are kept in redis with a time to live of thirty minutes, renewe
     ("other", "is_same"),
     [
         (BODY.upper() + "!", True),
-        (BODY.replace("kept", "holding"), False),
+        (BODY.replace("kept", "holding"), True),
         (BODY.replace("thirty", "30"), False),
-        (BODY + " 2", False),
         (BODY.replace("are kept", "are not kept"), False),
         ("Sessions", False),
-        (BODY + " and then " + "more " * 40, False),
+        (BODY + " and then " + " ".join(f"more{n}" for n in range(40)), False),
     ],
 )
 def test_what_differs_in_little_but_its_look_says_the_same(
@@ -259,14 +257,11 @@ def test_what_differs_in_little_but_its_look_says_the_same(
 
 
 def test_one_word_among_many_is_not_the_point() -> None:
-    """Nearly all words must be the same, in a text of some length, of the same type."""
+    """Nearly all words must be the same; the type does not count."""
     long = " ".join(f"word{letter}{other}" for letter in "abcdef" for other in "ghijkl")
     one = make_memory("dec-a", long, title="Same")
     assert says_same(one, make_memory("dec-b", long + " extra", title="Same"))
-    assert not says_same(one, make_memory("sem-b", long, title="Same", type="semantic"))
-    assert not says_same(
-        make_memory("dec-a", "a b", title="x"), make_memory("dec-b", "a b", title="x")
-    )
+    assert says_same(one, make_memory("sem-b", long, title="Same", type="semantic"))
 
 
 def test_a_source_is_a_thing_not_a_place_in_it() -> None:
