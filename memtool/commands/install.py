@@ -32,12 +32,16 @@ def install(
     wrote there stays, byte for byte. What you have for all your projects is not written into one;
     where both are there, a session is given everything once.
 
-    git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
-    hook tells what a merge brought. A hook of yours is kept and runs first. A merge driver joins
-    what two branches did to one memory, key by key; .gitattributes names it. Other clones need it
-    too: hooks and drivers are not committed. With --codeowners the forge asks these owners for a
-    review where the folders of trust rules (without any: of decisions) or the settings of the gate
-    change; the lines stand at the end of CODEOWNERS, to be committed, and uninstall removes them.
+    git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge hook
+    tells what a merge brought. Into a shell hook of yours a few lines are put at its beginning; it
+    behaves as before. Where husky makes the hooks, the entry goes into .husky/, with lefthook into
+    lefthook-local.yml; for simple-git-hooks, overcommit and hooks in other languages you are told
+    what to add. Where memtool is gone, only commits that touch memories are refused. A merge
+    driver joins what two branches did to one memory, key by key; .gitattributes names it. Other
+    clones need it too: hooks and drivers are not committed. With --codeowners the forge asks these
+    owners for a review where the folders of trust rules (without any: of decisions) or the
+    settings of the gate change; the lines stand at the end of CODEOWNERS, to be committed, and
+    uninstall removes them.
 
     pre-commit: for those who use that framework, in place of git. The hook memtool-check is added
     to .pre-commit-config.yaml, whose comments and order stay; a file that pre-commit itself does
@@ -109,7 +113,7 @@ def uninstall(
     """Take memtool out of an agent host, or out of the hooks of git or pre-commit.
 
     Settings get back the bytes that they had, files and directories that memtool made are removed,
-    and hooks of git that were there before get their names back; the setting of the merge driver
+    and hooks of git that were there before get their bytes back; the setting of the merge driver
     and the lines for code owners go, the attribute stays. What memtool did not write is left alone.
     On a terminal the changes are shown first; without one, files that others write too change only
     with --yes.

@@ -23,7 +23,7 @@ from importlib.util import cache_from_source, find_spec
 from memtool import installation, version
 from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, way_back, with_way_back
 from memtool.errors import MemtoolError
-from memtool.hosts import contracts, git, pre_commit
+from memtool.hosts import contracts, git, git_hooks, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
 from memtool.hosts.edits import Hook
 from memtool.hosts.install import Host, Site
@@ -660,23 +660,38 @@ def hooks(context: Context) -> Sign:
     """Look whether the gate runs at each commit, by git's own hooks or by the framework."""
     if context.repository.is_bare:
         return _sign("hooks", ABSENT, "a bare repository commits nothing")
-    steps = git.install(context.repository, context.directory).steps
-    missing = {os.path.basename(step.path) for step in steps if step.kind != "own"}
     framework = git.run_by_the_framework(context.repository)
-    folder = git.hooks_folder(context.repository)
-    present = [name for name in git.HOOKS if git.is_ours(os.path.join(folder, name))]
+    site = git.site_of(context.repository, context.directory)
+    runs = {name: git_hooks.reached(site, name) for name in git_hooks.HOOKS}
+    present = [name for name in git_hooks.HOOKS if runs[name]]
+    unreached = [name for name in git_hooks.GATES if not runs[name] and name not in framework]
     if framework and not present:
         return _sign("hooks", GOOD, f"{pre_commit.HOOK} of the pre-commit framework")
-    if not missing:
-        what = ", ".join(name for name in git.HOOKS if name not in framework)
-        by = f"{pre_commit.HOOK} of the pre-commit framework, and " if framework else ""
-        return _sign("hooks", GOOD, f"{by}{what}")
+    if not unreached:
+        return _current_hooks(site, framework, present)
     if not present and pre_commit.is_installed(context.repository.top):
         what = f"{pre_commit.HOOK} is in {pre_commit.CONFIG}, which no hook of this clone runs"
         return _sign("hooks", WARNING, what, pre_commit.INSTALL)
+    entry = git_hooks.entry_of(site)
+    if entry:
+        what = f"{entry} has the entry, and git does not run {', '.join(unreached)}"
+        return _sign("hooks", WARNING, what, git_hooks.AGAIN[site.tool])
     state = WARNING if present else ABSENT
-    what = f"missing or older: {', '.join(sorted(missing))}" if present else "not installed"
+    what = f"git does not run it at {', '.join(unreached)}" if present else "not installed"
     return _sign("hooks", state, what, "memtool install git")
+
+
+def _current_hooks(
+    site: git_hooks.HookSite, framework: tuple[str, ...], present: list[str]
+) -> Sign:
+    """Return the sign of hooks that git runs: whether they are what this version writes."""
+    old = [os.path.basename(step.path) for step in git_hooks.install(site, framework)]
+    if old:
+        return _sign("hooks", WARNING, f"missing or older: {', '.join(sorted({*old}))}",
+                     "memtool install git")  # fmt: skip
+    by = f"{pre_commit.HOOK} of the pre-commit framework, and " if framework else ""
+    through = f" through {site.tool}" if site.tool else ""
+    return _sign("hooks", GOOD, f"{by}{', '.join(present)}{through}")
 
 
 def _unfinished_commits(context: Context) -> Sign:

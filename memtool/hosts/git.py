@@ -1,8 +1,7 @@
 """Git as a host: hooks that run the gate, a driver that merges memories, lines for code owners.
 
-A hook of the user is kept: it is renamed, and ours runs it first, with the same arguments and
-input. Uninstalling renames it back, so every byte is as before. Hooks that all repositories share
-are refused. A hook by which the pre-commit framework runs the gate stays as it is, so that the gate
+A hook of the user stays where it is, see `git_hooks`. Hooks that all repositories share are
+refused. A hook by which the pre-commit framework runs the gate stays as it is, so that the gate
 runs once.
 
 The merge driver is a setting of the clone, beside an attribute that all clones share. What it runs
@@ -21,10 +20,10 @@ import shlex
 import sys
 import tempfile
 
-from memtool import templates
 from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, with_attributes
 from memtool.errors import MemtoolError
-from memtool.hosts import pre_commit
+from memtool.hosts import git_hooks, pre_commit
+from memtool.hosts.git_hooks import HOOKS
 from memtool.hosts.install import FileStep, InstallPlan, bytes_at
 from memtool.store.context import Context
 from memtool.store.repository import Repository
@@ -33,11 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
-"""The hooks that memtool has a template for. Git runs no pre-commit hook for a merge of its own."""
-MARK = b"# installed by memtool: "
-KEPT = ".before-memtool"
-"""Ends the name under which a hook that was there before is kept."""
 DRIVER = "merge.memtool"
 """The section of git's settings that describes the merge driver."""
 TITLE = "memories, key by key"
@@ -56,26 +50,11 @@ _CALL = "merge-file %O %A %B %P"
 
 def install(repository: Repository, directory: str) -> InstallPlan:
     """Plan hooks and merge driver: keep what is there, add ours; nothing that is up to date."""
-    folder = hooks_folder(repository)
-    run = run_by_the_framework(repository)
-    steps = []
-    for name in HOOKS:
-        path = os.path.join(folder, name)
-        wanted = script(name)
-        if name in run:
-            continue
-        if bytes_at(path) == wanted and os.access(path, os.X_OK):
-            continue
-        if os.path.lexists(path) and not is_ours(path):
-            if os.path.lexists(path + KEPT):
-                raise MemtoolError(
-                    f"{path} is somebody else's, and {name}{KEPT} is there already",
-                    hint=f"see what each of them does, and remove one: {path + KEPT}",
-                    code="hook-taken",
-                )
-            steps.append(FileStep("rename", path, path + KEPT))
-        steps.append(FileStep("write", path, data=wanted))
-    return InstallPlan((*steps, *_driver_steps(repository, directory)))
+    site = site_of(repository, directory)
+    steps = tuple(git_hooks.install(site, run_by_the_framework(repository)))
+    is_new = site.tool == git_hooks.LEFTHOOK and steps
+    notes = (f"lefthook install makes the hooks for {git_hooks.LEFTHOOK_LOCAL}",) if is_new else ()
+    return InstallPlan((*steps, *_driver_steps(repository, directory)), notes)
 
 
 def uninstall(repository: Repository) -> InstallPlan:
@@ -83,14 +62,7 @@ def uninstall(repository: Repository) -> InstallPlan:
 
     The attribute stays: it is shared with clones that have the driver, and harmless without.
     """
-    folder = hooks_folder(repository)
-    steps = []
-    for name in HOOKS:
-        path = os.path.join(folder, name)
-        if is_ours(path):
-            steps.append(FileStep("remove", path))
-            if os.path.lexists(path + KEPT):
-                steps.append(FileStep("rename", path + KEPT, path))
+    steps = [*git_hooks.uninstall(site_of(repository, ""))]
     if driver_of(repository):
         steps.append(_setting(repository, ("--remove-section", DRIVER)))
     return InstallPlan((*steps, *without_code_owners(repository.top)))
@@ -169,15 +141,9 @@ def run_by_the_framework(repository: Repository) -> tuple[str, ...]:
     return tuple(theirs) if theirs and pre_commit.is_installed(repository.top) else ()
 
 
-def is_ours(path: str) -> bool:
-    """Tell whether a hook was written by memtool."""
-    return MARK in (bytes_at(path) or b"")[:400]
-
-
-def script(name: str) -> bytes:
-    """Return the hook of a name, for the Python that runs now."""
-    text = templates.read(f"hooks/{name}")
-    return text.replace("@PYTHON@", shlex.quote(sys.executable)).encode()
+def site_of(repository: Repository, directory: str) -> git_hooks.HookSite:
+    """Return where git takes the hooks from, and which tool makes them."""
+    return git_hooks.site_of(repository, directory, hooks_folder(repository))
 
 
 OWNER_FILES = (

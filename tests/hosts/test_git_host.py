@@ -4,15 +4,17 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 
 import pytest
+import yaml
 from conftest import Sandbox
 
 from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts import git
-from memtool.hosts.git import HOOKS, KEPT
+from memtool.hosts import diagnostics, git
+from memtool.hosts.git_hooks import HOOKS, KEPT
 
 HOOK = '#!/bin/sh\necho theirs ran with "$@" >> "$(git rev-parse --show-toplevel)/ran"\nexit {}\n'
 
@@ -37,13 +39,13 @@ def test_installing_and_taking_out_leaves_no_trace(sandbox: Sandbox) -> None:
     put(sandbox, "post-merge", "#!/bin/sh\n", 0o644)
     put(sandbox, "commit-msg", HOOK.format(0))
     before = hooks(sandbox)
-    assert len(install(sandbox.context(), "git").steps) == 7
+    assert len(install(sandbox.context(), "git").steps) == 6
     during = hooks(sandbox)
-    assert set(during) == {*HOOKS, "commit-msg", f"pre-commit{KEPT}", f"post-merge{KEPT}"}
+    assert set(during) == {*HOOKS, "commit-msg", f"post-merge{KEPT}"}
     assert all(during[name][1] & 0o100 for name in HOOKS)
     assert install(sandbox.context(), "git").steps == ()
     assert hooks(sandbox) == during
-    assert len(uninstall(sandbox.context(), "git").steps) == 6
+    assert len(uninstall(sandbox.context(), "git").steps) == 5
     assert hooks(sandbox) == before
     assert render(uninstall(sandbox.context(), "git")) == "git: nothing to change"
     assert hooks(sandbox) == before
@@ -55,7 +57,7 @@ def test_a_dry_run_says_what_would_be_done(sandbox: Sandbox) -> None:
     before = hooks(sandbox)
     planned = install(sandbox.context(), "git", dry_run=True)
     assert hooks(sandbox) == before
-    assert render(planned).startswith("would rename ")
+    assert render(planned).startswith("would change .git/hooks/pre-commit")
     assert install(sandbox.context(), "git").steps == planned.steps
     during = hooks(sandbox)
     out = uninstall(sandbox.context(), "git", dry_run=True)
@@ -63,18 +65,55 @@ def test_a_dry_run_says_what_would_be_done(sandbox: Sandbox) -> None:
     assert uninstall(sandbox.context(), "git").steps == out.steps
 
 
-@pytest.mark.parametrize("status", [0, 1])
-def test_a_hook_that_was_there_still_runs_first(sandbox: Sandbox, status: int) -> None:
-    """It gets its arguments, and its refusal counts."""
-    put(sandbox, "pre-commit", HOOK.format(status))
+SEEN = """\
+#!/bin/sh
+{ printf '%s\\n' "$0" "$#" "$@"; cat; } > "$(git rev-parse --show-toplevel)/seen"
+exit 7
+"""
+
+
+def test_a_hook_of_the_user_behaves_to_the_byte_as_before(sandbox: Sandbox) -> None:
+    """Its name, arguments, input and exit code are what they were without memtool."""
+    put(sandbox, "pre-commit", SEEN)
+
+    def run() -> tuple[int, str]:
+        done = subprocess.run(
+            [".git/hooks/pre-commit", "a b", ""], cwd=sandbox.path, env=sandbox.env, check=False,
+            input=b"its input", capture_output=True,
+        )  # fmt: skip
+        return done.returncode, (sandbox.path / "seen").read_text()
+
+    before = run()
+    assert before == (7, ".git/hooks/pre-commit\n2\na b\n\nits input")
     install(sandbox.context(), "git")
-    sandbox.memory("dec-a")
-    sandbox.git("add", ".memory")
-    done = subprocess.run(
-        ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env, check=False,
-        capture_output=True,
-    )  # fmt: skip
-    assert (done.returncode, (sandbox.path / "ran").exists()) == (status, True)
+    assert run() == before
+
+
+def test_what_an_older_memtool_renamed_gets_its_name_back(sandbox: Sandbox) -> None:
+    """A hook that finds its script by its own name runs again, and ours beside it."""
+    put(sandbox, "pre-commit", SEEN)
+    before = hooks(sandbox)["pre-commit"]
+    (sandbox.path / ".git/hooks/pre-commit").rename(sandbox.path / f".git/hooks/pre-commit{KEPT}")
+    put(sandbox, "pre-commit", "#!/bin/sh\n# installed by memtool: an older one\n")
+    install(sandbox.context(), "git")
+    assert set(hooks(sandbox)) == set(HOOKS)
+    assert b"memtool check --staged" in hooks(sandbox)["pre-commit"][0]
+    uninstall(sandbox.context(), "git")
+    assert hooks(sandbox)["pre-commit"] == before
+
+
+@pytest.mark.parametrize("text", ["#!/usr/bin/env python3\nimport sys\n", "#!/usr/bin/perl\n1;\n"])
+def test_a_hook_that_is_no_shell_script_is_left_to_its_owner(sandbox: Sandbox, text: str) -> None:
+    """The refusal says what to add, and the answer to it is accepted."""
+    put(sandbox, "pre-commit", text)
+    before = hooks(sandbox)
+    with pytest.raises(MemtoolError, match="is no shell script") as caught:
+        install(sandbox.context(), "git")
+    assert "memtool check --staged" in caught.value.hint
+    assert hooks(sandbox) == before
+    put(sandbox, "pre-commit", f"{text}# memtool check --staged\n")
+    install(sandbox.context(), "git")
+    assert hooks(sandbox)["pre-commit"][0] == f"{text}# memtool check --staged\n".encode()
 
 
 def test_an_older_hook_of_ours_is_brought_up_to_date(sandbox: Sandbox) -> None:
@@ -88,15 +127,11 @@ def test_an_older_hook_of_ours_is_brought_up_to_date(sandbox: Sandbox) -> None:
 
 
 def test_somebody_elses_hook_over_ours_is_left_alone(sandbox: Sandbox) -> None:
-    """Taking memtool out removes only what memtool wrote; a second one to keep is refused."""
-    put(sandbox, "pre-commit", HOOK.format(0))
+    """Taking memtool out removes only what memtool wrote."""
     install(sandbox.context(), "git")
     put(sandbox, "pre-commit", "#!/bin/sh\n# another tool\n")
-    with pytest.raises(MemtoolError, match="somebody else's"):
-        install(sandbox.context(), "git")
     uninstall(sandbox.context(), "git")
-    assert hooks(sandbox)["pre-commit"][0] == b"#!/bin/sh\n# another tool\n"
-    assert set(hooks(sandbox)) == {"pre-commit", f"pre-commit{KEPT}"}
+    assert hooks(sandbox) == {"pre-commit": (b"#!/bin/sh\n# another tool\n", 0o755)}
 
 
 def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
@@ -166,22 +201,175 @@ def test_a_repository_cannot_slip_its_own_memtool_in(sandbox: Sandbox) -> None:
     assert (done.returncode, (sandbox.path / "owned").exists()) == (1, False)
 
 
-def test_a_memtool_that_is_gone_is_told(sandbox: Sandbox) -> None:
-    """Without it nothing is checked, so the commit waits until somebody decides."""
-    install(sandbox.context(), "git")
+def without_python(sandbox: Sandbox) -> None:
+    """Let the hooks look for memtool in an environment that is gone."""
     for name in HOOKS:
         place = sandbox.path / ".git/hooks" / name
         rows = place.read_text().split("\n")
         place.write_text("\n".join(
             "python=/nowhere/python" if row.startswith("python=") else row for row in rows
         ))  # fmt: skip
+
+
+@pytest.mark.parametrize("before", ["", "#!/bin/sh\nexit 0\n"])
+def test_a_memtool_that_is_gone_refuses_only_memories(sandbox: Sandbox, before: str) -> None:
+    """Without it nothing is checked: what touches a memory waits, everything else is committed."""
+    if before:
+        put(sandbox, "pre-commit", before)
+    install(sandbox.context(), "git")
+    without_python(sandbox)
+
+    def commit(*words: str) -> tuple[int, bool]:
+        done = subprocess.run(
+            ["git", *words], cwd=sandbox.path, check=False, capture_output=True,
+            env=sandbox.env | {"PATH": "/usr/bin:/bin"},
+        )  # fmt: skip
+        return done.returncode, b"memtool is not installed" in done.stderr
+
+    sandbox.write("a", "a")
+    sandbox.git("add", "a")
+    assert commit("commit", "-m", "m") == (0, False)
+    sandbox.git("checkout", "--quiet", "-b", "side")
+    sandbox.memory("dec-a")
+    sandbox.git("add", ".memory")
+    assert commit("commit", "-m", "m") == (1, True)
+    sandbox.git("commit", "--quiet", "--no-verify", "-m", "m")
+    sandbox.git("checkout", "--quiet", "-b", "code", "main")
+    sandbox.write("b", "b")
+    sandbox.git("add", "b")
+    assert commit("commit", "-m", "m") == (0, False)
+    sandbox.git("checkout", "--quiet", "main")
+    assert commit("merge", "--no-ff", "--no-edit", "code") == (0, False)
+    assert commit("merge", "--no-ff", "--no-edit", "side") == (1, True)
+
+
+def test_an_environment_without_memtool_is_gone_as_well(sandbox: Sandbox) -> None:
+    """A Python that was made anew is there, and memtool is not in it."""
+    install(sandbox.context(), "git")
+    without_python(sandbox)
+    for name in HOOKS:
+        place = sandbox.path / ".git/hooks" / name
+        place.write_text(place.read_text().replace("/nowhere/python", "/work/python"))
+    bare = sandbox.path.parent / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    for name in HOOKS:
+        place = sandbox.path / ".git/hooks" / name
+        place.write_text(place.read_text().replace("/work/python", f"'{bare}'"))
     sandbox.write("a", "a")
     sandbox.git("add", "a")
     done = subprocess.run(
         ["git", "commit", "-m", "m"], cwd=sandbox.path, check=False, capture_output=True,
         env=sandbox.env | {"PATH": "/usr/bin:/bin"},
     )  # fmt: skip
-    assert (done.returncode, b"memtool is not installed" in done.stderr) == (1, True)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+
+
+HUSKY_HOOK = '#!/usr/bin/env sh\n. "$(dirname "$0")/h"'
+HUSKY_H = """\
+#!/usr/bin/env sh
+n=$(basename "$0")
+s=$(dirname "$(dirname "$0")")/$n
+[ ! -f "$s" ] && exit 0
+sh -e "$s" "$@"
+exit $?
+"""
+
+
+def husky(sandbox: Sandbox) -> None:
+    """Write what husky 9 makes, and a check of the team."""
+    for name in HOOKS:
+        sandbox.write(f".husky/_/{name}", HUSKY_HOOK).chmod(0o755)
+    sandbox.write(".husky/_/h", HUSKY_H)
+    sandbox.write(".husky/pre-commit", "echo TEAM LINT RAN\ntest ! -e LINT_FAILS\n")
+    sandbox.git("config", "core.hooksPath", ".husky/_")
+
+
+def tree(sandbox: Sandbox, folder: str) -> dict[str, bytes]:
+    place = sandbox.path / folder
+    return {
+        str(path.relative_to(place)): path.read_bytes()
+        for path in sorted(place.rglob("*"))
+        if path.is_file()
+    }
+
+
+def committed(sandbox: Sandbox, *options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        ["git", "commit", "-m", "m", *options], cwd=sandbox.path, env=sandbox.env, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_husky_keeps_its_hooks_and_gets_an_entry_of_its_own(sandbox: Sandbox) -> None:
+    """Nothing is written into the folder that husky makes anew, and both run at a commit."""
+    husky(sandbox)
+    before, made = tree(sandbox, ".husky"), tree(sandbox, ".husky/_")
+    install(sandbox.context(), "git")
+    assert tree(sandbox, ".husky/_") == made
+    assert sys.executable not in (sandbox.path / ".husky/pre-commit").read_text()
+    sign = diagnostics.hooks(sandbox.context())
+    assert (sign.state, sign.detail) == ("good", f"{', '.join(HOOKS)} through husky")
+    sandbox.write("LINT_FAILS", "")
+    sandbox.git("add", ".")
+    code, said = committed(sandbox)
+    assert code != 0
+    assert "TEAM LINT RAN" in said
+    (sandbox.path / "LINT_FAILS").unlink()
+    sandbox.memory("dec-a", supersedes=("dec-nowhere",))
+    sandbox.git("add", "--all")
+    code, said = committed(sandbox)
+    assert (code != 0, "dangling" in said) == (True, True)
+    assert install(sandbox.context(), "git").steps == ()
+    uninstall(sandbox.context(), "git")
+    assert tree(sandbox, ".husky") == before
+
+
+def test_lefthook_gets_a_local_file(sandbox: Sandbox) -> None:
+    """Its hooks stay; a local file of the user is not edited, and the lines are told."""
+    sandbox.write("lefthook.yml", "pre-commit:\n  commands:\n    lint:\n      run: true\n")
+    put(sandbox, "pre-commit", '#!/bin/sh\ncall_lefthook run "pre-commit" "$@"\n')
+    before = hooks(sandbox)
+    assert install(sandbox.context(), "git").steps[0] == "write lefthook-local.yml"
+    assert hooks(sandbox) == before
+    written = yaml.safe_load((sandbox.path / "lefthook-local.yml").read_text())
+    for name in ("pre-commit", "pre-merge-commit"):
+        assert "memtool check --staged" in written[name]["commands"]["memtool"]["run"]
+    sign = diagnostics.hooks(sandbox.context())
+    assert (sign.state, sign.hint) == ("warning", "lefthook install")
+    assert install(sandbox.context(), "git").steps == ()
+    uninstall(sandbox.context(), "git")
+    assert not (sandbox.path / "lefthook-local.yml").exists()
+    sandbox.write(".lefthook-local.yaml", "pre-push: {}\n")
+    with pytest.raises(MemtoolError, match=r"lefthook-local\.yaml is yours") as caught:
+        install(sandbox.context(), "git")
+    assert "pre-merge-commit:" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "hook", "entry"),
+    [
+        ("package.json", '{"simple-git-hooks": {"pre-commit": "true"}}', "#!/bin/sh\ntrue\n",
+         '{"simple-git-hooks": {"pre-commit": "memtool check --staged"}}'),
+        (".overcommit.yml", "PreCommit: {}\n", "#!/usr/bin/env ruby\n# Overcommit\n",
+         "PreCommit: {MemtoolCheck: {command: [memtool check --staged]}}\n"),
+    ],
+)  # fmt: skip
+def test_tools_whose_files_are_not_edited_are_told_the_lines(
+    sandbox: Sandbox, file: str, text: str, hook: str, entry: str
+) -> None:
+    """Their hooks stay, and the entry that their user makes is found."""
+    sandbox.write(file, text)
+    put(sandbox, "pre-commit", hook)
+    before = hooks(sandbox)
+    with pytest.raises(MemtoolError, match="makes the hooks here anew") as caught:
+        install(sandbox.context(), "git")
+    assert "memtool check --staged" in caught.value.hint
+    assert hooks(sandbox) == before
+    sandbox.write(file, entry)
+    install(sandbox.context(), "git")
+    assert hooks(sandbox)["pre-commit"] == before["pre-commit"]
 
 
 def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:

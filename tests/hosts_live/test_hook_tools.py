@@ -1,0 +1,118 @@
+"""Hooks of husky and lefthook, as npm brings them at pinned versions, beside those of memtool."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.install import install, uninstall
+from memtool.hosts import diagnostics
+
+pytestmark = pytest.mark.live
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtool-live-hooks"
+PINNED = {"husky": "9.1.7", "lefthook": "2.0.4"}
+INSTALL_S = 300
+
+
+@pytest.fixture(scope="module")
+def modules() -> Path:
+    """Return the `node_modules` of the tools; the tests skip where npm cannot bring them."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("the tools come from npm, which is not here")
+    found = CACHE / "node_modules"
+    if not all((found / name).exists() for name in PINNED):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        (CACHE / "package.json").write_text("{}")
+        wanted = [f"{name}@{version}" for name, version in PINNED.items()]
+        call = [npm, "install", "--save-exact", "--no-audit", "--no-fund", *wanted]
+        done = subprocess.run(call, cwd=CACHE, check=False, capture_output=True, timeout=INSTALL_S)
+        if done.returncode:
+            pytest.skip("npm could not bring the tools")
+    return found
+
+
+@pytest.fixture
+def project(sandbox: Sandbox, modules: Path) -> Sandbox:
+    """A repository with the tools, as `npm install` leaves it."""
+    sandbox.write("package.json", "{}\n")
+    sandbox.write(".gitignore", "node_modules\n")
+    (sandbox.path / "node_modules").symlink_to(modules)
+    return sandbox
+
+
+def tool(project: Sandbox, *words: str) -> None:
+    """Run a program of the project."""
+    call = [str(project.path / "node_modules" / ".bin" / words[0]), *words[1:]]
+    subprocess.run(call, cwd=project.path, env=project.env, check=True, capture_output=True)
+
+
+def commit(project: Sandbox, *words: str) -> tuple[int, str]:
+    """Run git, with the programs of the project on the path; return the code and what is said."""
+    env = project.env | {"PATH": f"{project.path}/node_modules/.bin:{project.env['PATH']}"}
+    done = subprocess.run(
+        ["git", *words], cwd=project.path, env=env, check=False, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def both_run(project: Sandbox) -> None:
+    """Prove by commits and a merge that the team's check runs as before, and the gate beside it."""
+    assert diagnostics.hooks(project.context()).state == "good"
+    project.git("add", "--all")
+    code, said = commit(project, "commit", "-m", "first")
+    assert (code, "TEAM LINT RAN" in said) == (0, True), said
+    project.write("LINT_FAILS", "")
+    project.git("add", "--all")
+    code, said = commit(project, "commit", "-m", "lint refuses this")
+    assert (code, "TEAM LINT RAN" in said) == (1, True), said
+    project.git("rm", "--quiet", "-f", "LINT_FAILS")
+    project.memory("dec-a", supersedes=("dec-nowhere",))
+    project.git("add", ".memory")
+    code, said = commit(project, "commit", "-m", "the gate refuses this")
+    assert (code, "dec-nowhere" in said) == (1, True), said
+    project.git("checkout", "--quiet", "-b", "side")
+    commit(project, "commit", "--no-verify", "-m", "past the gate")
+    project.git("checkout", "--quiet", "main")
+    project.write("other", "other")
+    project.git("add", "other")
+    commit(project, "commit", "-m", "other")
+    code, said = commit(project, "merge", "--no-ff", "--no-edit", "side")
+    assert (code, "dec-nowhere" in said) == (1, True), said
+    project.git("merge", "--abort")
+
+
+def test_husky_and_memtool_both_run(project: Sandbox) -> None:
+    """They do after `npm install` made husky's folder anew, and husky is as before in the end."""
+    project.git("commit", "--quiet", "--allow-empty", "-m", "begin")
+    tool(project, "husky")
+    project.write(".husky/pre-commit", "echo TEAM LINT RAN\ntest ! -e LINT_FAILS\n")
+    before = sorted((path, path.read_bytes()) for path in (project.path / ".husky").rglob("*")
+                    if path.is_file())  # fmt: skip
+    install(project.context(), "git")
+    tool(project, "husky")
+    both_run(project)
+    uninstall(project.context(), "git")
+    after = sorted((path, path.read_bytes()) for path in (project.path / ".husky").rglob("*")
+                   if path.is_file())  # fmt: skip
+    assert after == before
+
+
+def test_lefthook_and_memtool_both_run(project: Sandbox) -> None:
+    """They do after `lefthook install`, which doctor asks for until then."""
+    project.git("commit", "--quiet", "--allow-empty", "-m", "begin")
+    rule = "echo TEAM LINT RAN && test ! -e LINT_FAILS"
+    project.write("lefthook.yml", f"pre-commit:\n  commands:\n    lint:\n      run: {rule}\n")
+    tool(project, "lefthook", "install")
+    install(project.context(), "git")
+    assert diagnostics.hooks(project.context()).hint == "lefthook install"
+    tool(project, "lefthook", "install")
+    both_run(project)
+    uninstall(project.context(), "git")
+    assert not (project.path / "lefthook-local.yml").exists()
