@@ -9,7 +9,16 @@ from __future__ import annotations
 from bisect import bisect, bisect_left
 
 from memtool.errors import MemtoolError
-from memtool.redaction import assignments, entropy, joins, national_ids, personal, shapes, tokens
+from memtool.redaction import (
+    assignments,
+    citations,
+    entropy,
+    joins,
+    national_ids,
+    personal,
+    shapes,
+    tokens,
+)
 from memtool.redaction.entropy import Pattern
 from memtool.value import Value, digest
 
@@ -104,6 +113,8 @@ NAMED_KINDS = frozenset(kind for detector in DETECTORS[:4] for kind in detector.
     ("email", "iban", "national-id")
 ) - {PRIVATE_KEY, "password", "secret"}
 """Kinds that say what they are, without a word beside them."""
+KNOWN_KINDS = NAMED_KINDS - {"vendor-token", "email", "iban", "national-id"} | {PRIVATE_KEY}
+"""Kinds of a format that is somebody's, whatever is around it."""
 ONE_LINE_KINDS = frozenset(("card", "phone", "ssn"))
 """Kinds that are searched across line ends by the signs between their groups."""
 
@@ -165,7 +176,28 @@ def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
             hint="split it, or leave out what is not text",
             code="too-large",
         )
-    seen = _without_marks(text)
+    spans = _all_spans(_without_marks(text))
+    if spans and min(span[1] for span in spans) < citations.header_end(text):
+        spans = _without_citations(text)
+    return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+
+
+def _without_citations(text: str) -> list[Span]:
+    """Return what is found where ids, paths and sources of the header are no prose."""
+    places = list(citations.spans(text))
+    spans = _all_spans(_without_marks(_blanked(text, places)))
+    for start, end in places:
+        found = _ranked(_without_marks(text[start:end]), KNOWN_KINDS)
+        for low, high, _rank, kind in found:
+            if kind in KNOWN_KINDS and not any(
+                start + low < span[2] and span[1] < start + high for span in spans
+            ):
+                spans.append((kind, start + low, start + high))
+    return spans
+
+
+def _all_spans(seen: str) -> list[Span]:
+    """Return what the rounds of a search find in a text without marks."""
     spans = new = _search(seen)
     for _round in range(MOST_ROUNDS - 1):
         if not new:
@@ -175,7 +207,7 @@ def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
         view = joins.windows(seen, places)  # the rest is as it was when nothing more was found
         new = [(kind, *view.around(start, end)) for kind, start, end in _search(view.text)]
         spans = [*spans, *new]
-    return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+    return spans
 
 
 def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:

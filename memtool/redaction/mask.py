@@ -112,7 +112,7 @@ def _secrets(memory: Memory, text: str, allowed: Allowlist) -> tuple[list[Secret
     secrets = [piece for one in found for piece in _pieces(text[one.start : one.end], one.kind)]
     header = text[: max(0, len(text) - len(memory.body))]
     for key, value in _not_in(memory.fields, header) if "\\" in header else ():
-        line, begin = f"{key}: {value}", len(key) + 2
+        line, begin = f"---\n{key}: {value}\n---\n", len(key) + 6
         for one in find(line, allowed):
             if one.end > begin:
                 kinds.add(one.kind)

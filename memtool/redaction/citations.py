@@ -1,0 +1,61 @@
+"""Ids, paths and sources in the header of a memory, which are no prose.
+
+memtool writes these keys itself: a file called `bypass-gate.md` is cited by its name, and nobody
+announces a password with it. So they are left out of the search by context. A known token or a
+password inside an address is found there like anywhere.
+"""
+
+from __future__ import annotations
+
+from memtool.memory.fields import FIELDS
+from memtool.redaction.entropy import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FENCE = "---\n"
+_KEYS = {"session": "id"} | {
+    field.name: {"id": "id", "ids": "id", "paths": "path", "sources": "source"}.get(field.kind, "")
+    for field in FIELDS
+}
+"""What the items of a key are, empty for words of somebody."""
+_KEY = Pattern(r"(?P<key>[a-z_]+):[ \t]*")
+_ITEM = Pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*'|[^\s,\[\]\"'-][^,\[\]\n]*|-[^\s,\[\]]+")
+_FORMS = {
+    "id": Pattern(r"[a-z0-9][a-z0-9._-]*\Z"),
+    "path": Pattern(r"(?!\w+://)[^=&\n]+\Z"),
+    "source": Pattern(r"(?:(?:commit|memory|session|tool):[\w./-]+|file:(?!\w+://)[^?=&\n]+)\Z"),
+}
+"""What an item looks like that only names a thing; a value behind `=` may be a secret."""
+
+
+def header_end(text: str) -> int:
+    """Return where the header of a memory ends, 0 where a text begins without one."""
+    if not text.startswith(FENCE):
+        return 0
+    end = text.find(f"\n{FENCE}", len(FENCE) - 1)
+    return end + 1 + len(FENCE) if end >= 0 else 0
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of the ids, paths and sources in the header of a memory, in order."""
+    end = header_end(text)
+    form = ""
+    at = len(FENCE)
+    while at < end:
+        stop = text.find("\n", at)
+        key = _KEY.match(text, at, stop)
+        if key is not None:
+            form = _KEYS.get(key["key"], "")
+        elif not text.startswith((" ", "-"), at):
+            form = ""
+        for item in _ITEM.finditer(text, key.end() if key else at, stop) if form else ():
+            start, last = item.span()
+            while text[last - 1] == " ":
+                last -= 1
+            is_quoted = text[start] in "\"'"
+            inner = text[start + is_quoted : last - is_quoted]
+            if _FORMS[form].match(inner):
+                yield start, last
+        at = stop + 1
