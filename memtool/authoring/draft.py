@@ -113,6 +113,8 @@ def draft(
     if context.agent:
         base["agent"] = context.agent
     merged = base | given | assigned(extra)
+    if isinstance(tags := merged.get("tags"), tuple):
+        merged["tags"] = tuple(tag.strip().lstrip("#").strip() for tag in tags)
     text = make_body(template_of(context, type_), body, section)
     if "id" not in merged:
         merged["id"] = write.draw_id(context, type_, title, text)

@@ -154,6 +154,16 @@ def validated(context: Context, memory: Memory) -> bytes:
     return data
 
 
+def refuse_blank(memory: Memory) -> None:
+    """Raise MemtoolError where a confirmed memory says nothing that a reader would see."""
+    if not memory.has_text and memory.status != "candidate":
+        raise MemtoolError(
+            "it has no text: headings and comments say nothing",
+            hint="write what holds as plain text",
+            code="empty",
+        )
+
+
 def read(context: Context, data: bytes, path: str = "") -> Memory:
     """Read the bytes of a memory. Raises MemtoolError with the first thing that is wrong."""
     try:
@@ -187,6 +197,8 @@ def write_new(
     if context.is_global:
         memory = memory.with_fields(scope="global")
     data = validated(context, memory)
+    if not dry_run:  # that shows a template which an editor would fill in
+        refuse_blank(memory)
     twin: Twin | None = None
     clashes: list[tuple[str, str]] = []
     if repeats != "write":
@@ -318,6 +330,7 @@ def write_together(
         memory = given.with_fields(scope="global") if context.is_global else given
         try:
             data = validated(context, memory)
+            refuse_blank(memory)
             if f"{memory.id}.md" in taken:
                 raise MemtoolError(
                     f"the id {memory.id} is taken", hint="choose another id", code="id-taken"

@@ -153,6 +153,7 @@ def remember(
             "files": file,
         },
     )
+    write.refuse_blank(memory)
     done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
     if not category and not done.duplicate_of:
         context.notes.append(f"filed as {memory.category}; --category takes another")

@@ -14,14 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FENCE = "---\n"
+_OPENING = Pattern(r"---[ \t]*\r?\n")
+_CLOSING = Pattern(r"\n---[ \t]*\r?(?:\n|\Z)")
 _KEYS = {"session": "id"} | {
     field.name: {"id": "id", "ids": "id", "paths": "path", "sources": "source"}.get(field.kind, "")
     for field in FIELDS
 }
 """What the items of a key are, empty for words of somebody."""
 _KEY = Pattern(r"(?P<key>[a-z_]+):[ \t]*")
-_ITEM = Pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*'|[^\s,\[\]\"'-][^,\[\]\n]*|-[^\s,\[\]]+")
+_ITEM = Pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*'|[^\s,\[\]\"'-][^,\[\]\r\n]*|-[^\s,\[\]]+")
 _FORMS = {
     "id": Pattern(r"[a-z0-9][a-z0-9._-]*\Z"),
     "path": Pattern(r"(?!\w+://)[^=&\n]+\Z"),
@@ -32,17 +33,16 @@ _FORMS = {
 
 def header_end(text: str) -> int:
     """Return where the header of a memory ends, 0 where a text begins without one."""
-    if not text.startswith(FENCE):
-        return 0
-    end = text.find(f"\n{FENCE}", len(FENCE) - 1)
-    return end + 1 + len(FENCE) if end >= 0 else 0
+    opening = _OPENING.match(text) if text.startswith("---") else None
+    closing = _CLOSING.search(text, opening.end() - 1) if opening else None
+    return closing.end() if closing else 0
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of the ids, paths and sources in the header of a memory, in order."""
     end = header_end(text)
     form = ""
-    at = len(FENCE)
+    at = 0
     while at < end:
         stop = text.find("\n", at)
         key = _KEY.match(text, at, stop)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from memtool.memory import document
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Memory
+from memtool.redaction import citations
 from memtool.redaction.find import allowlist, find, marked, marks
 
 TYPE_CHECKING = False
@@ -110,7 +111,7 @@ def _secrets(memory: Memory, text: str, allowed: Allowlist) -> tuple[list[Secret
     found = find(text, allowed)
     kinds = {one.kind for one in found}
     secrets = [piece for one in found for piece in _pieces(text[one.start : one.end], one.kind)]
-    header = text[: max(0, len(text) - len(memory.body))]
+    header = text[: citations.header_end(text)]
     for key, value in _not_in(memory.fields, header) if "\\" in header else ():
         line, begin = f"---\n{key}: {value}\n---\n", len(key) + 6
         for one in find(line, allowed):

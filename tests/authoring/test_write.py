@@ -528,7 +528,7 @@ def test_no_verb_writes_a_secret(sandbox: Sandbox, args: tuple[str, ...]) -> Non
     sandbox.commit()
     done = sandbox.run(*args)
     assert done.returncode == 2
-    assert "a secret (github-token) in line " in done.stderr
+    assert "a secret (github-token) in " in done.stderr
     assert "memtool config redaction.allow." in done.stderr
     assert SECRET not in done.stderr + done.stdout
     assert sandbox.git("status", "--porcelain") == ""
@@ -629,3 +629,17 @@ def test_a_title_with_an_old_secret_is_masked_in_a_message(sandbox: Sandbox) -> 
     sandbox.commit()
     assert sandbox.run("archive", "dec-a", "--commit").returncode == 0
     assert SECRET not in sandbox.git("log", "-1", "--format=%B")
+
+
+def test_what_says_nothing_is_not_remembered(sandbox: Sandbox):
+    """A comment alone is refused before it is written, as check would refuse it after."""
+    done = sandbox.run("remember", "<!-- x -->")
+    assert done.returncode == 2
+    assert "it has no text" in done.stderr
+    assert list((sandbox.path / ".memory").rglob("*.md")) == []
+
+
+def test_a_tag_loses_its_sign(sandbox: Sandbox):
+    """A tag that is written with a number sign is the tag without it."""
+    done = sandbox.json("remember", "Deploys run on Tuesdays.", "--tag", "#Web Team")
+    assert "tags: [Web Team]" in done["text"]

@@ -95,3 +95,4 @@ def test_a_secret_in_a_citation_is_found(source: str, file: str, kinds: list[str
     """Names of files announce nothing; known tokens, addresses and assignments are found there."""
     text = HEADER.format(source=source, file=file)
     assert [one.kind for one in find(text)] == kinds
+    assert [one.kind for one in find(text.replace("\n", "\r\n"))] == kinds

@@ -101,7 +101,7 @@ def refuse_secrets(
         found = [(mark, one) for mark, one in found if mark not in before]
     if not found:
         return
-    places = [f"{_described(one.kind)} in line {one.line}" for _mark, one in found[:MOST_NAMED]]
+    places = [f"{_described(one.kind)} in {_place(text, one)}" for _mark, one in found[:MOST_NAMED]]
     places += [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
     mark, first = found[0]
     raise MemtoolError(
@@ -110,6 +110,19 @@ def refuse_secrets(
         f'memtool config redaction.allow.{mark} "the reason"',
         code=code(first.kind),
     )
+
+
+def _place(text: str, found: Detection) -> str:
+    """Return where a detection is: of a memory, whose file is not written, its key or line."""
+    from memtool.redaction.citations import header_end
+
+    end = header_end(text)
+    if found.start >= end:
+        line = text.count("\n", end, found.start) + 1
+        return f"line {line} of its text" if end else f"line {found.line}"
+    rows = reversed(text[: found.start].split("\n"))
+    key = next((row.partition(":")[0] for row in rows if row[:1].isalpha()), "")
+    return f"its {key or 'header'}"
 
 
 def code(kind: str) -> str:
