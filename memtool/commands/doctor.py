@@ -56,6 +56,8 @@ def doctor(
     host: Literal["", "claude", "codex", "gemini", "opencode", "cursor"] = "",
     *,
     fix: bool = False,
+    probe: bool = False,
+    yes: bool = False,
     verbose: bool = False,
 ) -> Diagnosed:
     """Tell whether memtool, the repository and each agent host are as they should be.
@@ -69,25 +71,46 @@ def doctor(
     Of the repository: git, settings, the trusted ref, limits that this worktree would widen,
     whether a file can be written and how much room is left, a lock that was left behind, memories
     that cannot be read (and whether the last commit has them whole), those due for review, drift,
-    index, ledger, sessions, hooks, the merge driver, and what hooks failed at of late.
+    index, ledger, sessions, hooks, the merge driver, and what hooks failed at of late. Whether git
+    runs the gate is found by reading; --probe proves it, after asking, by a commit and a merge in a
+    temporary worktree, at which all hooks of the repository run.
 
     Example:
         memtool doctor
         memtool doctor claude
+        memtool doctor --probe
         memtool doctor -v
 
     Args:
         host: only this host; all that are in use without it
         fix: make anew what is derived and broken; memories are never touched
+        probe: prove that git runs the gate at a commit and at a merge
+        yes: with --probe, do not ask
         verbose: each sign of each host, and what agents would see; -v for short
     """
     mended = tuple(diagnostics.mend(context)) if fix else ()
     signs: list[Sign] = []
     if not host:
         signs += [*diagnostics.of_memtool(context), *diagnostics.of_repository(context)]
+    if probe:
+        signs += _probed(context, yes=yes)
     signs += _of_hosts(context, host)
     context.notes.clear()  # what is wrong is the answer here
     return Diagnosed(tuple(signs), mended, host, verbose)
+
+
+def _probed(context: Context, *, yes: bool) -> tuple[Sign, ...]:
+    """Prove that git runs the gate. Raises MemtoolError where nobody agrees to that."""
+    from memtool.hosts import git_probe
+    from memtool.store.progress import agrees, can_ask
+
+    if not yes and not (can_ask() and agrees(git_probe.QUESTION)):
+        raise MemtoolError(
+            "nothing was tried: a probe runs all hooks of the repository",
+            hint="memtool doctor --probe, and answer y; without a terminal --probe --yes",
+            code="refused",
+        )
+    return git_probe.probe(context)
 
 
 def render(diagnosed: Diagnosed) -> str:

@@ -42,6 +42,8 @@ _BLOCK = re.compile(rf"^{BEGIN}.*?^{END}\n".encode(), re.MULTILINE | re.DOTALL)
 _ENDINGS = ("yml", "yaml", "toml", "json")
 _LEFTHOOK_LOCAL = tuple(f"{dot}lefthook-local.{end}" for dot in ("", ".") for end in _ENDINGS)
 _LEFTHOOK = (*(f"{dot}lefthook.{end}" for dot in ("", ".") for end in _ENDINGS), *_LEFTHOOK_LOCAL)
+BROUGHT = ("node_modules", *_LEFTHOOK_LOCAL)
+"""What tools of hooks look for at the top of a worktree, and no commit holds."""
 _SIMPLE = (".simple-git-hooks.cjs", ".simple-git-hooks.js", ".simple-git-hooks.mjs",
            ".simple-git-hooks.json", "simple-git-hooks.cjs", "simple-git-hooks.js",
            "simple-git-hooks.mjs", "simple-git-hooks.json")  # fmt: skip

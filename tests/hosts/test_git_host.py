@@ -13,7 +13,7 @@ from conftest import Sandbox
 from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts import diagnostics, git
+from memtool.hosts import diagnostics, git, git_probe
 from memtool.hosts.git_hooks import HOOKS, KEPT
 
 HOOK = '#!/bin/sh\necho theirs ran with "$@" >> "$(git rev-parse --show-toplevel)/ran"\nexit {}\n'
@@ -528,3 +528,42 @@ def test_a_link_for_code_owners_is_refused(sandbox: Sandbox) -> None:
         install(sandbox.context(), "git", codeowners="@ada", yes=True)
     with pytest.raises(MemtoolError, match="belongs to git"):
         install(sandbox.context(), "claude", codeowners="@ada", yes=True)
+
+
+def test_a_probe_proves_that_both_hooks_run(sandbox: Sandbox) -> None:
+    """Both are refused in a worktree that is gone afterwards, and nothing of the user changes."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.write("mine", "staged")
+    sandbox.git("add", "mine")
+
+    def state() -> tuple[str, ...]:
+        return tuple(sandbox.git(*words) for words in (
+            ["rev-parse", "HEAD"], ["status", "--porcelain"], ["worktree", "list"], ["show-ref"],
+        ))  # fmt: skip
+
+    before = state()
+    asked = sandbox.run("doctor", "--probe")
+    assert (asked.returncode, "nothing was tried" in asked.stderr) == (2, True)
+    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["broken", "broken"]
+    install(sandbox.context(), "git")
+    sandbox.git("checkout", "--quiet", "--", ".")
+    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["good", "good"]
+    put(sandbox, "pre-merge-commit", "#!/bin/sh\necho lint is red >&2\nexit 1\n")
+    signs = git_probe.probe(sandbox.context())
+    assert [sign.state for sign in signs] == ["good", "warning"]
+    assert "lint is red" in signs[1].detail
+    assert state()[2] == before[2]
+    assert (state()[0], state()[3]) == (before[0], before[3])
+    assert "A  mine" in state()[1]
+
+
+def test_a_probe_goes_the_way_of_husky(sandbox: Sandbox) -> None:
+    """The folder of its hooks is in no commit, and belongs to this worktree."""
+    husky(sandbox)
+    sandbox.write(".husky/_/.gitignore", "*")
+    sandbox.git("add", ".husky")
+    sandbox.git("commit", "--quiet", "--no-verify", "-m", "begin")
+    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["broken", "broken"]
+    install(sandbox.context(), "git")
+    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["good", "good"]

@@ -11,7 +11,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.install import install, uninstall
-from memtool.hosts import diagnostics
+from memtool.hosts import diagnostics, git_probe
 
 pytestmark = pytest.mark.live
 
@@ -65,6 +65,7 @@ def commit(project: Sandbox, *words: str) -> tuple[int, str]:
 def both_run(project: Sandbox) -> None:
     """Prove by commits and a merge that the team's check runs as before, and the gate beside it."""
     assert diagnostics.hooks(project.context()).state == "good"
+    assert [sign.state for sign in git_probe.probe(project.context())] == ["good", "good"]
     project.git("add", "--all")
     code, said = commit(project, "commit", "-m", "first")
     assert (code, "TEAM LINT RAN" in said) == (0, True), said
