@@ -106,7 +106,7 @@ def draft(
         "timestamp": timestamps.render(context.now),
         "type": type_,
         "title": " ".join(title.split()),
-        "status": "confirmed",
+        "status": "candidate" if context.agent else "confirmed",
         "confidence": CONFIDENCES[1],
         "source": (write.speaker(context),),
     }
@@ -184,6 +184,35 @@ def _field_value(key: str, value: Any) -> FieldValue:
         return {str(k): v for k, v in value.items()} if isinstance(value, dict) else tuple(value)
     hint = f"{key} is {BY_NAME[key].doc}" if key in BY_NAME else "one line of text"
     raise MemtoolError(f"{key} has a value that no key takes", hint=hint)
+
+
+SAID = "Said by the user"
+"""The section that quotes what a person said, where an agent writes it down for them."""
+
+
+def vouched(
+    context: Context, said_by_user: str, source: Sequence[str]
+) -> tuple[Fields, tuple[str, ...]]:
+    """Return the fields and sections of a memory that say who vouches for it.
+
+    What an agent writes is its own word and a candidate. Where it quotes the user, the quote goes
+    into the memory for a reviewer to see, and the user is a source.
+
+    Raises:
+        MemtoolError: an agent names a person as the source, and quotes nobody.
+    """
+    quote = " ".join(said_by_user.split())
+    if context.agent and not quote and any(one.startswith("human:") for one in source):
+        raise MemtoolError(
+            "an agent is the source of its own words",
+            hint="give the words of the user as said_by_user, or leave the source out",
+            code="no-quote",
+        )
+    if not quote:
+        return {"source": tuple(source)}, ()
+    by = (f"human:{write.author(context)}", *((write.speaker(context),) if context.agent else ()))
+    sources = tuple(dict.fromkeys((*by, *source)))
+    return {"source": sources, "status": "confirmed"}, (f"{SAID}=> {quote}",)
 
 
 def template_of(context: Context, type_: str) -> str:

@@ -36,6 +36,7 @@ def new(
     valid_through: str = "",
     supersedes: tuple[str, ...] = (),
     set: tuple[str, ...] = (),
+    said_by_user: str = "",
     id: str = "",
     edit: bool = False,
     commit: bool = False,
@@ -70,29 +71,31 @@ def new(
         valid_through: last day or moment on which it holds
         supersedes: id of a memory that it replaces; may be repeated
         set: any other key as KEY=VALUE; may be repeated
+        said_by_user: the user's own words for it, quoted
         id: the id, instead of a made one
         edit: open it in your editor before it is written; a dry run opens none
         commit: commit just this file
         dry_run: print the file instead of writing it
     """
     write.prepare(context)
+    vouching, quoted = draft.vouched(context, said_by_user, source)
     memory = draft.draft(
         context,
         type,
         title,
         body=_filters.body_text(body),
-        section=section,
+        section=(*section, *quoted),
         extra=set,
         fields={
             "id": id,
             "category": category,
             "confidence": confidence,
-            "source": source,
             "tags": tag,
             "files": file,
             "supersedes": write.replaceable(context.tree(), supersedes) if supersedes else (),
             "importance": "" if importance is None else f"{importance:g}",
             "valid_through": valid_through,
+            **vouching,
         },
     )
     done = _submitted(
@@ -113,14 +116,15 @@ def remember(
     category: str = "",
     tag: tuple[str, ...] = (),
     file: tuple[str, ...] = (),
+    said_by_user: str = "",
     commit: bool = False,
     dry_run: bool = False,
 ) -> Written:
     """Write down what the user said, as a confirmed fact in their own words.
 
-    Its words decide what it is: a choice, a rule, a wish, a fact; the answer says which. What they
-    forbid about a file is a warning, which is shown when the file is edited. What a living memory
-    says already is not written again, as with memtool new.
+    Its words decide the category, and the answer says which; what they forbid about a file is a
+    warning. What an agent writes without the user's words is its own, and a candidate. What a
+    living memory says already is not written again, as with memtool new.
 
     Example:
         memtool remember "Deploys run on Tuesdays only, never before a holiday."
@@ -130,6 +134,7 @@ def remember(
         category: a row of the category table, by default what its words are
         tag: a key word; may be repeated
         file: a file or glob that it is about; may be repeated
+        said_by_user: the user's own words for it, quoted
         commit: commit just this file
         dry_run: print the file instead of writing it
     """
@@ -140,17 +145,20 @@ def remember(
             "there is nothing to remember",
             hint='memtool remember "Deploys run on Tuesdays only."',
         )
+    spoken = () if context.agent else (f"human:{write.author(context)}",)
+    vouching, quoted = draft.vouched(context, said_by_user, spoken)
     memory = draft.draft(
         context,
         "semantic",
         title_of(words),
         body=words,
+        section=quoted,
         fields={
             "category": category or category_of(words, file),
-            "confidence": "high",
-            "source": (f"human:{write.author(context)}",),  # whoever writes it down for them
+            "confidence": "medium" if context.agent and not quoted else "high",
             "tags": tag,
             "files": file,
+            **vouching,
         },
     )
     write.refuse_blank(memory)
@@ -178,6 +186,7 @@ def supersede(
     valid_through: str = "",
     supersedes: tuple[str, ...] = (),
     set: tuple[str, ...] = (),
+    said_by_user: str = "",
     id: str = "",
     edit: bool = False,
     commit: bool = False,
@@ -207,6 +216,7 @@ def supersede(
         valid_through: last day or moment on which it holds
         supersedes: id of another memory that it replaces as well; may be repeated
         set: any other key as KEY=VALUE; may be repeated
+        said_by_user: the user's own words for it, quoted
         id: the id of the new memory, instead of a made one
         edit: open it in your editor before it is written; a dry run opens none
         commit: commit just this file, with the trailers Memory-Id and Supersedes
@@ -222,25 +232,26 @@ def supersede(
         inherited.pop("scope", None)  # one of old, which has no effect in a project
     if kind == replaced.type:
         inherited["category"] = replaced.text("category")
-    if replaced.status == "pinned":
-        inherited["status"] = "pinned"
+    vouching, quoted = draft.vouched(context, said_by_user, source)
+    if replaced.status == "pinned" and (quoted or not context.agent):
+        vouching["status"] = "pinned"
     given: Fields = {
         "id": id,
         "category": category,
         "confidence": confidence,
-        "source": source,
         "tags": tag,
         "files": file,
         "supersedes": ids,
         "importance": "" if importance is None else f"{importance:g}",
         "valid_through": valid_through,
     }
+    given = vouching | given
     memory = draft.draft(
         context,
         kind,
         title,
         body=_filters.body_text(body),
-        section=section,
+        section=(*section, *quoted),
         extra=set,
         fields=inherited | {key: value for key, value in given.items() if value},
     )

@@ -39,6 +39,7 @@ COMPLETE: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": 
 """What every result of the stateless revision says: it is whole, and nothing of it is kept."""
 MOST_NAME = 60
 ROOTS_TIMEOUT_S = 5.0
+ROOTS_CHANGED = "notifications/roots/list_changed"
 _READ_BYTES = 1 << 16
 
 
@@ -59,6 +60,7 @@ class Client:
         self._waiting: deque[dict[str, Any]] = deque()
         self._asked = 0
         self._is_closed = False
+        self._roots: list[str] | None = None
         self.info: Mapping[str, Any] = {}
         self.capabilities: Mapping[str, Any] = {}
 
@@ -79,9 +81,18 @@ class Client:
         return True
 
     def roots(self) -> list[str]:
-        """Return the directories that the client works in; none where it names none."""
+        """Return the directories that the client works in; none where it names none.
+
+        They are asked for again when the client says that they have changed.
+        """
         if "roots" not in self.capabilities:
             return []
+        if self._roots is None:
+            self._roots = []  # a client that does not answer is not waited for again
+            self._roots = self._asked_roots()
+        return self._roots
+
+    def _asked_roots(self) -> list[str]:
         found = dict_of(self._ask("roots/list")).get("roots")
         rows = found if isinstance(found, list) else []
         parts = [urlsplit(str(dict_of(row).get("uri"))) for row in rows]
@@ -122,6 +133,8 @@ class Client:
                 self._left = rest
                 found = json_row(line)
                 if found is not None:
+                    if found.get("method") == ROOTS_CHANGED:
+                        self._roots = None
                     return found
                 continue
             if self._is_closed or not select.select([self._source], [], [], seconds)[0]:

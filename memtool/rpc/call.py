@@ -17,8 +17,10 @@ from memtool.cli.output import log, visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
 from memtool.rpc.procedures import (
+    DIRECTORY,
     GLOBAL,
     MOST_ITEMS,
+    READ,
     SETTABLE,
     SOMETHING,
     Procedure,
@@ -26,6 +28,7 @@ from memtool.rpc.procedures import (
     worded,
 )
 from memtool.store.context import Context
+from memtool.store.repository import checked_out
 from memtool.value import Value, plain
 
 TYPE_CHECKING = False
@@ -147,15 +150,37 @@ class ServedRepository(Value):
     is_global: bool = False
     agent: str = ""
     is_structured: bool = False
+    roots: tuple[str, ...] = ()
+    """Directories that the client says it works in."""
 
-    def open(self, *, is_global: bool = False) -> Context:
-        """Open the repository as it is now. Raises MemtoolError where there is none."""
+    def open(self, *, is_global: bool = False, directory: str = "") -> Context:
+        """Open the repository as it is now, in another of its worktrees where one is named.
+
+        Raises:
+            MemtoolError: there is none, or the directory is in another repository.
+        """
         if is_global or self.is_global:
             context = Context.at_global(self.env)
+        elif directory:
+            context = self._elsewhere(os.path.join(self.directory, directory))
         else:
             context = Context.at(self.directory, self.env)
         context.agent = self.agent
         context.is_resident = True
+        return context
+
+    def _elsewhere(self, directory: str) -> Context:
+        context = Context.at(directory, self.env)
+        place = f"{os.path.realpath(directory)}/"
+        if any(place.startswith(f"{os.path.realpath(root)}/") for root in self.roots):
+            return context
+        own = Context.at(self.directory, self.env).repository.common_dir
+        if os.path.realpath(context.repository.common_dir) != os.path.realpath(own):
+            raise MemtoolError(
+                f"{directory} is in another repository",
+                hint="directory names a worktree of this one, or lies in a root of the client",
+                code="outside",
+            )
         return context
 
 
@@ -254,7 +279,8 @@ def invoke(
     """
     began = time.perf_counter()
     places, names = read(procedure, given)
-    context = place.open(is_global=bool(names.pop(GLOBAL, False)))
+    directory = str(names.pop(DIRECTORY, ""))
+    context = place.open(is_global=bool(names.pop(GLOBAL, False)), directory=directory)
     top = context.repository.top or context.repository.git_dir
     refuse_outside(top, context.cwd, paths(procedure, given))
     run = procedure.face.run
@@ -271,9 +297,19 @@ def invoke(
     except MemtoolError as error:
         _filters.pointed(context, error, verb, places)
         raise
+    if DIRECTORY in procedure.parameters and procedure.effect != READ:
+        context.notes.append(_where(context))
     if not context.is_dry:
         _record.note(context, verb.partition(" ")[0], value, (time.perf_counter() - began) * 1000)
     return value, shaped, tuple(visible(worded(note, procedure)) for note in context.notes)
+
+
+def _where(context: Context) -> str:
+    """Return the worktree that a verb wrote in, and the branch that is checked out there."""
+    branch = checked_out(context.repository).partition("refs/heads/")[2]
+    on = f"on the branch {branch}" if branch else "on no branch"
+    would = "would be written" if context.is_dry else "written"
+    return f"{would} in {context.repository.top or context.repository.git_dir}, {on}"
 
 
 @contextmanager

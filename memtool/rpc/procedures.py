@@ -68,7 +68,7 @@ class Choice(Value):
 
 _DRAFT = (
     "body", "section", "category", "tag", "file", "source", "confidence", "importance",
-    "valid_through", "supersedes", "set", "commit", "dry_run", "global",
+    "valid_through", "supersedes", "set", "said_by_user", "commit", "dry_run", "global",
 )  # fmt: skip
 _MARK = ("id", "commit", "dry_run", "global")
 
@@ -97,11 +97,13 @@ CHOICES: tuple[Choice, ...] = (
     Choice("session list", READ),
     Choice("session show", READ),
     Choice("session diff", READ),
-    Choice("remember", ADD, ("text", "category", "tag", "file", "commit", "dry_run", "global"),
+    Choice("remember", ADD, ("text", "category", "tag", "file", "said_by_user", "commit",
+                             "dry_run", "global"),
            joined="text", inside=("file",), required=("text",)),
     Choice("new", ADD, ("type", "title", *_DRAFT), inside=("file",), withheld=("id",)),
     Choice("supersede", ADD, ("old", "title", "body", "section", "category", "tag", "file",
-                              "source", "supersedes", "commit", "dry_run", "global"),
+                              "source", "supersedes", "said_by_user", "commit", "dry_run",
+                              "global"),
            inside=("file",), withheld=("id",)),
     Choice("resolve", ADD, ("ids", "keep", "merge", "body", "why", "commit", "dry_run"),
            required=("ids", "why"), withheld=("keep_both",)),
@@ -146,6 +148,10 @@ _ELSEWHERE = Parameter(
     is_many=False, help="work on the user's global memories",
 )  # fmt: skip
 """What `--global` is on the command line: it belongs to no verb."""
+
+DIRECTORY = "directory"
+_WHERE = _ELSEWHERE.replace(name=DIRECTORY, kind=str, default="", help="the worktree")
+"""Where an agent works that is not where the server was started. It belongs to no verb either."""
 
 MOST_ITEMS = 1_000
 SOMETHING = r"[^\s\x1c-\x1f\x85\ufeff]"
@@ -200,6 +206,8 @@ def _procedure(choice: Choice, surface: str) -> Procedure:
         names = tuple(name for name in known if name not in (*WITHHELD, *choice.withheld))
     known[GLOBAL] = _ELSEWHERE
     given = {name.rstrip("_"): known[name] for name in names}
+    if surface == AGENT:
+        given[DIRECTORY] = _WHERE
     properties = {name: _property(face, choice, names, one) for name, one in given.items()}
     if surface == HTTP:
         properties = {

@@ -115,7 +115,12 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         assert [c["id"] for c in (await ask(client, "diff"))["changes"]] == [old]
         assert (await ask(client, "blame", id=old))["fields"][0]["commit"] == made["commit"]
         left = await ask(
-            client, "supersede", old=old, title="Keep sessions in Postgres", body="In Postgres."
+            client,
+            "supersede",
+            old=old,
+            title="Keep sessions in Postgres",
+            body="In Postgres.",
+            said_by_user="use Postgres",
         )
         right = await ask(client, "remember", text="Always deploy on Tuesdays, before noon.")
         assert (await ask(client, "why", id=left["id"]))["sources"]
@@ -391,6 +396,50 @@ def test_without_a_repository_a_root_of_the_client_is_taken(sandbox: Sandbox, tm
         assert (await ask(client, "list"))["total"] == 1
 
     talk(sandbox, story, era="legacy", cwd=tmp_path / "elsewhere", list_roots_callback=roots)
+
+
+def test_memories_land_in_the_worktree_that_is_meant(sandbox: Sandbox, tmp_path: Path):
+    """A tool call names it, or the client's roots do; the answer says where, and main stays."""
+    from mcp_types import ListRootsResult, Root
+
+    sandbox.run("init")
+    sandbox.commit()
+    linked = tmp_path / "linked"
+    sandbox.git("worktree", "add", "--quiet", "-b", "topic", str(linked))
+    sandbox.git("init", "--quiet", str(tmp_path / "foreign"))
+    before = sandbox.git("rev-parse", "HEAD")
+
+    async def named(client: Client) -> None:
+        given = {"text": "Sign webhooks with Ed25519.", "commit": True, "directory": str(linked)}
+        told = await client.call_tool("remember", given)
+        assert f"written in {linked}, on the branch topic" in str(told.content)
+        assert (await ask(client, "list", directory=str(linked)))["total"] == 1
+        assert (await ask(client, "list"))["total"] == 0
+        said = await refused(client, "list", directory=str(tmp_path / "foreign"))
+        assert "is in another repository" in said
+
+    async def rooted(client: Client) -> None:
+        told = await client.call_tool("remember", {"text": "The QA lead is Bo.", "commit": True})
+        assert f"written in {linked}, on the branch topic" in str(told.content)
+
+    async def roots(_context: object) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=linked.as_uri())])
+
+    talk(sandbox, named)
+    talk(sandbox, rooted, era="legacy", list_roots_callback=roots)
+    assert sandbox.git("rev-parse", "HEAD") == before
+    assert len(sandbox.git("log", "--format=%s", f"{before.strip()}..topic").splitlines()) == 2
+
+
+def test_a_client_without_a_name_is_no_person(sandbox: Sandbox):
+    """What it writes has an agent as its source all the same."""
+    sandbox.run("init")
+    asked = {"name": "remember", "arguments": {"text": "The QA lead is Bo."}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    nameless = HELLO | {"params": HELLO["params"] | {"clientInfo": {}}}  # type: ignore[operator]
+    exchange(sandbox, json.dumps(nameless).encode(), json.dumps(call).encode())
+    (record,) = sandbox.context().tree().records
+    assert record.memory.items("source") == ("tool:agent",)
 
 
 def test_without_any_repository_every_call_says_so(sandbox: Sandbox, tmp_path: Path):

@@ -200,10 +200,32 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
             },
             "url:https://x.org",
         ),
-        ("remember", {"text": "Deploys run on Tuesdays only."}, "human:Ada"),
+        ("remember", {"text": "Deploys run on Tuesdays only."}, "tool:acme"),
     ):
         answer = calls.call(TOOLS[name], given, place)
         assert answer.structured is not None, answer.text
         memory = sandbox.context().tree().find(answer.structured["id"]).memory
         assert memory.text("agent") == "acme"
-        assert memory.items("source") == (kind,)
+        assert (memory.items("source"), memory.status) == ((kind,), "candidate")
+
+
+def test_the_words_of_the_user_are_quoted_for_a_reviewer(sandbox: Sandbox):
+    """With them the user vouches, in the file for all to see; a name alone vouches for nothing."""
+    sandbox.run("init")
+    place = place_of(sandbox).replace(agent="acme")
+    body = {"type": "decision", "title": "Use Postgres", "body": "For all."}
+    claimed = calls.call(TOOLS["new"], body | {"source": ["human:Ada"]}, place)
+    assert claimed.error is not None
+    assert claimed.error["code"] == "no-quote"
+    quote = {"said_by_user": "fine,\n\nlet us take postgres"}
+    made = calls.call(TOOLS["new"], body | quote, place).structured
+    assert made is not None
+    memory = sandbox.context().tree().find(made["id"]).memory
+    assert (memory.items("source"), memory.status) == (("human:Ada", "tool:acme"), "confirmed")
+    assert memory.body.endswith("\n## Said by the user\n\n> fine, let us take postgres\n")
+    sandbox.commit()
+    correction = {"old": made["id"], "title": "Use SQLite", "body": "It is enough."}
+    for words, replaces in (({}, False), (quote, True)):
+        done = calls.call(TOOLS["supersede"], correction | words | {"dry_run": True}, place)
+        assert done.structured is not None, done.text
+        assert ("status: confirmed" in done.structured["text"]) is replaces
