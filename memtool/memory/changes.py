@@ -208,7 +208,14 @@ def changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
     if old.status != new.status:
         names -= {"deleted", "retired"}
     keys = [k for k in sorted(names, key=order) if old.fields.get(k) != new.fields.get(k)]
-    return (*keys, BODY) if old.body != new.body else tuple(keys)
+    return (*keys, BODY) if old.body != new.body and _says_another(old, new) else tuple(keys)
+
+
+def _says_another(old: Memory, new: Memory) -> bool:
+    """Tell whether bodies differ in more than a formatter may change."""
+    from memtool.memory.plain_claim import plain_claim  # bodies hardly ever differ
+
+    return plain_claim(old.body) != plain_claim(new.body)
 
 
 def _value(memory: Memory, key: str) -> FieldValue | None:

@@ -303,6 +303,16 @@ def sections(body: str) -> tuple[Section, ...]:
     return tuple(found)
 
 
+def code_lines(body: str) -> frozenset[int]:
+    """Return the numbers of the lines, from 0, of fenced and indented code."""
+    return frozenset(
+        line
+        for token in _parser(is_whole=False).parse(body)
+        if token.type in ("fence", "code_block") and token.map
+        for line in range(*token.map)
+    )
+
+
 def links(body: str) -> tuple[Link, ...]:
     """Return every `[[id]]` and markdown link of the text, not of code, in reading order."""
     found = []

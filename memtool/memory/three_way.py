@@ -21,6 +21,7 @@ from __future__ import annotations
 from memtool.memory import document, frontmatter, schema, timestamps
 from memtool.memory.fields import BY_NAME, STATUSES, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
+from memtool.memory.plain_claim import plain_claim
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -245,7 +246,8 @@ def divided(data: bytes, path: str, categories: Collection[str]) -> Divided | No
         return None
     keys = settle(base, one.fields, two.fields)
     merged = one.with_fields(**keys)
-    if merged != two.with_fields(**keys):
+    other = two.with_fields(**keys)
+    if merged.fields != other.fields or plain_claim(merged.body) != plain_claim(other.body):
         return None
     shown = ", ".join(f"{key} {as_text(value) or 'none'}" for key, value in keys.items())
     problem = schema.Problem(
