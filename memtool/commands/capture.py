@@ -9,7 +9,7 @@ from collections import Counter
 from memtool.commands import _filters
 from memtool.sessions import store
 from memtool.store import usage_log
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def render(done: CaptureReport) -> str:
     rows = [f"nothing new of {done.host} in {done.session}"]
     if done.captured:
         where = f" (#{done.first} to #{done.last})" if done.first else ""
-        what = f"{would} {done.captured:,} messages of {done.host} into {done.session}"
+        what = f"{would} {plural(done.captured, 'message')} of {done.host} into {done.session}"
         rows = [f"{what}{where}: {roles}"]
     if done.broken:
         lines = "1 line was" if done.broken == 1 else f"{done.broken:,} lines were"

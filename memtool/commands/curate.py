@@ -12,7 +12,7 @@ from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
-from memtool.value import Value
+from memtool.value import Value, plural
 
 _NO_PLAN = "no plan waits; memtool curate makes one"
 _NO_CANDIDATES = "there are no candidates; memtool promote makes them of sessions"
@@ -94,7 +94,9 @@ def curate(
     except MemtoolError as error:
         manager.note(context, session, f"failed: {error.message}")
         raise
-    steps = f"{len(plan.steps)} steps by {plan.by}" if plan.steps else "nothing to propose"
+    steps = (
+        f"{plural(len(plan.steps), 'step')} by {plan.by}" if plan.steps else "nothing to propose"
+    )
     manager.note(context, session, "; ".join([steps, *context.notes]))
     return plan
 

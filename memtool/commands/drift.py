@@ -40,7 +40,10 @@ class DriftRow(Value):
 
 
 class DriftReport(Value):
-    """What was found at a commit; `checked` counts the memories that name files."""
+    """What was found at a commit; `checked` counts the memories that name files.
+
+    `from_files` counts those of them that name only the file that they were taken from.
+    """
 
     head: str
     checked: int
@@ -49,6 +52,7 @@ class DriftReport(Value):
     touched: int
     unknown: int
     memories: tuple[DriftRow, ...]
+    from_files: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -129,6 +133,7 @@ def drift(
         touched=levels[TOUCHED],
         unknown=levels[UNKNOWN],
         memories=tuple(rows),
+        from_files=sum(one.path in found and not one.memory.items("files") for one in wanted),
     )
 
 
@@ -140,8 +145,12 @@ def render(report: DriftReport) -> str:
         lines.append(f"{row.drift.level}: {row.id}  {row.title}{since}")
         lines += [f"  {line}" for line in rules.lines_about(row.drift)]
     naming = "1 memory names" if report.checked == 1 else f"{report.checked:,} memories name"
+    if report.from_files:
+        naming += f" files, {report.from_files:,} of them only what they are taken from"
+    else:
+        naming += " files"
     lines.append(
-        f"{naming} files: {report.broken:,} broken, {report.changed:,} "
+        f"{naming}: {report.broken:,} broken, {report.changed:,} "
         f"changed, {report.touched:,} touched, {report.unknown:,} unknown"
     )
     first = next((row.id for row in report.memories if row.drift.level == BROKEN), "")

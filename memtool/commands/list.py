@@ -113,6 +113,8 @@ def list(  # noqa: A001  # a verb is named as the user types it
     expired = count_expired(scope.facts(), asked)
     tell_expired(context, expired)
     tell_withheld(context, scope, asked)
+    if not total:
+        context.notes.append("no memory matches" if filters else "there is no memory yet")
     now = scope.now
 
     def rows(some: Sequence[Record]) -> Iterator[MemoryRow]:

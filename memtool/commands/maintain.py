@@ -24,7 +24,7 @@ from memtool.upkeep import plan as upkeep_plan
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import Branch, UpkeepStep
 from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan, PlanInputs, Uses
-from memtool.value import Value
+from memtool.value import Value, plural
 
 
 def _is_here(repository: Repository, target: Branch | None) -> bool:
@@ -188,7 +188,7 @@ def _planned(
         base, lacking = commit.base(repository, target, base)
     if lacking:
         context.notes.append(
-            f"{branch} is planned as it is: not merged, and {lacking} commits behind"
+            f"{branch} is planned as it is: not merged, and {plural(lacking, 'commit')} behind"
         )
     if not base:
         context.notes.append("nothing is committed yet, so there is nothing to look after")

@@ -26,7 +26,7 @@ from memtool.sessions.store import MESSAGES, Sessions
 from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.files import read_regular
-from memtool.value import Value
+from memtool.value import Value, plural
 
 MOST_TEXT = 1 << 20
 """Bytes of a message that is given by hand."""
@@ -411,8 +411,8 @@ def _list_text(listed: SessionList) -> str:
             row.id,
             row.status,
             row.agent or row.host,
-            f"{row.messages:,} messages",
-            f"{row.findings:,} findings" if row.findings else "",
+            f"{plural(row.messages, 'message')}",
+            f"{plural(row.findings, 'finding')}" if row.findings else "",
             row.last or row.started,
             size_text(row.size),
             row.title,
@@ -441,7 +441,7 @@ def _show_text(shown: SessionView) -> str:
     if shown.summary:
         rows += ["summary:", *_indented(shown.summary)]
     if shown.more:
-        rows.append(f"{shown.more:,} messages before these: --limit 0 shows all")
+        rows.append(f"{plural(shown.more, 'message')} before these: --limit 0 shows all")
     for name, one in shown.before:
         rows += _message_rows(one, name)
     for one in shown.messages:

@@ -14,7 +14,7 @@ from memtool.sessions.model import Message, fingerprint, json_line, moment_text
 from memtool.sessions.store import Sessions
 from memtool.store import usage_log
 from memtool.store.context import Context
-from memtool.value import Value
+from memtool.value import Value, plural
 
 
 class Freed(Value):
@@ -309,11 +309,11 @@ def _message(one: Message) -> dict[str, Any]:
 
 
 def _diff_text(diff: SessionDiff) -> str:
-    rows = [f"both: {diff.messages:,} messages"]
+    rows = [f"both: {plural(diff.messages, 'message')}"]
     rows += [f"  found: {text}" for text in diff.findings]
     rows += [f"  files: {', '.join(diff.files)}"] * bool(diff.files)
     for side in (diff.a, diff.b):
-        rows.append(f"only {side.id}: {side.messages:,} messages")
+        rows.append(f"only {side.id}: {plural(side.messages, 'message')}")
         rows += [f"  found: {text}" for text in side.findings]
         rows += [f"  files: {', '.join(side.files)}"] * bool(side.files)
         rows += [f"  failed: {call}" for call in side.failed]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.value import Value
+from memtool.value import Value, plural
 
 
 class BuiltSite(Value):
@@ -68,7 +68,8 @@ def site(
 def render(built: BuiltSite) -> str:
     """Return what was built, and where to look at it."""
     left = f", {built.left_out} left out as private or forgotten" if built.left_out else ""
-    what = f"{built.memories:,} memories of {built.revision[:SHORT]}{left}: {built.files:,} files"
+    memories = plural(built.memories, "memory", "memories")
+    what = f"{memories} of {built.revision[:SHORT]}{left}: {plural(built.files, 'file')}"
     done = f"{built.written:,} written, {built.removed:,} removed"
     if built.dry_run:
         return f"would build {built.directory}: {what}, {done}"

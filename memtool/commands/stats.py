@@ -17,7 +17,7 @@ from memtool.store.context import Context
 from memtool.store.ledger import Act, CacheUse, Counted, Latency, Ledger, LockWaits
 from memtool.store.snapshot import Tree
 from memtool.store.usage_log import INTERRUPTED, Health
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def stats(
 def render(stats: Stats) -> str:
     """Return the figures as short tables, those without rows left out."""
     parts = [
-        f"{stats.memories} memories, {stats.superseded} superseded",
+        f"{plural(stats.memories, 'memory', 'memories')}, {stats.superseded} superseded",
         *(
             f"{name}: {', '.join(f'{count} {one}' for one, count in counts.items())}"
             for name, counts in (
@@ -200,10 +200,14 @@ def render(stats: Stats) -> str:
             if counts
         ),
         "",
-        *columns((size.part, _bytes(size.bytes), f"{size.files} files") for size in stats.sizes),
+        *columns(
+            (size.part, _bytes(size.bytes), f"{plural(size.files, 'file')}") for size in stats.sizes
+        ),
         *_sessions_text(stats.sessions),
         "",
-        f"{stats.answers} answers since {stats.since}" if stats.since else "no answer was noted",
+        f"{plural(stats.answers, 'answer')} since {stats.since}"
+        if stats.since
+        else "no answer was noted",
     ]
     if stats.latencies:
         rows = [
@@ -246,15 +250,16 @@ def _costs_text(stats: Stats) -> list[str]:
     used = stats.cache
     if used.hit_share is not None:
         rows.append(
-            f"index: {used.hit_share:.1%} of {used.answers} answers found it as it was,"
+            f"index: {used.hit_share:.1%} of {plural(used.answers, 'answer')} found it as it was,"
             f" {used.updates} updated it, {used.rebuilds} built it"
         )
     if used.damaged:
-        rows.append(f"damaged caches: {used.damaged} answers made one anew")
+        rows.append(f"damaged caches: {plural(used.damaged, 'answer')} made one anew")
     waited = stats.locks
     if waited.waits:
         rows.append(
-            f"locks: {waited.waits} answers waited, {waited.longest_ms:.0f} ms at the longest"
+            f"locks: {plural(waited.waits, 'answer')} waited, "
+            f"{waited.longest_ms:.0f} ms at the longest"
         )
     if stats.last_injected:
         last = stats.last_injected
@@ -284,7 +289,8 @@ def _traces_text(traces: tuple[FailureTrace, ...] | None) -> list[str]:
             mended = f"{one.to_green:g} runs until it worked"
         came = f", regressions: {one.regressions}" if one.regressions else ""
         rows += [one.signature, f"  {one.command}"]
-        rows.append(f"  {one.runs} failing runs in {one.sessions} sessions, {mended}{came}")
+        runs = f"{plural(one.runs, 'failing run')} in {plural(one.sessions, 'session')}"
+        rows.append(f"  {runs}, {mended}{came}")
         if one.with_memory:
             means = [
                 "-" if mean is None else f"{mean:g}"

@@ -261,9 +261,10 @@ def _expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iter
 def render(status: Status) -> str:
     """Return a short report: counts first, then what the user should do."""
     expired = status.states.get(lifecycle.EXPIRED, 0)
+    memories = plural(status.total, "memory", "memories")
     rows = [
         f"{status.directory} at {status.revision[: provenance.SHORT] or 'no commit yet'}",
-        f"{status.alive} alive of {status.total} memories, {status.superseded} superseded"
+        f"{status.alive} alive of {memories}, {status.superseded} superseded"
         + (f", {expired} expired" if expired else ""),
         f"types: {_listed(status.types)}",
         f"statuses: {_listed(status.statuses)}",

@@ -26,7 +26,7 @@ from memtool.store import progress, usage_log
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, TRUST_LEVELS
 from memtool.store.reachability import UNKNOWN
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -272,8 +272,9 @@ def render(report: VerifyReport) -> str:
         if one.newer:
             lines.append(f"  a newer trace of its failure: {', '.join(one.newer)}")
         lines += _of_trace(one)
+    memories = plural(report.checked, "memory", "memories")
     lines.append(
-        f"{report.checked:,} memories: {report.sound:,} sound, {report.weak:,} weak, "
+        f"{memories}: {report.sound:,} sound, {report.weak:,} weak, "
         f"{report.broken:,} broken, {report.unknown:,} unknown"
     )
     first = next((one.id for one in report.memories if one.verdict == BROKEN), "")

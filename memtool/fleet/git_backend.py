@@ -59,7 +59,7 @@ from memtool.store.cache import AbsentCache, CorruptCache
 from memtool.store.files import locked, name_matches
 from memtool.store.repository import local_environment
 from memtool.store.snapshot import Record
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _synced(
 
     before = state_of(home)
     looker = Looker(home, context.env, before.repositories if before else ())
-    tell(f"looking at {len(found)} repositories")
+    tell(f"looking at {plural(len(found), 'repository', 'repositories')}")
     with ThreadPoolExecutor(JOBS) as threads:
         rows = repositories.unique(
             threads.map(lambda one: looker.look(one, is_fetching=not is_dry), found)
@@ -324,13 +324,13 @@ class Builder:
             if filed is None:
                 continue
             if taken and count + len(filed) > MOST_IN_SEGMENT:
-                tell(f"indexing {count:,} memories")
+                tell(f"indexing {plural(count, 'memory', 'memories')}")
                 made.append(self._made(taken, keys))
                 taken, count = [], 0
             taken.append((row, filed))
             count += len(filed)
         if taken:
-            tell(f"indexing {count:,} memories")
+            tell(f"indexing {plural(count, 'memory', 'memories')}")
             made.append(self._made(taken, keys))
         return made
 

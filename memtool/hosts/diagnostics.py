@@ -559,7 +559,9 @@ def _due(context: Context) -> Sign:
     facts = Facts(tree, context.now, context.settings.categories, dict)
     found = [one for one in facts.due() if facts.is_current(one)]
     if found:
-        text = f"{len(found)} of {len(tree.records)} memories are due for review"
+        text = (
+            f"{len(found)} of {plural(len(tree.records), 'memory', 'memories')} are due for review"
+        )
         hint = "memtool list is:due, then memtool confirm ID or memtool archive ID"
         return _sign("due", WARNING, text, hint)
     return _sign("due", GOOD, "no memory is due for review")
@@ -610,7 +612,9 @@ def _index(context: Context) -> Sign:
     place = context.repository.cache_dir
     if context.is_cached and tree.records and not os.access(place, os.W_OK):
         return _sign("index", WARNING, f"{place} cannot be written: every answer is slower")
-    return _sign("index", GOOD, f"{len(tree.records)} memories, as in the files")
+    return _sign(
+        "index", GOOD, f"{plural(len(tree.records), 'memory', 'memories')}, as in the files"
+    )
 
 
 def _known(record: Record, masked: Collection[str]) -> tuple[object, ...]:
@@ -620,7 +624,7 @@ def _known(record: Record, masked: Collection[str]) -> tuple[object, ...]:
 def _ledger(context: Context) -> Sign:
     with ledger.reading(context.repository.cache_dir) as opened:
         answers, _since = opened.answers()
-    text = f"{answers} answers noted"
+    text = f"{plural(answers, 'answer')} noted"
     aside = os.path.join(context.repository.cache_dir, ledger.ASIDE)
     if os.path.exists(aside):
         since = timestamps.date(int(os.stat(aside).st_ctime))

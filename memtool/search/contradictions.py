@@ -360,7 +360,10 @@ def _says_the_contrary(one: Statement, other: Statement, kind: str) -> bool:
         return _gives_other_value(one, other, words | other_words)
     if one.sign < 0:
         frame, other_frame, words, other_words = other_frame, frame, other_words, words
-    is_same = one.concept in CERTAIN_CONCEPTS and one.values == other.values
+    is_same = (
+        one.concept in CERTAIN_CONCEPTS or words & _SIGNS.keys() == other_words & _SIGNS.keys()
+    )
+    is_same &= one.values == other.values
     return is_same and _is_denied(frame, other_frame, words, other_words, one.concept)
 
 

@@ -23,7 +23,7 @@ from memtool.store import toml
 from memtool.store.context import Context
 from memtool.upkeep import commit
 from memtool.upkeep.commit import FileEdit
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TRAILER = "Memory-Format"
 AGAIN = "memtool migrate --commit"
@@ -225,7 +225,7 @@ def migrate(context: Context, to: int) -> tuple[MigrationPlan, str | None]:
         if not found.edits:
             return found, None
         subject = f"memory: migrate to format {found.new}"
-        body = "".join(f"{one.name}: {len(one.files):,} files\n" for one in found.steps)
+        body = "".join(f"{one.name}: {plural(len(one.files), 'file')}\n" for one in found.steps)
         trailers = {TRAILER: str(found.new)}
         done = commit.apply(context, found.edits, subject, body, trailers, AGAIN)
     return found, done

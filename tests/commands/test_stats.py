@@ -79,8 +79,8 @@ def test_the_text_names_every_figure(sandbox: Sandbox) -> None:
     assert "no answer was noted" in render(stats(workspace))
     shown(workspace, "dec-a")
     text = render(stats(workspace))
-    assert text.startswith("1 memories, 0 superseded\ntypes: 1 decision\n")
-    assert "1 answers since 2026-03-01T12:00:00Z" in text
+    assert text.startswith("1 memory, 0 superseded\ntypes: 1 decision\n")
+    assert "1 answer since 2026-03-01T12:00:00Z" in text
     assert "show  2.5 ms  2.5 ms  1" in text
     assert "most accessed\n1  2026-03-01  dec-a  Title of dec-a" in text
 
@@ -159,7 +159,7 @@ def test_what_became_of_the_index_is_counted(
     assert (found.cache.rebuilds, found.cache.damaged) == (2, 1)
     text = render(found)
     assert "index: 25.0% of 4 answers found it as it was, 1 updated it, 2 built it" in text
-    assert "damaged caches: 1 answers made one anew" in text
+    assert "damaged caches: 1 answer made one anew" in text
 
 
 def test_who_waits_for_a_lock_is_counted(sandbox: Sandbox) -> None:
@@ -177,7 +177,7 @@ def test_who_waits_for_a_lock_is_counted(sandbox: Sandbox) -> None:
     found = stats(workspace)
     assert found.locks.waits == 1
     assert found.locks.longest_ms == found.locks.total_ms > 0
-    assert "locks: 1 answers waited, " in render(found)
+    assert "locks: 1 answer waited, " in render(found)
 
 
 def _locked(directory: str) -> None:
