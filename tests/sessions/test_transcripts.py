@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memtool.errors import MemtoolError
 from memtool.inject import block
 from memtool.sessions import model
+from memtool.sessions.extract import extract
 from memtool.sessions.model import Message
 from memtool.sessions.transcripts import markup, plain_text, reader
 from memtool.sessions.transcripts.markup import TranscriptContext, moment_of
@@ -453,3 +454,63 @@ def test_brackets_in_strings_and_inner_lists_are_no_ends(text: str) -> None:
     held = reader.before_tear(text)
     assert (held["a"] if isinstance(held, dict) else held)[0]["b"] in (1, "]}")
     assert reader.before_tear(text[1:]) is None
+
+
+def codex(*items: dict[str, object]) -> str:
+    """Return a rollout of items, each an event or an item of a response."""
+    meta = {"type": "session_meta", "payload": {"id": "s1", "cwd": TOPS[0]}}
+    rows = [meta, *({"type": one.pop("of", "response_item"), "payload": one} for one in items)]
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+PATCH = "*** Begin Patch\n*** Update File: app/a.py\n@@\n-x\n+y\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["apply_patch", PATCH], ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"],
+     ["bash", "-lc", f"cd . && apply_patch << 'EOF'\n{PATCH}\nEOF\n"]],
+)  # fmt: skip
+def test_a_patch_by_the_shell_is_an_edit_that_fixes(command: list[str]) -> None:
+    """What failed before it and works behind it was resolved by it."""
+    runs = [(["make", "check"], 2, "app/b.c:1: error: no such header"), (command, 0, "Success"),
+            (["make", "check"], 0, "ok")]  # fmt: skip
+    items: list[dict[str, object]] = []
+    for number, (argv, code, text) in enumerate(runs):
+        items += [
+            {"type": "function_call", "name": "shell", "call_id": f"c{number}",
+             "arguments": json.dumps({"command": argv})},
+            {"type": "function_call_output", "call_id": f"c{number}",
+             "output": json.dumps({"output": text, "metadata": {"exit_code": code}})},
+        ]  # fmt: skip
+    messages = read(codex(*items)).messages
+    (finding,) = extract([one.replace(number=n) for n, one in enumerate(messages, 1)], "s1")
+    assert finding.files == ("app/a.py",)
+    assert finding.field("fix") == "Changing app/a.py"
+
+
+def test_the_first_prompt_of_a_rollout_is_taken_once() -> None:
+    """Its item stands before the first event, which says it again; a repeated prompt counts."""
+    said = {"type": "message", "role": "user", "content": [{"text": "fix it"}]}
+    event = {"of": "event_msg", "type": "user_message", "message": "fix it"}
+    found = read(codex(dict(said), dict(event), event | {"message": "go on"}, dict(event)))
+    assert [one.text for one in found.messages if one.role == "user"] == [
+        "fix it", "go on", "fix it",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(HOSTS) - {"gemini-old.json", "opencode.json"}))
+@pytest.mark.parametrize("noise", [b"\0\n", b"\0\0\x01 ELF\n", b'{"type": "\0"}\n'])
+def test_a_line_that_is_no_text_costs_only_itself(name: str, noise: bytes) -> None:
+    """A NUL at the beginning is left out and counted, and the rest is read."""
+    data = (DATA / name).read_bytes()
+    found = read(noise + data)
+    assert (found.host, found.broken) == (HOSTS[name], 1)
+    assert told(found.messages) == told(read(data).messages)
+
+
+def test_a_binary_file_is_still_refused() -> None:
+    """Where most lines are no text, or what is left is none, it is no transcript."""
+    for data in (b"\x7fELF\0\0\n\xff\xfe\n", b"\0" * 50, b"a\0\nb\0\nc\n"):
+        with pytest.raises(MemtoolError, match="is no text"):
+            read(data)

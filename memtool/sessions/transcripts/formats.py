@@ -144,9 +144,16 @@ def read_codex(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[M
     origin = digest(json.dumps(row, sort_keys=True).encode())
     if kind == "event_msg":
         context.is_mirrored = True
-        yield from context.typed(without_tags(_codex_typed(item, context), _CODEX_TAGS), origin)
+        typed = without_tags(_codex_typed(item, context), _CODEX_TAGS)
+        if typed.strip():
+            is_again, context.typed_item = context.typed_item == _hash(typed), ""
+            yield from () if is_again else context.typed(typed, origin)
     elif kind == "response_item":
         yield from _codex_item(item, context, origin)
+
+
+def _hash(text: str) -> str:
+    return digest(text.strip().encode(errors="surrogatepass"))
 
 
 def _codex_typed(event: Mapping[str, Any], context: TranscriptContext) -> str:
@@ -172,6 +179,8 @@ def _codex_item(
             yield from context.spoken(text, origin)
         elif item.get("role") == "user" and not context.is_mirrored:
             typed = "" if text.startswith(_CODEX_NOTICES) else without_tags(text, _CODEX_TAGS)
+            if typed.strip():
+                context.typed_item = _hash(typed)  # the first event may say it once more
             yield from context.typed(typed, origin)
     elif kind in _CODEX_CALLS:
         yield context.called(call, str(item.get("name") or "shell"), _codex_arguments(item), origin)

@@ -60,6 +60,8 @@ class TranscriptContext:
         self.moment = 0
         self.is_mirrored = known.get("is_mirrored") is True
         """Whether typed text is in events of its own (Codex)."""
+        self.typed_item = _text(known.get("typed_item"))
+        """The hash of the last prompt that was an item, before there was any event."""
         self.is_itemised = False
         """Whether those are events about items, which may be repeated in the old way as well."""
         self.is_asked = known.get("is_asked") is True
@@ -77,6 +79,7 @@ class TranscriptContext:
             "line": self.line,
             "is_mirrored": self.is_mirrored,
             "is_asked": self.is_asked,
+            "typed_item": self.typed_item,
             "calls": {id_: [one.tool, one.call, list(one.files)]
                       for id_, one in list(self.calls.items())[-MOST_CALLS:]},
         }  # fmt: skip
@@ -103,6 +106,8 @@ class TranscriptContext:
         """Return the message of a call, and remember it for its answer."""
         files = self.files_of(arguments)
         patched = ", ".join(files) if _patch(arguments) else ""
+        if patched and _shell_patch(arguments):
+            patched = f"{PATCHER} {patched}"  # else the shell would seem to run the first of them
         one = ToolCall(tool, patched or call_line(arguments), files)
         if id:
             self.calls[id] = one
@@ -185,7 +190,30 @@ def changed_by(arguments: Any) -> str:
     return "\n".join(rows) or _patch(arguments)
 
 
+PATCHER = "apply_patch"
+"""The program to which a patch may be given by the shell."""
+_PATCH_BLOCK = re.compile(
+    r"\*\*\* Begin Patch\b.*?(?:^\*\*\* End Patch|\Z)", re.DOTALL | re.MULTILINE
+)
+
+
+def _shell_patch(arguments: Any) -> str:
+    """Return the patch that a command line hands to `apply_patch`, empty where it hands none."""
+    if not isinstance(arguments, dict):
+        return ""
+    for name in _COMMANDS:
+        value = arguments.get(name)
+        words = value if isinstance(value, list) else [value]
+        line = "\n".join(word for word in words if isinstance(word, str))
+        found = _PATCH_BLOCK.search(line) if PATCHER in line else None
+        if found is not None:
+            return found[0]
+    return ""
+
+
 def _patch(arguments: Any) -> str:
+    if shell := _shell_patch(arguments):
+        return shell
     if isinstance(arguments, dict):
         arguments = next((arguments[name] for name in ("input", "patch", "patchText")
                           if isinstance(arguments.get(name), str)), "")  # fmt: skip

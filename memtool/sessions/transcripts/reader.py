@@ -111,8 +111,11 @@ def read(
         first = _first(file)
         host = host or detected(first, path)
         if host == PLAIN:
-            text = _all(file, path).decode(errors="replace")
-            return _whole(host, context, read_text(text))
+            rows = _all(file, path).split(b"\n")
+            kept = [row for row in rows if b"\0" not in row]
+            text = b"\n".join(kept).decode(errors="replace")
+            whole = _whole(host, context, read_text(text))
+            return whole.replace(broken=len(rows) - len(kept))
         if is_document(first):
             return _document(file, path, host, context)
     return _lines(file, path, host or began.host, context, began.offset)
@@ -129,11 +132,22 @@ def detected(start: bytes, path: str) -> str:
     if not start.strip():
         raise foreign(path, "is empty")
     if b"\0" in start:
-        raise foreign(path, "is no text")
+        start = _without_binary(start, path)
     if is_document(start):
         return DOCUMENT
     rows, are_most = _rows_of(start)
     return _host_of(rows, path) if are_most else PLAIN
+
+
+def _without_binary(start: bytes, path: str) -> bytes:
+    """Return lines without those that are no text. Raises MemtoolError where most are none."""
+    lines = [line for line in start.split(b"\n") if line.strip()]
+    kept = [line for line in lines if b"\0" not in line]
+    text = b"\n".join(kept)
+    is_text = _rows_of(text)[1] or "\ufffd" not in text.decode(errors="replace")
+    if len(kept) * 2 < len(lines) or not kept or not is_text:
+        raise foreign(path, "is no text")
+    return text
 
 
 def is_document(start: bytes) -> bool:
