@@ -23,7 +23,7 @@ from memtool.upkeep.digest import (
     digests,
     memories,
     sum_up,
-    withheld_labels,
+    unquoted_labels,
     written,
 )
 from memtool.value import Value
@@ -76,7 +76,7 @@ def digest(
         planned = [
             sum_up(tree, name, context.now, context.settings.categories, context.random_for,
                            word=None if dry_run else lambda told: _worded(context, told),
-                           withholds=withheld_labels(context.settings))
+                           withholds=unquoted_labels(context.settings))
             for name in ([category] if category else _worth(context, tree))
         ]  # fmt: skip
         for plan in planned:
@@ -136,7 +136,7 @@ def _refuse_nothing(plan: Digest, *, is_named: bool) -> None:
 def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
     now, known = context.now, context.settings.categories
-    labels = withheld_labels(context.settings)
+    labels = unquoted_labels(context.settings)
     have = {record.memory.category for record in digests(tree)}
     return sorted(
         name

@@ -37,6 +37,7 @@ from memtool.fleet.opensearch import (
 from memtool.fleet.repositories import label, name_of
 from memtool.gate import gate, sources
 from memtool.memory.changes import stem
+from memtool.memory.fields import PRIVATE_LABELS
 from memtool.search.features import EXCLUDE
 from memtool.store import config as config_file
 from memtool.store import provenance, snapshot
@@ -199,11 +200,11 @@ def _leaving(
 ) -> tuple[dict[str, dict[str, Any]], tuple[KeptBack, ...], dict[str, int]]:
     """Return the documents by id, what is kept back by the gate, and what is nobody's business.
 
-    Labels of privacy count that the repository, this user, or memtool itself keeps from agents.
+    Labels of privacy count that the repository or this user keeps from agents, and the usual ones.
     """
     settings = content.settings
-    known = (settings, context.own_settings, config_file.DEFAULTS)
-    labels = {text.lower() for one in known for text in one.texts(EXCLUDE)}
+    own = (text for one in (settings, context.own_settings) for text in one.texts(EXCLUDE))
+    labels = {*PRIVATE_LABELS, *(text.lower() for text in own)}
     taken = snapshot.of_commit(context.repository, content.directory, content.head)
     tree = snapshot.Tree(taken, settings.categories)
     faults: dict[str, list[Problem]] = {}

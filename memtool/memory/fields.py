@@ -108,6 +108,12 @@ FIELDS: tuple[Field, ...] = (
 BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
 ORDER: dict[str, int] = {field.name: number for number, field in enumerate(FIELDS)}
 REQUIRED: tuple[str, ...] = tuple(field.name for field in FIELDS if field.required)
+PRIVATE_LABELS = ("private", "personal", "confidential")
+"""Labels of `privacy` that keep a memory from agents, digests, pages and other repositories.
+
+`inject.exclude_privacy` begins as this list. A project may shorten it for agents and digests;
+nothing labelled so is ever published, or on a page of a site.
+"""
 OWN_PREFIX = "x-"
 """Keys that begin so are the user's own: one line of text each, never interpreted."""
 

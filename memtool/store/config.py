@@ -8,7 +8,7 @@ a silent default.
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory.fields import DEFAULT_CATEGORIES, UNKNOWN, Category
+from memtool.memory.fields import DEFAULT_CATEGORIES, PRIVATE_LABELS, UNKNOWN, Category
 from memtool.memory.likeness import SAME
 from memtool.store import toml
 from memtool.store.toml import ELSE
@@ -108,7 +108,7 @@ ROWS: tuple[Row, ...] = (
      (0, 50)),
     ("inject.trust", "local", "least trust of what is injected",
      ("local", "committed", "trusted", "signed")),
-    ("inject.exclude_privacy", ("personal", "confidential"), ("labels of privacy: memories with "
+    ("inject.exclude_privacy", PRIVATE_LABELS, ("labels of privacy: memories with "
       "one are neither injected nor quoted in a digest, and search and list show them only to a "
       "person at a terminal, or where privacy:LABEL or the id asks for them")),
     ("ledger.enabled", True, ("note in the git directory which memories were shown, and how long "

@@ -153,7 +153,7 @@ def digests(tree: Tree) -> list[Record]:
     ]
 
 
-def withheld_labels(config: Config) -> tuple[str, ...]:
+def unquoted_labels(config: Config) -> tuple[str, ...]:
     """Return the labels of what no digest quotes: the project's own, so that clones agree."""
     return config.replace(personal={}).texts(EXCLUDE)
 
@@ -380,7 +380,7 @@ def _renewed(context: Context, category: str, *, commit: bool) -> DigestChange:
     with files.locked(context.repository.cache_dir, "digest.lock"):
         plan = sum_up(
             context.tree(), category, context.now, context.settings.categories, context.random_for,
-            withholds=withheld_labels(context.settings),
+            withholds=unquoted_labels(context.settings),
         )  # fmt: skip
         page = written(context, plan, dry_run=False)
     if commit:

@@ -560,7 +560,7 @@ def _digests(
     """Yield the steps that bring the digests up to date that are there."""
     found = digest.plan_digests(
         tree, inputs.now, inputs.config.categories, random,
-        withholds=digest.withheld_labels(inputs.config),
+        withholds=digest.unquoted_labels(inputs.config),
     )  # fmt: skip
     for one in found:
         if any(record.path in inputs.frozen for record in one.replaces):

@@ -14,6 +14,7 @@ from memtool.gate.checks.secrets import MOST_BYTES, Verdicts, code
 from memtool.index import index
 from memtool.inject.candidates import withheld_labels
 from memtool.memory.changes import stem
+from memtool.memory.fields import PRIVATE_LABELS
 from memtool.redaction.find import allowlist, find
 from memtool.search.features import private_label
 from memtool.store import cache, files
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from memtool.cli.arguments import Call
 
-PRIVATE = ("private", "personal", "confidential")
-"""Labels that keep a memory out of every site, beside those of `inject.exclude_privacy`."""
 MOST_NAMED = 5
 """Places of secrets that the refusal names."""
 ROOM = "site"
@@ -178,7 +177,7 @@ def refuse_secrets(context: Context, commit: str) -> None:
 
 def _left_out(context: Context, commit: str) -> frozenset[str]:
     """Return the paths of the memories that no site shows: forgotten ones, and private ones."""
-    labels = {*PRIVATE, *withheld_labels(context.settings)}
+    labels = {*PRIVATE_LABELS, *withheld_labels(context.settings)}
     found = frozenset(
         one.path
         for one in index.open(context, commit).records

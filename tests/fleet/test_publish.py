@@ -145,7 +145,7 @@ def test_a_memory_that_a_check_refuses_is_kept_back(remote: Sandbox) -> None:
 def test_labels_of_the_user_hold_too(remote: Sandbox) -> None:
     """A repository that stops calling a label private does not publish what carries it."""
     remote.write(".memory/config.toml", '[inject]\nexclude_privacy = ["secret"]\n')
-    for label in ("secret", "personal", "confidential", "public"):
+    for label in ("secret", "private", "personal", "confidential", "public"):
         remote.memory(f"sem-{label}", f"A {label} thing.\n", privacy=(label,))
     remote.commit()
     push(remote)

@@ -12,6 +12,7 @@ from conftest import Sandbox, read_terminal
 from memtool.commands.inject import inject
 from memtool.commands.list import list as list_
 from memtool.commands.search import search
+from memtool.memory.fields import PRIVATE_LABELS
 
 ASKED = "when do payroll exports run"
 
@@ -96,7 +97,7 @@ def test_the_labels_are_a_setting_that_no_branch_narrows(labelled: Sandbox) -> N
     assert sorted(held) == ["internal", "personal"]
     silent = settings.replace(given={})
     assert sorted(settings.bounded([silent]).texts("inject.exclude_privacy")) == [
-        "confidential", "internal", "personal",
+        "confidential", "internal", "personal", "private",
     ]  # fmt: skip
 
 
@@ -146,3 +147,33 @@ def test_a_digest_that_nobody_rebuilt_is_not_read(labelled: Sandbox) -> None:
     assert "1 digest is left out: what they quote" in notes
     assert found(labelled, "payroll", "is:superseded")[0] == ["dec-open"]
     assert found(labelled, "tag:digest")[0] == []
+
+
+DOORS: dict[str, tuple[str, ...]] = {
+    "inject": ("inject", "--prompt", ASKED),
+    "AGENTS.md": ("inject", "--write", "AGENTS.md"),
+    "search": ("search", ASKED),
+    "list": ("list",),
+    "digest": ("digest", "decision", "--dry-run"),
+    "site": ("site", "made"),
+}
+
+
+@pytest.mark.parametrize("label", PRIVATE_LABELS)
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_keeps_the_same_labels_back(sandbox: Sandbox, door: str, label: str) -> None:
+    """What has a private label goes through no door, and what has none goes through each."""
+    for name, body, labels in (
+        ("open", "Payroll exports run at night.", ()),
+        ("second", "Payroll exports run after the backup of the ledger.", ()),
+        ("hidden", "Payroll exports run for Zanzibar.", (label.title(),)),
+    ):
+        sandbox.memory(f"dec-{name}", f"{body}\n", title=body.rstrip("."), privacy=labels)
+    sandbox.commit()
+    done = sandbox.run(*DOORS[door])
+    assert done.returncode == 0, done.stderr
+    made = [path for path in sandbox.path.rglob("*") if path.is_file() and path.name != "config"]
+    outside = [path for path in made if not {".git", ".memory"} & set(path.parts)]
+    text = done.stdout + "".join(path.read_text(errors="replace") for path in outside)
+    assert "anzibar" not in text
+    assert "at night" in text
