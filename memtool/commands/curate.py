@@ -7,6 +7,7 @@ from memtool.errors import MemtoolError
 from memtool.memory.memory import Fields, Memory
 from memtool.redaction.mask import Mask
 from memtool.sessions import findings, manager, store
+from memtool.sessions.model import printable
 from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, count, fitting
 from memtool.store import files
 from memtool.store.commits import commit_files
@@ -14,6 +15,8 @@ from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.value import Value, plural
 
+MOST_NAMED = 5
+"""Proposals that do not fit, as they are named."""
 _NO_PLAN = "no plan waits; memtool curate makes one"
 _NO_CANDIDATES = "there are no candidates; memtool promote makes them of sessions"
 
@@ -127,7 +130,12 @@ def _curated(
     actions = fitting(proposed, candidates, others, tree.lineage)
     dropped = len(proposed) - len(actions)
     if dropped:
-        context.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
+        left_out = [one for one in proposed if one not in actions and one.do != PIN]
+        named = ", ".join(f"{one.do} {one.id} {one.to}" for one in left_out[:MOST_NAMED])
+        which = f": {printable(named)}" if named else ""
+        context.notes.append(
+            f"{dropped} of {len(proposed)} proposals do not fit and are left out{which}"
+        )
     titles = {record.id: record.memory.title for record in alive}
     changed: list[str] = []
     for number, action in enumerate(actions if apply else ()):

@@ -210,6 +210,12 @@ def _read(
     context: Context, session: str, *, is_kept: bool, with_model: bool
 ) -> tuple[store.Sessions, list[Head], dict[str, Finding]]:
     """Return the sessions of this clone, and the findings of all of them or of one."""
+    if session.startswith("f-"):
+        raise MemtoolError(
+            f"{session} is no session, but may be a finding",
+            hint=f"memtool promote --finding {session}; memtool promote --list shows every finding",
+            code="no-session",
+        )
     sessions = store.opened(context)
     heads, wrong = sessions.heads()
     context.notes.extend(f"passed over: {one}" for one in wrong)

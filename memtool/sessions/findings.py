@@ -267,17 +267,21 @@ def model(context: Context) -> Model | None:
 def resumed(context: Context, head: Head) -> Model | None:
     """Return the user's program that goes on in the host's own session, None where it cannot.
 
-    That is one of the host itself, by its name, in a session that has ended: nobody is at work
-    there. It runs in the worktree in which the session began, as hosts look for sessions by that.
+    That is one of the host itself, by its name, or one that has the name of no host, such as a
+    wrapper, in a session that has ended: nobody is at work there. It runs in the worktree in which
+    the session began, as hosts look for sessions by that.
     """
     program = _program(context, RESUME)
     if program is None:
         return None
+    from memtool.sessions.transcripts.formats import FORMATS  # only where a program is set
+
     if not any(SESSION in word for word in program.argv[1:]):
         note = f"{RESUME} does not say where the id goes, as {SESSION}; it is not run"
         context.notes.extend({note}.difference(context.notes))
         return None
-    if head.host != program.name or head.status != "ended" or not os.path.isdir(head.worktree):
+    is_of_host = head.host in FORMATS and program.name not in FORMATS.keys() - {head.host}
+    if not is_of_host or head.status != "ended" or not os.path.isdir(head.worktree):
         return None
     first, *words = program.argv
     argv = (first, *(word.replace(SESSION, head.id) for word in words))

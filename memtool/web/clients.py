@@ -19,7 +19,7 @@ from memtool.memory import timestamps
 from memtool.rpc.call import ServedRepository, answered, is_blank
 from memtool.rpc.procedures import ADD, CHANGE, READ, REMOVE
 from memtool.sessions import store as sessions_store
-from memtool.upkeep import plan
+from memtool.upkeep import digest, plan
 from memtool.value import Value
 from memtool.web import rest
 from memtool.web.rest import HttpAnswer, JobList
@@ -115,7 +115,7 @@ def memorize(call: ClientCall, given: Given) -> dict[str, Any]:
     return {
         "resourceId": done["session"],
         "itemsExtracted": len(mine),
-        "categoriesUpdated": sorted({one["category"] for one in mine}),
+        "categoriesUpdated": [],  # findings wait; a memory, and its category, comes of promoting
     }
 
 
@@ -131,15 +131,16 @@ def retrieve(call: ClientCall, given: Given) -> dict[str, Any]:
 
 
 def get_category(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Return the living memories of a category, a line each."""
+    """Return the living memories of a category, a line each; its digest says only the same."""
     asked = f"category:{given['category']}"
     found = call.ask("list", filters=asked, limit=0, sort="newest")
-    rows = found["memories"]
+    own = {record.id for record in digest.digests(call.place.open().tree())}
+    rows = [one for one in found["memories"] if one["id"] not in own]
     return {
         "category": given["category"],
         "content": "".join(f"- {one['title']} [{one['id']}]\n" for one in rows),
         "lastUpdated": rows[0]["timestamp"] if rows else None,
-        "itemCount": found["total"],
+        "itemCount": len(rows),
     }
 
 
@@ -171,8 +172,10 @@ def get_status(call: ClientCall, _given: Given) -> dict[str, Any]:
 
 
 def clear_category(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Forget the living memories of a category; each can be restored."""
+    """Forget the living memories of a category; each can be restored. An empty one is cleared."""
     category = given["category"]
+    if not call.ask("list", filters=f"category:{category}", limit=1)["total"]:
+        return {"success": True, "itemsDeleted": 0}
     done = call.ask(
         "forget",
         wanted=f"category:{category}",

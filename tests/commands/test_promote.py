@@ -768,3 +768,9 @@ def test_what_a_person_asks_to_keep_waits_whatever_its_length(
     if preset == "balanced":
         assert sandbox.json("status")["findings"] == 4
         assert "waiting for promotion" in sandbox.run("status").stdout
+
+
+def test_a_finding_in_the_place_of_a_session_is_told(sandbox: Sandbox) -> None:
+    """The hint is the command that was meant."""
+    done = sandbox.run("promote", "f-nosuch")
+    assert (done.returncode, "memtool promote --finding f-nosuch" in done.stderr) == (2, True)
