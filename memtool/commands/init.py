@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 
 from memtool.authoring import tree
@@ -32,10 +33,21 @@ def init(
     return begun if context.is_global else begun.replace(offers=tuple(_offers(context)))
 
 
+FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
+"""Files that name what a formatter leaves alone: it would rewrite memories."""
+
+
 def _offers(context: Context) -> Iterator[str]:
-    """Yield the command for the hook, and for each agent host in use that lacks memtool."""
+    """Yield commands: for formatters, the hook, and each agent host in use that lacks memtool."""
     from memtool.hosts import AGENTS, agent, diagnostics, pre_commit
 
+    for name in FORMATTER_IGNORES:
+        data = context.file(name)
+        if data is not None and not _is_named(context.directory, data):
+            line = shlex.quote(f"{context.directory}/")
+            # Behind a last line without its end, the line needs one before it.
+            program = "echo" if not data or data.endswith(b"\n") else r"printf '\n%s\n'"
+            yield f"{program} {line} >> {name}"
     sign = diagnostics.hooks(context)
     if sign.state != diagnostics.GOOD:
         is_framed = os.path.exists(os.path.join(context.repository.top, pre_commit.CONFIG))
@@ -49,6 +61,12 @@ def _offers(context: Context) -> Iterator[str]:
             any(map(site.has, host.parts(site))) for site in sites
         ):
             yield f"memtool install {host.name}"
+
+
+def _is_named(directory: str, data: bytes) -> bool:
+    """Tell whether a line of an ignore file is the memory directory."""
+    rows = data.decode(errors="replace").splitlines()
+    return directory in {row.strip().strip("/").removesuffix("/**") for row in rows}
 
 
 def render(initialized: Initialized) -> str:

@@ -171,3 +171,13 @@ def test_the_hook_and_the_hosts_in_use_are_offered_until_they_are_there(sandbox:
     for host in ("git", "claude"):
         assert sandbox.run("install", host, "--yes").returncode == 0
     assert sandbox.json("init")["offers"] == []
+
+
+def test_a_formatter_is_told_to_leave_memories_alone(sandbox: Sandbox):
+    """The ignore file of a formatter that is there gets a line offered, until it has one."""
+    (sandbox.path / ".prettierignore").write_text("dist\n")
+    offered = "next: echo .memory/ >> .prettierignore"
+    assert offered in sandbox.run("init").stdout
+    assert ".remarkignore" not in sandbox.run("init").stdout
+    (sandbox.path / ".prettierignore").write_text("dist\n/.memory/\n")
+    assert offered not in sandbox.run("init").stdout

@@ -120,3 +120,21 @@ def test_a_preview_names_the_file_that_is_written(sandbox: Sandbox, verb: str):
     assert re.findall(rf"{planned}\.md", shown.text)
     assert re.findall(rf"{planned}\.md", done.text)
     assert written(sandbox, planned) == "A seat waits.\n"
+
+
+def test_undo_is_offered_where_something_changed(sandbox: Sandbox, writer: Web):
+    """A memory that is pinned already is pinned again without a form that takes it back."""
+    sandbox.memory("sem-a", type="semantic")
+    sandbox.commit()
+    fields = {"nonce": writer.nonce, "id": "sem-a", "step": "do", "commit": "true"}
+    assert "/do/undo" in writer.form("/do/pin", fields).text
+    assert "/do/undo" not in writer.form("/do/pin", fields).text
+
+
+def test_a_site_is_not_headed_twice(sandbox: Sandbox):
+    """A site without a title of its own is called Memories, once."""
+    sandbox.memory("sem-a", type="semantic")
+    sandbox.commit()
+    assert sandbox.run("site", "made").returncode == 0
+    page = (sandbox.path / "made/index.html").read_text()
+    assert "<h1>Memories</h1>" in page

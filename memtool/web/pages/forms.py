@@ -121,7 +121,9 @@ def undone_by(verb: str, fields: dict[str, str], found: dict[str, Any]) -> list[
         return [fields.get("old", "")]
     if verb == "resolve":
         return [one["ids"][0] for one in found["resolved"]]
-    return list(dict.fromkeys(found_texts(found, "id"))) if verb in IN_PLACE else []
+    # A memory that was so already has nothing to take back.
+    is_changed = verb in IN_PLACE and bool(_changes(found))
+    return list(dict.fromkeys(found_texts(found, "id"))) if is_changed else []
 
 
 def _contents(verb: str, fields: list[tuple[str, str]], found: dict[str, Any]) -> list[str]:
