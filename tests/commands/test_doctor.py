@@ -40,7 +40,7 @@ def test_a_fresh_repository_is_fine(ready: Sandbox) -> None:
     """What is not installed is absent, not broken."""
     found = signs(ready)
     assert {sign.state for sign in found.values()} <= {GOOD, ABSENT, WARNING}
-    assert found["repository", "index"].detail == "1 memories, as in the files"
+    assert found["repository", "index"].detail == "1 memory, as in the files"
     assert found["repository", "hooks"].hint == "memtool install git"
     assert ready.run("doctor").returncode == 0
 
