@@ -19,6 +19,7 @@ from memtool.memory import timestamps
 from memtool.rpc.call import ServedRepository, answered, is_blank
 from memtool.rpc.procedures import ADD, CHANGE, READ, REMOVE
 from memtool.sessions import store as sessions_store
+from memtool.store import ledger
 from memtool.upkeep import digest, plan
 from memtool.value import Value
 from memtool.web import rest
@@ -123,11 +124,31 @@ def retrieve(call: ClientCall, given: Given) -> dict[str, Any]:
     """Return the memories that answer a query, what they cost a model, and the milliseconds."""
     began = time.perf_counter()
     rows = call.ask("search", query=given["query"], limit=given["maxResults"])["results"]
+    seen = _accesses(call)
+    for one in rows:
+        count, last = seen.get(one["id"], (0, 0))
+        one["extractedAt"] = one["timestamp"]
+        one["lastAccessed"] = timestamps.render(last) if last else None
+        one["accessCount"] = count
     return {
         "memories": rows,
         "totalTokens": sum(tokens(f"{one['title']}\n{one['snippet']}") for one in rows),
         "retrievalTime": _milliseconds(began),
     }
+
+
+def _accesses(call: ClientCall) -> dict[str, tuple[int, int]]:
+    """Return how many answers showed each memory, and when the last one did.
+
+    It is empty where that cannot be read: an answer does without.
+    """
+    directory = call.place.open().repository.cache_dir
+    try:
+        ledger.fold(directory, is_patient=False)
+        with ledger.reading(directory) as known:
+            return {one.id: (one.count, one.last) for one in known.most("", -1)}
+    except MemtoolError:
+        return {}
 
 
 def get_category(call: ClientCall, given: Given) -> dict[str, Any]:

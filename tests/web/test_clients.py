@@ -64,7 +64,10 @@ def test_memories_are_retrieved_with_what_they_cost(sandbox: Sandbox, web: Web):
     for name in ("dec-a", "dec-b"):
         sandbox.memory(name, "Sessions live in Redis.\n")
     found = web.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
-    assert len(found["memories"]) == 1
+    (one,) = found["memories"]
+    assert (one["extractedAt"], one["lastAccessed"], one["accessCount"]) == (
+        one["timestamp"], "2026-03-01T12:00:00Z", 1,
+    )  # fmt: skip
     assert found["totalTokens"] > 0
     assert found["retrievalTime"] >= 0
     assert web.post("/memory/retrieve", {"query": "zebra"}).json()["totalTokens"] == 0
