@@ -7,7 +7,8 @@ password inside an address is found there like anywhere.
 
 from __future__ import annotations
 
-from memtool.memory.fields import FIELDS
+from functools import cache
+
 from memtool.redaction.entropy import Pattern
 
 TYPE_CHECKING = False
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
 _OPENING = Pattern(r"---[ \t]*\r?\n")
 _CLOSING = Pattern(r"\n---[ \t]*\r?(?:\n|\Z)")
-_KEYS = {"session": "id"} | {
-    field.name: {"id": "id", "ids": "id", "paths": "path", "sources": "source"}.get(field.kind, "")
-    for field in FIELDS
-}
-"""What the items of a key are, empty for words of somebody."""
 _KEY = Pattern(r"(?P<key>[a-z_]+):[ \t]*")
 _ITEM = Pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*'|[^\s,\[\]\"'-][^,\[\]\r\n]*|-[^\s,\[\]]+")
 _FORMS = {
@@ -29,6 +25,15 @@ _FORMS = {
     "source": Pattern(r"(?:(?:commit|memory|session|tool):[\w./-]+|file:(?!\w+://)[^?=&\n]+)\Z"),
 }
 """What an item looks like that only names a thing; a value behind `=` may be a secret."""
+
+
+@cache
+def _forms() -> dict[str, str]:
+    """Return what the items of each key are, empty for words of somebody."""
+    from memtool.memory.fields import FIELDS  # few headers hold what looks like a secret
+
+    forms = {"id": "id", "ids": "id", "paths": "path", "sources": "source"}
+    return {"session": "id"} | {field.name: forms.get(field.kind, "") for field in FIELDS}
 
 
 def header_end(text: str) -> int:
@@ -47,7 +52,7 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
         stop = text.find("\n", at)
         key = _KEY.match(text, at, stop)
         if key is not None:
-            form = _KEYS.get(key["key"], "")
+            form = _forms().get(key["key"], "")
         elif not text.startswith((" ", "-"), at):
             form = ""
         for item in _ITEM.finditer(text, key.end() if key else at, stop) if form else ():

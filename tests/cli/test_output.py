@@ -128,3 +128,9 @@ def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
     assert "\x1b" not in shown["list", "--json"]
     assert shown["show", "nothing"].startswith("\x1b[1;31mmemtool:\x1b[0m no memory has the id")
     assert "\x1b[32mhint:\x1b[0m" in shown["show", "nothing"]
+
+
+def test_a_line_end_of_two_characters_is_a_line_end() -> None:
+    """A text with CRLF is shown as its lines; a lone carriage return is shown as what it is."""
+    assert output.visible("a\r\nb\r\n") == "a\nb\n"
+    assert output.visible("a\rb") == "a\\rb"
