@@ -90,7 +90,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("drift", READ),
     Choice("verify", READ, withheld=("online", "run", "yes", "seconds")),
     Choice("review", READ),
-    Choice("doctor", READ, withheld=("fix",)),
+    Choice("doctor", READ, withheld=("fix", "probe", "yes")),
     Choice("export", READ, joined="filters"),
     Choice("fleet status", READ),
     Choice("fleet similar", READ, withheld=("seconds",)),
