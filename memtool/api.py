@@ -10,7 +10,6 @@ from memtool.authoring import write
 from memtool.authoring.draft import of_record
 from memtool.authoring.write import WrittenTogether
 from memtool.cli.arguments import Interface, Parameter, fit, fit_one, interface, nearest
-from memtool.cli.main import undamaged as _undamaged
 from memtool.commands import VERBS, Verb
 from memtool.commands import alias as _alias
 from memtool.commands import archive as _archive
@@ -62,6 +61,7 @@ from memtool.commands import verify as _verify
 from memtool.commands import why as _why
 from memtool.commands._filters import options as _options
 from memtool.errors import MemtoolError
+from memtool.store import derived as _derived
 from memtool.store.context import Context
 
 
@@ -199,7 +199,7 @@ class Project(Context):
                     raise write.numbered(error, number) from None
             return write.write_together(self, memories, commit=is_committed, dry_run=dry_run)
 
-        return _undamaged(self, run)
+        return _derived.retry_if_damaged(self, run)
 
 
 _RECORD = 'add_many([{"type": "decision", "title": "…", "body": "…"}])'
@@ -280,7 +280,7 @@ def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
     def method(self: Project, *args: Any, **options: Any) -> Any:
         places, names = bound(interface(verb, with_texts=False), args, options)
         given = _options(self, run, names) if isinstance(self, GlobalProject) else names
-        return _undamaged(self, lambda: run(self, *places, **given))
+        return _derived.retry_if_damaged(self, lambda: run(self, *places, **given))
 
     return method
 

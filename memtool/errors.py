@@ -21,7 +21,7 @@ ERROR_CODES: dict[str, str] = {
     "changed": "a file was changed by somebody else meanwhile",
     "commit-refused": "git, or a hook of the repository, refused the commit",
     "config": "a setting is not known, or has a value that it cannot have",
-    "damaged": "the search index is damaged, and some files were written before that was found",
+    "damaged": "a derived file is damaged, and some files were written before that was found",
     "deleted": "the memory is deleted, and must be restored first",
     "denied": "the finding lacks something that promoting it needs",
     "detached": "no branch is checked out that could keep a commit",

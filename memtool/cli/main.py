@@ -11,6 +11,7 @@ import time
 
 from memtool.cli import arguments, output
 from memtool.errors import MemtoolError
+from memtool.store import derived
 from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
@@ -110,7 +111,7 @@ def _run(args: list[str]) -> int:
         text = call.face.render(value)
         return value, output.as_text(text) if isinstance(text, str) else text
 
-    value, text = _timed(call.face.name, lambda: undamaged(context, ask))
+    value, text = _timed(call.face.name, lambda: derived.retry_if_damaged(context, ask))
     if not isinstance(text, str):
         _stream(context, text)
     else:
@@ -145,12 +146,10 @@ def _stream(context: Context, parts: Iterator[str]) -> None:
             if not output.write(part):
                 return
     except CorruptCache as error:
-        from memtool.index import index
-
-        index.drop(context.repository)
+        derived.drop(context.repository)
         raise MemtoolError(
-            f"the search index is damaged ({error}), so the answer is cut off",
-            hint="ask again: the index is rebuilt by the next command",
+            f"a derived file is damaged ({error}), so the answer is cut off",
+            hint="ask again: the next command makes the derived file anew",
             code="damaged",
         ) from None
 
@@ -196,38 +195,6 @@ def _answer(context: Context, call: Call) -> Any:
 
         _filters.pointed(context, error, call.face.name, call.positional)
         raise
-
-
-def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
-    """Run a verb; where a derived file turns out to be damaged, drop the index and run it again.
-
-    Nothing may be printed meanwhile. What cannot be dropped is not used any more. A verb that has
-    written a file by then does not run again: it would write it twice.
-
-    Raises:
-        MemtoolError: the index is damaged, and something was written.
-    """
-    from memtool.store import cache, files
-
-    cache.take_events()  # what this process did before is no part of this answer
-    files.take_waited_s()
-    noted, written = len(context.notes), files.writes()
-    try:
-        return ask()
-    except CorruptCache as error:
-        from memtool.index import index
-
-        for one in filter(None, (context, context.beside)):
-            one.is_cached = index.drop(one.repository) and one.is_cached
-            one.opened = None
-        if files.writes() != written:
-            raise MemtoolError(
-                f"the search index is damaged ({error}); what was written until then stays",
-                hint="git status shows it; the index is rebuilt by the next command",
-                code="damaged",
-            ) from None
-        del context.notes[noted:]
-        return ask()
 
 
 def _report(error: MemtoolError, args: list[str]) -> None:

@@ -7,6 +7,7 @@ import time
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
+from memtool.store import derived
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -103,7 +104,13 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
     session = context_of(given)
     happened = HookCall(contract, given, is_dry)
     reply = _reply(context, happened)
-    injected = reply(context, happened) if reply else None
+
+    def ask() -> Injected | None:
+        if contract.meaning in _READING and context.is_begun:
+            _narrow(context, given)
+        return reply(context, happened) if reply else None
+
+    injected = derived.retry_if_damaged(context, ask) if reply else None
     if injected is None:
         return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
     return Hooked(
@@ -136,8 +143,6 @@ def _reply(
         cache, now = context.repository.cache_dir, int(time.time())
         if is_noted and contracts.is_twin(cache, contract, given, now):
             return None
-    if contract.meaning in _READING and context.is_begun:
-        _narrow(context, given)
     return _REPLIES.get(contract.meaning)
 
 

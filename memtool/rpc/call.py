@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 
 from memtool.cli.arguments import Parameter, fit, fit_one, shown
-from memtool.cli.main import bug, undamaged
+from memtool.cli.main import bug
 from memtool.cli.output import log, visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
@@ -27,6 +27,7 @@ from memtool.rpc.procedures import (
     is_required,
     worded,
 )
+from memtool.store import derived
 from memtool.store.context import Context
 from memtool.store.repository import checked_out
 from memtool.value import Value, plain
@@ -293,7 +294,7 @@ def invoke(
     verb = procedure.choice.verb
     try:
         with _as_file(procedure, places):
-            value, shaped = undamaged(context, ask)
+            value, shaped = derived.retry_if_damaged(context, ask)
     except MemtoolError as error:
         _filters.pointed(context, error, verb, places)
         raise

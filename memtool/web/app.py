@@ -20,11 +20,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from memtool.cli.main import bug, undamaged
+from memtool.cli.main import bug
 from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.fleet.backend import settings_of
 from memtool.rpc.procedures import READ
+from memtool.store import derived
 from memtool.value import Value
 from memtool.web import clients, openapi, render, rest
 from memtool.web.page import PageQuery
@@ -213,7 +214,7 @@ class Application:
             place = page.path.format(**query.parts)
             return render.page(page.template, values, view=self.view(visitor), place=place)
 
-        return undamaged(context, make)
+        return derived.retry_if_damaged(context, make)
 
     def view(self, visitor: Visitor) -> PageView:
         """Return what a page is shown in."""

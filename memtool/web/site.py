@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from memtool.cli import output
-from memtool.cli.main import undamaged
 from memtool.commands.site import BuiltSite, render
 from memtool.errors import MemtoolError
 from memtool.gate.checks.secrets import MOST_BYTES, Verdicts, code
@@ -17,7 +16,7 @@ from memtool.memory.changes import stem
 from memtool.memory.fields import PRIVATE_LABELS
 from memtool.redaction.find import allowlist, find
 from memtool.search.features import private_label
-from memtool.store import cache, files
+from memtool.store import cache, derived, files
 from memtool.store.context import Context
 from memtool.store.history import History
 from memtool.store.progress import Progress
@@ -50,7 +49,7 @@ def run(call: Call, env: Mapping[str, str]) -> int:
         )
     context = Context.at(call.directory, env)
     with Progress(sys.stderr, "reading the memories") as progress:
-        built = undamaged(
+        built = derived.retry_if_damaged(
             context, lambda: build(context, progress, *call.positional, **call.options)
         )
     text = output.as_json(built) if call.as_json else output.as_text(render(built))

@@ -14,7 +14,7 @@ from memtool.cli import arguments, manual
 from memtool.cli import main as cli
 from memtool.commands import VERBS, Verb, names
 from memtool.errors import MemtoolError
-from memtool.store import files
+from memtool.store import derived, files
 from memtool.store.cache import CorruptCache
 
 if TYPE_CHECKING:
@@ -336,10 +336,10 @@ def test_a_verb_that_has_written_does_not_run_twice(
 
     if written:
         with pytest.raises(MemtoolError) as caught:
-            cli.undamaged(sandbox.context(), ask)
+            derived.retry_if_damaged(sandbox.context(), ask)
         assert (caught.value.code, len(runs)) == ("damaged", 1)
     else:
-        assert cli.undamaged(sandbox.context(), ask) == "answer"
+        assert derived.retry_if_damaged(sandbox.context(), ask) == "answer"
 
 
 def test_each_operation_is_a_json_line_where_the_environment_asks(sandbox: Sandbox):

@@ -6,7 +6,6 @@ from threading import Thread
 import pytest
 from conftest import Sandbox
 
-from memtool.cli import main
 from memtool.cli.arguments import interface
 from memtool.commands import VERBS, _record
 from memtool.commands.inject import inject
@@ -15,7 +14,7 @@ from memtool.commands.show import show
 from memtool.commands.stats import WRITING, LastInjected, Size, render, stats
 from memtool.errors import MemtoolError
 from memtool.index import index, manifest
-from memtool.store import cache, files, ledger
+from memtool.store import cache, derived, files, ledger
 from memtool.store.context import Context
 
 
@@ -134,7 +133,7 @@ def asked(sandbox: Sandbox) -> None:
     """Search as the command line would, in a process that holds nothing from before."""
     index._held.clear()
     workspace = sandbox.context()
-    found = main.undamaged(workspace, lambda: search(workspace, "title"))
+    found = derived.retry_if_damaged(workspace, lambda: search(workspace, "title"))
     _record.note(workspace, "search", found, 2.0)
 
 
