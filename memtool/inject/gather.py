@@ -236,12 +236,19 @@ def _beside(
 def _pinned(
     asked: GatherRequest, sides: Sequence[Side], write: Write, share: int, room: int, few: Cap
 ) -> tuple[list[BlockEntry], list[CandidateVerdict], list[CandidateVerdict]]:
-    """Return what is in the pinned tier, what is not worth it, and what became of the rest."""
-    chosen, dropped = choose(sides, PINNED)
+    """Return what is in the pinned tier, what is not worth it, and what became of the rest.
+
+    The user's global pins have places and tokens of their own: a project that fills its tier
+    must not silence them.
+    """
+    chosen, dropped = choose(sides[:1], PINNED)
     most = asked.context.strict_settings.count("inject.pinned_most")
-    caps = [few, *trust_caps(sides, chosen, most, share)]
+    caps = trust_caps(sides, chosen, most, share)
     taken, verdicts = fill(chosen, write, most, share, room, caps)
-    return taken, dropped, verdicts
+    room -= sum(len(one.text.encode()) for one in taken)
+    chosen, yielded = choose(sides[1:], PINNED, shown=[one.candidate for one in taken])
+    more, reasons = fill(chosen, write, few.places, share, room, [few])
+    return taken + more, dropped + yielded, verdicts + reasons
 
 
 def crowded_out(asked: GatherRequest, form: BlockFormat) -> list[CandidateVerdict]:

@@ -19,7 +19,6 @@ from memtool.inject.candidates import Candidate
 from memtool.inject.gather import (
     choose,
     choose_from,
-    global_cap,
     injected,
     origins_of,
     preamble_of,
@@ -167,6 +166,7 @@ MOST_GOVERNING = 8
 MOST_NEWS = 12
 MOST_WAITING = 6
 PINNED_TITLE = "Pinned"
+PINNED_GLOBAL_TITLE = "Pinned by the user for all projects"
 BEFORE = "The session before"
 CHANGED = "Changed here"
 LEAST_SUMMARY = 200
@@ -219,15 +219,24 @@ def prime(
     """
     context = asked.context
     sides = sides_of(asked)
-    few, most = global_cap(sides), context.strict_settings.count("inject.pinned_most")
+    most = context.strict_settings.count("inject.pinned_most")
     parts = [
         PrimerPart(
             PINNED_TITLE,
-            choose=lambda taken: choose(sides, candidates.PINNED, shown=taken),
+            choose=lambda taken: choose(sides[:1], candidates.PINNED, shown=taken),
             most=most,
             share=shares.pinned,
-            caps=lambda chosen: [few, *trust_caps(sides, chosen, most, shares.pinned)],
-        )
+            caps=lambda chosen: trust_caps(sides, chosen, most, shares.pinned),
+        ),
+        *(
+            PrimerPart(
+                PINNED_GLOBAL_TITLE,
+                choose=lambda taken: choose(sides[1:], candidates.PINNED, shown=taken),
+                most=sides[0].grounds.gates.global_most,
+                share=shares.pinned,
+            )
+            for _global in sides[1:]
+        ),
     ]
     parts.append(PrimerPart(CHANGED, tuple(silence_of(sides))))
     own = sides[0]
@@ -255,7 +264,8 @@ def prime(
         write = writer(sides, form, with_awaiting=True)
         guide = "" if is_brief else GUIDE
         made = compose(parts, write, form, shares.total, guide=guide, preamble=preamble)
-    shares = shares.to_bridge(made.lengths.get(PINNED_TITLE, 0), made.lengths.get(BEFORE, 0))
+    pinned = sum(made.lengths.get(title, 0) for title in (PINNED_TITLE, PINNED_GLOBAL_TITLE))
+    shares = shares.to_bridge(pinned, made.lengths.get(BEFORE, 0))
     return injected(asked, sides, shares, form, made.text, made.taken, made.verdicts,
                     is_told=CHANGED in made.lengths)  # fmt: skip
 
@@ -274,13 +284,20 @@ def begin(context: Context, session: str, *, is_resumed: bool = False) -> None:
 def _before(
     recap: Recap | None, starts: Sequence[Start], now: int, shares: Budget
 ) -> list[PrimerPart]:
-    """Return the part about the session before: how long ago it was, and what was done in it."""
-    moment = max([recap.moment if recap else 0, *(one.moment for one in starts[-1:])])
+    """Return the part about one session before: how long ago it was, and what was done in it.
+
+    It is the newest that was recorded, else the newest that began here. Neither its text nor its
+    date is ever that of another one.
+    """
+    newest = starts[-1].moment if starts else 0
+    moment = recap.moment if recap else newest
     if moment <= 0 or moment > now:
         return []
     count = max(recap.count if recap else 0, len(starts))
     more = " or more" if count == len(starts) >= session_seen.KEPT_SESSIONS else ""
     sessions = f"{count:,}{more} session{'' if count == 1 else 's'} before this one"
+    if moment < newest <= now:
+        sessions += ", the last of them not recorded"
     when = f"{_distance(now - moment)} earlier, on {timestamps.date(moment)}; {sessions}"
     lines = (when, *(recap.summary.split("\n") if recap and recap.summary else ()))
     share = shares.summary or min(LEAST_SUMMARY, shares.total // SUMMARY_PART)
@@ -376,7 +393,7 @@ def _governing(view: View) -> list[Candidate]:
                            is_cached=view.witness.is_cached)  # fmt: skip
     if not files:
         return []
-    found = view.confirmed(filters.ruling_over(view.grounds.tree, files))
+    found = view.confirmed(filters.ruling_over(view.grounds.tree, files, with_documents=False))
     found.sort(key=lambda one: -one.memory.importance)
     return [Candidate(one, candidates.GOVERNING) for one in _looked_at(view, found)]
 

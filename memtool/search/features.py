@@ -404,11 +404,30 @@ def _is_file(source: bytes) -> bool:
     return source.startswith(b"file:")
 
 
-def governed(record: Record) -> list[str]:
-    """Return the globs and paths that a memory names in `files` and in its file sources."""
+DOCUMENT_ENDINGS = (
+    ".adoc",
+    ".asciidoc",
+    ".jsonl",
+    ".markdown",
+    ".md",
+    ".mdc",
+    ".org",
+    ".rst",
+    ".txt",
+)
+"""Files of these kinds are what a memory is taken from, not code that it governs."""
+
+
+def governed(record: Record, *, with_documents: bool = True) -> list[str]:
+    """Return the globs and paths that a memory names in `files` and in its file sources.
+
+    `with_documents` false leaves out sources that are documents.
+    """
     sources = record.memory.items("source")
     named = [source[5:].partition("#")[0].partition("@")[0] for source in sources
              if source.startswith("file:")]  # fmt: skip
+    if not with_documents:
+        named = [path for path in named if not path.lower().endswith(DOCUMENT_ENDINGS)]
     return [*record.memory.items("files"), *named]
 
 

@@ -87,11 +87,12 @@ def written_after(tree: Tree, second: int) -> Iterator[Record]:
     return (record for record in found if record.memory.timestamp > second)
 
 
-def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
+def ruling_over(tree: Tree, files: Collection[str], *, with_documents: bool = True) -> list[Record]:
     """Return the decisions and warnings about files that somebody vouches for, the newest first.
 
     A memory names a file, a directory above it, or a glob for it, in its `files` or its sources.
-    Paths are from the top.
+    Paths are from the top. `with_documents` false passes over a source that is a document: the
+    memory was taken from it, and is about something else.
     """
     above = {"", *(part for path in files for part in ways_up(path))}
 
@@ -101,7 +102,7 @@ def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
     return [
         record
         for record in _naming(tree, fits)
-        if is_ruling(record) and any(map(fits, governed(record)))
+        if is_ruling(record) and any(map(fits, governed(record, with_documents=with_documents)))
     ]
 
 

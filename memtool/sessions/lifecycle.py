@@ -215,7 +215,8 @@ def summarise(messages: Sequence[Message], findings: Sequence[str]) -> str:
         rows.append(f"files: {', '.join(touched[:_MOST_FILES])}{rest}")
     for one in failed[:MOST_FAILURES]:
         fixed = f"worked in message {one.fixed_by}" if one.fixed_by else "not seen to work"
-        rows.append(f"failed: {one.call} in message {one.number}, {fixed}: {one.error}")
+        error = f": {one.error}" if one.error else ""
+        rows.append(f"failed: {one.call} in message {one.number}{error}; {fixed}")
     rows += _more("failed", len(failed) - MOST_FAILURES)
     rows += [f"found: {one}" for one in findings[:MOST_FINDINGS]]
     rows += _more("found", len(findings) - MOST_FINDINGS)

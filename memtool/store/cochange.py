@@ -20,6 +20,7 @@ from itertools import combinations
 
 from memtool.errors import MemtoolError
 from memtool.store import cache
+from memtool.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,11 +130,16 @@ def counted(changes: Iterable[list[bytes]]) -> bytes:
 
 BRANCH_COMMITS = 10
 """The last commits that count where no branch parted from the trusted ref."""
+MAX_BRANCH_COMMITS = 100
+MAX_COMMIT_FILES = 50
+"""A commit of more files is an import, a move or a formatting, and is not what work is about."""
 MOST = 500
-CHANGED_VERSION = "lately 2"
-"""Files that stay: those of the commits that were asked about last."""
+CHANGED_VERSION = "lately 3"
 _MAGIC = {"GIT_LITERAL_PATHSPECS": "0"}
 """Git passes the memories over itself: it need not look at ten thousand files on disk."""
+MAX_COMPARED_FILES = 500
+MAX_COMPARED_BYTES = 16 << 20
+"""Bounds on the files whose bytes are compared with HEAD, all together."""
 
 
 def changed(
@@ -145,63 +151,105 @@ def changed(
     is_checked_out: bool,
     is_cached: bool = False,
 ) -> tuple[str, ...]:
-    """Return the files that a branch changed, or its last commits, and what differs on disk.
+    """Return the files of a branch's commits, or of the last ones, and what differs on disk.
 
-    Paths are from the top, sorted; memories are none of them. Files that git does not know yet
-    are left out, since looking for them means reading every directory.
+    Paths are from the top, sorted; memories are not among them. Neither are the files of a commit
+    that touched more than `MAX_COMMIT_FILES`, of the one at which a shallow clone ends, and files
+    that git does not know yet, since looking for them means reading every directory.
     """
     if not head:
         return ()
-    others = _others(directory)
     try:
         past = _kept_past if is_cached else _past
-        base, paths = past(repository, directory, head, trusted_at)
-        ends = (base,) if is_checked_out else (base, head)
-        if is_checked_out or base != head:
-            compare = "diff-index" if is_checked_out else "diff-tree"
-            paths += repository.git.names(compare, "-r", "--name-only", "-z", "--no-renames", *ends,
-                                          "--", *others, env=_MAGIC)  # fmt: skip
+        paths = set(past(repository, directory, head, trusted_at))
+        if is_checked_out:
+            paths |= _changed_on_disk(repository, directory, head)
     except MemtoolError:
         return ()
-    return tuple(sorted(set(paths), key=os.fsencode)[:MOST])
+    return tuple(sorted(paths, key=os.fsencode)[:MOST])
 
 
 def _others(directory: str) -> tuple[str, str]:
     return ":(top)", f":(top,exclude,literal){directory}"
 
 
-def _past(
-    repository: Repository, directory: str, head: str, trusted_at: str
-) -> tuple[str, list[str]]:
-    """Return the commit from which on a branch counts, and the files of commits before it.
+def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[str]:
+    """Return the files that differ from a commit in the index or in the worktree.
 
-    Where no branch parted from the trusted ref, that is the head, with its last few commits.
+    Git also lists files whose times alone are new, until a `git status` has read them: all of them
+    in a copied repository. So the bytes decide, within bounds; beyond these a file counts as
+    unchanged.
+    """
+    found = set()
+    files_left, bytes_left = MAX_COMPARED_FILES, MAX_COMPARED_BYTES
+    for row in repository.git.diff_raw("diff-index", "-r", "--no-renames", head, "--",
+                                      *_others(directory), env=_MAGIC):  # fmt: skip
+        is_dirty = row.mode == row.old_mode in _PLAIN_MODES and not row.oid.strip("0")
+        if is_dirty:
+            if files_left <= 0 or bytes_left <= 0:
+                continue
+            data = _read(f"{repository.top}/{row.path}", bytes_left)
+            files_left, bytes_left = files_left - 1, bytes_left - len(data)
+            if _is_blob(data, row.old_oid, repository.object_format):
+                continue
+        found.add(row.path)
+    return found
+
+
+_PLAIN_MODES = ("100644", "100755")
+
+
+def _read(path: str, most: int) -> bytes:
+    try:
+        return read_regular(path, most)
+    except OSError:
+        return b""
+
+
+def _is_blob(data: bytes, oid: str, object_format: str) -> bool:
+    """Tell whether a blob has these bytes; git may have stored CRLF as LF."""
+    from memtool.store.snapshot import blob_hash  # few worktrees have such files
+
+    hash_blob = blob_hash(object_format)
+    return oid in (hash_blob(data), hash_blob(data.replace(b"\r\n", b"\n")))
+
+
+def _past(repository: Repository, directory: str, head: str, trusted_at: str) -> list[str]:
+    """Return the files of the commits since a branch parted from the trusted ref, sorted.
+
+    Where none parted, the last few commits count. A merge has no files of its own.
     """
     git = repository.git
     base = git.line("merge-base", head, trusted_at, allowed=(0, 1)) if trusted_at else ""
-    if base and base != head:
-        return base, []
-    # By themselves paths leave out commits too; every one of the last few is to count.
-    return head, git.names("log", f"--max-count={BRANCH_COMMITS}", "--format=", "--name-only", "-z",
-                           "--no-renames", "--no-ext-diff", "--full-history", "--sparse",
-                           "--end-of-options", head, "--", *_others(directory),
-                           env=_MAGIC)  # fmt: skip
+    is_branch = base not in ("", head)
+    most = MAX_BRANCH_COMMITS if is_branch else BRANCH_COMMITS
+    revisions = [head, f"^{base}"] if is_branch else [head]
+    # Memories are left out of a commit's files, not the commits of memories alone out of the last.
+    commits = git.log_names(f"--max-count={most}", "--format=%x00%H", "--root", "--no-renames",
+                            "--full-history", "--sparse", "--end-of-options", *revisions, "--",
+                            *_others(directory), env=_MAGIC)  # fmt: skip
+    cut = repository.shallow_commits()  # such a commit seems to write all that it holds
+    return sorted(
+        {
+            path
+            for commit, names in commits
+            if commit not in cut and len(names) <= MAX_COMMIT_FILES
+            for path in names
+        }
+    )
 
 
-def _kept_past(
-    repository: Repository, directory: str, head: str, trusted_at: str
-) -> tuple[str, list[str]]:
+def _kept_past(repository: Repository, directory: str, head: str, trusted_at: str) -> list[str]:
     """Return what `_past` says, from the cache or from git, which is then kept."""
     folder = os.path.join(repository.cache_dir, "lately")
     cut = ",".join(sorted(repository.shallow_commits()))
     name = f"{cache.digest(CHANGED_VERSION, directory, cut, trusted_at)}-{head}"
     kept = cache.read(os.path.join(folder, name), CHANGED_VERSION)
     if kept is None:
-        base, paths = _past(repository, directory, head, trusted_at)
-        cache.keep(folder, name, CHANGED_VERSION, os.fsencode("\0".join([base, *paths])), KEPT)
-        return base, paths
-    base, *paths = os.fsdecode(kept).split("\0")
-    return base, [path for path in paths if path]
+        paths = _past(repository, directory, head, trusted_at)
+        cache.keep(folder, name, CHANGED_VERSION, os.fsencode("\0".join(paths)), KEPT)
+        return paths
+    return [path for path in os.fsdecode(kept).split("\0") if path]
 
 
 def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:

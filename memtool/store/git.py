@@ -355,14 +355,17 @@ class Git:
         options = ("--raw", "-z", "--no-abbrev", "--no-ext-diff")
         return _changes(self.run(command, *options, *rest, stdin=stdin), is_wanted)
 
-    def log_names(self, *args: str) -> list[tuple[str, list[str]]]:
+    def log_names(
+        self, *args: str, env: Mapping[str, str] | None = None
+    ) -> list[tuple[str, list[str]]]:
         """Return each commit that `log` lists, as `title` formats it, with the files it changed.
 
         `--format` must begin with `%x00`, which no path holds, so that titles are known.
         """
         found: list[tuple[str, list[str]]] = []
         is_title = False
-        for token in self.run("log", "--name-only", "-z", "--no-ext-diff", *args).split(b"\0"):
+        answer = self.run("log", "--name-only", "-z", "--no-ext-diff", *args, env=env)
+        for token in answer.split(b"\0"):
             if is_title:
                 found.append((token.decode(), []))
             elif token:

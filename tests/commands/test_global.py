@@ -36,7 +36,8 @@ def remembered(sandbox: Sandbox, text: str = TEXT) -> str:
 def test_the_first_write_makes_the_repository(sandbox: Sandbox, place: Path):
     """It is complete, private, on a fixed branch, and everything in it is committed."""
     done = sandbox.run("remember", "--global", TEXT)
-    assert (done.returncode, done.stderr) == (0, f"memtool: the global repository is {place}\n")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"memtool: the global repository is {place}\n")
     path = place / done.stdout.strip()
     assert "\nscope: global\n" in path.read_text()
     assert git(place, "log", "--format=%s", "main").splitlines() == [

@@ -277,6 +277,45 @@ def test_global_memories_are_pinned_beside_those_of_the_project(project: Sandbox
     assert f"{made}@" not in project.run(*ASKED, "--no-global").stdout
 
 
+def test_what_the_user_pinned_has_places_of_its_own(project: Sandbox):
+    """A project with as many pins as a block holds silences no global one, nor do many of these."""
+    texts = ("Answer in short sentences.", "Show the diff first.", "Name the tests that ran.")
+    pinned = [project.json("--global", "remember", text)["id"] for text in texts]
+    for made in pinned:
+        project.run("--global", "pin", made)
+    for rule in ("Never squash.", "Tabs in Go.", "Ask before a migration.", "UTC everywhere."):
+        project.memory(f"dec-pin-{rule[:3].lower()}", f"{rule}\n", status="pinned")
+    project.commit()
+    for asked in (ASKED, ("inject", "--prompt", "squash before a migration?")):
+        shown = [item["id"] for item in project.json(*asked)["items"] if item["tier"] == "pinned"]
+        assert sum(id_ in pinned for id_ in shown) == 2
+        assert sum(id_.startswith("dec-pin") for id_ in shown) == 5
+
+
+def test_date_and_text_are_of_one_session(project: Sandbox):
+    """A session that left no record dates no text of another; that there was one is said."""
+    begun = {"MEMTOOL_NOW": "2026-03-01T08:00:00Z"}
+    id_ = project.run("session", "start", **begun).stdout.strip()
+    project.run("session", "add", id_, "--role", "user", "Cut the release", **begun)
+    project.run("session", "end", id_, MEMTOOL_NOW="2026-03-02T09:00:00Z")
+    session_primer.begin(project.context(MEMTOOL_NOW="2026-03-04T09:00:00Z"), "s1")
+    text = project.run(*ASKED, "--session", "s2", MEMTOOL_NOW="2026-03-05T10:00:00Z").stdout
+    said = "3 days earlier, on 2026-03-02; 1 session before this one, the last of them not recorded"
+    assert f"| {said}\n| asked: Cut the release\n" in text
+
+
+def test_the_document_of_a_record_is_no_code_that_it_governs(project: Sandbox):
+    """An imported decision does not come up because its own document was changed; code counts."""
+    project.memory("adr-1", "Use Redis.\n", source=("file:docs/adr/1-redis.md#L1-L9",))
+    project.memory("adr-2", "Use queues.\n", source=("file:docs/adr/2-queues.md#L1-L9",),
+                   files=("docs/adr/",))  # fmt: skip
+    project.write("docs/adr/1-redis.md", "Use Redis.\n")
+    project.commit()
+    shown = [item["id"] for item in project.json(*ASKED)["items"]]
+    assert "adr-1" not in shown
+    assert {"adr-2", "sem-trap"} <= set(shown)
+
+
 def test_prime_refuses_where_there_is_no_memory_directory(sandbox: Sandbox):
     """The error has the code by which a hook knows that this is no failure."""
     (sandbox.path / ".memory").rmdir()

@@ -92,7 +92,7 @@ def test_an_ended_session_takes_nothing_more(sandbox: Sandbox) -> None:
     ended = session.session_end(sandbox.context(), id_)
     assert ended.summary.splitlines() == [
         "asked: Please fix the checkout.",
-        "failed: make in message 2, worked in message 3: boom",
+        "failed: make in message 2: boom; worked in message 3",
     ]
     for act in (session.session_add, session.session_end, session.session_checkpoint):
         with pytest.raises(MemtoolError, match="has ended") as caught:

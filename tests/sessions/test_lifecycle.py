@@ -26,8 +26,8 @@ def test_a_summary_says_what_was_asked_touched_failed_and_found() -> None:
         "asked: Fix the build.",
         "asked: Go on.",
         "files: a.py, b.py",
-        "failed: make in message 3, worked in message 4: boom",
-        "failed: lint in message 5, not seen to work: bad",
+        "failed: make in message 3: boom; worked in message 4",
+        "failed: lint in message 5: bad; not seen to work",
         "found: Use make",
     ]
     assert summarise([], []) == "nothing was said"

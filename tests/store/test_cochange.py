@@ -281,3 +281,44 @@ def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> Non
     project.write("c.py", "1\n")
     project.commit()
     assert changed(project) == ["a.py", "b.py", "c.py"]
+
+
+def test_a_commit_of_many_files_changes_none_of_them(project: Sandbox) -> None:
+    """An import or a formatting is not work on its files, on a branch as on the trusted ref."""
+    many = [f"docs/{number:02}.rst" for number in range(cochange.MAX_COMMIT_FILES)]
+    touch(project, *many)
+    assert changed(project) == ["a.py", "b.py", *many]
+    trusted = touch(project, *many, "one-more")
+    assert changed(project) == ["a.py", "b.py", *many]
+    project.git("switch", "--quiet", "--create", "work")
+    touch(project, *many, "a.py")
+    touch(project, "b.py")
+    assert changed(project, trusted) == changed(project, trusted, is_checked_out=False) == ["b.py"]
+
+
+def test_where_a_shallow_clone_ends_nothing_is_changed(project: Sandbox, tmp_path: Path) -> None:
+    """The last commit that a clone holds seems to write every file of the project."""
+    touch(project, "c.py")
+    clone = tmp_path / "clone"
+    project.git("clone", "--quiet", "--depth=1", f"file://{project.path}", str(clone))
+    repository = discover(str(clone), project.env)
+    head = repository.git.head()
+    for is_cached in (False, True, True):
+        found = cochange.changed(repository, ".memory", head, "", is_checked_out=True,
+                                 is_cached=is_cached)  # fmt: skip
+        assert found == ()
+
+
+def test_files_whose_times_alone_are_new_are_not_changed(project: Sandbox) -> None:
+    """A copied repository before its first `git status`; bytes decide, and CRLF is LF."""
+    trusted = touch(project, "c.py")
+    project.git("switch", "--quiet", "--create", "work")
+    project.git("commit", "--quiet", "--allow-empty", "-m", "nothing")
+    project.write(".git/info/attributes", "b.py text\n")
+    project.write("b.py", "1\r\n")
+    project.write("c.py", "other\n")
+    for name in ("a.py", "b.py", "c.py"):
+        os.utime(project.path / name, (1, 1))
+    listed = project.git("diff-index", "--name-only", "HEAD").split()
+    assert listed == ["a.py", "b.py", "c.py"]
+    assert changed(project, trusted) == ["c.py"]
