@@ -13,8 +13,8 @@ from memtool.memory.document import MAX_BYTES
 from memtool.redaction.mask import Mask
 from memtool.search.scope import drift_in
 from memtool.sessions import store
-from memtool.store import ledger, usage_log
-from memtool.store.commits import message
+from memtool.store import ledger, provenance, usage_log
+from memtool.store.commits import Upholding, message
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
@@ -55,6 +55,14 @@ def _accesses(context: Context) -> Uses:
     except MemtoolError as error:
         context.notes.append(f"accesses are not counted: {error}")
         return Uses()
+
+
+def _upheld(context: Context, tree: Tree, inputs: PlanInputs, base: str) -> dict[str, Upholding]:
+    """Return what the commits of the trusted branch uphold, of `base` where there is none."""
+    since = upkeep_plan.upheld_from(tree, inputs)
+    ref = context.trust_settings.text("trust.ref")
+    history = provenance.resolve_trusted(context.repository, ref) or base
+    return upkeep_plan.read_upheld(tree, history, since)
 
 
 def _dirty_memories(context: Context) -> tuple[str, ...]:
@@ -112,8 +120,9 @@ def maintain(
     Nightly: what says the same is merged, candidates whose first day is over are confirmed where
     somebody opened them or a commit upholds them and else count less, contradictions are told, and
     what was used and has a low confidence waits for a person. Weekly: what has expired
-    is archived unless it was looked at three times, so are the least important of more than 3,000,
-    what is due for review is told, digests are renewed, leftovers removed. Monthly: names that
+    is archived, so are the least important of more than 3,000, what is due for review is told, or
+    renewed where a commit upholds it, digests are rebuilt, leftovers removed. Only commits of the
+    trusted branch uphold, and no access renews anything. Monthly: names that
     lead nowhere are told, the index is made anew, sessions that have ended are compressed, and
     pruned after maintain.prune_days. Without a period all of it is planned; with --due the periods
     of the setting maintain.schedule whose time has come since they were last carried out here.
@@ -210,8 +219,8 @@ def _planned(
         frozenset(frozen),
         drift_in(tree, lambda: context.witness(tree)).broken(tree.records),
         added,
-        upkeep_plan.read_upheld(tree, base, added),
     )
+    grounds = grounds.replace(upheld=_upheld(context, tree, grounds, base))
     plan = upkeep_plan.plan(
         tree,
         grounds,

@@ -52,10 +52,14 @@ UPHOLDS = "Upholds"
 
 
 class Upholding(Value):
-    """A commit that upholds memories: its id and second, and the names as it has them."""
+    """A commit that upholds memories: its id, second and author, and the names as it has them.
+
+    `by` is empty where the author's name cannot be printed on one line.
+    """
 
     commit: str
     second: int
+    by: str
     names: tuple[str, ...]
 
 
@@ -63,12 +67,15 @@ def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
     """Return the commits with the trailer, the newest first; `revisions` are arguments of log."""
     rows = repository.git.rows(
         "log", "-z", "--regexp-ignore-case", f"--grep=^{UPHOLDS}:",
-        f"--format=%H %ct %(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)", *revisions,
+        f"--format=%H %ct %an%n%(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)",
+        *revisions,
     )  # fmt: skip
     found = []
     for row in rows:
-        commit, second, *names = row.decode(errors="replace").replace(",", " ").split()
-        found.append(Upholding(commit, int(second), tuple(names)))
+        about, _line, names = row.decode(errors="replace").partition("\n")
+        commit, second, author = about.split(" ", 2)
+        by = author.strip() if author.isprintable() else ""
+        found.append(Upholding(commit, int(second), by, tuple(names.replace(",", " ").split())))
     return found
 
 

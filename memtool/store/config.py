@@ -128,7 +128,6 @@ ROWS: tuple[Row, ...] = (
     ("maintain.most_alive", 3_000, ("living memories from which on maintain archives the least "
       "important"), (1, 10_000_000)),
     ("maintain.kept_alive", 2_700, "living memories that it leaves then", (0, 10_000_000)),
-    ("maintain.often", 3, "accesses by which a memory outlives its time to live", (1, 1_000_000)),
     ("maintain.schedule", (), ("the upkeep that maintain --due looks after, and that status says "
       "is due: nightly, weekly, monthly; without any, --due looks after all three"),
      ("nightly", "weekly", "monthly")),
@@ -257,6 +256,10 @@ USER_ONLY = {
 }
 """Options that a project's file cannot set, and what a value there is: no repository chooses what
 runs or is loaded here."""
+RETIRED = {
+    "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
+}
+"""Options that were, with what takes their place: a file that still has one is read without it."""
 CATEGORY_LIST = "extraction.categories"
 BY_CATEGORY = frozenset(("inject.share", "inject.most", "inject.floor", "inject.threshold"))
 """Numbers that one category may have another of: `inject.threshold.decision`. In the file the
@@ -404,8 +407,10 @@ def option(key: str) -> Option:
     """Return the row of a key, which may also name an entry or a category: `section.name.entry`.
 
     Raises:
-        MemtoolError: there is none; the hint names the nearest.
+        MemtoolError: there is none; the hint names the nearest, or what took its place.
     """
+    if key in RETIRED:
+        raise MemtoolError(f"there is no setting {key} any more", hint=RETIRED[key], code="config")
     if key in BY_KEY:
         return BY_KEY[key]
     table = BY_KEY.get(key.rpartition(".")[0])
@@ -476,6 +481,8 @@ def _settings(tables: dict[str, Any], path: str) -> Config:
     for section, table in tables.items():
         for name, value in _table(table, section, path).items():
             key = f"{section}.{name}"
+            if key in RETIRED:
+                continue
             if key in BY_CATEGORY and isinstance(value, dict) and value:
                 given |= _by_category(option(key), value, categories, path)
             else:

@@ -257,14 +257,6 @@ class Ledger:
         query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
         return self._connection.execute(query).fetchall()
 
-    def shown(self) -> list[tuple[str, int]]:
-        """Return each memory with the second of each answer that showed it, the oldest first."""
-        query = (
-            "SELECT memory, moment FROM shown JOIN answers ON answer = number "
-            "ORDER BY moment, number"
-        )
-        return self._connection.execute(query).fetchall()
-
     def used(self) -> list[tuple[str, int]]:
         """Return each memory with the second of each use, the oldest first.
 

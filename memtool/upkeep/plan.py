@@ -1,13 +1,11 @@
 """The plan of maintenance: what expires, is renewed, merged, confirmed, archived or cleaned up.
 
-Nothing is destroyed: an archived memory keeps its file and all that it says. A memory that was
-looked at often is renewed instead, so that the time of its category begins again; one that says
-itself how long it is valid is not. What a person confirmed and is due for review is not archived:
-people are told to confirm or archive it. An answer that showed what a memory directly replaces
-counts for that memory. Being injected is not being looked at: a candidate would confirm itself.
-A commit whose message upholds a candidate vouches for it, wherever it is read. Where this clone
-counted nothing at all, as in CI, other candidates wait. What contradicts another memory
-is left to people.
+Nothing is destroyed: an archived memory keeps its file and all that it says. What a person
+confirmed and is due for review is not archived: people are told to confirm or archive it. Its time
+begins again where a commit of the trusted branch upholds it; no answer that showed it renews it,
+however often, since no text may vouch for itself. Being injected confirms no candidate for the same
+reason; that somebody opened it does, or such a commit. Where this clone counted nothing at all, as
+in CI, other candidates wait. What contradicts another memory is left to people.
 
 The same commit, ledger, settings and second give the same plan. Steps are planned on the tree as it
 will be after the ones before, so that carrying out a plan leaves nothing to plan.
@@ -32,7 +30,7 @@ from memtool.search.conflicts import Conflict
 from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger
-from memtool.store.commits import upholding
+from memtool.store.commits import Upholding, upholding
 from memtool.store.config import Config
 from memtool.store.git import GitError
 from memtool.store.ledger import Counted
@@ -46,7 +44,7 @@ from memtool.value import Value
 
 NIGHTLY, WEEKLY, MONTHLY = PERIODS = ("nightly", "weekly", "monthly")
 AHEAD_S = 7 * timestamps.DAY_S
-"""So long before its end a memory that is in use is renewed: until the next weekly run."""
+"""So long before its end a memory that is upheld is renewed: until the next weekly run."""
 LATELY_S = timestamps.DAY_S
 """What was looked at within this time is not archived, however many there are."""
 BY = "memtool maintain"
@@ -55,14 +53,11 @@ _GONE = frozenset({"archived", "deleted"})
 _ORDER = {do: number for number, do in enumerate(KINDS)}
 MOST_LISTED = 50
 """Files that are named to git one by one; for more all memories are walked."""
-UNCOUNTED = (
-    "no access was counted in this clone: candidates wait unless a commit upholds them, and "
-    "nothing is renewed"
-)
+UNCOUNTED = "no access was counted in this clone: candidates wait unless a commit upholds them"
 
 
 class Uses(Value):
-    """How often memories were shown: totals by id, and single seconds from `since` on.
+    """How often memories were shown, by id.
 
     `opened` counts by id how often a memory was shown by its id; `used` has the seconds at which
     one was, or came first in a search. Without any totals, nobody knows whether a memory was looked
@@ -71,8 +66,6 @@ class Uses(Value):
 
     totals: Mapping[str, Counted] = {}
     opened: Mapping[str, int] = {}
-    seconds: Mapping[str, Sequence[int]] = {}
-    since: int | None = None
     used: Mapping[str, Sequence[int]] = {}
 
     @property
@@ -91,17 +84,6 @@ class Uses(Value):
     def last(self, memory: Memory) -> int | None:
         """Return the second of the last answer that showed it, None for none."""
         return max((row.last for row in self._rows(memory)), default=None)
-
-    def count_since(self, memory: Memory, second: int) -> int:
-        """Return how many answers showed it from a second on.
-
-        Where the single seconds do not go that far back, all count, if the last one does.
-        """
-        rows = self._rows(memory)
-        if self.since is None or self.since > second:
-            return sum(row.count for row in rows if row.last >= second)
-        found = (self.seconds.get(row.id, ()) for row in rows)
-        return sum(len(some) - bisect_left(some, second) for some in found)
 
     def used_since(self, memory: Memory, second: int) -> int:
         """Return how often it was used from a second on, as far as answers are kept in detail."""
@@ -122,14 +104,10 @@ def read_uses(directory: str) -> Uses:
     with ledger.reading(directory) as held:
         totals = {row.id: row for row in held.most("", -1)}
         opened = {row.id: row.count for row in held.most("show", -1)}
-        _answers, since = held.answers()
-        seconds: dict[str, list[int]] = {}
-        for id_, second in held.shown():
-            seconds.setdefault(id_, []).append(second)
         used: dict[str, list[int]] = {}
         for id_, second in held.used():
             used.setdefault(id_, []).append(second)
-    return Uses(totals, opened, seconds, since, used)
+    return Uses(totals, opened, used)
 
 
 def read_added(
@@ -160,22 +138,37 @@ def read_added(
     return found
 
 
-def read_upheld(tree: Tree, revision: str, added: Mapping[str, int]) -> dict[str, str]:
-    """Return the newest commit that upholds each candidate, by id: one made after it was added.
+def upheld_from(tree: Tree, inputs: PlanInputs) -> dict[str, int]:
+    """Return by id the second after which a commit may uphold a memory, where that matters.
+
+    Of a candidate it is that at which its file was added; of a confirmed memory whose time ends
+    within a week or is over, that of the last confirmation.
+    """
+    found = {}
+    for record in tree.records:
+        memory, added = record.memory, inputs.added.get(record.path)
+        if memory.status == "candidate" and added is not None:
+            found[record.id] = added
+        elif memory.status == "confirmed" and _is_ending(memory, inputs):
+            found[record.id] = lifecycle.confirmed_at(memory)
+    return found
+
+
+def read_upheld(tree: Tree, revision: str, since: Mapping[str, int]) -> dict[str, Upholding]:
+    """Return by id the newest commit of a history that upholds each memory after its second.
 
     Raises:
         MemtoolError: git cannot tell.
     """
-    since = {record.id: added[record.path] for record in tree.records if record.path in added}
     if not since:
         return {}
-    found: dict[str, str] = {}
+    found: dict[str, Upholding] = {}
     for one in upholding(tree.snapshot.repository, f"--since=@{min(since.values())}", revision):
         for name in one.names:
             with suppress(MemtoolError):  # a name of nothing upholds nothing
                 id_ = tree.find(name, by_words=False).id
                 if one.second > since.get(id_, one.second):
-                    found.setdefault(id_, one.commit)
+                    found.setdefault(id_, one)
     return found
 
 
@@ -184,7 +177,7 @@ class PlanInputs(Value):
 
     `drifted` says by id what is gone of the files that a memory names. `added` is by path the
     second of the commit that added the file of a candidate; one that is not in it waits.
-    `upheld` is by its id the commit that says so of a candidate.
+    `upheld` is by id the commit of the trusted branch that upholds a memory.
     """
 
     now: int
@@ -194,7 +187,7 @@ class PlanInputs(Value):
     frozen: frozenset[str] = frozenset()
     drifted: Mapping[str, str] = {}
     added: Mapping[str, int] = {}
-    upheld: Mapping[str, str] = {}
+    upheld: Mapping[str, Upholding] = {}
 
     def living(self, tree: Tree) -> list[Record]:
         """Return the heads in use, by id."""
@@ -329,8 +322,7 @@ def _memory_steps(
         steps += found
     elif "fade" in parts:
         after = Imagined(tree, steps)
-        contradicted = {id_ for one in _contradictions(after, inputs) for id_ in one.ids}
-        found = candidate_steps(after, inputs, contradicted)
+        found = candidate_steps(after, inputs, _contradicted(after, inputs))
         steps += [step for step in found if step.do == "fade"]
     if "learn" in parts:
         steps += importance.steps(Imagined(tree, steps), inputs)
@@ -345,6 +337,9 @@ def expiry_steps(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
     steps = [
         step for record in tree.records if (step := _expiry_of(record, tree, inputs)) is not None
     ]
+    if any(step.do == "renew" for step in steps):
+        contradicted = _contradicted(tree, inputs)
+        steps = [step for step in steps if step.do != "renew" or step.id not in contradicted]
     return steps + _surplus(Imagined(tree, steps), inputs)
 
 
@@ -352,24 +347,59 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
     memory, categories = record.memory, inputs.config.categories
     if memory.status in _GONE or record.path in inputs.frozen:
         return None
-    due = lifecycle.due_at(memory, categories)
-    end = lifecycle.expires_at(memory, categories) if due is None else due
-    if end is None or end > inputs.now + AHEAD_S or not tree.lineage.is_head(record.id):
+    end = _end_of(memory, categories)
+    if end is None or not _is_ending(memory, inputs) or not tree.lineage.is_head(record.id):
         return None
-    is_over = end < inputs.now
-    if memory.text("valid_through"):
-        why = f"it was valid through {memory.text('valid_through')}"
-        return _archiving(record, why, inputs) if is_over else None
-    count = inputs.uses.count_since(memory, lifecycle.confirmed_at(memory))
-    if count >= inputs.config.count("maintain.often") and memory.status != "deprecated":
-        # The commit at which somebody looked at the code stays: nobody has done so now.
-        checked = memory.table("checked") | {"at": timestamps.render(inputs.now), "by": BY}
-        why = f"it was looked at {count} times in {lifecycle.term_text(memory, categories)}"
-        return changing("renew", record, why, checked=checked)
-    if due is not None and memory.status != "deprecated":
+    renewal = _renewal(record, inputs)
+    if renewal is not None:
+        return renewal
+    if lifecycle.due_at(memory, categories) is not None and memory.status != "deprecated":
         return None  # somebody confirmed it, so somebody decides
-    why = _over(memory, categories, end)
-    return _archiving(record, why, inputs) if is_over else None
+    through = memory.text("valid_through")
+    why = f"it was valid through {through}" if through else _over(memory, categories, end)
+    return _archiving(record, why, inputs) if end < inputs.now else None
+
+
+def _end_of(memory: Memory, categories: Mapping[str, Category]) -> int | None:
+    """Return the second at which a memory is due for review or expires, None for neither."""
+    due = lifecycle.due_at(memory, categories)
+    return lifecycle.expires_at(memory, categories) if due is None else due
+
+
+def _is_ending(memory: Memory, inputs: PlanInputs) -> bool:
+    """Tell whether the time of a memory is over, or will be within a week."""
+    end = _end_of(memory, inputs.config.categories)
+    return end is not None and end <= inputs.now + AHEAD_S
+
+
+def _renewal(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
+    """Return the step by which the time of a memory begins again, None where it does not.
+
+    Only what is confirmed, has neither expired nor drifted, and was upheld since. What says itself
+    how long it is valid is not renewed, nor where its time would be over nevertheless.
+    """
+    memory, categories = record.memory, inputs.config.categories
+    upheld, confirmed_at = inputs.upheld.get(record.id), lifecycle.confirmed_at(memory)
+    is_sound = lifecycle.state(memory, inputs.now, categories) == lifecycle.ALIVE
+    if (
+        upheld is None
+        or memory.status != "confirmed"
+        or memory.text("valid_through")
+        or record.id in inputs.drifted
+        or not is_sound
+    ):
+        return None
+    at = min(upheld.second, inputs.now)
+    term_s = lifecycle.term_days(memory, categories) * timestamps.DAY_S
+    if at <= confirmed_at or at + term_s <= inputs.now:
+        return None
+    # The commit at which somebody looked at the code stays: the trailer does not say that.
+    checked = memory.table("checked") | {"at": timestamps.render(at), "by": upheld.by or BY}
+    return changing("renew", record, _upheld_by(upheld), checked=checked)
+
+
+def _upheld_by(upheld: Upholding) -> str:
+    return f"commit {upheld.commit[:SHORT]} upholds it"
 
 
 def _archiving(record: Record, why: str, inputs: PlanInputs) -> UpkeepStep:
@@ -482,6 +512,11 @@ def _contradictions(tree: Tree, inputs: PlanInputs) -> list[Conflict]:
     return [one for one in found if not one.accepted]
 
 
+def _contradicted(tree: Tree, inputs: PlanInputs) -> set[str]:
+    """Return the ids of the memories that take part in such a contradiction."""
+    return {id_ for one in _contradictions(tree, inputs) for id_ in one.ids}
+
+
 def candidate_steps(
     tree: Tree, inputs: PlanInputs, contradicted: Collection[str]
 ) -> list[UpkeepStep]:
@@ -530,9 +565,9 @@ def _free_candidates(
 
 def _use_of(record: Record, inputs: PlanInputs) -> str:
     """Return how a candidate was used, empty where it was not."""
-    commit = inputs.upheld.get(record.id, "")
-    if commit:
-        return f"commit {commit[:SHORT]} upholds it"
+    upheld = inputs.upheld.get(record.id)
+    if upheld is not None:
+        return _upheld_by(upheld)
     count = inputs.uses.count_opened(record.memory)
     times = "once" if count == 1 else f"{count} times"
     return f"it was opened {times}" if count else ""

@@ -15,6 +15,7 @@ from memtool.commands.check import check
 from memtool.commands.conflicts import conflicts
 from memtool.commands.demo import demo, render
 from memtool.commands.drift import drift
+from memtool.commands.maintain import maintain
 from memtool.commands.promote import promote
 from memtool.commands.session import session_list
 from memtool.commands.stats import stats
@@ -59,6 +60,18 @@ def test_every_state_has_a_memory(built: tuple[Demo, Sandbox]):
     assert {one.drift.level for one in drift(context).memories} >= {"broken", "changed"}
     assert {one.kind for one in conflicts(context).conflicts} == {"fork", "opposition", "values"}
     assert any(one.accepted for one in conflicts(context, all=True).conflicts)
+
+
+def test_upkeep_renews_none_of_what_is_due(built: tuple[Demo, Sandbox]):
+    """Answers showed it, and nobody said that it still holds; what is deprecated is archived."""
+    context = built[1].context()
+    due = set(status(context).due)
+    assert len(due) == 21
+    planned = maintain(context)
+    assert [step.id for step in planned.steps if step.do == "renew"] == []
+    archived = {step.id for step in planned.steps if step.do == "archive"} & due
+    assert {context.tree().by_id[id_].memory.status for id_ in archived} == {"deprecated"}
+    assert due - archived == {flag.ids[0] for flag in planned.flags if flag.kind == "due"}
 
 
 def test_sessions_have_findings_and_the_ledger_has_answers(built: tuple[Demo, Sandbox]):

@@ -13,6 +13,7 @@ import pytest
 from conftest import NOW, Sandbox
 
 from memtool import templates
+from memtool.memory import timestamps
 from memtool.store import ledger, usage_log
 from memtool.store.usage_log import Note, ShownItem
 
@@ -513,3 +514,25 @@ def test_a_commit_that_upholds_a_candidate_confirms_it(sandbox: Sandbox):
     told = sandbox.run("status", MEMTOOL_NOW=early).stdout
     assert "waiting for a person, since their confidence is low" in told
     assert sandbox.json("status", MEMTOOL_NOW=early)["needs_person"] == ["sem-low"]
+
+
+def test_only_the_trusted_branch_upholds(sandbox: Sandbox, tmp_path: Path):
+    """A commit that was not pushed renews and confirms nothing; what was fetched does."""
+    sandbox.memory("dec-old", "Builds run on one machine.\n", timestamp="2025-12-05T12:00:00Z")
+    sandbox.memory("sem-tests", "Tests run with pytest.\n", type="semantic", status="candidate")
+    sandbox.commit()
+    sandbox.git("init", "--quiet", "--bare", str(tmp_path / "origin.git"))
+    sandbox.git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    sandbox.git("push", "--quiet", "origin", "main")
+    sandbox.write("a.txt", "a")
+    at = sandbox.commit("builds\n\nUpholds: dec-old, sem-tests")
+    late = {"MEMTOOL_NOW": "2026-03-06T12:00:00Z"}
+    assert sandbox.json("maintain", **late)["steps"] == []
+    sandbox.git("push", "--quiet", "origin", "main")
+    answer = sandbox.json("maintain", "--apply", **late)
+    assert done(answer) == [("renew", "dec-old"), ("confirm", "sem-tests")]
+    checked = sandbox.json("show", "dec-old")["checked"]
+    second = int(sandbox.git("log", "-1", "--format=%ct", at))
+    assert checked == {"at": timestamps.render(second), "by": "Ada"}
+    assert sandbox.json("check", "--range", "HEAD^..HEAD")["problems"] == []
+    assert sandbox.json("maintain", **late)["steps"] == []

@@ -107,6 +107,17 @@ def test_the_nearest_setting_is_in_the_hint() -> None:
         config.DEFAULTS.setting("no.such")
 
 
+def test_a_retired_setting_is_passed_over_in_a_file_and_refused_by_name() -> None:
+    """An older file stays readable; who asks for the setting is told what replaced it."""
+    assert parse(b"[maintain]\noften = 5\nindex_days = 9\n", PATH).given == {
+        "maintain.index_days": 9
+    }
+    for key in config.RETIRED:
+        with pytest.raises(MemtoolError, match=f"no setting {key} any more") as caught:
+            config.option(key)
+        assert "memtool confirm" in caught.value.hint
+
+
 def test_an_empty_file_gives_the_defaults() -> None:
     """Every setting has a value, in its own type."""
     read = parse(b"", PATH)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from conftest import NOW, Sandbox
 
 from memtool.memory import timestamps
+from memtool.store.commits import Upholding
 from memtool.store.config import DEFAULTS, Config, Setting
 from memtool.store.ledger import Counted
 from memtool.store.snapshot import Tree
@@ -22,10 +23,18 @@ def ago(days: float) -> str:
 
 
 def uses(**seconds: list[int]) -> Uses:
-    """Accesses of memories at seconds, all of them kept in detail."""
+    """Accesses of memories at seconds."""
     totals = {id_: Counted(id_, len(when), max(when)) for id_, when in seconds.items()}
     opened = {id_: len(when) for id_, when in seconds.items()}
-    return Uses(totals, opened, {id_: sorted(when) for id_, when in seconds.items()}, 0)
+    return Uses(totals, opened)
+
+
+def upholding(**days: float) -> dict[str, Upholding]:
+    """Commits of Bo that uphold memories, so many days ago."""
+    return {
+        id_: Upholding("0123456789abcdef", SECOND - round(ago * DAY_S), "Bo", (id_,))
+        for id_, ago in days.items()
+    }
 
 
 def seen(days: float, times: int = 1) -> list[int]:
@@ -45,6 +54,7 @@ def inputs(
     counted: Uses | None = None,
     frozen: frozenset[str] = frozenset(),
     added: Mapping[str, int] | None = None,
+    upheld: Mapping[str, Upholding] | None = None,
     **given: Setting,
 ) -> PlanInputs:
     """Inputs with settings, whose names have an underscore for the full stop.
@@ -54,7 +64,9 @@ def inputs(
     settings = {key.replace("_", ".", 1): value for key, value in given.items()}
     config: Config = DEFAULTS.replace(given=settings)
     since = Anywhere() if added is None else added
-    return PlanInputs(SECOND, config, counted or Uses(), ".memory", frozen, added=since)
+    return PlanInputs(
+        SECOND, config, counted or Uses(), ".memory", frozen, added=since, upheld=upheld or {}
+    )
 
 
 def tree_of(sandbox: Sandbox) -> Tree:

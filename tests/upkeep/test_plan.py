@@ -8,9 +8,9 @@ import pytest
 from conftest import Sandbox, make_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from upkeep.inputs import DAY_S, SECOND, ago, inputs, seen, tree_of, uses
+from upkeep.inputs import DAY_S, SECOND, ago, inputs, seen, tree_of, upholding, uses
 
-from memtool.memory import document, fields, timestamps
+from memtool.memory import document, fields
 from memtool.memory.changes import changed_keys, is_claim
 from memtool.memory.fields import CATEGORIES, Category
 from memtool.memory.memory import FieldValue, Memory
@@ -20,7 +20,7 @@ from memtool.store.snapshot import Tree
 from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
 from memtool.upkeep.commit import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
-from memtool.upkeep.plan import BY, PERIODS, Imagined, MaintenancePlan, PlanInputs, Uses
+from memtool.upkeep.plan import PERIODS, Imagined, MaintenancePlan, PlanInputs, Uses
 
 BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
           "Sessions live in Postgres, in the table of the same name.\n")  # fmt: skip
@@ -209,49 +209,91 @@ def test_what_is_superseded_stays_where_it_is(sandbox: Sandbox):
     assert expiring(sandbox) == []
 
 
-def test_three_accesses_outlive_the_time(sandbox: Sandbox):
-    """Those since the last confirmation count; two are too few, and so are old ones."""
-    for name in ("three", "two", "old"):
-        sandbox.memory(f"dec-{name}", timestamp=ago(200), checked={"at": ago(91), "by": "Ada"})
-    counted = uses(**{"dec-three": seen(50, 3), "dec-two": seen(50, 2), "dec-old": seen(150, 9)})
-    assert expiring(sandbox, counted) == [("renew", "dec-three")]
+def renewing(sandbox: Sandbox, given_inputs: PlanInputs) -> list[tuple[str, str]]:
+    """What is planned for which memory, by given inputs."""
+    return [(step.do, step.id) for step in plan.expiry_steps(tree_of(sandbox), given_inputs)]
 
 
-def test_a_renewed_memory_begins_its_time_anew(sandbox: Sandbox):
-    """It says who renewed it; the commit at which a person looked at the code stays."""
+def test_no_answer_renews(sandbox: Sandbox):
+    """However often a memory was listed, injected or opened: no text vouches for itself."""
+    sandbox.memory("dec-due", timestamp=ago(91))
+    sandbox.memory("dec-soon", timestamp=ago(84))
+    sandbox.memory("sta-over", timestamp=ago(15), category="task_progress")
+    counted = uses(**{id_: seen(1, 500) for id_ in ("dec-due", "dec-soon", "sta-over")})
+    assert expiring(sandbox, counted) == [("archive", "sta-over")]
+
+
+def test_a_commit_that_upholds_a_memory_renews_it(sandbox: Sandbox):
+    """From that commit on, by its author; the commit at which somebody looked at the code stays."""
     checked = {"at": ago(91), "by": "Ada", "commit": "0123abcd"}
     sandbox.memory("dec-a", timestamp=ago(200), checked=checked)
-    given_inputs = inputs(uses(**{"dec-a": seen(3, 3)}))
-    steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
+    given_inputs = inputs(upheld=upholding(**{"dec-a": 3}))
+    (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
+    assert (step.do, step.why) == ("renew", "commit 0123456789 upholds it")
     after = Imagined(tree_of(sandbox), steps)
     assert after.by_id["dec-a"].memory.table("checked") == {
-        "at": timestamps.render(SECOND), "by": BY, "commit": "0123abcd",
+        "at": ago(3), "by": "Bo", "commit": "0123abcd",
     }  # fmt: skip
     assert plan.expiry_steps(after, given_inputs) == []
 
 
-def test_what_is_in_use_is_renewed_before_its_end(sandbox: Sandbox):
-    """A week before, so that a clone without a ledger does not archive it first."""
+def test_what_is_upheld_is_renewed_before_its_end(sandbox: Sandbox):
+    """A week before; a commit from the future counts as made now, and once."""
     sandbox.memory("dec-soon", timestamp=ago(84))
     sandbox.memory("dec-later", timestamp=ago(82))
-    counted = uses(**{"dec-soon": seen(3, 3), "dec-later": seen(3, 3)})
-    assert expiring(sandbox, counted) == [("renew", "dec-soon")]
-    assert expiring(sandbox) == []
+    given_inputs = inputs(upheld=upholding(**{"dec-soon": -50, "dec-later": 3}))
+    (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
+    assert (step.do, step.id) == ("renew", "dec-soon")
+    assert step.changes["checked"] == {"at": ago(0), "by": "Bo"}
+    assert plan.expiry_steps(Imagined(tree_of(sandbox), steps), given_inputs) == []
 
 
-def test_no_access_outlives_what_the_memory_says_itself(sandbox: Sandbox):
-    """Who wrote until when it is valid knew better."""
-    sandbox.memory("dec-a", timestamp=ago(50), valid_through=ago(1)[:10])
-    assert expiring(sandbox, uses(**{"dec-a": seen(2, 50)})) == [("archive", "dec-a")]
+@pytest.mark.parametrize(
+    ("fields", "days", "expected"),
+    [
+        ({"timestamp": ago(200)}, 89, ["renew"]),
+        ({"timestamp": ago(200)}, 91, []),
+        ({"timestamp": ago(200), "checked": {"at": ago(95), "by": "Ada"}}, 96, []),
+        ({"timestamp": ago(200), "status": "candidate"}, 3, ["archive"]),
+        ({"timestamp": ago(200), "status": "deprecated"}, 3, ["archive"]),
+        ({"timestamp": ago(15), "category": "task_progress"}, 3, ["archive"]),
+        ({"timestamp": ago(13), "category": "task_progress"}, 3, ["renew"]),
+        ({"timestamp": ago(50), "valid_through": ago(1)[:10]}, 3, ["archive"]),
+        ({"timestamp": ago(50), "valid_through": ago(-3)[:10]}, 3, []),
+    ],
+    ids=("upheld", "too-old", "before-the-confirmation", "candidate", "deprecated", "expired",
+         "passing", "no-longer-valid", "valid-by-itself"),
+)  # fmt: skip
+def test_what_a_commit_cannot_renew(
+    sandbox: Sandbox, fields: dict[str, FieldValue], days: float, expected: list[str]
+):
+    """What is unconfirmed, expired, or says itself how long it holds; nor does a commit too old."""
+    sandbox.memory("dec-a", **fields)
+    given_inputs = inputs(upheld=upholding(**{"dec-a": days}))
+    assert [do for do, _id in renewing(sandbox, given_inputs)] == expected
 
 
-def test_where_details_are_forgotten_the_total_counts(sandbox: Sandbox):
-    """As long as the last access is younger than the confirmation."""
+def test_what_has_drifted_is_not_renewed(sandbox: Sandbox):
+    """A person looks at the code and says that it still holds."""
     sandbox.memory("dec-a", timestamp=ago(91))
-    counted = uses(**{"dec-a": seen(50, 3)})
-    late = counted.replace(seconds={}, since=SECOND - DAY_S)
-    assert expiring(sandbox, late) == [("renew", "dec-a")]
-    assert expiring(sandbox, uses(**{"dec-a": seen(95, 3)}).replace(since=SECOND)) == []
+    given_inputs = inputs(upheld=upholding(**{"dec-a": 3}))
+    assert renewing(sandbox, given_inputs) == [("renew", "dec-a")]
+    assert renewing(sandbox, given_inputs.replace(drifted={"dec-a": "its file is gone"})) == []
+
+
+def test_sides_of_a_conflict_are_not_renewed(sandbox: Sandbox):
+    """Neither of a contradiction nor of a fork, until somebody has decided."""
+    sandbox.memory("dec-yes", "Use Redis for sessions.\n", title="Use Redis for sessions",
+                   timestamp=ago(91))  # fmt: skip
+    sandbox.memory("dec-no", "Do not use Redis for sessions.\n",
+                   title="Do not use Redis for sessions", timestamp=ago(91))  # fmt: skip
+    sandbox.memory("dec-old", "Logs are text.\n", timestamp=ago(300))
+    sandbox.memory("dec-one", "Logs are JSON.\n", timestamp=ago(92), supersedes=("dec-old",))
+    sandbox.memory("dec-two", "Logs are XML.\n", timestamp=ago(92), supersedes=("dec-old",))
+    sandbox.memory("dec-free", "Ports are odd numbers.\n", timestamp=ago(91))
+    all_ids = ("dec-yes", "dec-no", "dec-one", "dec-two", "dec-free")
+    given_inputs = inputs(upheld=upholding(**dict.fromkeys(all_ids, 3)))
+    assert renewing(sandbox, given_inputs) == [("renew", "dec-free")]
 
 
 def fill(sandbox: Sandbox, count: int, **fields: FieldValue) -> None:
@@ -397,7 +439,7 @@ def test_who_is_no_candidate_or_may_not_be_touched_is_left_alone(sandbox: Sandbo
 
 
 def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
-    """Whatever the verb; since a second, all, and the last."""
+    """Whatever the verb: all, those that opened it, and the last."""
     for moment, verb, id_ in ((10, "search", "a"), (20, "inject", "a"), (30, "show", "b")):
         usage_log.append_note(str(tmp_path), Note(moment, verb, 1.0, items=(ShownItem(id_),)))
     ledger.fold(str(tmp_path))
@@ -407,9 +449,8 @@ def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
     assert [found.count(memory) for memory in memories] == [2, 1, 0]
     assert [found.count_opened(memory) for memory in memories] == [0, 1, 0]
     assert [found.last(memory) for memory in memories] == [20, 30, None]
-    assert [found.count_since(memories[0], second) for second in (10, 11, 20, 21)] == [2, 1, 1, 0]
     after = make_memory("c", supersedes=("a", "b"))
-    assert (found.count(after), found.last(after), found.count_since(after, 20)) == (3, 30, 2)
+    assert (found.count(after), found.last(after)) == (3, 30)
 
 
 def test_an_absent_ledger_knows_nothing(tmp_path: Path):
@@ -417,7 +458,7 @@ def test_an_absent_ledger_knows_nothing(tmp_path: Path):
     found = plan.read_uses(str(tmp_path))
     assert not found.is_known
     memory = make_memory("a")
-    assert (found.count(memory), found.last(memory), found.count_since(memory, 0)) == (0, None, 0)
+    assert (found.count(memory), found.last(memory)) == (0, None)
 
 
 def test_a_file_was_added_when_it_came_last(sandbox: Sandbox) -> None:
