@@ -235,6 +235,25 @@ def rebuild(folder: Path, count: int, search: list[str], n: int) -> None:
         row(f"size of {name}", count, f"{size / 1e6:.1f} MB", "")
 
 
+def wide(folder: Path, count: int, n: int) -> None:
+    """Print the verbs that look at all memories, and the first search after a commit of one."""
+    shutil.rmtree(folder / ".git" / "memtool" / "gate", ignore_errors=True)
+    first = Cost([*MODULE, "conflicts"], folder).cpu_s
+    row("conflicts, first time", count, f"{first:.2f} s", "")
+    event = json.dumps({"cwd": str(folder), "session_id": "", "source": "startup"})
+    calls = {
+        "list --limit 5": ["list", "--limit", "5"],
+        "status": ["status"],
+        "stats": ["stats"],
+        "conflicts": ["conflicts"],
+        "doctor": ["doctor"],
+        "hook at the start of a session": ["hook", "claude", "session-start", "--input", event],
+    }
+    commands = {verb: ([*MODULE, *args], folder) for verb, args in calls.items()}
+    for verb, milliseconds in medians(commands, n).items():
+        row(verb, count, f"{milliseconds / 1000:.2f} s", "")
+
+
 def warm(folder: Path, count: int, words: list[str]) -> None:
     """Print what a call of a long-lived process costs."""
     import random
@@ -282,6 +301,7 @@ def main() -> None:
             against(folder, count, search, question, given.rounds)
             changes(folder, make(keep / "twin", count), count, search, given.rounds)
             warm(folder, count, words)
+            wide(folder, count, 1 if count > 20_000 else 3)
             rebuild(folder, count, search, 1 if count > 20_000 else 3)
     if len(given.counts) > 1:
         low, high = (make(keep, count) for count in (given.counts[0], given.counts[-1]))
