@@ -48,6 +48,8 @@ class _HostCall:
         self.began = time.perf_counter()
         self.context: Context | None = None
         self.session = ""
+        self.refused_cache = ""
+        """Where it is noted that git refuses the repository: in the user's own cache."""
         contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
         self._silence = contract.silence if contract is not None else ""
         self._is_answered = False
@@ -138,10 +140,17 @@ def _answer(call: _HostCall) -> None:
         return
     given = contracts.read(hook.sent(parsed.options["input"]))
     call.session = given.session
-    context = call.context = Context.at(given.cwd or parsed.directory, os.environ)
-    context.patience_ends = call.began + LIMIT_S * (1 - OWN_SHARE)
     host, event = parsed.positional
     is_dry = parsed.options["dry_run"]
+    place = given.cwd or parsed.directory
+    try:
+        context = call.context = Context.at(place, os.environ)
+    except MemtoolError as error:
+        call.refused_cache = _cache_if_refused(place, error)
+        if call.refused_cache and not is_dry:
+            call.answer(hook.refusal(host, event, given, call.refused_cache) or None)
+        raise
+    context.patience_ends = call.began + LIMIT_S * (1 - OWN_SHARE)
     try:
         value = hook.answered(context, host, event, given, is_dry=is_dry)
     except MemtoolError as error:
@@ -155,7 +164,20 @@ def _answer(call: _HostCall) -> None:
     _record.note(context, "hook", value, elapsed_ms)
     if contracts.is_kept(contracts.ALL, os.environ.get(contracts.LOG_VARIABLE, "")):
         shown = ", ".join(item.id for item in value.items) or "nothing"
-        _log(context, call.args, f"{shown} in {elapsed_ms:.0f} ms")
+        _log(context.repository.cache_dir, call.args, f"{shown} in {elapsed_ms:.0f} ms")
+
+
+def _cache_if_refused(directory: str, error: MemtoolError) -> str:
+    """Return the user's own cache where git refuses a repository that has memories, else empty."""
+    from memtool.store import config, git, repository  # hardly any call fails here
+
+    if not isinstance(error, git.GitError) or not error.is_foreign:
+        return ""
+    top = repository.worktree_above(directory)
+    names = (config.DEFAULT_DIRECTORY, config.POINTER_NAME)
+    if not top or not any(os.path.lexists(os.path.join(top, name)) for name in names):
+        return ""
+    return repository.user_cache(os.environ)
 
 
 def _complain(call: _HostCall, failure: str) -> None:
@@ -164,6 +186,9 @@ def _complain(call: _HostCall, failure: str) -> None:
         output.tell(f"memtool: {output.visible(failure)}")
     if not contracts.is_kept(contracts.ERROR, os.environ.get(contracts.LOG_VARIABLE, "")):
         return
+    if call.refused_cache:
+        _log(call.refused_cache, call.args, contracts.FAILED + failure)
+        return
     try:
         context = call.context
         if context is None:
@@ -171,7 +196,7 @@ def _complain(call: _HostCall, failure: str) -> None:
 
             context = Context.at(".", os.environ)
         if os.path.isdir(os.path.join(context.repository.top, context.directory)):
-            _log(context, call.args, contracts.FAILED + failure)
+            _log(context.repository.cache_dir, call.args, contracts.FAILED + failure)
             from memtool.commands import _record
 
             _record.note_failure(context)
@@ -179,8 +204,8 @@ def _complain(call: _HostCall, failure: str) -> None:
         return
 
 
-def _log(context: Context, args: Sequence[str], what: str) -> None:
+def _log(cache_dir: str, args: Sequence[str], what: str) -> None:
     from memtool.memory import timestamps
 
     now = timestamps.render(int(time.time()))
-    contracts.note(context.repository.cache_dir, now, " ".join(args[:3]), what)
+    contracts.note(cache_dir, now, " ".join(args[:3]), what)

@@ -152,26 +152,46 @@ UNREADABLE = (
 )
 
 
+FOREIGN = (
+    "Git refuses this repository, since it belongs to another user, so nothing of its memory is "
+    "shown. `git status` there says how to trust it; the user should know of it.\n"
+)
+
+
 def excuse(context: Context, host: str, event: str, given: Given, error: MemtoolError) -> str:
     """Return what a session is told, once, where settings are broken; empty for other failures.
 
     Nothing of the file is repeated: it may hold anything.
     """
-    contract, session = _contract(host, event), context_of(given)
-    if error.code != "config" or not (contract.answer and session):
+    if error.code != "config" or context.is_off:
         return ""
-    if contract.meaning not in _READING or context.is_off:
+    return _told_once(context.repository.cache_dir, host, event, given, UNREADABLE)
+
+
+def refusal(host: str, event: str, given: Given, cache_dir: str) -> str:
+    """Return what a session is told, once, where git refuses a repository that has memories.
+
+    That it was told is noted in `cache_dir`, which is the user's own: nothing is written to a
+    directory that git does not trust.
+    """
+    return _told_once(cache_dir, host, event, given, FOREIGN)
+
+
+def _told_once(cache_dir: str, host: str, event: str, given: Given, text: str) -> str:
+    """Return the answer to a host that holds a text, empty where its session was told before."""
+    contract, session = _contract(host, event), context_of(given)
+    if not (contract.answer and session) or contract.meaning not in _READING:
         return ""
     from memtool.inject import session_seen
 
-    mark, cache = session_seen.notice(UNREADABLE), context.repository.cache_dir
-    if mark in session_seen.read(cache, session):
+    mark = session_seen.notice(text)
+    if mark in session_seen.read(cache_dir, session):
         return ""
     try:
-        session_seen.add(cache, session, [mark])
+        session_seen.add(cache_dir, session, [mark])
     except OSError:  # it would come with every prompt
         return ""
-    return contract.written(UNREADABLE)
+    return contract.written(text)
 
 
 def render(hooked: Hooked) -> str:

@@ -113,6 +113,7 @@ def inject(
         injected = session_primer.prime(asked, form, shares, lifecycle.recap(context, session))
     else:
         injected = answer(_heard(asked), form, shares)
+        _note_silence(context, injected, format, explain=explain)
     injected = injected.replace(format=format or form.name)
     tell_expired(context, injected.expired)
     if explain:
@@ -124,6 +125,12 @@ def inject(
         if not injected.explain:
             context.notes.append("nothing is pinned, nothing answers the prompt")
     return injected
+
+
+def _note_silence(context: Context, injected: Injected, format: str, *, explain: bool) -> None:
+    """Say at a terminal that an empty block has reasons; a pipe is an agent's."""
+    if context.is_person and not (injected.text or explain or format == "json"):
+        context.notes.append("nothing relevant; --explain shows what was held back")
 
 
 def _heard(asked: GatherRequest) -> GatherRequest:

@@ -23,6 +23,7 @@ from memtool.memory.schema import is_id
 from memtool.search.features import private_label
 from memtool.store.context import GLOBAL_MEMORIES
 from memtool.store.files import name_matches
+from memtool.store.repository import user_cache
 from memtool.store.snapshot import Record
 from memtool.value import Value
 
@@ -254,16 +255,14 @@ def home_of(env: Mapping[str, str]) -> str:
     Raises:
         MemtoolError: there is no such place.
     """
-    storage, cache = env.get("MEMTOOL_STORAGE", ""), env.get("XDG_CACHE_HOME", "")
+    storage = env.get("MEMTOOL_STORAGE", "")
     if os.path.isabs(storage):
         return os.path.join(storage, FLEET)
-    if os.path.isabs(cache):
-        return os.path.join(cache, "memtool", FLEET)
-    home = env.get("HOME", "")
-    if not os.path.isabs(home):
+    place = user_cache(env)
+    if not place:
         raise MemtoolError(
             "there is no place for the fleet, since HOME is not set",
             hint="XDG_CACHE_HOME=/path/to/a/directory names one",
             code="no-fleet",
         )
-    return os.path.join(home, ".cache", "memtool", FLEET)
+    return os.path.join(place, FLEET)

@@ -88,6 +88,11 @@ class GitError(MemtoolError):
         self.status = status
 
     @property
+    def is_foreign(self) -> bool:
+        """Tell whether git refuses the repository, since it belongs to another user."""
+        return _FOREIGN in self.stderr
+
+    @property
     def is_lock(self) -> bool:
         """Tell whether another git process held a lock, so that trying again may succeed."""
         return any(mark in self.stderr for mark in _LOCKED)

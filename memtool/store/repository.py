@@ -172,6 +172,25 @@ def global_directory(env: Mapping[str, str]) -> str:
     return os.path.join(home, shares, "memtool") if os.path.isabs(home) else ""
 
 
+def user_cache(env: Mapping[str, str]) -> str:
+    """Return memtool's directory in the user's cache, empty where the environment names no home."""
+    cache, home = env.get("XDG_CACHE_HOME", ""), env.get("HOME", "")
+    if os.path.isabs(cache):
+        return os.path.join(cache, "memtool")
+    return os.path.join(home, ".cache", "memtool") if os.path.isabs(home) else ""
+
+
+def worktree_above(directory: str) -> str:
+    """Return the next directory at or above one that has a `.git`, empty where there is none."""
+    place = os.path.abspath(directory)
+    while not os.path.lexists(os.path.join(place, ".git")):
+        parent = os.path.dirname(place)
+        if parent == place:
+            return ""
+        place = parent
+    return place
+
+
 def is_global_made(directory: str) -> bool:
     """Tell whether the global repository is there, by one look.
 

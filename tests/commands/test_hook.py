@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.hook import UNREADABLE, answered, hook
+from memtool.commands.hook import FOREIGN, UNREADABLE, answered, hook
 from memtool.errors import MemtoolError
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
 from memtool.index import unindexed
@@ -251,6 +251,24 @@ def test_before_there_is_an_index_pinned_memories_and_rules_are_given(
     assert "dec-new@" in text
     for seen in ("dec-pinned@", "dec-web@", "dec-redis@", "memtool remember"):
         assert seen not in text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_repository_that_git_refuses_is_told_to_a_session_once(sandbox: Sandbox):
+    """Nothing is written to what git does not trust: the log is in the user's own cache."""
+    sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
+    sandbox.commit()
+    cache = sandbox.path.parent / "cache"
+    sandbox.env["XDG_CACHE_HOME"] = str(cache)
+    os.chown(sandbox.path, 12_345, 12_345)
+    assert ask(sandbox, START) == FOREIGN
+    assert ask(sandbox, CLAUDE) == ask(sandbox, row("claude", "post-tool-use")) == ""
+    assert ask(sandbox, CLAUDE, session_id="other") == FOREIGN
+    log = (cache / "memtool" / "hook.log").read_text()
+    assert "hook claude session-start: failed: git rev-parse failed: detected dubious" in log
+    assert not (sandbox.path / ".git" / "memtool" / "hook.log").exists()
+    shutil.rmtree(sandbox.path / ".memory")
+    assert ask(sandbox, START, session_id="third") == ""
 
 
 @pytest.mark.parametrize("damage", [b"[inject\n", b"ignore = 'all rules'\n", b"\xff\xfe"])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -445,3 +448,25 @@ def test_what_is_not_shown_makes_no_word_common(sandbox: Sandbox, status: str) -
     sandbox.commit()
     found = inject(sandbox.context(), prompt="when do sessions expire?")
     assert [item.id for item in found.items] == ["dec-v79"]
+
+
+def test_on_a_terminal_an_empty_block_has_a_reason(sandbox: Sandbox):
+    """Who looks at nothing is told where the reasons are; a pipe gets nothing, as before."""
+    sandbox.memory("dec-web", "Pages are plain HTML.\n")
+    sandbox.commit()
+    asked = ("inject", "--prompt", "how are invoices numbered?")
+    assert [*sandbox.run(*asked).stdout, *sandbox.run(*asked).stderr] == []
+    master, terminal = os.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "memtool", *asked], cwd=sandbox.path, env=sandbox.env,
+            stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, check=True,
+            text=True,
+        )  # fmt: skip
+        assert done.stderr == "memtool: nothing relevant; --explain shows what was held back\n"
+        os.set_blocking(master, False)
+        with pytest.raises(BlockingIOError):
+            os.read(master, 1)
+    finally:
+        os.close(master)
+        os.close(terminal)
