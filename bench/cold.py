@@ -294,7 +294,10 @@ def main() -> None:
         folder = make(keep, count)
         event = json.dumps({"cwd": str(folder), "session_id": "", "prompt": inject[-1]})
         hook = ["hook", "claude", "user-prompt-submit", "--input", event]
-        calls = {"search": search, "inject": inject, "hook": hook, "check": ["check", "--staged"]}
+        event = json.dumps({"cwd": str(folder), "session_id": "bench", "source": "startup"})
+        start = ["hook", "claude", "session-start", "--dry-run", "--input", event]
+        calls = {"search": search, "inject": inject, "hook": hook, "session-start": start,
+                 "check": ["check", "--staged"]}  # fmt: skip
         cold(folder, count, calls, script, given.rounds)
         profile(folder, count, inject, given.rounds)
         if not given.quick:

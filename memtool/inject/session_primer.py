@@ -175,6 +175,8 @@ SUMMARY_PART = 4
 """... but one of so many of all."""
 _LOOKED_AT = 40
 """Records of a part that are looked at, since some are shown already or do not fit."""
+MAX_WEIGHED = 200
+"""Records of a part that are weighed, the first ones: a store may hold thousands of one type."""
 
 
 class View(Value):
@@ -340,9 +342,12 @@ def _own_parts(
         found.append(PrimerPart(f"New since the session of {timestamps.date(since.moment)}", news))
     if is_brief:
         return [one.record for one in (*state, *governing)], found
-    waiting = view.current(filters.picked(view.grounds.tree, ("status", "candidate")))
+    proposals = filters.picked(view.grounds.tree, ("status", "candidate"))
+    waiting = view.current(proposals, MAX_WEIGHED + 1)
     if waiting:
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
+        if len(waiting) > MAX_WEIGHED:
+            count = f"more than {MAX_WEIGHED:,} candidates"
         proposed = view.grounds.standing.proposed
         lines = tuple(
             _line(one, f"to replace {', '.join(olds[:2])}:" if olds else "")
@@ -370,7 +375,7 @@ def _choice(view: View, candidates: Sequence[Candidate]) -> Choose:
 def _state(view: View) -> list[Candidate]:
     """Return where the work stands: plans, progress, open questions, and what waits for someone."""
     found = filters.picked(view.grounds.tree, ("type", "state"), ("awaiting", filters.ANY))
-    return [Candidate(one, STATE) for one in _looked_at(view, view.confirmed(found))]
+    return [Candidate(one, STATE) for one in _looked_at(view, view.confirmed(found, MAX_WEIGHED))]
 
 
 def _looked_at(view: View, records: Sequence[Record]) -> list[Record]:
@@ -393,9 +398,10 @@ def _governing(view: View) -> list[Candidate]:
                            is_cached=view.witness.is_cached)  # fmt: skip
     if not files:
         return []
-    found = view.confirmed(filters.ruling_over(view.grounds.tree, files, with_documents=False))
+    found = filters.ruling_over(view.grounds.tree, files, with_documents=False)
     found.sort(key=lambda one: -one.memory.importance)
-    return [Candidate(one, candidates.GOVERNING) for one in _looked_at(view, found)]
+    weighed = view.confirmed(found, MAX_WEIGHED)
+    return [Candidate(one, candidates.GOVERNING) for one in _looked_at(view, weighed)]
 
 
 def _news(view: View, since: Start) -> tuple[str, ...]:

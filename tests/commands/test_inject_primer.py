@@ -9,6 +9,7 @@ from memtool.commands.inject import inject
 from memtool.errors import MemtoolError
 from memtool.inject import candidates as budgets
 from memtool.inject import session_primer, session_seen
+from memtool.store.snapshot import Record
 
 ASKED = ("inject", "--primer")
 
@@ -314,6 +315,28 @@ def test_the_document_of_a_record_is_no_code_that_it_governs(project: Sandbox):
     shown = [item["id"] for item in project.json(*ASKED)["items"]]
     assert "adr-1" not in shown
     assert {"adr-2", "sem-trap"} <= set(shown)
+
+
+def test_a_primer_weighs_a_bounded_number_of_memories(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    """Of thousands the newest are weighed, and a count beyond the bound is not exact."""
+    for number in range(2 * session_primer.MAX_WEIGHED):
+        sandbox.memory(f"sta-{number}", f"Step {number} is done.\n", type="state")
+        sandbox.memory(f"sem-{number}", f"Perhaps {number}.\n", type="semantic", status="candidate")
+    sandbox.commit()
+    weighed: list[str] = []
+    refusal = budgets.Eligibility.refusal
+
+    def count(grounds: budgets.Eligibility, record: Record) -> str:
+        weighed.append(record.id)
+        return refusal(grounds, record)
+
+    monkeypatch.setattr(budgets.Eligibility, "refusal", count)
+    text = inject(sandbox.context(), primer=True).text
+    assert "more than 200 candidates that nobody has confirmed" in text
+    assert sum(id_.startswith("sta-") for id_ in weighed) <= session_primer.MAX_WEIGHED + 5
+    assert sum(id_.startswith("sem-") for id_ in weighed) <= session_primer.MAX_WEIGHED + 5
 
 
 def test_prime_refuses_where_there_is_no_memory_directory(sandbox: Sandbox):
