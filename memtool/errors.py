@@ -65,6 +65,7 @@ ERROR_CODES: dict[str, str] = {
     "no-leak": "no version of any memory holds such a secret",
     "no-memory": "there is no memory directory",
     "no-message": "the session has no such message",
+    "no-quote": "an agent names a person as the source, and quotes nobody",
     "no-records": "there is nothing that could be imported",
     "no-repository": "the directory is in no git repository",
     "no-revision": "the memory is in no commit, and replaces nothing to compare it with",

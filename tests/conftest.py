@@ -239,13 +239,18 @@ def keyring(tmp_path_factory: pytest.TempPathFactory) -> Keyring:
 
 
 def environment_below(folder: Path) -> dict[str, str]:
-    """Return the environment of every process: nobody's settings, one author, one clock."""
+    """Return the environment of every process: nobody's settings, one author, one clock.
+
+    The hooks of the tests find the memtool that is tested, whatever the user's own path has.
+    """
     home = folder / "home"
     home.mkdir()
     kept = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
     for name in HOST_VARIABLES:
         kept.pop(name, None)
+    own = os.path.dirname(sys.executable)
     return kept | {
+        "PATH": os.pathsep.join(filter(None, (own, kept.get("PATH")))),
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local"),

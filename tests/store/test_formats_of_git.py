@@ -71,10 +71,11 @@ def test_a_memory_lives_in_a_repository_of_any_format(shop: Sandbox) -> None:
     assert f"supersedes:{old}" in say(shop, "why", new)
 
     shop.git("switch", "-qc", "side")
-    say(shop, "remember", "Deploys run on Tuesdays only.", "--commit")
+    say(shop, "remember", "Deploys run on Tuesdays only.", "--category", "pattern", "--commit")
     say(shop, "confirm", new, "--commit")
     shop.git("switch", "-q", "main")
-    say(shop, "remember", "Invoices are numbered per country.", "--commit")
+    say(shop, "remember", "Invoices are numbered per country.", "--category", "pattern",
+        "--commit")  # fmt: skip
     say(shop, "pin", new, "--commit")
     shop.git("merge", "-q", "-m", "both", "side")
     assert len(shop.json("list")["memories"]) == 3
