@@ -407,8 +407,9 @@ class Scope(Value):
 
     `lineage` is the tree's own unless another is given, such as one that trust has pruned. `clock`
     gives seconds for the time limit, without one there is none. `accesses` tells how often ids
-    were shown; the ranking asks only where search.access or decay.preset says so, and never for
-    what `is_replay`: asked of another moment or revision, or to be measured. `companions` tells
+    were shown, `settled_accesses` how often they had been before today. The ranking asks the latter
+    only where search.access or decay.preset says so, and never for what `is_replay`: asked of
+    another moment or revision, or to be measured. `companions` tells
     which files change together with those that are open. `rerank` stands in for the setting
     search.rerank. `cosines` tells how near memories are to the question by their meaning, by number
     in the index; only a query is answered by them.
@@ -430,6 +431,7 @@ class Scope(Value):
     lineage: Lineage | None = None
     clock: Callable[[], float] | None = None
     accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
+    settled_accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
     companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
     rerank: Rerank | None = None
     is_narrow: bool = False
@@ -619,7 +621,7 @@ def situation(
     )
     if files and matches and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))
-    counted = scope.accesses
+    counted = scope.settled_accesses
     if not (access or is_counting) or counted is None or scope.is_replay:
         return at
     return at.replace(

@@ -163,6 +163,7 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
         aliases=expansion.parse(aliases_file(context), aliases_path(context)),
         origins=lambda: context.origins(tree, tree.records),
         accesses=lambda ids: _accesses(context, ids),
+        settled_accesses=lambda ids: _settled_accesses(context, ids),
         is_replay=now != context.now or tree.snapshot.kind != "worktree",
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
@@ -204,6 +205,12 @@ def _accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
     from memtool.store import usage_log  # only where a setting or an order asks for them
 
     return usage_log.accesses(context.repository.cache_dir, ids)
+
+
+def _settled_accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
+    from memtool.store import usage_log
+
+    return usage_log.settled_accesses(context.repository.cache_dir, ids, time.time())
 
 
 def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
@@ -238,6 +239,8 @@ def _text(text: str) -> str:
 
 ACCESSES = "ledger.accesses"
 """The file of how many answers showed each memory: a sorted line `id TAB count` each."""
+SETTLED_ACCESSES = "ledger.accesses-settled"
+"""The same file as it was last written before the day on which `ACCESSES` was."""
 
 
 def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
@@ -246,9 +249,34 @@ def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
     `directory` is the cache directory of the repository. The file is mapped and searched by
     halves, so that an id costs some 6 microseconds, however many memories were counted.
     """
+    return _counts(os.path.join(directory, ACCESSES), ids)
+
+
+def settled_accesses(directory: str, ids: Iterable[str], now: float) -> dict[str, int]:
+    """Return the counts as they were last written before this UTC day; `now` is the clock's second.
+
+    Rankings use these: a question must not change its own answer while it is asked again.
+    """
+    is_new = _day_written(directory) >= _day(now)
+    return _counts(os.path.join(directory, SETTLED_ACCESSES if is_new else ACCESSES), ids)
+
+
+def _day(second: float) -> int:
+    return int(second) // timestamps.DAY_S
+
+
+def _day_written(directory: str) -> int:
+    """Return the day on which `ACCESSES` was written by the clock, -1 if it is absent."""
+    try:
+        return _day(os.stat(os.path.join(directory, ACCESSES)).st_mtime)
+    except OSError:
+        return -1
+
+
+def _counts(path: str, ids: Iterable[str]) -> dict[str, int]:
     wanted = dict.fromkeys(ids, 0)
     try:
-        handle = os.open(os.path.join(directory, ACCESSES), os.O_RDONLY | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return wanted
     try:
@@ -265,9 +293,14 @@ def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
 def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
     """Write how many answers showed each memory, in one step.
 
+    The first time on a day, what was written before is kept as the counts that are settled.
+
     Raises:
         OSError: it cannot be written there.
     """
+    if 0 <= _day_written(directory) < _day(time.time()):
+        data = files.read_regular(os.path.join(directory, ACCESSES))
+        files.put(directory, SETTLED_ACCESSES, data)
     lines = sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts)
     files.put(directory, ACCESSES, b"".join(lines))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -284,12 +285,13 @@ def test_what_is_known_of_a_kind_bounds_its_memories(sandbox: Sandbox) -> None:
 
 @pytest.fixture
 def store(sandbox: Sandbox) -> Sandbox:
-    """A memory of sixty days that was looked at ten times."""
+    """A memory of sixty days that was looked at ten times, the last time days ago."""
     sandbox.memory("dec-a", "Sessions live in Postgres.\n", timestamp="2025-12-31T12:00:00Z")
     directory = str(sandbox.path / ".git" / "memtool")
     for moment in range(10):
         usage_log.append_note(directory, Note(moment, "search", 1.0, items=(ShownItem("dec-a"),)))
     ledger.fold(directory)
+    os.utime(os.path.join(directory, usage_log.ACCESSES), (1, 1))
     return sandbox
 
 
@@ -332,6 +334,26 @@ def test_what_was_used_often_gains_a_little_unless_a_question_is_asked_again(sto
     store.write(".memory/config.toml", "[search]\naccess = 0\n")
     (hit,) = store.json("search", "sessions", "--explain")["results"]
     assert hit["factors"]["access"] == 1
+
+
+def test_asking_changes_no_answer_within_a_day(store: Sandbox):
+    """However often it is asked; the counts of a day count from the next one on."""
+    store.commit()
+    directory = store.path / ".git" / "memtool"
+
+    def gain() -> float:
+        (hit,) = store.json("search", "sessions", "--explain")["results"]
+        return float(hit["factors"]["access"])
+
+    before = gain()
+    for _time in range(3):
+        for _answer in range(30):
+            note = Note(1, "search", 1.0, items=(ShownItem("dec-a"),))
+            usage_log.append_note(str(directory), note)
+        ledger.fold(str(directory))
+        assert gain() == before == pytest.approx(1 + 0.05 * math.log10(11) / 2, abs=1e-4)
+    os.utime(directory / usage_log.ACCESSES, (1, 1))
+    assert gain() == pytest.approx(1.05, abs=1e-3)
 
 
 def test_pinned_memories_stay_fresh(store: Sandbox):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,24 @@ def test_every_count_is_found_and_no_other(counts: dict[str, int], strangers: li
 def test_without_files_nothing_was_counted(tmp_path: Path) -> None:
     """A deleted ledger means zeros, not an error."""
     assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 0}
+
+
+def test_settled_counts_are_those_of_the_last_day_before(tmp_path: Path) -> None:
+    """Whatever is written on a day, its first reader and its last one read the same."""
+    now = time.time()
+    day_s = 86_400
+
+    def settled(at: float) -> int:
+        return usage_log.settled_accesses(str(tmp_path), ["dec-a"], at)["dec-a"]
+
+    for count in (1, 2):
+        usage_log.write_accesses(str(tmp_path), [("dec-a", count)])
+        assert (settled(now), settled(now + day_s)) == (0, count)
+    os.utime(tmp_path / usage_log.ACCESSES, (now - day_s, now - day_s))
+    for count in (3, 4):
+        assert settled(now) == 2
+        usage_log.write_accesses(str(tmp_path), [("dec-a", count)])
+    assert (settled(now), settled(now + day_s)) == (2, 4)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"dec-a", b"dec-a\tmany\n", b"\0\xff\n" * 9])
