@@ -33,6 +33,7 @@ ERROR_CODES: dict[str, str] = {
     "editor": "the editor cannot be started, or was left without a result",
     "elsewhere": "a branch is checked out in another worktree, or not the one that is needed",
     "empty": "a text is needed, and there is none",
+    "environment": "an environment variable of memtool has a value that it cannot have",
     "exists": "something of that name is there already",
     "fleet": "the server of the fleet did not answer as it must, or refused",
     "foreign-request": "a request over HTTP comes from another site, or names another host",

@@ -18,6 +18,35 @@ def test_every_module_that_the_page_names_exists() -> None:
     assert {name for name in named if not any((top / name).exists() for top in tops)} == set()
 
 
+def test_every_path_that_contributors_are_sent_to_exists() -> None:
+    """Files and folders of the page on contributing; what is yet to be written is called NAME."""
+    page = (PACKAGE.parent / "docs" / "contributing.md").read_text(encoding="utf-8")
+    quoted = " ".join(
+        re.findall(r"`([^`\n]+)`", page) + re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    )
+    named = set(re.findall(r"(?<![\w/.-])(?:\.ci|bench|docs|memtool|tests)/[\w./*-]+", quoted))
+    assert len(named) > 30
+    absent = {name for name in named if not list(PACKAGE.parent.glob(name))}
+    assert {name for name in absent if "NAME" not in name and "FILE" not in name} == set()
+
+
+def test_every_name_that_contributors_are_sent_to_exists() -> None:
+    """`NAME` in `path/of/module.py`, and what the fixture `sandbox` can do."""
+    page = (PACKAGE.parent / "docs" / "contributing.md").read_text(encoding="utf-8")
+    pairs = re.findall(r"`([A-Za-z_]+)`\s(?:in|of)\s`((?:memtool|tests)/[\w/]+\.py)`", page)
+    pairs += [(name, "tests/conftest.py") for name in re.findall(r"`sandbox\.(\w+)\(", page)]
+    assert len(pairs) > 8
+    absent = [
+        (name, path)
+        for name, path in pairs
+        if not re.search(
+            rf"(?m)^\s*(?:def |class )?{name}\b",
+            (PACKAGE.parent / path).read_text(encoding="utf-8"),
+        )
+    ]
+    assert absent == []
+
+
 def test_every_room_is_drawn() -> None:
     """The layers name each package of memtool once."""
     layers = PAGE.partition("```\n")[2].partition("```")[0]

@@ -122,9 +122,12 @@ def test_an_environment_of_uv_is_changed_by_uv(environment: Path) -> None:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield the name and text of every file that people read, run or copy, but the changelog."""
+    """Yield the name and text of every file that people read, run or copy.
+
+    Left out are the changelog, and what a build makes of the project file.
+    """
     paths = [path for name in WRITTEN for path in (ROOT / name).rglob("*")]
-    paths += [path for path in ROOT.iterdir() if path.name != "CHANGELOG.md"]
+    paths += [path for path in ROOT.iterdir() if path.name not in ("CHANGELOG.md", "PKG-INFO")]
     for path in paths:
         if path.is_file() and path != Path(__file__) and "__pycache__" not in path.parts:
             yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8", "replace")

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -88,6 +89,25 @@ def test_the_wheel_runs_from_where_it_was_put(wheel: zipfile.ZipFile, tmp_path: 
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.startswith("## Options considered")
+
+
+def test_the_source_archive_holds_all_that_the_tests_read(tmp_path: Path):
+    """Whoever packages memtool runs its tests: benchmarks, our memories and workflows, too."""
+    pytest.importorskip("hatchling")
+    if not (ROOT / ".git").exists():
+        pytest.skip("only git knows which files are ours")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    script = "import sys; from hatchling.build import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, capture_output=True, check=True
+    )
+    (archive,) = tmp_path.iterdir()
+    with tarfile.open(archive) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    assert {name for name in listed.split("\0") if name and (ROOT / name).exists()} - names == set()
+    assert {name for name in names if "__pycache__" in name or name.startswith(".venv")} == set()
 
 
 def installed(wheel: zipfile.ZipFile, folder: Path) -> Path:

@@ -50,6 +50,8 @@ class _HostCall:
         self.session = ""
         self.refused_cache = ""
         """Where it is noted that git refuses the repository: in the user's own cache."""
+        self.faults: list[str] = []
+        """Variables that had to be passed over, each as a sentence."""
         contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
         self._silence = contract.silence if contract is not None else ""
         self._is_answered = False
@@ -111,7 +113,7 @@ def _attempt(call: _HostCall) -> str:
         import traceback
 
         return traceback.format_exc()
-    return ""
+    return "; ".join(call.faults)
 
 
 def _hasten(context: Context | None) -> None:
@@ -133,7 +135,6 @@ def _answer(call: _HostCall) -> None:
         call.answer(manual.text(parsed))
         return
     from memtool.commands import hook
-    from memtool.store.context import Context
 
     if os.environ.get("MEMTOOL_OFF"):
         call.answer()
@@ -144,7 +145,7 @@ def _answer(call: _HostCall) -> None:
     is_dry = parsed.options["dry_run"]
     place = given.cwd or parsed.directory
     try:
-        context = call.context = Context.at(place, os.environ)
+        context = call.context = _open(call, place)
     except MemtoolError as error:
         call.refused_cache = _cache_if_refused(place, error)
         if call.refused_cache and not is_dry:
@@ -178,6 +179,27 @@ def _cache_if_refused(directory: str, error: MemtoolError) -> str:
     if not top or not any(os.path.lexists(os.path.join(top, name)) for name in names):
         return ""
     return repository.user_cache(os.environ)
+
+
+def _open(call: _HostCall, directory: str) -> Context:
+    """Open the repository. A variable with a value that it cannot have counts as not set.
+
+    A switch counts as off, which shares and starts less than on.
+    """
+    from memtool.store.context import Context
+    from memtool.store.repository import SWITCHES, VariableError, check_choices
+
+    env = dict(os.environ)
+    while True:
+        try:
+            check_choices(env)
+            return Context.at(directory, env)
+        except VariableError as error:
+            call.faults.append(error.message)
+            if error.name in SWITCHES:
+                env[error.name] = "off"
+            else:
+                del env[error.name]
 
 
 def _complain(call: _HostCall, failure: str) -> None:

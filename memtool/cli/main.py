@@ -98,6 +98,9 @@ def _run(args: list[str]) -> int:
     if isinstance(call, arguments.HelpPage):
         output.write(_page(call))
         return 0
+    from memtool.store.repository import check_choices
+
+    check_choices(os.environ)
     if call.face.name in SURFACES:  # it opens repositories itself, and stdout is its own
         surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
         return int(surface.serve(call, os.environ))

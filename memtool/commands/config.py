@@ -78,7 +78,7 @@ class Auto(Value):
 def config(
     context: Context,
     key: str = "",
-    value: str = "",
+    value: str | None = None,
     *,
     unset: bool = False,
     commit: bool = False,
@@ -108,18 +108,18 @@ def config(
 
     Args:
         key: the setting, such as inject.budget_tokens; all of them without it
-        value: the new value; the texts of a list with commas between them
+        value: the new value; the texts of a list with commas between them, "" for an empty one
         unset: remove the setting, so that the default holds again
         commit: commit just the settings file
         dry_run: check the value, write nothing
     """
     if not key and unset:
         raise MemtoolError("--unset needs the setting", hint="memtool config KEY --unset")
-    if not value and not unset:
+    if value is None and not unset:
         for name in config_file.USER_ONLY:
             if key in ("", name):
                 context.note_unused(name)
-    if key in ("", RULES_KEY) and not (value or unset):
+    if key in ("", RULES_KEY) and value is None and not unset:
         rows = tuple(
             _row(context, option, name, context.settings)
             for option in config_file.OPTIONS
@@ -128,23 +128,23 @@ def config(
         )
         return SettingsReport(context.config_path, rows, rules=_rules(context))
     option = _option(context, key)
-    if not value and not unset:
+    if value is None and not unset:
         _note_stricter(context, key, context.settings)
         return SettingsReport(context.config_path, (_row(context, option, key, context.settings),))
-    if value and unset:
+    if value is not None and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
-    if value and option.key in config_file.USER_ONLY and not context.is_global:
+    if value is not None and option.key in config_file.USER_ONLY and not context.is_global:
         raise MemtoolError(
             f"{option.key} of a project is {config_file.USER_ONLY[option.key]}",
             hint=f"memtool --global config {option.key} VALUE",
             code="config",
         )
-    new = None if unset else _typed(option, key, value)
+    new = None if value is None else _typed(option, key, value)
     done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
     after = config_file.parse(done.data, context.config_path)
     after = after.replace(personal=context.settings.personal)
     if (
-        value
+        value is not None
         and context.is_global
         and not option.is_personal
         and option.key not in config_file.USER_ONLY
@@ -292,7 +292,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
     if wanted is dict:
         return _reason(option, key, text)
     if wanted is tuple:
-        texts = tuple(part.strip() for part in text.split(","))
+        texts = tuple(part.strip() for part in text.split(",")) if text.strip() else ()
         config_file.checked(option, texts, "")
         return texts
     value: Scalar = text

@@ -500,6 +500,8 @@ def _storage(context: Context) -> Sign:
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         hint = "free some room, or give yourself the right to write there"
+        if isinstance(error, PermissionError):
+            hint = files.chown_command(place) or hint
         return _sign("storage", BROKEN, f"{place} cannot be written: {reason}", hint)
     free = state.f_bavail * state.f_frsize
     if free < LITTLE_ROOM:
@@ -611,7 +613,8 @@ def _index(context: Context) -> Sign:
         return _sign("index", BROKEN, detail, "memtool doctor --fix makes it anew")
     place = context.repository.cache_dir
     if context.is_cached and tree.records and not os.access(place, os.W_OK):
-        return _sign("index", WARNING, f"{place} cannot be written: every answer is slower")
+        detail = f"{place} cannot be written: every answer is slower"
+        return _sign("index", WARNING, detail, files.chown_command(place))
     return _sign(
         "index", GOOD, f"{plural(len(tree.records), 'memory', 'memories')}, as in the files"
     )

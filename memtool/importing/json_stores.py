@@ -38,6 +38,9 @@ _DECODER = json.JSONDecoder()
 _REASONS = {ValueError: "a number of too many digits", RecursionError: "too many levels"}
 
 
+_LINES_HINT = "memtool import jsonl reads a file with one document a line"
+
+
 class JsonRow(Value):
     """A value of a document: the list or table that it is in, its name there, and its lines."""
 
@@ -74,7 +77,11 @@ def rows(source: Original, text: str) -> Iterator[JsonRow | Problem]:
             what = "it is no JSON list or table" if text.strip() else "the file is empty"
             yield Problem(source.shown, 1, "not-json", what, "name a JSON document")
             return
-        if _skip(text, end) < len(text):
+        following = _skip(text, end)
+        if text[at : at + 1] == text[following : following + 1] == "{":
+            what = "one document follows another, as in JSON lines, so only the first is read"
+            yield Problem(source.shown, counted.of(following), "not-json", what, _LINES_HINT)
+        elif following < len(text):
             raise json.JSONDecodeError("something follows the document", text, end)
     except (ValueError, RecursionError) as error:
         said = getattr(error, "msg", "") or _REASONS.get(type(error), str(error))

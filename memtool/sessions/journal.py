@@ -57,6 +57,8 @@ def refused(path: str, done: str) -> Iterator[None]:
         elif done == "written":
             reason += "; nothing was changed"
             hint = "free space or permissions, then run the same command again"
+        if error.errno in (errno.EACCES, errno.EPERM):
+            hint = files.chown_command(path) or hint
         raise MemtoolError(f"{path} cannot be {done}: {reason}", hint=hint, code=code) from None
 
 

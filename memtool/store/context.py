@@ -17,6 +17,7 @@ from memtool.store.repository import (
     FIRST_GLOBAL,
     NO_GLOBAL,
     Repository,
+    check_choices,
     checked_out,
     discover,
     global_directory,
@@ -186,15 +187,9 @@ class Context:
         return bool(self.own_settings.setting("inject.fleet"))
 
     def _is_on(self, variable: str, *, default: bool) -> bool:
-        """Return what a variable says. Raises MemtoolError where it is neither on nor off."""
-        given = self.env.get(variable) or ("on" if default else "off")
-        if given not in ("on", "off"):
-            raise MemtoolError(
-                f"{variable} is {given!r}, which is neither on nor off",
-                hint=f"{variable}=off, or unset it",
-                code="config",
-            )
-        return given == "on"
+        """Return what a variable says. Raises VariableError where it is neither on nor off."""
+        check_choices(self.env, (variable,))
+        return (self.env.get(variable) or ("on" if default else "off")) == "on"
 
     @property
     def is_capturing(self) -> bool:

@@ -58,6 +58,29 @@ def take_waited_s() -> float:
     return found
 
 
+def chown_command(path: str) -> str:
+    """Return the command that gives a path back to this user, empty if another one does not own it.
+
+    It names the highest folder above the path that the other user owns inside of one of ours. A
+    container that ran as root in a mounted clone leaves such folders.
+    """
+    user, found = os.geteuid(), ""
+    while path != os.path.dirname(path):
+        try:
+            owner = os.lstat(path).st_uid
+        except OSError:
+            owner = -1  # the folder above decides
+        if owner == user:
+            break
+        found = path if owner >= 0 else found
+        path = os.path.dirname(path)
+    else:
+        return ""
+    import shlex
+
+    return f'sudo chown -R "$(id -u):$(id -g)" {shlex.quote(found)}' if found else ""
+
+
 def open_to_append(path: str) -> int:
     """Open a private file for appending, with its directories where they are missing.
 

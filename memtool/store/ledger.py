@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory.timestamps import DAY_S
+from memtool.store import files
 from memtool.store.cache import BUILT, HIT, READ
 from memtool.store.usage_log import (
     ASKED,
@@ -336,7 +337,7 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise _refusal(error) from None
+        raise _refusal(directory, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if is_patient else fcntl.LOCK_NB))
         seal(directory)
@@ -351,7 +352,7 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
     except BlockingIOError:
         return False
     except (OSError, sqlite3.Error) as error:
-        raise _refusal(error) from None
+        raise _refusal(directory, error) from None
     finally:
         os.close(handle)
     return False
@@ -369,7 +370,7 @@ def reading(directory: str) -> Iterator[Ledger]:
         with closing(_connect_to_read(path)) as connection:
             yield Ledger(connection)
     except sqlite3.Error as error:
-        raise _refusal(error) from None
+        raise _refusal(directory, error) from None
 
 
 def _connect_to_read(path: str) -> sqlite3.Connection:
@@ -527,11 +528,12 @@ def _put_aside(directory: str) -> None:
             os.unlink(path + beside)
 
 
-def _refusal(error: OSError | sqlite3.Error) -> MemtoolError:
+def _refusal(directory: str, error: OSError | sqlite3.Error) -> MemtoolError:
     reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
     return MemtoolError(
         f"the ledger cannot be used: {reason}",
-        hint=f"{NAME} in the memtool directory of git may be deleted: it holds statistics, and the "
+        hint=files.chown_command(os.path.join(directory, NAME))
+        or f"{NAME} in the memtool directory of git may be deleted: it holds statistics, and the "
         "audit of deletions is in audit.log as well",
         code="ledger",
     )

@@ -26,9 +26,35 @@ if TYPE_CHECKING:
 
 GLOBAL_VARIABLE = "MEMTOOL_GLOBAL"
 STORAGE_VARIABLE = "MEMTOOL_STORAGE"
+SWITCHES = ("MEMTOOL_PERSONAL", "MEMTOOL_MANAGER")
+CHOICES: dict[str, tuple[str, ...]] = dict.fromkeys(SWITCHES, ("on", "off"))
+CHOICES["MEMTOOL_LOG"] = ("json", "all", "error", "off")
+"""Variables that take one of a few words."""
 NOWHERE = os.devnull
 """The git directory of a repository that is not made yet: nobody can make a file below it."""
 _MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
+
+
+class VariableError(MemtoolError):
+    """An environment variable cannot have its value; `name` is that of the variable."""
+
+    def __init__(self, name: str, fault: str, example: str) -> None:
+        hint = f"{name}={example}, or unset it"
+        super().__init__(f"{name} {fault}", hint=hint, code="environment")
+        self.name = name
+
+
+def check_choices(env: Mapping[str, str], names: Iterable[str] = CHOICES) -> None:
+    """Look at the variables that take one of a few words; an empty one counts as not set.
+
+    Raises:
+        VariableError: one has another value.
+    """
+    for name in names:
+        given, choices = env.get(name, ""), CHOICES[name]
+        if given and given not in choices:
+            fault = f"is {given!r}, which is not one of {', '.join(choices)}"
+            raise VariableError(name, fault, choices[-1])
 
 
 class Repository:
@@ -111,21 +137,28 @@ def _storage(top: str, common_dir: str, env: Mapping[str, str]) -> str:
     """Return the directory that the environment gives a repository, empty where it names none.
 
     Raises:
-        MemtoolError: it depends on where we are, or what is private would lie in the worktree.
+        VariableError: it depends on where we are, what is private would lie in the worktree, or it
+            is no directory and none can be made there.
     """
     given = env.get(STORAGE_VARIABLE)
     if not given:
         return ""
-    hint = f"{STORAGE_VARIABLE}=/path/to/a/directory outside of the repository, or unset it"
+    example = "/path/to/a/directory outside of the repository"
     if not os.path.isabs(given) or "\0" in given:
-        what = f"{STORAGE_VARIABLE} is {given!r}, which is not an absolute path"
-        raise MemtoolError(what, hint=hint, code="outside")
+        raise VariableError(
+            STORAGE_VARIABLE, f"is {given!r}, which is not an absolute path", example
+        )
     place, own = os.path.realpath(given), os.path.realpath(common_dir)
     root = os.path.realpath(top) if top else ""
     is_inside = place == root or place.startswith(root + os.sep)
     if root and is_inside and not place.startswith(own + os.sep):
-        what = f"{STORAGE_VARIABLE} lies in the worktree {top}, where private files do not belong"
-        raise MemtoolError(what, hint=hint, code="outside")
+        fault = f"lies in the worktree {top}, where private files do not belong"
+        raise VariableError(STORAGE_VARIABLE, fault, example)
+    try:
+        os.makedirs(place, exist_ok=True)
+    except OSError as error:
+        fault = f"is {given!r}, where no directory can be made: {os.strerror(error.errno or 0)}"
+        raise VariableError(STORAGE_VARIABLE, fault, example) from None
     name = os.path.basename(os.path.dirname(own) if own.endswith("/.git") else own)
     return os.path.join(place, f"{name}-{digest(os.fsencode(own))}")
 

@@ -14,9 +14,10 @@ from contextlib import suppress
 from functools import partial
 from urllib.parse import parse_qsl
 
+from h11 import LocalProtocolError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -447,30 +448,49 @@ def application(served: ServedSite) -> ASGIApp:
     made = Application(served)
 
     kinds: tuple[type[Exception], ...] = (MemtoolError, HTTPException, Exception)
-    inner = Starlette(routes=made.routes(), exception_handlers=dict.fromkeys(kinds, made.failed))
+    handlers: dict[Any, Any] = {**dict.fromkeys(kinds, made.failed), ClientDisconnect: _left}
+    inner = Starlette(routes=made.routes(), exception_handlers=handlers)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope)
         headers = {name.lower(): value for name, value in request.headers.items()}
+        is_gone = False
+
+        async def listen() -> Message:
+            nonlocal is_gone
+            message = await receive()
+            is_gone = is_gone or message["type"] == "http.disconnect"
+            return message
 
         async def answer(message: Message) -> None:
+            nonlocal is_gone
+            if is_gone:
+                return
             if message["type"] == "http.response.start":
                 rows = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message["headers"] = [*message.get("headers", ()), *rows]
                 if served.is_verbose:
                     sys.stderr.write(f"{request.method} {scope['path']} {message['status']}\n")
-            await send(message)
+            try:
+                await send(message)
+            except LocalProtocolError:  # the server has refused a broken body meanwhile
+                is_gone = True
 
         try:
             request.state.visitor = served.guard.visitor(request.method, scope["path"], headers)
         except Denied as error:
-            await made.refused(request, error)(scope, receive, answer)
+            await made.refused(request, error)(scope, listen, answer)
             return
-        await inner(scope, receive, answer)
+        await inner(scope, listen, answer)
 
     return guarded
+
+
+async def _left(_request: Request, _error: Exception) -> Response:
+    """Answer a client that closed while it was sending: nobody reads this."""
+    return Response(status_code=400)
 
 
 def _pairs(request: Request, most: int) -> list[tuple[str, str]]:

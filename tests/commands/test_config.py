@@ -68,6 +68,8 @@ def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
         ("trust.ref", "origin/main", "origin/main"),
         ("trust.allowed_signers", 'odd "name"', 'odd "name"'),
         ("redaction.allow_domains", "acme.io, acme.dev", ("acme.io", "acme.dev")),
+        ("redaction.allow_domains", "", ()),
+        ("trust.ref", "", ""),
     ],
 )
 def test_a_value_is_written_in_the_type_of_the_setting(
@@ -76,6 +78,15 @@ def test_a_value_is_written_in_the_type_of_the_setting(
     """A file is made where there was none, and reads back what was set."""
     config(sandbox.context(), key, text)
     assert sandbox.context().settings.given == {key: value}
+
+
+def test_an_empty_list_takes_the_place_of_one_that_is_set(sandbox: Sandbox):
+    """The answer shows the new value, and that the file was changed; a number is never empty."""
+    sandbox.run("config", "redaction.allow_domains", "acme.io")
+    done = sandbox.run("config", "redaction.allow_domains", "")
+    assert done.stdout.startswith("redaction.allow_domains = []  (set; default [])")
+    assert done.stdout.endswith("changed .memory/config.toml\n")
+    assert sandbox.run("config", "search.limit", "").returncode == 2
 
 
 def test_unset_brings_the_default_back(sandbox: Sandbox):

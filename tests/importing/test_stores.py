@@ -229,6 +229,7 @@ def codes(done: Imported) -> list[tuple[str, str]]:
         ('[{"id":"one","content":"A."} {"id":"two"}]', 1, "a comma or ] is expected"),
         ('[{"id":"one","content":"A."}] more', 1, "something follows the document"),
         ('{"memories":{"one":{"content":"A."},2:{}}}', 1, "broken here"),
+        ('{"id":"one","content":"A."}\n{"id":"two"}\n', 1, "one document follows another"),
         ('"text"', 0, "no JSON list or table"),
         ("12", 0, "no JSON list or table"),
         ("", 0, "the file is empty"),
@@ -244,6 +245,14 @@ def test_a_torn_document_gives_what_stands_before_the_tear(
     done = taken(sandbox, "json", sandbox.path / "in.json")
     assert (done.written, done.skipped, done.exit_code) == (written, 1, 1)
     assert said in done.problems[0].message
+
+
+def test_json_lines_are_sent_to_the_source_that_reads_them(sandbox: Sandbox):
+    """The problem is at the line where the second document begins."""
+    sandbox.write("in.json", '{"id":"one","content":"A."}\n{"id":"two","content":"B."}\n')
+    (problem,) = taken(sandbox, "json", sandbox.path / "in.json").problems
+    assert problem.line == 2
+    assert "memtool import jsonl" in problem.hint
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "[1, 2, null]", '{"version": 2}', '{"memories": []}'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -181,6 +182,33 @@ def test_what_is_private_may_lie_elsewhere(sandbox: Sandbox, tmp_path: Path) -> 
     assert (own / "sessions").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MEMTOOL_MANAGER", "maybe"),
+        ("MEMTOOL_LOG", "foo"),
+        ("MEMTOOL_PERSONAL", "no"),
+        ("MEMTOOL_STORAGE", "/dev/null"),
+        ("MEMTOOL_STORAGE", "/dev/null/below"),
+    ],
+)
+def test_a_variable_with_another_value_is_refused_and_told_to_hooks(
+    sandbox: Sandbox, name: str, value: str
+) -> None:
+    """A verb names variable and value; a hook answers as without it, and its log says so."""
+    sandbox.memory("dec-a", body="Sessions are kept in Postgres.\n")
+    sandbox.commit()
+    done = sandbox.run("status", **{name: value})
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"memtool: {name} is {value!r}, ")
+    assert f"hint: {name}=" in done.stderr
+    event = json.dumps({"cwd": str(sandbox.path), "prompt": "where are sessions kept?"})
+    told = sandbox.run("hook", "claude", "user-prompt-submit", stdin=event, **{name: value})
+    assert (told.returncode, "kept in Postgres" in told.stdout) == (0, True)
+    log = (sandbox.path / ".git/memtool/hook.log").read_text()
+    assert f"failed: {name} is {value!r}, " in log
+
+
 @pytest.mark.parametrize("place", ["relative", ".", "TOP", "TOP/.memory/private"])
 def test_private_files_stay_out_of_the_worktree(sandbox: Sandbox, place: str) -> None:
     """A place that could be committed, or that depends on where we are, is refused."""
@@ -201,7 +229,7 @@ def test_nothing_of_the_users_own_is_used_where_that_is_off(sandbox: Sandbox) ->
     assert on.settings.count("search.limit") == 3
     assert sandbox.json("list", "--global", MEMTOOL_PERSONAL="off")["total"] == 1
     done = sandbox.run("status", MEMTOOL_PERSONAL="no")
-    assert (done.returncode, "neither on nor off" in done.stderr) == (2, True)
+    assert (done.returncode, "not one of on, off" in done.stderr) == (2, True)
 
 
 def test_an_id_is_drawn_for_a_text_on_a_branch_of_a_clone(sandbox: Sandbox, tmp_path: Path):

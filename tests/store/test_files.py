@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.errors import MemtoolError
+from memtool.sessions.journal import refused
 from memtool.store import files
 from memtool.store.files import NameTaken, read_regular
 
@@ -531,3 +532,21 @@ def test_what_a_dead_process_left_is_swept_after_a_minute(tmp_path: Path) -> Non
         os.utime(tmp_path / name, (time.time() - 100,) * 2)
     files.create(str(tmp_path), "new.md", b"x")
     assert sorted(os.listdir(tmp_path)) == [alive, "new.md"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_is_named_with_the_command_that_gives_it_back(tmp_path: Path):
+    """The highest one inside of what is ours; nothing where all is ours, or nothing is."""
+    own = tmp_path / "our clone"
+    sessions = own / "memtool" / "sessions"
+    sessions.mkdir(parents=True)
+    assert files.chown_command(str(sessions)) == ""
+    for folder in (sessions.parent, sessions):
+        os.chown(folder, 65_534, 65_534)
+    expected = f"sudo chown -R \"$(id -u):$(id -g)\" '{sessions.parent}'"
+    assert files.chown_command(str(sessions / "absent")) == expected
+    assert files.chown_command(str(sessions.parent)) == expected
+    assert files.chown_command(str(own)) == ""
+    with pytest.raises(MemtoolError) as caught, refused(str(sessions / "head"), "written"):
+        raise PermissionError(errno.EACCES, "denied")
+    assert caught.value.hint == expected

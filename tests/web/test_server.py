@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -88,6 +89,24 @@ def test_a_slow_client_is_dropped_and_the_others_are_answered(
         assert server.ask("/health").status == 200
         for one in (never, drop, body, unread):
             one.close()
+
+
+@pytest.mark.parametrize("ending", [b"", b"5\r\n", b"not a length\r\n"])
+@pytest.mark.parametrize("path", ["/api/list", "/nothing", "/new"])
+def test_a_client_that_closes_early_is_no_error(server: Running, path: str, ending: bytes) -> None:
+    """Its request is dropped without a traceback, which the fixture looks for in stderr."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        f"Authorization: Bearer {server.token}\r\nContent-Type: application/json\r\n"
+    )
+    for length in ("Content-Length: 900", "Transfer-Encoding: chunked"):
+        for is_reset in (False, True):
+            client = _connect(server)
+            client.sendall(f"{head}{length}\r\n\r\n".encode() + ending)
+            if is_reset:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+    assert server.ask("/health").status == 200
 
 
 @pytest.mark.slow

@@ -110,6 +110,13 @@ def test_the_first_page_names_what_waits_by_its_title(site: Path):
     assert not re.search(r">(dec|sem|epi|sta)-[^<]*</a>", waiting)
 
 
+def test_the_site_is_headed_by_its_title_as_it_was_given(harbor: Path, tmp_path: Path):
+    """The workflow gives "Memories of NAME", which is not headed "Memories of Memories"."""
+    made(harbor, tmp_path / "site", title="Memories of harbor")
+    page = (tmp_path / "site/index.html").read_text()
+    assert re.findall("<h1>(.*?)</h1>", page) == ["Memories of harbor"]
+
+
 def test_a_commit_gives_the_same_bytes_in_every_clone(harbor: Path, site: Path, tmp_path: Path):
     """Neither the clone, its refs, its worktree, the clock, nor the user's settings has a say."""
     clone = tmp_path / "elsewhere"
