@@ -422,6 +422,10 @@ def _patterns(server: SearchServer) -> list[str]:
     return [server.index, f"{server.index}~*"]
 
 
+TEMPLATE_S = 5.0
+"""Seconds for the first request of `prepare`, which asks little: a server that drips ends here."""
+
+
 def prepare(
     server: SearchServer, shards: int, replicas: int, within: float, scope: str = ""
 ) -> bool:
@@ -434,7 +438,8 @@ def prepare(
         FleetUnavailable: the server refuses, or does not answer.
     """
     made = template(server, shards, replicas)
-    server.get("PUT", f"/_index_template/memtool-{server.domain}", made, within=within)
+    first = min(within, TEMPLATE_S)
+    server.get("PUT", f"/_index_template/memtool-{server.domain}", made, within=first)
     is_new = _make(server, server.index, None, within)
     if scope:
         one_shard = {"settings": {"number_of_shards": 1}}

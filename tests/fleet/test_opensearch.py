@@ -465,3 +465,10 @@ def test_no_term_of_a_secret_is_sent(text: str, gone: str, kept: str) -> None:
     assert bool(gone) == (len(sent) < len(asked.weights))
     assert gone not in sent
     assert not gone or any(term.endswith(gone) for term in asked.weights)
+
+
+def test_making_an_index_ends_soon_at_a_server_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request has a short clock; only that of the index itself may take long."""
+    monkeypatch.setattr(opensearch, "TEMPLATE_S", SOON_S)
+    with serving(drip) as url, pytest.raises(FleetUnavailable, match=f"within {SOON_S:.3g} s"):
+        opensearch.prepare(server_at(url, {}), shards=1, replicas=0, within=EVER_S)
