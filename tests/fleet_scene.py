@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -55,6 +56,13 @@ class Fleet:
         for key, value in (("fleet.repositories", names), ("fleet.timeout_ms", "60000")):
             done = self.project.run("--global", "config", key, value)
             assert done.returncode == 0, done.stderr
+
+    def write(self, *entries: str) -> None:
+        """Write into the settings file whom the user asks, also what `config` would refuse."""
+        self.set("~/src/*")
+        path = Path(self.env["XDG_DATA_HOME"], "memtool", ".memory", "config.toml")
+        names = [one.replace("SRC", f"{self.folder}/src") for one in entries]
+        path.write_text(path.read_text().replace('["~/src/*"]', json.dumps(names)))
 
     @property
     def home(self) -> str:

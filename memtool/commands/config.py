@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from memtool.authoring import write
@@ -12,6 +14,7 @@ from memtool.store.context import Context
 from memtool.value import Value
 
 AUTO_KEY = "capture.auto"
+REPOSITORIES = "fleet.repositories"
 RULES_KEY = "trust.rules"
 
 
@@ -126,11 +129,11 @@ def config(
             for name in (option.key, *_of_categories(option, context.settings))
             if not key
         )
-        return SettingsReport(context.config_path, rows, rules=_rules(context))
+        return SettingsReport(_shown_path(context), rows, rules=_rules(context))
     option = _option(context, key)
     if value is None and not unset:
         _note_stricter(context, key, context.settings)
-        return SettingsReport(context.config_path, (_row(context, option, key, context.settings),))
+        return SettingsReport(_shown_path(context), (_row(context, option, key, context.settings),))
     if value is not None and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
     if value is not None and option.key in config_file.USER_ONLY and not context.is_global:
@@ -155,7 +158,13 @@ def config(
         )
     _note_stricter(context, key, after)
     row = _row(context, option, key, after)
-    return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
+    return SettingsReport(_shown_path(context), (row,), done.changed, done.commit, dry_run)
+
+
+def _shown_path(context: Context) -> str:
+    """Return the settings file: from the top of a project, of the user's own the whole path."""
+    path = context.config_path
+    return os.path.join(context.repository.top, path) if context.is_global else path
 
 
 def _option(context: Context, key: str) -> Option:
@@ -163,7 +172,7 @@ def _option(context: Context, key: str) -> Option:
     if key.startswith(RULES_KEY):
         raise MemtoolError(
             f"{RULES_KEY} is a list of tables, which no command changes",
-            hint=f"edit {context.config_path}: [[{RULES_KEY}]] begins a rule",
+            hint=f"edit {_shown_path(context)}: [[{RULES_KEY}]] begins a rule",
             code="config",
         )
     return config_file.option(key)
@@ -215,12 +224,14 @@ def auto(
         dry_run: say what would change, write nothing
     """
     if not switch:
-        return Auto(context.is_capturing, _off_by(context), context.config_path)
+        return Auto(context.is_capturing, _off_by(context), _shown_path(context))
     is_on = switch == "on"
-    done = write.set_option(context, AUTO_KEY, is_on, commit=commit, dry_run=dry_run)
+    is_said = context.settings.given.get(AUTO_KEY) is True
+    value = (True if is_said else None) if is_on else False  # on is the default: it leaves no line
+    done = write.set_option(context, AUTO_KEY, value, commit=commit, dry_run=dry_run)
     off_by = tuple(who for who in _off_by(context) if who != context.config_path)
     off_by = off_by if is_on else (context.config_path, *off_by)
-    return Auto(not off_by, off_by, context.config_path, done.changed, done.commit, dry_run)
+    return Auto(not off_by, off_by, _shown_path(context), done.changed, done.commit, dry_run)
 
 
 def render(shown: SettingsReport | Auto) -> str:
@@ -294,6 +305,8 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
     if wanted is tuple:
         texts = tuple(part.strip() for part in text.split(",")) if text.strip() else ()
         config_file.checked(option, texts, "")
+        if option.key == REPOSITORIES:
+            _refuse_unreachable(texts)
         return texts
     value: Scalar = text
     try:
@@ -305,6 +318,19 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
         pass  # the check below says what it must be
     config_file.checked(option, value, "")
     return float(value) if wanted is float else value
+
+
+def _refuse_unreachable(entries: Sequence[str]) -> None:
+    """Refuse what `fleet sync` would refuse wherever it runs: a relative path, another protocol."""
+    from memtool.fleet import repositories  # hardly any setting is a list of repositories
+
+    for source in repositories.sources(entries, "/"):
+        if source.problem not in ("", repositories.NOTHING_THERE):
+            raise MemtoolError(
+                f"{REPOSITORIES}: {source.text}: {source.problem}",
+                hint=f"memtool --global config {REPOSITORIES} '~/src/*'",
+                code="config",
+            )
 
 
 def _reason(option: Option, key: str, text: str) -> str:

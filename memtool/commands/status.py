@@ -21,6 +21,7 @@ from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.store import provenance
 from memtool.store.context import Context
+from memtool.store.nested import nested_directories, take_over
 from memtool.store.snapshot import Record, Tree, lineage_problems
 from memtool.value import Value, plural
 
@@ -73,6 +74,8 @@ class Status(Value):
     suspected: int | None = 0
     """How many pairs may contradict each other, and are marked nowhere; None if a large tree was
     not compared since it changed."""
+    nested: tuple[str, ...] = ()
+    """Memory directories below other directories, which are not read."""
 
     @property
     def exit_code(self) -> int:
@@ -86,6 +89,7 @@ class Status(Value):
         """
         waiting = [(f"{name}: {len(ids)}", hint) for name, ids, hint in self.waiting() if ids]
         wrong = [(problem.text(), problem.hint) for problem in self.problems]
+        wrong += [(f"{place} is not read", take_over(place)) for place in self.nested]
         hints = [hint for _issue, hint in (*wrong, *waiting) if hint]
         return {
             "healthy": not self.exit_code,
@@ -175,6 +179,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
             sorted({id_ for one in clashes or () if one.is_certain for id_ in one.ids})
         ),
         suspected=None if clashes is None else sum(not one.is_certain for one in clashes),
+        nested=() if at else nested_directories(context.repository, context.directory),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
         upkeep=_upkeep(context) if at is None and as_of is None else (),
@@ -279,6 +284,7 @@ def render(status: Status) -> str:
             f"and {len(status.proposals) - MOST_PROPOSALS:,} more propose to replace others"
         )
     rows += _counted(status)
+    rows += [f"{place} is not read ({take_over(place)})" for place in status.nested]
     if status.global_directory:
         rows.append(f"global memories are in {status.global_directory}")
     if not status.auto:

@@ -114,6 +114,10 @@ class FleetRepository(Value):
     key: str = ""
 
 
+NOTHING_THERE = "no repository is there"
+"""The problem of a glob that matches none yet."""
+
+
 def sources(entries: Iterable[str], home: str) -> list[FleetSource]:
     """Return what the entries of the settings lead to, each once, in their order.
 
@@ -159,7 +163,7 @@ def _sources(entry: str, home: str) -> Iterator[FleetSource]:
     for one in matched:
         yield FleetSource(one, one)
     if not matched:
-        yield FleetSource(shown, problem="no repository is there")
+        yield FleetSource(shown, problem=NOTHING_THERE)
 
 
 def is_remote(entry: str) -> bool:

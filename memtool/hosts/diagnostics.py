@@ -40,6 +40,7 @@ from memtool.store import commits, files, ledger, provenance, signatures
 from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
+from memtool.store.nested import nested_directories, take_over
 from memtool.store.snapshot import Record
 from memtool.store.trust_rules import SIGNED, rule_of
 from memtool.value import Value, plural
@@ -258,6 +259,8 @@ def of_repository(context: Context) -> Iterator[Sign]:
         yield _result(check, context)
     if _has_rules(context):
         yield _result(_owners, context)
+    for place in nested_directories(context.repository, context.directory):
+        yield _sign("nested", WARNING, f"{place} is not read", take_over(place))
 
 
 def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
@@ -578,7 +581,9 @@ def _drift(context: Context) -> Sign:
     broken = sum(one.level == DRIFTED for one in found.values())
     unknown = sum(one.level == UNKNOWN for one in found.values())
     naming = "1 memory names" if len(named) == 1 else f"{len(named)} memories name"
-    text = f"{naming} files: {broken} broken, {unknown} unknown"
+    from_files = sum(not one.memory.items("files") for one in named)
+    only = f", {from_files} of them only what they are taken from" if from_files else ""
+    text = f"{naming} files{only}: {broken} broken, {unknown} unknown"
     if broken:
         return _sign("drift", WARNING, text, "memtool drift shows why")
     return _sign("drift", GOOD, text)

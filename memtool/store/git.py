@@ -431,11 +431,13 @@ class Git:
         )
         if answer.count(b"\n") != 1 or answer.startswith(b"^"):
             is_cut = self.line("rev-parse", "--is-shallow-repository") == "true"
+            branch = self.line("symbolic-ref", "--quiet", "--short", "HEAD", allowed=(0, 1))
+            here = f"the branch here is {branch}; " if branch and branch != revision else ""
             raise MemtoolError(
                 f"there is no revision {revision!r}" + (" in this shallow clone" if is_cut else ""),
                 hint="git fetch --unshallow brings its history; in CI, fetch-depth: 0"
                 if is_cut
-                else "git log --oneline --all shows the commits of this clone",
+                else f"{here}git log --oneline --all shows the commits of this clone",
                 code="unknown-revision",
             )
         return answer.decode().strip()

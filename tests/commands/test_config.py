@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -217,6 +218,28 @@ def test_it_is_on_until_somebody_says_no(sandbox: Sandbox):
     assert text == "# ours\n[search]\nlimit = 7\n\n[capture]\nauto = false\n"
     assert auto(sandbox.context(), "on").on
     assert sandbox.context().is_capturing
+    text = (sandbox.path / ".memory" / "config.toml").read_text()
+    assert text == "# ours\n[search]\nlimit = 7\n\n"
+
+
+def test_the_file_of_the_users_own_settings_is_named_whole(sandbox: Sandbox):
+    """It is not the project's, whose path looks the same."""
+    sandbox.run("--global", "remember", "Deploys run on Tuesdays only.")
+    done = sandbox.run("--global", "config", "search.limit", "7")
+    path = os.path.join(sandbox.env["XDG_DATA_HOME"], "memtool", ".memory", "config.toml")
+    assert done.stdout.splitlines()[-1] == f"changed {path}"
+    assert sandbox.json("--global", "config", "search.limit")["path"] == path
+    assert sandbox.json("--global", "auto")["path"] == path
+
+
+@pytest.mark.parametrize("entry", ["relative/*", "~ada/src", "ftp://example.org/a.git"])
+def test_a_repository_that_no_sync_reaches_is_refused(sandbox: Sandbox, entry: str):
+    """When it is set, and not only by `fleet sync`; a glob that matches none yet is taken."""
+    sandbox.run("--global", "remember", "Deploys run on Tuesdays only.")
+    done = sandbox.run("--global", "config", "fleet.repositories", f"~/src/*,{entry}")
+    assert done.returncode == 2
+    assert f"fleet.repositories: {entry}: " in done.stderr
+    assert sandbox.run("--global", "config", "fleet.repositories", "~/src/*").returncode == 0
 
 
 def test_a_switch_is_on_or_off_and_written_as_true_or_false(sandbox: Sandbox):

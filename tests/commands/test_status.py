@@ -152,3 +152,29 @@ def test_a_trusted_ref_that_is_not_there_is_one_note(sandbox: Sandbox):
     assert (found.trusted_ref, found.total, found.uncommitted) == ("", 2, ("dec-b",))
     (note,) = ws.notes
     assert "'upstream/main' of the settings does not exist here; git fetch" in note
+
+
+def test_memories_below_another_directory_are_named_with_the_import(sandbox: Sandbox):
+    """A repository that was moved into a larger one brings a directory that is not read."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    assert status(sandbox.context()).nested == ()
+    sandbox.memory("dec-moved", "Payments are idempotent.\n")
+    place = "services/pay service/.memory"
+    (sandbox.path / place).parent.mkdir(parents=True)
+    (sandbox.path / ".memory").rename(sandbox.path / place)
+    sandbox.memory("dec-a")
+    sandbox.write("fixtures/.memory/README.md", "about memories\n")
+    sandbox.commit()
+    found = status(sandbox.context())
+    assert (found.nested, found.total) == ((place,), 1)
+    assert f"{place} is not read" in found.plain()["issues"]
+    command = f"memtool import markdown '{place}' --commit"
+    assert f"{place} is not read ({command} takes it over" in sandbox.run("status").stdout
+    signs = sandbox.json("doctor")["signs"]
+    (hint,) = (sign["hint"] for sign in signs if sign["name"] == "nested")
+    assert hint.startswith(command)
+    assert sandbox.run("import", "markdown", place, "--commit").returncode == 0
+    sandbox.git("rm", "-r", "--quiet", place)
+    after = status(sandbox.context())
+    assert (after.nested, after.total) == ((), 2)

@@ -271,7 +271,7 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     fleet.near("more/good", dec_e="Alpha as well.\n")
     fleet.repository("src/acme/empty")
     fleet.near("acme/gone", dec_f="Alpha is gone.\n")
-    fleet.set(
+    fleet.write(
         "SRC/acme/*", "SRC/more/good", "SRC/more/good/.memory", "SRC/nowhere", "SRC/no*where",
         "-oProxyCommand=x:y", "relative/path", "http://example.invalid/a/b", "ext::sh -c true",
         fleet.url("acme/absent"),

@@ -225,3 +225,19 @@ def test_a_shallow_clone_says_that_it_lacks_a_revision(sandbox: Sandbox) -> None
     with pytest.raises(MemtoolError, match="shallow clone") as refused:
         Git(str(sandbox.path.parent / "shallow"), sandbox.env).rev("HEAD~1")
     assert refused.value.hint.startswith("git fetch --unshallow ")
+
+
+def test_where_a_revision_is_missing_the_branch_here_is_named(sandbox: Sandbox) -> None:
+    """Examples say `main`, and many repositories are on another branch."""
+    sandbox.write("a", "1\n")
+    sandbox.commit()
+    git = sandbox.context().repository.git
+    for branch in ("master", "größe/x"):
+        sandbox.git("branch", "--move", branch)
+        with pytest.raises(MemtoolError, match="there is no revision 'main'") as refused:
+            git.rev("main")
+        assert (refused.value.hint or "").startswith(f"the branch here is {branch}; git log ")
+    sandbox.git("checkout", "--quiet", "--detach")
+    with pytest.raises(MemtoolError, match="there is no revision 'main'") as refused:
+        git.rev("main")
+    assert (refused.value.hint or "").startswith("git log ")
