@@ -50,6 +50,11 @@ settings.register_profile("thorough", _PATIENT, max_examples=300)
 settings.load_profile("quick")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if os.geteuid() != 0 and item.get_closest_marker("root") is not None:
+        pytest.skip("only root can give files away")
+
+
 def pytest_configure() -> None:
     """Let processes that tests start be as on any terminal.
 

@@ -253,7 +253,7 @@ def test_before_there_is_an_index_pinned_memories_and_rules_are_given(
         assert seen not in text
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.root
 def test_a_repository_that_git_refuses_is_told_to_a_session_once(sandbox: Sandbox):
     """Nothing is written to what git does not trust: the log is in the user's own cache."""
     sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")

@@ -129,7 +129,7 @@ def test_a_read_only_git_directory_means_no_notes(sandbox: Sandbox) -> None:
     (sandbox.path / ".git").chmod(0o555)
     done = sandbox.run("show", "dec-a")
     (sandbox.path / ".git").chmod(0o755)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "dec-a")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Title of dec-a")
     (note,) = done.stderr.splitlines()
     assert note.startswith("memtool: the search index is not kept: ")
     assert not (sandbox.path / ".git" / "memtool").exists()

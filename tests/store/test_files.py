@@ -218,7 +218,7 @@ set -e
 mount -t tmpfs -o size=64k tmpfs "$1"
 printf old > "$1/old"
 "$2" -B -c "$3" "$1"
-mount -o remount,ro "$1"
+mount -o remount,bind,ro "$1"
 "$2" -B -c "$3" "$1"
 ls -A "$1" "$1/a"
 cat "$1/old"
@@ -470,7 +470,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
             files.create(str(tmp_path), f"a/{number}", b"x")
         with pytest.raises(MemtoolError):
             files.replace(str(tmp_path), "folder", b"x", expected=b"y")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer where garbage of other tests goes
     assert (soft, hard) == resource.getrlimit(resource.RLIMIT_NOFILE)
 
 

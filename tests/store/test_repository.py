@@ -252,7 +252,7 @@ def test_a_directory_that_was_removed_is_told(sandbox: Sandbox, tmp_path: Path) 
     assert (done.stdout, done.stderr) == ("no-directory\n", "")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.root
 @pytest.mark.parametrize("what", ["top", ".git"])
 def test_a_repository_of_somebody_else_is_refused_as_git_refuses_it(
     sandbox: Sandbox, what: str
