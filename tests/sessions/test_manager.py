@@ -176,7 +176,7 @@ def test_only_the_user_switches_the_manager_on(opposed: Sandbox) -> None:
     assert opposed.context().is_managing
     assert not opposed.context(MEMTOOL_MANAGER="off").is_managing
     assert not opposed.context(MEMTOOL_OFF="1").is_managing
-    with pytest.raises(Exception, match="MEMTOOL_MANAGER is 'yes', which is neither on nor off"):
+    with pytest.raises(Exception, match="MEMTOOL_MANAGER is 'yes', which is not one of on, off"):
         _ = opposed.context(MEMTOOL_MANAGER="yes").is_managing
 
 
