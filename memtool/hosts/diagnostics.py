@@ -36,7 +36,7 @@ from memtool.search import conflicts
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
-from memtool.store import commits, files, ledger, provenance, signatures
+from memtool.store import commits, derived, files, ledger, provenance, signatures, usage_log
 from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
@@ -213,8 +213,6 @@ GOOD, ABSENT, WARNING, BROKEN = "good", "absent", "warning", "broken"
 OLDEST_GIT = (2, 28)
 RECENT_S = 7 * 86_400
 """How long a failure of a hook is reported."""
-DERIVED = ("index", "state", "gate")
-"""Directories in memtool's one below git's that are rebuilt from the files."""
 
 
 class Sign(Value):
@@ -252,6 +250,10 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
+    damage = _derived(context)
+    if damage.state == BROKEN:
+        context.is_cached = False  # else it would be mended before it is named
+    yield damage
     checks = (_settings, _trusted, _limits, _storage, _lock, _unfinished_commits, _memories, _due,
               _drift, _conflicts, _index, _ledger, _sessions, hooks, _merge_driver,
               _log)  # fmt: skip
@@ -274,15 +276,15 @@ def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
 
 def mend(context: Context) -> Iterator[str]:
     """Rebuild what is derived and broken, and yield what was done."""
-    if _result(_index, context).state == BROKEN:
-        for name in DERIVED:
-            place = os.path.join(context.repository.cache_dir, name)
-            if os.path.isdir(place):
-                shutil.rmtree(place, ignore_errors=True)
-            elif os.path.lexists(place):
-                os.unlink(place)
+    is_damaged = _derived(context).state == BROKEN
+    if is_damaged:
+        derived.drop(context.repository)
+        usage_log.renew(context.repository.cache_dir)
+    if is_damaged or _result(_index, context).state == BROKEN:
+        derived.drop(context.repository)
+        context.opened = None
         index.open(context, exact=True)
-        yield "made the search index anew"
+        yield "made the search index and the other derived files anew"
     if _result(_ledger, context).state == BROKEN:
         ledger.fold(context.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
@@ -604,6 +606,22 @@ def _conflicts(context: Context) -> Sign:
     if certain:
         return _sign("conflicts", WARNING, text, "memtool conflicts shows them side by side")
     return _sign("conflicts", GOOD, text)
+
+
+MOST_NAMED = 3
+"""Damaged derived files that are named."""
+
+
+def _derived(context: Context) -> Sign:
+    """Read every derived file, and compare it with its checksum."""
+    found = derived.damages(context.repository)
+    if not found:
+        return _sign("derived files", GOOD, "as they were written")
+    here = context.repository.cache_dir + os.sep
+    more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    named = ", ".join(path.removeprefix(here) for path in found[:MOST_NAMED])
+    what = f"damaged in {here[:-1]}: {named}{more}"
+    return _sign("derived files", BROKEN, what, "memtool doctor --fix makes them anew")
 
 
 def _index(context: Context) -> Sign:

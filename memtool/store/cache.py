@@ -6,6 +6,10 @@ the kind's own; then the place, size and checksum of each section. Sections begi
 eight, so numbers in them are read in place. A section is checked once, when it is first asked for;
 one whose rows have checksums of their own is not.
 
+Every file ends in a seal: the checksum of all before it, and that of its own name with the folder
+that it lies in. Who maps a file looks at its name only, so that one which was swapped with another
+is found; `doctor` looks at the rest.
+
 A file is replaced in one step, so readers need no lock: they see the old bytes or the new ones. A
 cache that is missing, damaged, of another version or not writable costs time, never the answer:
 reading raises `CorruptCache` or returns None, writing returns a note, and neither raises OSError.
@@ -33,6 +37,12 @@ STALE_S = 3600
 """Age at which what a killed writer left behind is removed."""
 _SIZES = len(b"01234567 01234567\n")
 """Bytes of the second line: size and checksum of the rest of the header, in hexadecimal."""
+SUMS = "sums"
+"""The file of a folder with the checksum of each of its other files."""
+_PLAIN = ".json"
+"""Ends the names of files that have no seal, since other programs read them."""
+_SEAL_BYTES = len(b"01234567 01234567\n")
+"""Bytes of the checksums of the content and of the name that every file ends with."""
 _VALUE = {"value": "B"}
 ROW_SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
 """The sections of a `RowTable`: hashes of the paths in order, and ends, checksums and bytes."""
@@ -207,8 +217,32 @@ def _magic(kind: str) -> bytes:
     return f"memtool {kind} {sys.byteorder}\n".encode()
 
 
-def mapped(path: str) -> memoryview:
-    """Map a file. Raises CorruptCache, also where it is missing."""
+def sealed(path: str, data: bytes) -> bytes:
+    """Return the bytes of a file as they lie at a path: with a seal at their end."""
+    return data + b"%08x %08x\n" % (crc32(data), _name_sum(path))
+
+
+def _name_sum(path: str) -> int:
+    """Return the checksum of a file's name and of that of its folder."""
+    folder, name = os.path.split(path)
+    return crc32(os.fsencode(os.path.join(os.path.basename(folder), name)))
+
+
+def mapped(path: str, *, is_whole: bool = False) -> memoryview:
+    """Map a file, without its seal. Raises CorruptCache, also where it is missing.
+
+    With `is_whole` all of its bytes are checked, which takes a millisecond for each megabyte.
+    """
+    raw = _mapped(path)
+    data, seal = raw[:-_SEAL_BYTES], bytes(raw[-_SEAL_BYTES:])
+    if seal[9:] != b"%08x\n" % _name_sum(path):
+        raise CorruptCache(f"{path} is cut off, or is another file")
+    if is_whole and seal[:9] != b"%08x " % crc32(data):
+        raise CorruptCache(f"{path} is damaged")
+    return data
+
+
+def _mapped(path: str) -> memoryview:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -219,6 +253,53 @@ def mapped(path: str) -> memoryview:
         raise AbsentCache(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
         raise CorruptCache(str(error)) from None
+
+
+def damages(place: str, depth: int) -> list[str]:
+    """Return the files that are not what was written, or cannot be read.
+
+    `depth` 0 is a file, 1 a folder of files, 2 a folder of folders; what is absent is no damage.
+    """
+    if not os.path.lexists(place):
+        return []
+    if not depth:
+        return [] if _holds(place) else [place]
+    try:
+        names = sorted(os.listdir(place))
+    except OSError:
+        return [place]
+    found, sums = [], _sums(os.path.join(place, SUMS)) if SUMS in names else {}
+    for name in dict.fromkeys([*names, *sums]):
+        path = os.path.join(place, name)
+        if name in sums:
+            found += [] if _crc_of(path) == sums[name] else [path]
+        elif not name.startswith(TEMP_PREFIX):
+            found += damages(path, depth - 1)
+    return found
+
+
+def _holds(path: str) -> bool:
+    try:
+        mapped(path, is_whole=True)
+    except CorruptCache:
+        return False
+    return True
+
+
+def _sums(path: str) -> dict[str, str]:
+    """Return the checksum of each file of a folder, as `write_folder` noted it."""
+    try:
+        rows = bytes(mapped(path, is_whole=True)).decode().splitlines()
+    except CorruptCache:
+        return {}
+    return {name: checksum for checksum, _space, name in (row.partition(" ") for row in rows)}
+
+
+def _crc_of(path: str) -> str:
+    try:
+        return f"{crc32(_mapped(path)):08x}"
+    except CorruptCache:
+        return ""
 
 
 def read(path: str, kind: str) -> bytes | None:
@@ -260,7 +341,10 @@ def write(folder: str, name: str, data: bytes, most: int = 0, prefix: str = "") 
     """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        files.put(folder, name, data)
+        place = os.path.join(folder, name)
+        if os.path.isdir(place):
+            drop(place)
+        files.put(folder, name, sealed(place, data))
     except OSError as error:
         return _note(folder, error)
     sweep(folder, prefix, most, name)
@@ -285,8 +369,12 @@ def write_folder(
         os.makedirs(folder, mode=0o700, exist_ok=True)
         try:
             os.mkdir(temp, 0o700)
+            sums = []
             for file, data in contents.items():
-                files.put(temp, file, data)
+                own = data if file.endswith(_PLAIN) else sealed(os.path.join(place, file), data)
+                sums.append(f"{crc32(own):08x} {file}\n")
+                files.put(temp, file, own)
+            files.put(temp, SUMS, sealed(os.path.join(place, SUMS), "".join(sums).encode()))
             if not _renamed(temp, place) and not is_whole(place):
                 os.rename(place, aside)
                 os.rename(temp, place)

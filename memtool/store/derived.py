@@ -16,7 +16,7 @@ from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import TypeVar
 
     from memtool.store.context import Context
@@ -24,22 +24,33 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-TABLES = ("citations", "drift", "cochange", "lately", "gate")
-"""Folders below the cache directory whose files are made again from git, or by comparing texts."""
-INDEX = ("index",)
-"""Folders below the cache directory that take a reading of every memory to be made again."""
-OWN_INDEX = ("manifest", "vectors")
-"""Files of one worktree, below `memtool` in its own directory, that go with the index."""
+TABLES = {
+    "citations": 1,
+    "cochange": 1,
+    "drift": 1,
+    "gate": 1,
+    "lately": 1,
+}
+"""What is made again from git, or by comparing texts: names below the cache directory, and whether
+each is a file (0), a folder of files (1), or a folder of folders (2)."""
+COUNTS = {"ledger.accesses": 0, "ledger.accesses-settled": 0, "ledger.latencies": 0}
+"""The same of what the ledger writes anew when it is read damaged; it is never dropped."""
+INDEX = {"index": 2}
+"""The same of what is made again by reading every memory."""
+OWN_INDEX = {"manifest": 0, "vectors": 0}
+"""The same of what goes with it and is of one worktree: below `memtool` in its own directory."""
 
 
-def places(repository: Repository) -> list[str]:
-    """Return the paths of everything derived, whether it exists or not: tables, then the index."""
-    return _tables(repository) + _index(repository)
+def damages(repository: Repository) -> list[str]:
+    """Return the derived files that are not what was written, or cannot be read."""
+    counts = {os.path.join(repository.cache_dir, name): depth for name, depth in COUNTS.items()}
+    places = (_tables(repository) | _index(repository) | counts).items()
+    return [found for path, depth in places for found in cache.damages(path, depth)]
 
 
 def drop(repository: Repository) -> bool:
     """Remove everything derived; return whether it is gone."""
-    return _drop(places(repository))
+    return _drop(_tables(repository) | _index(repository))
 
 
 def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
@@ -55,13 +66,13 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     files.take_waited_s()
     noted, written = len(context.notes), files.writes()
     contexts = [one for one in (context, context.beside) if one is not None]
-    for find in (_tables, _index):
+    for find in (_tables, _index, None):
         try:
             return ask()
         except CorruptCache as error:
             for one in contexts:
-                one.is_cached = _drop(find(one.repository)) and one.is_cached
-                one.opened = None
+                is_gone = find is not None and _drop(find(one.repository))
+                one.is_cached, one.opened = one.is_cached and is_gone, None
             if files.writes() != written:
                 raise MemtoolError(
                     f"a derived file is damaged ({error}); what was written until then stays",
@@ -69,26 +80,22 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
                     code="damaged",
                 ) from None
             del context.notes[noted:]
-    try:
-        return ask()
-    except CorruptCache:  # another process damages or replaces files all the time
-        del context.notes[noted:]
-        for one in contexts:
-            one.is_cached, one.opened = False, None
-        return ask()
+    return ask()  # another process damages files all the time, so without any
 
 
-def _tables(repository: Repository) -> list[str]:
-    return [os.path.join(repository.cache_dir, name) for name in TABLES]
+def _tables(repository: Repository) -> dict[str, int]:
+    return {os.path.join(repository.cache_dir, name): depth for name, depth in TABLES.items()}
 
 
-def _index(repository: Repository) -> list[str]:
+def _index(repository: Repository) -> dict[str, int]:
     own = os.path.join(repository.own_dir, "memtool")
-    shared = [os.path.join(repository.cache_dir, name) for name in INDEX]
-    return [os.path.join(own, name) for name in OWN_INDEX] + shared
+    return {os.path.join(own, name): depth for name, depth in OWN_INDEX.items()} | {
+        os.path.join(repository.cache_dir, name): depth for name, depth in INDEX.items()
+    }
 
 
-def _drop(paths: list[str]) -> bool:
+def _drop(paths: Collection[str]) -> bool:
+    """Remove files and folders; return whether all are gone."""
     for path in paths:
         cache.drop(path)
     return not any(map(os.path.lexists, paths))

@@ -22,6 +22,7 @@ from memtool.store.usage_log import (
     INTENT,
     KEPT_DAYS,
     KEPT_KINDS,
+    LEDGER,
     MOST_LATENCIES,
     SPOOL_FOLDER,
     AuditEvent,
@@ -95,7 +96,7 @@ class Act(Value):
     operation: str
 
 
-NAME = "ledger.db"
+NAME = LEDGER
 FORMAT = 1
 KEPT_ANSWERS = 10_000
 """Answers that are kept in detail; of older ones only the counts remain."""
@@ -404,6 +405,18 @@ def _fold(directory: str) -> None:
         held = Ledger(connection)
         write_accesses(directory, held.counts())
         write_latencies(directory, held.asked_ms())
+
+
+def for_hot_verbs(directory: str) -> tuple[list[tuple[str, int]], list[float]]:
+    """Return how many answers showed each memory, and how long the last questions took.
+
+    Both are empty if the ledger cannot be read.
+    """
+    try:
+        with reading(directory) as held:
+            return held.counts(), held.asked_ms()
+    except MemtoolError:
+        return [], []
 
 
 def _connect(path: str) -> sqlite3.Connection:

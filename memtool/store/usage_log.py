@@ -18,13 +18,13 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.store import files
+from memtool.store import cache, files
+from memtool.store.cache import AbsentCache, CorruptCache
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from mmap import mmap
     from typing import Self
 
     from memtool.store.context import Context
@@ -237,6 +237,8 @@ def _text(text: str) -> str:
     return " ".join(text.split())[:MOST_TEXT]
 
 
+LEDGER = "ledger.db"
+"""The file of the ledger itself."""
 ACCESSES = "ledger.accesses"
 """The file of how many answers showed each memory: a sorted line `id TAB count` each."""
 SETTLED_ACCESSES = "ledger.accesses-settled"
@@ -246,10 +248,10 @@ SETTLED_ACCESSES = "ledger.accesses-settled"
 def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
     """Return how many answers showed each memory, 0 for those that none did.
 
-    `directory` is the cache directory of the repository. The file is mapped and searched by
-    halves, so that an id costs some 6 microseconds, however many memories were counted.
+    `directory` is the cache directory of the repository. The file is searched by halves, so that
+    an id costs some 6 microseconds, however many memories were counted.
     """
-    return _counts(os.path.join(directory, ACCESSES), ids)
+    return _counts(directory, ACCESSES, ids)
 
 
 def settled_accesses(directory: str, ids: Iterable[str], now: float) -> dict[str, int]:
@@ -257,8 +259,8 @@ def settled_accesses(directory: str, ids: Iterable[str], now: float) -> dict[str
 
     Rankings use these: a question must not change its own answer while it is asked again.
     """
-    is_new = _day_written(directory) >= _day(now)
-    return _counts(os.path.join(directory, SETTLED_ACCESSES if is_new else ACCESSES), ids)
+    is_settled = 0 <= _day_written(directory) < _day(now)
+    return _counts(directory, ACCESSES if is_settled else SETTLED_ACCESSES, ids)
 
 
 def _day(second: float) -> int:
@@ -273,21 +275,35 @@ def _day_written(directory: str) -> int:
         return -1
 
 
-def _counts(path: str, ids: Iterable[str]) -> dict[str, int]:
-    wanted = dict.fromkeys(ids, 0)
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return wanted
-    try:
-        import mmap
+def _counts(directory: str, name: str, ids: Iterable[str]) -> dict[str, int]:
+    table = _for_hot_verbs(directory, name)
+    return {id_: _count(table, id_.encode()) for id_ in ids}
 
-        with mmap.mmap(handle, 0, access=mmap.ACCESS_READ) as table:
-            return {id_: _count(table, id_.encode()) for id_ in wanted}
-    except (OSError, ValueError):  # an empty file cannot be mapped
-        return wanted
-    finally:
-        os.close(handle)
+
+def _for_hot_verbs(directory: str, name: str) -> bytes:
+    """Return the content of one of the ledger's small files; a damaged one is written anew."""
+    path = os.path.join(directory, name)
+    try:
+        return bytes(cache.mapped(path, is_whole=True))
+    except CorruptCache as error:
+        is_made_later = name == SETTLED_ACCESSES and isinstance(error, AbsentCache)
+        if is_made_later or not os.path.exists(os.path.join(directory, LEDGER)):
+            return b""
+        from memtool.store import ledger  # SQLite costs half an interpreter start
+
+        counts, latencies = ledger.for_hot_verbs(directory)
+        data = _times(latencies) if name == LATENCIES else _table(counts)
+        try:
+            _put(directory, name, data)
+        except OSError:  # as where nothing can be written
+            return data
+        return data
+
+
+def renew(directory: str) -> None:
+    """Write those of the ledger's small files anew that are damaged."""
+    for name in (ACCESSES, SETTLED_ACCESSES, LATENCIES):
+        _for_hot_verbs(directory, name)
 
 
 def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
@@ -299,13 +315,22 @@ def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
         OSError: it cannot be written there.
     """
     if 0 <= _day_written(directory) < _day(time.time()):
-        data = files.read_regular(os.path.join(directory, ACCESSES))
-        files.put(directory, SETTLED_ACCESSES, data)
-    lines = sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts)
-    files.put(directory, ACCESSES, b"".join(lines))
+        _put(directory, SETTLED_ACCESSES, _for_hot_verbs(directory, ACCESSES))
+    _put(directory, ACCESSES, _table(counts))
 
 
-def _count(table: mmap, id_: bytes) -> int:
+def _table(counts: Iterable[tuple[str, int]]) -> bytes:
+    return b"".join(sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts))
+
+
+def _put(directory: str, name: str, data: bytes) -> None:
+    path = os.path.join(directory, name)
+    if os.path.isdir(path):
+        cache.drop(path)
+    files.put(directory, name, cache.sealed(path, data))
+
+
+def _count(table: bytes, id_: bytes) -> int:
     """Find the line of an id in a sorted table of ids and counts, and return its count."""
     wanted = id_ + b"\t"  # no id holds a tab, and every character of one sorts behind it
     length = len(wanted)
@@ -363,8 +388,8 @@ def health(directory: str) -> Health:
 def _latencies(directory: str) -> list[float]:
     current = os.path.join(directory, SPOOL_FOLDER, CURRENT)
     try:
-        found = [float(line) for line in _read(os.path.join(directory, LATENCIES)).split()]
-    except ValueError:  # a damaged file costs statistics only
+        found = [float(line) for line in _for_hot_verbs(directory, LATENCIES).split()]
+    except ValueError:  # of another version
         found = []
     for path in (*sealed(directory), current):
         found += [note.elapsed_ms for note in read_notes(_read(path)) if note.verb in ASKED]
@@ -385,7 +410,11 @@ def write_latencies(directory: str, latencies: Iterable[float]) -> None:
     Raises:
         OSError: it cannot be written there.
     """
-    files.put(directory, LATENCIES, "".join(f"{ms:.3f}\n" for ms in latencies).encode())
+    _put(directory, LATENCIES, _times(latencies))
+
+
+def _times(latencies: Iterable[float]) -> bytes:
+    return "".join(f"{ms:.3f}\n" for ms in latencies).encode()
 
 
 KINDS: dict[str, str] = {

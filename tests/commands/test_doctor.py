@@ -277,7 +277,7 @@ def test_a_cache_that_tells_other_than_the_files_is_made_anew(
     place = ready.path / ".git/memtool/index"
     (place / "left-over").write_text("")
     mended = doctor(ready.context(), fix=True)
-    assert "made the search index anew" in mended.mended
+    assert "made the search index and the other derived files anew" in mended.mended
     assert place.is_dir()
     assert not (place / "left-over").exists()
 

@@ -10,19 +10,25 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import re
 import shutil
+import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from memtool import demo
+from memtool.cli import hooks
 from memtool.cli import main as cli
+from memtool.store import derived
+from memtool.store.repository import discover
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 NOW = "2026-11-20T16:00:00Z"
 PROMPT = "how long is a seat held before it is paid?"
@@ -56,18 +62,19 @@ class Clone:
             "why": ["why", seat, "--json"],
             "hook": ["hook", "claude", "user-prompt-submit", "--input", json.dumps(event)],
         }
+        for call in (*self.questions.values(), ["drift"], ["conflicts"], ["stats"]):
+            self.run(call, {"MEMTOOL_NO_LEDGER": ""})
         self.expected = {name: self.ask(name, {"MEMTOOL_NO_CACHE": "1"}) for name in self.questions}
-        for call in (*self.questions.values(), ["drift"], ["review"], ["conflicts"], ["status"]):
-            self.run(call)
-        self._whole = place / "whole"
-        shutil.copytree(self.derived, self._whole, symlinks=True)
+        self._rounds = 0
+        self.whole = place / "whole"
+        shutil.copytree(self.derived, self.whole, symlinks=True)
 
     def mend(self) -> None:
         """Put everything below the derived directory back as it was."""
         shutil.rmtree(self.derived, ignore_errors=True)
         if self.derived.exists():
             self.derived.unlink()
-        shutil.copytree(self._whole, self.derived, symlinks=True)
+        shutil.copytree(self.whole, self.derived, symlinks=True)
 
     def files(self) -> list[Path]:
         """Return every file below the derived directory."""
@@ -98,6 +105,7 @@ class Clone:
                     io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), write_through=True)
                     for number in (1, 2)
                 )
+                hooks.LIMIT_S = 60.0  # of a machine with other work; no process is started then
                 code = cli.main(args)
                 sys.stdout.flush()
                 sys.stderr.flush()
@@ -111,14 +119,17 @@ class Clone:
             os.close(handle)
         return Answer(code, _TIMES.sub("", texts[0]), texts[1])
 
-    def faults(self, names: Iterator[str] | list[str] | None = None) -> list[str]:
+    def faults(self, names: list[str] | None = None) -> list[str]:
         """Ask, and ask again; return what was answered otherwise than without a cache.
 
         The second time nothing is damaged any more, so that nothing is noted either.
         """
         found = []
+        self._rounds += 1
+        order = list(names or self.questions)
+        start = self._rounds % len(order)
         for attempt in ("first", "second"):
-            for name in names or self.questions:
+            for name in order[start:] + order[:start]:  # another one meets the damage each time
                 got, expected = self.ask(name), self.expected[name]
                 if attempt == "first":
                     got = got._replace(stderr=expected.stderr)
@@ -135,11 +146,84 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return Clone(tmp_path_factory.mktemp("derived"), env)
 
 
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory, clone: Clone) -> Clone:
+    """Another repository: the same memories but one, which reads otherwise."""
+    found = Clone(tmp_path_factory.mktemp("other"), clone.env)
+    memory = next(found.top.glob(".memory/**/*seat*.md"))
+    memory.write_text(memory.read_text().replace("seat", "berth"))
+    for call in (["commit", "-qam", "berths"], ["update-ref", "refs/remotes/origin/main", "HEAD"]):
+        subprocess.run(["git", *call], cwd=found.top, env=found.env, check=True)
+    shutil.rmtree(found.derived)
+    for call in (*found.questions.values(), ["drift"], ["conflicts"], ["stats"]):
+        found.run(call, {"MEMTOOL_NO_LEDGER": ""})
+    return found
+
+
 def flip(path: Path, at: int) -> None:
     """Flip one bit of a file."""
     data = bytearray(path.read_bytes())
     data[at] ^= 1 << (at % 8)
     path.write_bytes(data)
+
+
+def flip_middle(path: Path) -> None:
+    flip(path, path.stat().st_size // 2)
+
+
+def cut_in_half(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def cut_last_byte(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def lengthen(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
+def randomize(path: Path) -> None:
+    size = path.stat().st_size
+    path.write_bytes(random.Random(size).randbytes(size))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def make_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def make_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/nowhere/at/all")
+
+
+DAMAGES: tuple[Callable[[Path], None], ...] = (
+    flip_middle, cut_in_half, cut_last_byte, empty, lengthen, randomize, remove, make_directory,
+    make_link,
+)  # fmt: skip
+DERIVED = {*derived.TABLES, *derived.INDEX, *derived.OWN_INDEX, *derived.COUNTS}
+KEPT = {"audit.log", "ledger.db", "ledger.db-shm", "ledger.db-wal", "sessions", "spool"}
+"""What cannot be made again, of the things that are in the clone."""
+
+
+def is_derived(clone: Clone, path: Path) -> bool:
+    return path.relative_to(clone.derived).parts[0] in DERIVED
+
+
+def test_every_file_is_derived_or_cannot_be_made_again(clone: Clone) -> None:
+    """A new kind of file below the directory goes onto one of the two lists."""
+    names = {path.relative_to(clone.derived).parts[0] for path in clone.files()}
+    assert names - DERIVED - KEPT == set()
+    assert {"index", "citations", "drift", "gate", "manifest", "ledger.accesses"} <= names
 
 
 def test_a_damaged_row_of_citations_is_made_again(clone: Clone) -> None:
@@ -150,4 +234,94 @@ def test_a_damaged_row_of_citations_is_made_again(clone: Clone) -> None:
         clone.mend()
         flip(table, table.stat().st_size // 2 + 900 * number)
         assert clone.faults([first]) == []
-        assert clone.faults() == []
+
+
+def test_any_derived_file_may_be_damaged(clone: Clone) -> None:
+    """Each file, all ways in turn: the same answers, and no note the second time."""
+    paths = [path for path in clone.files() if is_derived(clone, path)]
+    found = []
+    for number, path in enumerate(paths):
+        damage = DAMAGES[number % len(DAMAGES)]
+        clone.mend()
+        damage(path)
+        faults = clone.faults(["list", "search", "hook"])
+        found += [f"{damage.__name__} {path.name}: {one}" for one in faults]
+    assert found == []
+
+
+def other_files(clone: Clone) -> list[Path]:
+    """Return the derived files of a clone of another repository, below a directory of its own."""
+    return [path for path in clone.files() if is_derived(clone, path)]
+
+
+def test_a_file_of_another_clone_gives_no_answer(clone: Clone, other: Clone) -> None:
+    """A file that was swapped with another repository's, of the same kind, is taken for damaged."""
+    found = []
+    for path in other_files(other):
+        (own, *_) = clone.whole.glob(kind_of(other, path))
+        clone.mend()
+        shutil.copyfile(path, clone.derived / own.relative_to(clone.whole))
+        faults = clone.faults(["list", "search", "inject"])
+        found += [f"{path.name}: {one}" for one in faults]
+    assert found == []
+
+
+def kind_of(clone: Clone, path: Path) -> str:
+    """Return a pattern for the files that hold the same in any clone."""
+    folder, *rest = path.relative_to(clone.derived).parts
+    if folder in derived.INDEX:
+        return f"{folder}/*/{rest[-1]}"
+    return f"{folder}/{rest[0].partition('-')[0]}*" if rest else folder
+
+
+def test_doctor_names_damage_and_mends_it(clone: Clone) -> None:
+    """Any damaged file is named; after --fix there is nothing to name."""
+    clone.mend()
+    assert named(clone) == []
+    found = []
+    paths = [path for path in clone.files() if is_derived(clone, path)]
+    for number, path in enumerate(paths):
+        damage = (flip_middle, cut_last_byte, make_directory)[number % 3]
+        clone.mend()
+        damage(path)
+        if str(path.relative_to(clone.derived)) not in named(clone):
+            found.append(f"{damage.__name__} {path.name}: not named")
+    assert found == []
+    for path in paths:
+        flip_middle(path)
+    fixed = json.loads(clone.run(["doctor", "--fix", "--json"]).stdout)
+    assert "made the search index and the other derived files anew" in fixed["mended"]
+    assert named(clone) == []
+    assert clone.faults(["search"]) == []
+
+
+def named(clone: Clone) -> list[str]:
+    """Return the derived files that doctor would name."""
+    found = derived.damages(discover(str(clone.top), clone.env))
+    return [os.path.relpath(path, clone.derived) for path in found]
+
+
+@pytest.mark.slow
+def test_any_byte_of_any_derived_file_may_be_damaged(
+    clone: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every file in every way, and bits of every row, of a header, and in between."""
+    counts: dict[str, list[int]] = {}
+    found = []
+    for path in (one for one in clone.files() if is_derived(clone, one)):
+        size = path.stat().st_size
+        step = max(97, size // 90)  # no row is shorter
+        flips = [partial(flip, at=at) for at in range(0, size, step)]
+        for damage in (*DAMAGES, *flips):
+            clone.mend()
+            damage(path)
+            faults = clone.faults()
+            kind = getattr(damage, "__name__", "flip")
+            cases = counts.setdefault(kind, [0, 0])
+            cases[0] += 1
+            cases[1] += bool(faults)
+            found += [f"{damage} {path.name}: {one}" for one in faults]
+    with capsys.disabled():
+        for kind, (cases, wrong) in counts.items():
+            print(f"\n{kind}: {cases} damages, {wrong} with another answer", end="")
+    assert found == []

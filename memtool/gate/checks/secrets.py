@@ -14,6 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.gate.content import Content, Text
 from memtool.memory.schema import Problem
 from memtool.store import cache
+from memtool.store.cache import CorruptCache
 from memtool.store.config import CONFIG_NAME
 
 TYPE_CHECKING = False
@@ -167,27 +168,17 @@ class Verdicts:
         """Write what is new; where the cache cannot be written, the next check searches again."""
         if not self._new:
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        if len(self._known) > MOST_BYTES:
-            flags |= os.O_TRUNC
-        try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            is_new = not os.path.exists(self._path)
-            handle = os.open(self._path, flags, 0o600)
-            try:
-                os.write(handle, "".join(f"{oid}\n" for oid in self._new).encode())
-            finally:
-                os.close(handle)
-            if is_new:
-                cache.sweep(self._folder, "clean-", 1, os.path.basename(self._path))
-        except OSError:
-            return
-        self._new.clear()
+        rows = "".join(f"{oid}\n" for oid in self._new).encode()
+        known = self._known if len(self._known) <= MOST_BYTES else b""
+        name = os.path.basename(self._path)
+        if not cache.write(self._folder, name, known + rows, 1, "clean-"):
+            self._known = known + rows
+            self._new.clear()
 
 
 def _read(path: str) -> bytes:
+    """Return the rows that are kept, nothing where they are damaged."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
+        return bytes(cache.mapped(path, is_whole=True))
+    except CorruptCache:
         return b""
