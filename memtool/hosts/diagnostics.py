@@ -36,7 +36,7 @@ from memtool.search import conflicts
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
-from memtool.store import commits, derived, files, ledger, provenance, signatures, usage_log
+from memtool.store import commits, derived, files, ledger, provenance, signatures
 from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
@@ -279,7 +279,7 @@ def mend(context: Context) -> Iterator[str]:
     is_damaged = _derived(context).state == BROKEN
     if is_damaged:
         derived.drop(context.repository)
-        usage_log.renew(context.repository.cache_dir)
+        ledger.renew(context.repository.cache_dir)
     if is_damaged or _result(_index, context).state == BROKEN:
         derived.drop(context.repository)
         context.opened = None

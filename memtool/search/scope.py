@@ -11,6 +11,7 @@ from memtool.memory.memory import is_generated
 from memtool.search import expansion, retrieve
 from memtool.search.features import EXCLUDE, PRIVATE, STALE
 from memtool.search.retrieve import Scope
+from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
 from memtool.store.provenance import Origin
 from memtool.store.snapshot import Record, Tree
@@ -162,8 +163,8 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
         config=context.settings,
         aliases=expansion.parse(aliases_file(context), aliases_path(context)),
         origins=lambda: context.origins(tree, tree.records),
-        accesses=lambda ids: _accesses(context, ids),
-        settled_accesses=lambda ids: _settled_accesses(context, ids),
+        accesses=lambda ids: accesses(context, ids),
+        settled_accesses=lambda ids: accesses(context, ids, is_settled=True),
         is_replay=now != context.now or tree.snapshot.kind != "worktree",
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
@@ -201,16 +202,20 @@ def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], s
     return trust
 
 
-def _accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
+def accesses(context: Context, ids: Iterable[str], *, is_settled: bool = False) -> dict[str, int]:
+    """Return how many answers showed each memory; `is_settled` leaves those of today out."""
     from memtool.store import usage_log  # only where a setting or an order asks for them
 
-    return usage_log.accesses(context.repository.cache_dir, ids)
+    directory, wanted = context.repository.cache_dir, list(ids)
+    try:
+        if is_settled:
+            return usage_log.settled_accesses(directory, wanted, time.time())
+        return usage_log.accesses(directory, wanted)
+    except CorruptCache:
+        from memtool.store import ledger  # SQLite costs half an interpreter start
 
-
-def _settled_accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
-    from memtool.store import usage_log
-
-    return usage_log.settled_accesses(context.repository.cache_dir, ids, time.time())
+        counts = ledger.renew(directory)
+        return {id_: counts.get(id_, 0) for id_ in wanted}
 
 
 def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:

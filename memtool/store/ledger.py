@@ -15,19 +15,21 @@ from contextlib import closing, contextmanager, suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory.timestamps import DAY_S
-from memtool.store import files
+from memtool.store import cache, files
 from memtool.store.cache import BUILT, HIT, READ
 from memtool.store.usage_log import (
+    ACCESSES,
     ASKED,
     INTENT,
     KEPT_DAYS,
     KEPT_KINDS,
-    LEDGER,
     MOST_LATENCIES,
+    SETTLED_ACCESSES,
     SPOOL_FOLDER,
     AuditEvent,
     Note,
     claim,
+    put_counts,
     read_events,
     read_notes,
     seal,
@@ -96,7 +98,7 @@ class Act(Value):
     operation: str
 
 
-NAME = LEDGER
+NAME = "ledger.db"
 FORMAT = 1
 KEPT_ANSWERS = 10_000
 """Answers that are kept in detail; of older ones only the counts remain."""
@@ -407,16 +409,23 @@ def _fold(directory: str) -> None:
         write_latencies(directory, held.asked_ms())
 
 
-def for_hot_verbs(directory: str) -> tuple[list[tuple[str, int]], list[float]]:
-    """Return how many answers showed each memory, and how long the last questions took.
+def renew(directory: str) -> dict[str, int]:
+    """Write the small files for hot verbs anew, and return how many answers showed each memory.
 
-    Both are empty if the ledger cannot be read.
+    Nothing is counted if the ledger cannot be read. Where nothing can be written, the files stay.
     """
     try:
         with reading(directory) as held:
-            return held.counts(), held.asked_ms()
+            counts, latencies = held.counts(), held.asked_ms()
     except MemtoolError:
-        return [], []
+        return {}
+    with suppress(OSError):
+        for name in (ACCESSES, SETTLED_ACCESSES):
+            if cache.damages(os.path.join(directory, name), 0):
+                cache.drop(os.path.join(directory, name))
+                put_counts(directory, name, counts)
+        write_latencies(directory, latencies)
+    return dict(counts)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -237,8 +237,6 @@ def _text(text: str) -> str:
     return " ".join(text.split())[:MOST_TEXT]
 
 
-LEDGER = "ledger.db"
-"""The file of the ledger itself."""
 ACCESSES = "ledger.accesses"
 """The file of how many answers showed each memory: a sorted line `id TAB count` each."""
 SETTLED_ACCESSES = "ledger.accesses-settled"
@@ -250,6 +248,9 @@ def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
 
     `directory` is the cache directory of the repository. The file is searched by halves, so that
     an id costs some 6 microseconds, however many memories were counted.
+
+    Raises:
+        CorruptCache: the file is damaged; `ledger.renew` writes it anew.
     """
     return _counts(directory, ACCESSES, ids)
 
@@ -258,6 +259,9 @@ def settled_accesses(directory: str, ids: Iterable[str], now: float) -> dict[str
     """Return the counts as they were last written before this UTC day; `now` is the clock's second.
 
     Rankings use these: a question must not change its own answer while it is asked again.
+
+    Raises:
+        CorruptCache: the file is damaged; `ledger.renew` writes it anew.
     """
     is_settled = 0 <= _day_written(directory) < _day(now)
     return _counts(directory, ACCESSES if is_settled else SETTLED_ACCESSES, ids)
@@ -276,34 +280,16 @@ def _day_written(directory: str) -> int:
 
 
 def _counts(directory: str, name: str, ids: Iterable[str]) -> dict[str, int]:
-    table = _for_hot_verbs(directory, name)
+    table = _small_file(directory, name)
     return {id_: _count(table, id_.encode()) for id_ in ids}
 
 
-def _for_hot_verbs(directory: str, name: str) -> bytes:
-    """Return the content of one of the ledger's small files; a damaged one is written anew."""
-    path = os.path.join(directory, name)
+def _small_file(directory: str, name: str) -> bytes:
+    """Return what the ledger wrote for hot verbs, empty if it is absent. Raises CorruptCache."""
     try:
-        return bytes(cache.mapped(path, is_whole=True))
-    except CorruptCache as error:
-        is_made_later = name == SETTLED_ACCESSES and isinstance(error, AbsentCache)
-        if is_made_later or not os.path.exists(os.path.join(directory, LEDGER)):
-            return b""
-        from memtool.store import ledger  # SQLite costs half an interpreter start
-
-        counts, latencies = ledger.for_hot_verbs(directory)
-        data = _times(latencies) if name == LATENCIES else _table(counts)
-        try:
-            _put(directory, name, data)
-        except OSError:  # as where nothing can be written
-            return data
-        return data
-
-
-def renew(directory: str) -> None:
-    """Write those of the ledger's small files anew that are damaged."""
-    for name in (ACCESSES, SETTLED_ACCESSES, LATENCIES):
-        _for_hot_verbs(directory, name)
+        return bytes(cache.mapped(os.path.join(directory, name), is_whole=True))
+    except AbsentCache:
+        return b""
 
 
 def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
@@ -314,13 +300,19 @@ def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
     Raises:
         OSError: it cannot be written there.
     """
+    counts = list(counts)
     if 0 <= _day_written(directory) < _day(time.time()):
-        _put(directory, SETTLED_ACCESSES, _for_hot_verbs(directory, ACCESSES))
-    _put(directory, ACCESSES, _table(counts))
+        try:
+            _put(directory, SETTLED_ACCESSES, _small_file(directory, ACCESSES))
+        except CorruptCache:
+            put_counts(directory, SETTLED_ACCESSES, counts)
+    put_counts(directory, ACCESSES, counts)
 
 
-def _table(counts: Iterable[tuple[str, int]]) -> bytes:
-    return b"".join(sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts))
+def put_counts(directory: str, name: str, counts: Iterable[tuple[str, int]]) -> None:
+    """Write counts as one of the files. Raises OSError if it cannot be written there."""
+    lines = sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts)
+    _put(directory, name, b"".join(lines))
 
 
 def _put(directory: str, name: str, data: bytes) -> None:
@@ -388,8 +380,8 @@ def health(directory: str) -> Health:
 def _latencies(directory: str) -> list[float]:
     current = os.path.join(directory, SPOOL_FOLDER, CURRENT)
     try:
-        found = [float(line) for line in _for_hot_verbs(directory, LATENCIES).split()]
-    except ValueError:  # of another version
+        found = [float(line) for line in _small_file(directory, LATENCIES).split()]
+    except (CorruptCache, ValueError):  # the ledger writes it anew; it costs statistics only
         found = []
     for path in (*sealed(directory), current):
         found += [note.elapsed_ms for note in read_notes(_read(path)) if note.verb in ASKED]
@@ -410,11 +402,7 @@ def write_latencies(directory: str, latencies: Iterable[float]) -> None:
     Raises:
         OSError: it cannot be written there.
     """
-    _put(directory, LATENCIES, _times(latencies))
-
-
-def _times(latencies: Iterable[float]) -> bytes:
-    return "".join(f"{ms:.3f}\n" for ms in latencies).encode()
+    _put(directory, LATENCIES, "".join(f"{ms:.3f}\n" for ms in latencies).encode())
 
 
 KINDS: dict[str, str] = {

@@ -225,3 +225,11 @@ def test_only_the_ledger_imports_sqlite() -> None:
     root = Path(usage_log.__file__).parents[1]
     users = {path.name for path in root.rglob("*.py") if "import sqlite3" in path.read_text()}
     assert users == {"ledger.py", "formats.py", "claude_mem.py"}
+
+
+def test_damaged_counts_are_written_anew(tmp_path: Path) -> None:
+    """What the ledger counted is asked of it again, and the file is whole afterwards."""
+    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
+    (tmp_path / usage_log.ACCESSES).write_bytes(b"dec-a\t9\n")
+    assert ledger.renew(str(tmp_path)) == {"dec-a": 1}
+    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.store import ledger, usage_log
+from memtool.store.cache import CorruptCache
 from memtool.store.usage_log import (
     DONE,
     INTENT,
@@ -60,10 +61,11 @@ def test_settled_counts_are_those_of_the_last_day_before(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"dec-a", b"dec-a\tmany\n", b"\0\xff\n" * 9])
-def test_broken_files_count_nothing(tmp_path: Path, data: bytes) -> None:
-    """Whatever the file holds, asking gives zeros."""
+def test_a_broken_file_is_damaged(tmp_path: Path, data: bytes) -> None:
+    """Whatever the file holds, no count is taken from it."""
     (tmp_path / usage_log.ACCESSES).write_bytes(data)
-    assert usage_log.accesses(str(tmp_path), ["dec-a", "zzz"]) == {"dec-a": 0, "zzz": 0}
+    with pytest.raises(CorruptCache):
+        usage_log.accesses(str(tmp_path), ["dec-a", "zzz"])
 
 
 def test_asking_needs_no_database() -> None:

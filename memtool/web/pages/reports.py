@@ -12,6 +12,7 @@ from memtool.commands.stats import stats
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.search import scope
 from memtool.store import ledger, usage_log
 from memtool.upkeep import digest as upkeep
 from memtool.value import Value
@@ -87,7 +88,7 @@ def health(context: Context, query: PageQuery) -> dict[str, Any]:
     with ledger.reading(directory) as held:
         timed, missed = held.timed(), held.missed(MISSED)
     tree = index.open(context, exact=True)
-    unused = never_used(tree, directory)
+    unused = never_used(context, tree)
     return {
         "title": "Health",
         "found": found,
@@ -163,14 +164,14 @@ def _percentile(found: Sequence[float], percent: int) -> float:
     return sorted(found)[-(-len(found) * percent // 100) - 1]
 
 
-def never_used(tree: Tree, directory: str) -> list[Record]:
+def never_used(context: Context, tree: Tree) -> list[Record]:
     """Return the memories in use that no answer has shown in this clone, the oldest first."""
     heads = [
         one
         for one in tree.records
         if tree.lineage.is_head(one.id) and one.memory.status not in OUT_OF_USE
     ]
-    counts = usage_log.accesses(directory, (one.id for one in heads))
+    counts = scope.accesses(context, (one.id for one in heads))
     unused = [one for one in heads if not counts.get(one.id)]
     return sorted(unused, key=lambda one: (one.memory.timestamp, one.id))
 
