@@ -90,7 +90,16 @@ def keep(
     """Write a new memory with the text of the winner, which replaces all of them.
 
     Whoever settles vouches for it: a text that was a candidate is confirmed by that.
+
+    Raises:
+        MemtoolError: an agent would vouch for a candidate.
     """
+    if context.agent and winner.status == "candidate":
+        raise MemtoolError(
+            f"an agent vouches for no memory, and keeping {winner.id} would",
+            hint=f"a person runs: memtool confirm {winner.id} --commit",
+            code="agent",
+        )
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
     if winner.status == "candidate":
         del kept["status"]

@@ -25,6 +25,9 @@ Keys = dict[str, FieldValue | None]
 MOST_NAMED = 3
 """Memories that one note names."""
 
+VOUCHED = ("confirmed", "pinned")
+"""Statuses of what a person vouched for."""
+
 __all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
 
 
@@ -208,6 +211,13 @@ def _vouch(
 
     def noted(memory: Memory) -> Keys:
         new = changes(memory)
+        was = (memory.table("retired").get("was") or memory.status) == "candidate"
+        if context.agent and (verb == "confirm" or (was and new.get("status") in VOUCHED)):
+            raise MemtoolError(
+                f"an agent vouches for no memory, and {verb} would for {memory.id}",
+                hint=f"a person runs: memtool confirm {memory.id} --commit",
+                code="agent",
+            )
         replaced[:] = memory.with_fields(**new).replaces if memory.proposes else ()
         return new
 

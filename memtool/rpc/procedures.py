@@ -107,7 +107,7 @@ CHOICES: tuple[Choice, ...] = (
            inside=("file",), withheld=("id",)),
     Choice("resolve", ADD, ("ids", "keep", "merge", "body", "why", "commit", "dry_run"),
            required=("ids", "why"), withheld=("keep_both",)),
-    Choice("confirm", ADD, _MARK),
+    Choice("confirm", ADD),
     Choice("pin", CHANGE, _MARK),
     Choice("unpin", CHANGE, _MARK),
     Choice("restore", CHANGE, _MARK),

@@ -100,7 +100,8 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
     async def story(client: Client) -> None:
         listed = (await client.list_tools()).tools
         made = await ask(client, "new", type="decision", title="Keep sessions in Redis",
-                         body="Sessions live in Redis.", tag=["auth"], commit=True)  # fmt: skip
+                         body="Sessions live in Redis.", tag=["auth"],
+                         said_by_user="keep them in Redis", commit=True)  # fmt: skip
         old = made["id"]
         assert (await ask(client, "search", query="where do sessions live"))["results"][0][
             "id"
@@ -108,11 +109,11 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         assert (await ask(client, "list", filters="tag:auth"))["total"] == 1
         assert old in (await ask(client, "inject", prompt="where do sessions live?"))["text"]
         shown = await ask(client, "show", id=old)
-        assert (shown["body"], shown["agent"]) == ("Sessions live in Redis.\n", "acme code")
+        assert shown["body"].endswith("## Said by the user\n\n> keep them in Redis\n")
+        assert shown["agent"] == "acme code"
         assert (await ask(client, "pin", id=old))["changes"]["status"][1] == "pinned"
-        assert (await ask(client, "unpin", id=old))["changes"]["status"][0] == "pinned"
-        assert "checked" in (await ask(client, "confirm", id=old))["changes"]
         assert [c["id"] for c in (await ask(client, "diff"))["changes"]] == [old]
+        assert (await ask(client, "unpin", id=old))["changes"]["status"][0] == "pinned"
         assert (await ask(client, "blame", id=old))["fields"][0]["commit"] == made["commit"]
         left = await ask(
             client,
@@ -137,7 +138,7 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         merged = await ask(client, "resolve", ids=[left["id"], right["id"]], merge="Both",
                            body="Both hold.", why="to try it", commit=True)  # fmt: skip
         assert merged["resolved"][0]["kept"] == "merged"
-        called = {"new", "search", "list", "inject", "show", "pin", "unpin", "confirm", "diff",
+        called = {"new", "search", "list", "inject", "show", "pin", "unpin", "diff",
                   "blame", "supersede", "remember", "why", "conflicts", "log", "check", "status",
                   "forget", "restore", "undo", "resolve"}  # fmt: skip
         assert {tool.name for tool in listed} == called

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Sandbox
+from conftest import NOW, Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.mcp.server import tools
@@ -207,6 +207,30 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
         memory = sandbox.context().tree().find(answer.structured["id"]).memory
         assert memory.text("agent") == "acme"
         assert (memory.items("source"), memory.status) == ((kind,), "candidate")
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("pin", {"id": "dec-new"}),
+        ("restore", {"id": "dec-away"}),
+        ("resolve", {"ids": ["dec-new", "dec-old"], "keep": "dec-new", "why": "It is mine."}),
+    ],
+)
+def test_an_agent_vouches_for_no_candidate(sandbox: Sandbox, name: str, given: dict[str, object]):
+    """By no verb does it become a memory that somebody confirmed; there is no tool to confirm."""
+    sandbox.memory("dec-old", "Sessions live in Redis.\n")
+    sandbox.memory("dec-new", "Sessions live in Postgres.\n", status="candidate")
+    sandbox.memory("dec-away", "Sessions live in files.\n", status="archived",
+                   supersedes=("dec-old",),
+                   retired={"at": NOW, "by": "Ada", "was": "candidate"})  # fmt: skip
+    sandbox.commit()
+    assert "confirm" not in TOOLS
+    answer = calls.call(TOOLS[name], given, place_of(sandbox).replace(agent="acme"))
+    assert answer.error is not None
+    assert answer.error["code"] == "agent", answer.text
+    assert "memtool confirm dec-" in str(answer.error)
+    assert sandbox.git("status", "--porcelain") == ""
 
 
 def test_the_words_of_the_user_are_quoted_for_a_reviewer(sandbox: Sandbox):
