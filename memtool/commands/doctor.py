@@ -218,7 +218,7 @@ def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[
 def _sample(context: Context) -> str:
     """Return a prompt that some memory answers, where there is one."""
     try:
-        memories = [one.memory for one in context.tree().records]
+        memories = [one.memory for one in context.whole_tree.records]
     except MemtoolError:
         memories = []
     confirmed = [memory.title for memory in memories if memory.status == "confirmed"]

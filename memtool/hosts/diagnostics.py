@@ -527,7 +527,7 @@ def _lock(context: Context) -> Sign:
 
 def _memories(context: Context) -> Sign:
     """Look for files that are no memories, and say where the last commit has a whole one."""
-    tree = context.tree()
+    tree = context.whole_tree
     problems = with_way_back(context, tree.problems)
     wrong = [one for one in problems if one.severity == "error"]
     if not wrong:
@@ -562,7 +562,7 @@ def _cut_off(context: Context) -> list[str]:
 
 def _due(context: Context) -> Sign:
     """Count the memories that somebody should look at again."""
-    tree = context.tree()
+    tree = context.whole_tree
     facts = Facts(tree, context.now, context.settings.categories, dict)
     found = [one for one in facts.due() if facts.is_current(one)]
     if found:
@@ -576,7 +576,7 @@ def _due(context: Context) -> Sign:
 
 def _drift(context: Context) -> Sign:
     """Count the memories whose files are not what they were."""
-    tree = context.tree()
+    tree = context.whole_tree
     facts = Facts(tree, context.now, context.settings.categories, dict)
     named = [one for one in tree.records if governed(one) and facts.is_current(one)]
     found = drift_in(tree, lambda: context.witness(tree)).of(named)
@@ -626,7 +626,7 @@ def _derived(context: Context) -> Sign:
 
 def _index(context: Context) -> Sign:
     """Compare what the cache answers with what is read from the files."""
-    tree = context.tree()
+    tree = context.whole_tree
     stored = index.open(context, exact=True)
     masked = set(stored.withheld())  # what is known of these is not what their files say
     if [_known(one, masked) for one in stored.records] != [

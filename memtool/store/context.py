@@ -459,6 +459,15 @@ class Context:
         self.note_problems(tree)
         return tree
 
+    @cached_property
+    def whole_tree(self) -> Tree:
+        """The memories of the worktree, all read once, for who asks several things of the same.
+
+        Raises:
+            MemtoolError: as `tree` does.
+        """
+        return self.tree()
+
     def note_problems(self, tree: Tree) -> None:
         """Note how many files of a tree are not memories, or in an unfinished merge, once.
 

@@ -19,6 +19,7 @@ from memtool.commands.install import install
 from memtool.hosts import AGENTS, diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
 from memtool.store import files
+from memtool.store.context import Context
 
 
 @pytest.fixture
@@ -464,3 +465,12 @@ def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
     (empty / "git").symlink_to(git)
     found = signs(ready, PATH=str(empty))["repository", "owners"]
     assert (found.state, "ssh-keygen is not on the PATH" in found.detail) == (BROKEN, True)
+
+
+def test_the_tree_is_read_once(ready: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All checks look at the same memories, however many checks there are."""
+    reads = []
+    whole = Context.tree
+    monkeypatch.setattr(Context, "tree", lambda *given: reads.append(given) or whole(*given))
+    doctor(ready.context())
+    assert len(reads) == 1

@@ -7,20 +7,25 @@ its own, forked from this one, as each command and each hook is.
 
 from __future__ import annotations
 
+import copy
+import importlib
 import io
 import json
 import os
+import pkgutil
 import random
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+import memtool
 from memtool import demo
 from memtool.cli import hooks
 from memtool.cli import main as cli
@@ -118,6 +123,12 @@ class Clone:
             texts.append(os.pread(handle, size, 0).decode())
             os.close(handle)
         return Answer(code, _TIMES.sub("", texts[0]), texts[1])
+
+    def load(self) -> None:
+        """Load every module that the questions need, which another user may not read."""
+        for module in pkgutil.walk_packages(memtool.__path__, "memtool."):
+            if not module.name.startswith(("memtool.web", "memtool.mcp", "memtool.cli.__main__")):
+                importlib.import_module(module.name)
 
     def faults(self, names: list[str] | None = None) -> list[str]:
         """Ask, and ask again; return what was answered otherwise than without a cache.
@@ -272,6 +283,41 @@ def kind_of(clone: Clone, path: Path) -> str:
     if folder in derived.INDEX:
         return f"{folder}/*/{rest[-1]}"
     return f"{folder}/{rest[0].partition('-')[0]}*" if rest else folder
+
+
+@pytest.mark.parametrize("is_owner", [True, False])
+def test_files_that_cannot_be_read_cost_no_answer(clone: Clone, *, is_owner: bool) -> None:
+    """Another user's files, which may be removed or not: each question is answered as without."""
+    if os.getuid():
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        theirs = copy.copy(clone)
+        theirs.top = Path(name, "harbor")
+        theirs.derived = theirs.top / ".git/memtool"
+        clone.mend()
+        shutil.copytree(clone.top, theirs.top, symlinks=True)
+        for path in (theirs.top, *theirs.top.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        for path in theirs.files():
+            if is_derived(theirs, path):
+                os.chmod(path, 0)
+                for place in (path, path.parent):
+                    os.chown(place, *((NOBODY, NOBODY) if is_owner else (0, 0)))
+        theirs.load()
+        theirs.questions = {
+            one: [word.replace(str(clone.top), str(theirs.top)) for word in words]
+            for one, words in clone.questions.items()
+        }
+        names = tuple(theirs.questions)
+        got = {one: theirs.ask(one, user=NOBODY) for one in names}
+        assert {one: (got[one].code, got[one].stdout) for one in names} == {
+            one: (clone.expected[one].code, clone.expected[one].stdout) for one in names
+        }
+        if is_owner:
+            assert [one.stderr for one in map(theirs.ask, ("search",))] == [
+                clone.expected["search"].stderr
+            ]
 
 
 def test_doctor_names_damage_and_mends_it(clone: Clone) -> None:
