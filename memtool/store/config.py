@@ -159,7 +159,8 @@ ROWS: tuple[Row, ...] = (
     ("extractor.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
     ("extractor.confidence", 0.75, "least confidence of what it finds", (0, 1)),
     ("manager.enabled", False, ("after each session, let memtool curate plan in the background how "
-      "candidates fit in; the plan waits in memtool status, and nothing is applied; only the "
+      "candidates fit in: with capture.promote also those of that session, else those that "
+      "were promoted before; the plan waits in memtool status, and nothing is applied; only the "
       "user's own settings say so, as memtool --global config manager.enabled true")),
     ("purge.after_days", 30, "days after which a forgotten memory may be removed for good",
      (0, 36_500)),
