@@ -132,10 +132,13 @@ def test_commands_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
-    """The test command that a newcomer copies is the one that CI runs."""
+    """The test command that a newcomer copies is the one that CI reads there and runs."""
     block = README.read_text().split("<!-- test-command -->\n```sh\n")[1]
-    command = block.partition("\n")[0]
-    assert command in (ROOT / ".ci" / "run").read_text().splitlines()
+    pattern = "^python3 -m venv .*pytest"
+    found = re.findall(f"{pattern}.*$", README.read_text(), re.MULTILINE)
+    assert found == [block.partition("\n")[0]]
+    assert f"grep '{pattern}' README.md" in (ROOT / ".ci" / "as-user").read_text()
+    assert '.ci/as-user "$work/clone"' in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
 def _anchors(page: Path) -> set[str]:
