@@ -316,7 +316,7 @@ def bytes_of(top: str, path: str) -> bytes | None:
         return None
     except OSError as error:
         raise MemtoolError(
-            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+            f"{path} cannot be read: {files.reason(error)}",
             hint="move what is there out of the way",
             code="disk",
         ) from None

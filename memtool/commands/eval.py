@@ -18,7 +18,7 @@ from memtool.search.features import Facts
 from memtool.search.retrieve import Found, Hit, Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
-from memtool.store.files import read_regular
+from memtool.store.files import read_regular, reason
 from memtool.value import Value
 
 DIGITS = 4
@@ -201,7 +201,7 @@ def _read(place: str, name: str) -> bytes:
         data = read_regular(place, MOST_BYTES + 1)
     except OSError as error:
         raise MemtoolError(
-            f"{name} cannot be read: {error.strerror}",
+            f"{name} cannot be read: {reason(error)}",
             hint="memtool eval FILE, with a golden query on each line",
             code="bad-golden",
         ) from None

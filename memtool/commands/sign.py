@@ -63,10 +63,13 @@ def sign(
     """
     context.repository.refuse_bare("sign in a clone with a worktree")
     context.refuse_newer()
-    if not 0 < len(id) <= MOST_SIGNED:
-        what = f"{len(id)} memories at once" if id else "nothing to sign"
-        raise MemtoolError(f"{what}: 1 to {MOST_SIGNED} are signed in one call",
-                           hint="memtool sign ID")  # fmt: skip
+    if not id:
+        raise MemtoolError("ID is missing", hint="memtool sign ID")
+    if len(id) > MOST_SIGNED:
+        raise MemtoolError(
+            f"{len(id)} memories at once: {MOST_SIGNED} at most are signed in one call",
+            hint="memtool sign ID …, with fewer of them",
+        )
     git = context.repository.git
     signatures.refuse_without_keygen(git.user_env)
     tree = write.current(context, dry_run=dry_run)

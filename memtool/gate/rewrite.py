@@ -15,7 +15,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.changes import changed_keys, is_redacted
 from memtool.redaction.find import MOST_CHARACTERS, Allowlist, find, fingerprint, marked, marks
-from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_regular, reason
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -241,7 +241,7 @@ def key(directory: str) -> bytes:
             found = read_regular(path, KEY_LENGTH + 1)
     except OSError as error:
         raise MemtoolError(
-            f"the key for hashes, {path}, cannot be read or made: {os.strerror(error.errno or 0)}",
+            f"the key for hashes, {path}, cannot be read or made: {reason(error)}",
             hint="use --strategy token, which needs no key",
             code="redaction-key",
         ) from None

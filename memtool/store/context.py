@@ -305,7 +305,7 @@ class Context:
             return None
         except OSError as error:
             raise MemtoolError(
-                f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+                f"{path} cannot be read: {files.reason(error)}",
                 hint=f"make {path} a file that you may read",
                 code=code,
             ) from None

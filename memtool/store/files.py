@@ -129,6 +129,13 @@ def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> byt
         os.close(handle)
 
 
+def reason(error: OSError) -> str:
+    """Return why `read_regular` cannot read; for a pipe the system would speak of links."""
+    if error.errno == errno.ELOOP:
+        return "it is a link, or no plain file"
+    return os.strerror(error.errno or 0)
+
+
 def _read(handle: int, size: int, most: int) -> bytes:
     """Return the bytes of a file of some size; one that has grown since is read to its end.
 

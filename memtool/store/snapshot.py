@@ -13,7 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.memory.changes import Version, stem
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
-from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_regular, reason
 from memtool.store.git import IndexEntry, TreeEntry
 from memtool.value import Value, cached_property
 
@@ -325,7 +325,7 @@ def read_file(top: str, path: str) -> bytes | Problem:
             path,
             0,
             "unreadable",
-            f"it cannot be read: {os.strerror(error.errno or 0)}",
+            f"it cannot be read: {reason(error)}",
             "give yourself permission to read it",
         )
 

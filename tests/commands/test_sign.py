@@ -275,7 +275,7 @@ def test_bad_input_gets_a_sentence(ruled: Sandbox, keyring: Keyring, tmp_path: P
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"\x00\x01")
     for call, said in (
-        ((), "nothing to sign"),
+        ((), "ID is missing"),
         (("dec-nothing",), "no memory has the id"),
         (("dec-redis",), "no ssh key is configured to sign with"),
         (("dec-redis", "--key", "/nowhere/key"), "there is no key at /nowhere/key"),
