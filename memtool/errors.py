@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ERROR_CODES: dict[str, str] = {
+    "agent": "an agent vouches for no memory; a person confirms it",
     "ambiguous": "several things have a name that begins so",
     "ambiguous-id": "several memories have an id that begins so",
     "bad-alias": "what is given is no alias",
