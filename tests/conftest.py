@@ -52,7 +52,7 @@ settings.load_profile("quick")
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if os.geteuid() != 0 and item.get_closest_marker("root") is not None:
-        pytest.skip("only root can give files away")
+        pytest.skip("only root can become another user")
 
 
 def pytest_configure() -> None:

@@ -474,7 +474,7 @@ def test_accesses_are_asked_only_where_they_count(filled: Sandbox) -> None:
         asked.extend(wanted)
         return dict.fromkeys(asked, 100)
 
-    scope = filled.scope(accesses=accesses)
+    scope = filled.scope(settled_accesses=accesses)
     config = Config(given={"search.access": 0.0}, categories=scope.config.categories)
     plain = search_prose(scope.replace(config=config), "redis", (), 10)
     assert asked == []
