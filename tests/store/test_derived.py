@@ -291,6 +291,8 @@ def kind_of(clone: Clone, path: Path) -> str:
 @pytest.mark.parametrize("is_owner", [True, False])
 def test_files_that_cannot_be_read_cost_no_answer(clone: Clone, *, is_owner: bool) -> None:
     """Another user's files, which may be removed or not: each question is answered as without."""
+    if not all(place.stat().st_mode & 0o001 for place in Path(cli.__file__).parents):
+        pytest.skip("no other user can read the code that is tested")
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
         theirs = copy.copy(clone)
