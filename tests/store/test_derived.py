@@ -297,6 +297,7 @@ def test_files_that_cannot_be_read_cost_no_answer(clone: Clone, *, is_owner: boo
         os.chmod(name, 0o755)
         theirs = copy.copy(clone)
         theirs.top = Path(name, "harbor")
+        theirs.env = {**clone.env, "HOME": name}
         theirs.derived = theirs.top / ".git/memtool"
         clone.mend()
         shutil.copytree(clone.top, theirs.top, symlinks=True)
