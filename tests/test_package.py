@@ -56,10 +56,11 @@ def test_version_and_name_stand_once(wheel: zipfile.ZipFile):
     assert f"git_memtool-{memtool.__version__}.dist-info/METADATA" in wheel.namelist()
 
 
-def test_the_wheel_holds_code_types_templates_and_licence(wheel: zipfile.ZipFile):
+def test_the_wheel_holds_code_tables_types_templates_and_licence(wheel: zipfile.ZipFile):
     """Whoever installs memtool gets all that it needs to run and to be type-checked."""
     names = set(wheel.namelist())
-    code = {p.relative_to(ROOT).as_posix() for p in (ROOT / "memtool").rglob("*.py")}
+    files = [p for pattern in ("*.py", "data/*") for p in (ROOT / "memtool").rglob(pattern)]
+    code = {p.relative_to(ROOT).as_posix() for p in files}
     templates = {
         f"memtool/{p.relative_to(ROOT).as_posix()}"
         for p in (ROOT / "templates").rglob("*")

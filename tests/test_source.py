@@ -19,7 +19,7 @@ from memtool.commands import VERBS
 
 ROOT = Path(memtool.__file__).parent
 LAYERS = (
-    ("value", "errors", "templates", "version", "installation"),
+    ("value", "errors", "tables", "templates", "version", "installation"),
     ("memory",),
     ("store",),
     ("redaction",),

@@ -13,6 +13,8 @@ text, needs no import; other text loads `unicodedata`.
 
 from __future__ import annotations
 
+from memtool import tables
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -81,65 +83,13 @@ STOP_WEIGHT = 0.3
 """Weight of a stop word in a query: dropping them costs error texts their `not`, `is` and `for`."""
 
 
-_STOP_STEMS = (
-    "a about am an and ani are as at be been but by can could d did do doe for from had has have he"
-    " her him his how i if in into is it just ll m me my no not of on or our re s she should so"
-    " some such t than that the their them then there these they this those to us ve was we were"
-    " what when where whi which who whom whose will with would you your"
-)
+_STOPS = tables.grouped("index/stop_words")
+"""Stems of stop and question words: `english`, `foreign`, and `shared`, which mean something in
+English or in code, too."""
 
-_FOREIGN_STEMS = (
-    "aber ale algo alla alle anch anche ant aos aqui asi ate auch auf aus aux avec avon beim "
-    "bij bitt byc ce cela ces cet cett ceux che chez chi como cosa cosi cual cuand cuando cz "
-    "czi czym dal dall dalla damit dank dann dass dei dele dell della depo depoi depui depuis "
-    "desd deze di dich dies dieser dit dla dlacz dlaczego doch donc dond dop dopo dov du durch "
-    "dziekuj een ein einem einen einer el ella elle ello ellos em encor entr entre er esa ese "
-    "eso ess essa esse esta estan estao este esto estos etr etre eu eux fait fare faut foi fuer "
-    "fur gaan gd gdi gdzie geen gibt graag graci gracia graz grazi haar hab habe haben hac hace "
-    "hacer hallo hann hanno heb hebben heef heeft het hier hij ho ich ihr ik il ile im isso ist "
-    "isto ja jak jaka jaki jako jeg jego jej jesl jesli jest jetzt jij juz kan kann kannst kein "
-    "kied kiedi koennen konn konnen kto ktor ktora ktore ktori kunnen las les leur lor loro los "
-    "lui maak machen mai mais maken mam mami meer mehr mein meme merc merci meu mia mich mij "
-    "mijn mio mir mnie moet moeten moi molt molto moz moze muit muito muss muy naar nach nad "
-    "nam nao nasz nee nein nel nell nella ni nicht nie niet nim noch nog noi nosotr nosotro "
-    "noss nossa nosso nostr nostra nostro notr nous nur obrig obrigado oder ogni ohn omdat ona "
-    "ond onde onder oni ont onz onze ook otra otro parc pel pela pelo perc perch pero peut piu "
-    "po pode por porqu pourquoi prosz prz przed przez przi pued puedo puo qua quai qual quali "
-    "quand quando que quel quell quello quem quest questa questo quien quoi sao schon sein senz "
-    "senza seu siam siamo sich sie sind skad sobr soll sollen sono sont sua sul sull sulla suo "
-    "sus tak takz tamb tambem tambi tambien teeg teg tegen tego tej tem temo tenemo tes tien "
-    "toch tod toi tout tra tres tud tudo tutt tutti tutto tylk tylko tym uber um uma una und "
-    "une uno uns unser unt unter usam usamo usar usiam usiamo uzyw uzywami veel voc voce voi "
-    "vom voor votr vous waar waarom wann wanneer warum weil weit weiter welch welcher welk "
-    "welke wenn wer werd werden weshalb wie wiec wied wieder wieso wij wir wird wofur womit wor "
-    "woran worden wordt wozu wszystk wszystko ya yo zal ze zich zij zijn zonder zou zu zum zur "
-    "zwisch zwischen "
-    "а без бы был быт в вам вас ве во вот все всех вы где да для до е ег есл ест ещ же за зач "
-    "зде и из ил им их к как когд котор кто куд ли либ мен мне может мы на над нам нас наш не "
-    "нег нет ни них но ну о об он от отч очен по под пожалуйст посл пот поч при про с сейчас со "
-    "спасиб так такж там то тог тож тольк том ты у уж хот чег чем что чтоб эт этот я "
-    "ある いつ いる から くだ ここ この これ さい した して する せん その それ "
-    "たい ださ だれ です では でも とは どう どこ どの どれ ない なぜ なる には "
-    "にも ので ます ませ まで られ れる 何故 "
-)
-"""The same of German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian and Japanese,
-with English the commonest languages of the web, as English stems and as their own."""
+_STOP_TERMS = frozenset(_STOPS["english"])
 
-_SHARED_STEMS = (
-    "aan ab abi ad ai al all als also ante ao au bei bez cel ci co com come comment con cos da "
-    "dan das dat de del dem den der des die door dos dove e ed ela ele eles ell en era es esser "
-    "est et fa fair far favor gli go ha hat hay hoe hun io je kun la le lo ma maar mach mag man "
-    "mas mem mes met mi mit mon na nas ne nem non nos nu num numa o ob od om op os ou over par "
-    "para pas per plus pod pour pro qui sa sam san se sei sem ser ses si sia sin son su sur ta "
-    "tam te ten todo ton tot tous tre tu u uit un van vi von vor vos w want war wat wel wo y z "
-    "za zo "
-)
-"""Those of them that mean something in English or in code (`die`, `war`, `os`, `mit`)."""
-
-_STOP_TERMS = frozenset(_STOP_STEMS.split())
-"""Stems of stop and question words; `ani`, `doe` and `whi` are any, does and why."""
-
-_FOREIGN_TERMS = frozenset(_FOREIGN_STEMS.split())
+_FOREIGN_TERMS = frozenset(_STOPS["foreign"])
 
 LEAST_FOREIGN = 2
 """From so many foreign stop words on a text is in another language than English."""
@@ -216,7 +166,7 @@ def shared_stops(found: Iterable[str]) -> frozenset[str]:
     for term in found:
         foreign += term in _FOREIGN_TERMS
         if foreign >= LEAST_FOREIGN:
-            return frozenset(_SHARED_STEMS.split())
+            return frozenset(_STOPS["shared"])
     return frozenset()
 
 

@@ -14,6 +14,7 @@ word that is known stays what it is.
 
 from __future__ import annotations
 
+from memtool import tables
 from memtool.errors import MemtoolError
 from memtool.index import analyzer
 from memtool.index.analyzer import ENGLISH, is_stop
@@ -42,30 +43,10 @@ MOST_LENGTH = 100
 Aliases = dict[str, tuple[str, ...]]
 
 
+_TABLE = "search/aliases.toml"
+
 DEFAULTS: Aliases = {
-    "api": ("endpoint",),
-    "auth": ("authentication", "authorization", "login"),
-    "ci": ("pipeline", "continuous integration"),
-    "config": ("configuration", "settings"),
-    "cron": ("scheduled job",),
-    "db": ("database",),
-    "deps": ("dependencies",),
-    "dev": ("development",),
-    "env": ("environment",),
-    "i18n": ("internationalization", "translation"),
-    "js": ("javascript",),
-    "k8s": ("kubernetes",),
-    "lint": ("linter",),
-    "perf": ("performance",),
-    "pg": ("postgres", "postgresql"),
-    "pr": ("pull request", "merge request"),
-    "prod": ("production",),
-    "py": ("python",),
-    "regex": ("regular expression",),
-    "repo": ("repository",),
-    "ts": ("typescript",),
-    "tz": ("timezone",),
-    "ui": ("user interface", "frontend"),
+    word: tuple(others) for word, others in toml.read(tables.read(_TABLE).encode(), _TABLE).items()
 }
 """What holds where `aliases.toml` says nothing else."""
 

@@ -24,7 +24,7 @@ import time
 from bisect import bisect_left
 from zlib import crc32
 
-from memtool import value
+from memtool import tables, value
 from memtool.store import files
 from memtool.store.files import TEMP_PREFIX
 
@@ -466,13 +466,17 @@ def digest(*parts: str, size: int = 8) -> str:
 def code_version(rooms: Collection[str], *given: object) -> str:
     """Return a hash of what an answer depends on, apart from the files it is made of.
 
-    That is the code in some rooms of the package, by size and time, and the settings `given`.
+    That is the code and the tables in some rooms of the package, by size and time, and the settings
+    `given`.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     rows = [repr(one) for one in given]
     for room in rooms:
-        for entry in sorted(os.scandir(os.path.join(package, room)), key=lambda item: item.name):
-            if entry.name.endswith(".py"):
+        folder = os.path.join(package, room)
+        data = os.path.join(folder, tables.FOLDER)
+        entries = [*os.scandir(folder), *(os.scandir(data) if os.path.isdir(data) else ())]
+        for entry in sorted(entries, key=lambda item: item.name):
+            if entry.is_file():
                 status = entry.stat()
                 rows.append(f"{room}/{entry.name} {status.st_size} {status.st_mtime_ns}")
     return digest(*rows)

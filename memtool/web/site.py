@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from memtool import tables
 from memtool.cli import output
 from memtool.commands.site import BuiltSite, render
 from memtool.errors import MemtoolError
@@ -188,9 +189,10 @@ def _left_out(context: Context, commit: str) -> frozenset[str]:
 
 
 def _version() -> str:
-    """Return a hash of the code and the templates that make the pages, the same on any machine."""
+    """Return a hash of what makes the pages: code, tables, templates. It is the same anywhere."""
     package = Path(__file__).parents[1]
     inside = package / "templates" / "web"
     templates = inside if inside.is_dir() else package.parent / "templates" / "web"
-    paths = [*sorted(package.rglob("*.py")), *sorted(templates.iterdir())]
+    code = [*package.rglob("*.py"), *package.rglob(f"{tables.FOLDER}/*.*")]
+    paths = [*sorted(code), *sorted(templates.iterdir())]
     return cache.digest(*(digest(path.read_bytes(), 16) for path in paths), size=16)
