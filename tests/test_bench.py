@@ -27,6 +27,7 @@ SMALLEST = {
     "hook.py": ("--rounds", "1", "100"),
     "maintain.py": ("100",),
     "mcp_server.py": ("--rounds", "1", "--calls", "1", "100"),
+    "passes.py": ("show", "check"),
     "redaction.py": (),
     "sessions.py": ("--rounds", "1"),
     "site.py": ("--queries", "5", "100"),
