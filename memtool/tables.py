@@ -37,8 +37,14 @@ def grouped(name: str) -> dict[str, list[str]]:
 def read(name: str) -> str:
     """Return the text of a file of data such as `search/aliases.toml`."""
     room, _, file_name = name.partition("/")
-    package = os.path.dirname(os.path.abspath(__file__))
-    with open(
-        os.path.join(package, room, FOLDER, file_name), encoding="utf-8", newline="\n"
-    ) as file:
+    with open(os.path.join(_folder(room), file_name), encoding="utf-8", newline="\n") as file:
         return file.read()
+
+
+def names(room: str) -> list[str]:
+    """Return the names of the files of data of a room, sorted."""
+    return sorted(os.listdir(_folder(room)))
+
+
+def _folder(room: str) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), room, FOLDER)

@@ -654,7 +654,7 @@ def key_of(repository: Repository, directory: str, settings: Config) -> str:
 def mask_key(settings: Config) -> str:
     """Return what masks depend on: the detectors, and what the settings allow to stand."""
     allowed = (sorted(settings.texts(name)) for name in ALLOWING)
-    return cache.digest(redaction.VERSION, *(repr(texts) for texts in allowed))
+    return cache.digest(redaction.version(), *(repr(texts) for texts in allowed))
 
 
 def _last(repository: Repository, key: str) -> tuple[Manifest, StoredFields] | None:

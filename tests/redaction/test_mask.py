@@ -10,6 +10,7 @@ import pytest
 from conftest import make_memory
 
 import memtool.redaction
+from memtool import tables
 from memtool.index import index
 from memtool.memory import document
 from memtool.redaction.find import NOTHING, find, fingerprint
@@ -166,7 +167,17 @@ def test_no_masked_text_holds_what_is_found() -> None:
 
 
 def test_the_version_names_the_detectors() -> None:
-    """An index that other detectors have searched is not used: the version follows their source."""
+    """An index that other detectors have searched is not used: the version follows their code."""
     folder = Path(memtool.redaction.__file__).parent
     sources = [path.read_bytes() for path in sorted(folder.glob("*.py")) if path.stem[0] != "_"]
-    assert digest(b"\0".join(sources), 4) == memtool.redaction.VERSION
+    assert digest(b"\0".join(sources), 4) == memtool.redaction.CODE
+
+
+@pytest.mark.parametrize("name", tables.names("redaction"))
+def test_the_version_follows_the_tables(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who adds a row changes no code, and what was searched without it is searched again."""
+    before = memtool.redaction.version()
+    read = tables.read
+    more = {f"redaction/{name}": "one more row\n"}
+    monkeypatch.setattr(tables, "read", lambda path: read(path) + more.get(path, ""))
+    assert memtool.redaction.version() != before
