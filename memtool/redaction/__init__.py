@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "731d862c"
+CODE = "e887f134"
 """Names the code of the detectors. A test says what it is."""
 
 

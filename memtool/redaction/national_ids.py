@@ -1,14 +1,15 @@
 """Numbers that name a person or an account: national ids and IBANs, each with its own check.
 
-A row of the table has the country, the shapes that the number is written in (`9` is a digit, `A` a
-capital, `*` either), the check, and the names that must stand beside a shape that an order number
-has too. Checks are those that the issuing offices publish; an id without one has a date in it.
+The rows of `data/national_ids.tsv` say in which shapes a number is written, and which name must
+stand beside a shape that an order number has too. Checks are those that the issuing offices
+publish; an id without one has a date in it.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from memtool import tables
 from memtool.redaction.columns import cells
 from memtool.redaction.entropy import Pattern
 
@@ -314,82 +315,15 @@ def _russia(digits: str) -> bool:
     return total(digits, range(9, 0, -1)) % 101 % 100 == int(digits[9:])
 
 
-ROWS: tuple[tuple[str, str, Callable[[str], bool], str], ...] = (
-    ("ar", "99-99999999-9", _argentina, ""),
-    ("ar", "99999999999", _argentina, "cuit|cuil"),
-    ("at", "9999 999999", _austria, "sozialversicherung|svnr|sv-nummer|versicherungsnummer"),
-    ("at", "9999999999", _austria, "sozialversicherung|svnr|sv-nummer|versicherungsnummer"),
-    ("au", "999 999 999|999999999|999-999-999", _australia, "tfn|tax file"),
-    ("be", "99.99.99-999.99", _belgium, ""),
-    ("be", "99.99.99 999.99|99999999999|99 99 99 999 99", _belgium,
-     "rijksregister|registre national|national n|insz|niss"),
-    ("bg", "9999999999", _bulgaria, "egn|егн|national"),
-    ("br", "999.999.999-99", _brazil, ""),
-    ("br", "99999999999|999999999-99", _brazil, "cpf"),
-    ("ca", "999-999-999|999 999 999|999999999", luhn, "sin|social insurance|assurance sociale|nas"),
-    ("ch", "999.9999.9999.99|9999999999999", _switzerland, ""),
-    ("cl", "99.999.999-*|9.999.999-*", _chile, ""),
-    ("cl", "99999999-*|9999999-*", _chile, "rut|run"),
-    ("cn", "99999999999999999*", _china, ""),
-    ("cz", "999999/9999", _czechia, ""),
-    ("cz", "9999999999", _czechia, "rodné|rodne|birth number|rč"),
-    ("de", "99 999 999 999|99999999999|99 999 999999", _germany,
-     "steuer|idnr|tin|tax|identifikationsnummer"),
-    ("dk", "999999-9999", _denmark, ""),
-    ("do", "999-9999999-9", luhn, ""),
-    ("ee", "99999999999", _two_rounds, ""),
-    ("es", "99999999A|99999999-A|99.999.999-A|A9999999A|A-9999999-A", _spain, ""),
-    ("fi", "999999-999*|999999+999*|999999A999*", _finland, ""),
-    ("fr", "9 99 99 99 999 999 99|999999999999999", _france, ""),
-    ("fr", "9 99 99 9A 999 999 99|999999A99999999", _france, ""),
-    ("gb", "AA999999A|AA 99 99 99 A", _nino, ""),
-    ("gb", "999 999 9999|9999999999|999-999-9999", _nhs, "nhs"),
-    ("gr", "99999999999", _greece, "amka|αμκα"),
-    ("hr", "99999999999", mod_11_10, "oib"),
-    ("ie", "9999999A|9999999AA", _ireland, "pps|personal public|tax"),
-    ("il", "999999999|99999999-9", luhn, "teudat|israel|zehut"),
-    ("in", "9999 9999 9999|9999-9999-9999", _india, ""),
-    ("in", "999999999999", _india, "aadhaar|aadhar|uidai"),
-    ("is", "999999-9999", _iceland, ""),
-    ("is", "9999999999", _iceland, "kennitala"),
-    ("it", "AAAAAA99A99A999A", _italy, ""),
-    ("jp", "999999999999|9999 9999 9999|9999-9999-9999", _japan,
-     "my ?number|individual number|マイナンバー"),
-    ("kr", "999999-9999999", _korea, ""),
-    ("lt", "99999999999", _two_rounds, ""),
-    ("lv", "999999-99999", _latvia, ""),
-    ("mx", "AAAA999999AAAAAA99|AAAA999999AAAAAAA9", _mexico, ""),
-    ("my", "999999-99-9999", _malaysia, ""),
-    ("nl", "999999999|9999.99.999|999 999 999|999.999.999", _netherlands,
-     "bsn|burgerservice|sofi|citizen service"),
-    ("no", "999999 99999|99999999999", _norway, ""),
-    ("pl", "99999999999", _poland, ""),
-    ("pt", "999999999|999 999 999", _portugal, "nif|contribuinte|tax"),
-    ("ro", "9999999999999", _romania, "cnp|cod numeric"),
-    ("ru", "999-999-999 99", _russia, ""),
-    ("se", "999999-9999|99999999-9999|999999+9999", _sweden, ""),
-    ("se", "9999999999|999999999999", _sweden, "personnummer|personal identity|samordningsnummer"),
-    ("sg", "A9999999A", _singapore, ""),
-    ("si", "9999999999999", _slovenia, ""),
-    ("sk", "999999/9999", _czechia, ""),
-    ("th", "9-9999-99999-99-9", _thailand, ""),
-    ("th", "9999999999999|9 9999 99999 99 9", _thailand, "thai|บัตรประชาชน"),
-    ("tr", "99999999999", _turkey, ""),
-    ("tw", "A999999999", _taiwan, ""),
-    ("ua", "9999999999", _ukraine, "рнокпп|rnokpp|ідентифікаційний|ipn|tax"),
-    ("uy", "9.999.999-9", _uruguay, ""),
-    ("za", "9999999999999|999999 9999 999|999999 9999 99 9", _south_africa,
-     "id n|sa id|south afric|identity|rsa"),
-)  # fmt: skip
-"""Country, shapes, check, and the names one of which must be near, in lower case."""
+ROWS = tables.rows("redaction/national_ids")
 
 _SHAPES: dict[str, list[tuple[Callable[[str], bool], str]]] = {}
-for _country, _shapes, _check, _names in ROWS:
+for _country, _shapes, _names, _check in ROWS:
     for _shape in _shapes.split("|"):
         for _end in ("9", "A") if "*" in _shape else ("",):
-            _SHAPES.setdefault(_shape.replace("*", _end), []).append((_check, _names))
+            _SHAPES.setdefault(_shape.replace("*", _end), []).append((globals()[_check], _names))
 _STARTS = frozenset(shape.split(" ", maxsplit=1)[0] for shape in _SHAPES)
-_EVERY_NAME = "|".join(dict.fromkeys(row[3] for row in ROWS if row[3]))
+_EVERY_NAME = "|".join(dict.fromkeys(row[2] for row in ROWS if row[2]))
 MOST_WORDS = 7
 """Groups that a number is written in at most."""
 
@@ -489,17 +423,7 @@ def is_beside(lower: str, start: int, end: int, names: str) -> bool:
 _NAMES: dict[str, Pattern] = {}
 _LABEL_END = Pattern(r"[?:][ \t]{0,2}(?:[>|][-+]?)?[ \t]{0,2}\r?\n\Z")
 
-IBAN_LENGTHS = {
-    row[:2]: int(row[2:])
-    for row in str.split(
-        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 "
-        "DK18 DO28 EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 "
-        "IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 "
-        "MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 "
-        "SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
-    )
-}
-"""How long an account number of a country is (the registry of ISO 13616)."""
+IBAN_LENGTHS = {country: int(length) for country, length in tables.rows("redaction/iban_lengths")}
 
 IBAN = Pattern(
     r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,4})?"
