@@ -1,0 +1,521 @@
+"""Derived data in SQLite: rows with checksums, one snapshot for a reader, one writer at a time.
+
+This module owns the files, the connections and the locks; what the rows mean is up to the caller.
+A folder holds the databases of one schema. A small pointer file names the current one, and a
+database that is built anew gets a new name: SQLite must never find the write-ahead log of an old
+file next to a new one. Nothing here is migrated: another format, other settings or another version
+of a table have a pointer of their own.
+
+Derived data costs time, never the answer. A damaged row raises `CorruptCache`. If a file cannot be
+written, because of a lock, a full disk or missing permission, the file stays and the caller goes
+on without it. `docs/state.md` describes the schema, the locks and what damage is found.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from marshal import dumps
+from zlib import crc32
+
+from memtool.store import cache, files
+from memtool.store.cache import CorruptCache
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from sqlite3 import Connection
+    from typing import Self
+
+    Cell = str | bytes | int | float | None
+    Row = tuple[Cell, ...]
+
+_POINTER_KIND = "state 1"
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""The database itself, and the files that SQLite puts next to it."""
+_BUSY_MS = 2_000
+"""A backstop: writers wait for the kernel lock, which is fair; SQLite's own waiting is not."""
+_POLL_S = 0.005
+_UNFINISHED_S = 60
+"""Age at which a database without a pointer goes. A reader may just have read the pointer."""
+_UNUSED_S = 14 * 86_400
+_TOUCH_S = 86_400
+_MARSHAL_FORMAT = 2
+"""Writes type, length and value, and no references: equal rows give equal bytes."""
+
+
+class Unavailable(Exception):  # a state of the place, not a fault of the program
+    """The database cannot be used now: locked, no space, no permission. It is not damaged."""
+
+
+class Table(Value):
+    """A table: its columns in SQL, of which the first `key_columns` identify a row."""
+
+    name: str
+    columns: str
+    key_columns: int
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, without `sum`."""
+        return [column.split()[0] for column in self.columns.split(", ")]
+
+    @property
+    def sql(self) -> str:
+        """The statement that creates the table."""
+        key = ", ".join(self.names[: self.key_columns])
+        columns = f"{self.columns}, sum INT, PRIMARY KEY ({key})"
+        return f"CREATE TABLE {self.name} ({columns}) WITHOUT ROWID"
+
+
+class Schema(Value):
+    """The tables of a database; `format` counts changes of what the rows mean."""
+
+    format: int
+    tables: tuple[Table, ...]
+
+
+FACTS = Schema(
+    1,
+    (Table("kept", "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT", 3),),
+)
+"""Facts about blobs and commits, which all worktrees of a repository share."""
+
+
+class Rows:
+    """The rows of a database inside a transaction. Cells are str, bytes, int, float or None.
+
+    A bool is no cell, nor is a str with surrogates: paths are bytes (`os.fsencode`). Every method
+    raises CorruptCache if the database is damaged, and Unavailable if it cannot be used.
+    """
+
+    def __init__(self, connection: Connection, schema: Schema, salt: int) -> None:
+        """Take an open connection; `salt` makes the checksums those of this file."""
+        self._connection = connection
+        self._tables = {table.name: table for table in schema.tables}
+        self._salt = salt
+
+    def one(self, table: str, *key: Cell) -> Row | None:
+        """Return the row of a key without its checksum, None if there is none."""
+        return next(self.some(table, self._where(table, key), *key), None)
+
+    def some(self, table: str, where: str, *values: Cell) -> Iterator[Row]:
+        """Return the rows that a condition in SQL holds for, as they are read."""
+        names = ", ".join(self._tables[table].names)
+        with _Translated():
+            statement = f"SELECT {names}, sum FROM {table} WHERE {where}"  # noqa: S608  # no values
+            for *cells, checksum in self._connection.execute(statement, values):
+                row = tuple(cells)
+                if self._sum(table, row) != checksum:
+                    raise CorruptCache(f"a row of the table {table} is damaged")
+                yield row
+
+    def put(self, table: str, *row: Cell) -> None:
+        """Write a row over the one that has its key."""
+        marks = ", ".join("?" * (len(row) + 1))
+        with _Translated():
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO {table} VALUES ({marks})",  # noqa: S608  # no values
+                (*row, self._sum(table, row)),
+            )
+
+    def remove(self, table: str, *key: Cell) -> None:
+        """Remove the rows whose keys begin with these cells."""
+        with _Translated():
+            where = self._where(table, key)
+            self._connection.execute(f"DELETE FROM {table} WHERE {where}", key)  # noqa: S608
+
+    def _where(self, table: str, key: Row) -> str:
+        names = self._tables[table].names[: len(key)]
+        return " AND ".join(f"{name} = ?" for name in names) or "1"
+
+    def _sum(self, table: str, row: Row) -> int:
+        return crc32(dumps((table, *row), _MARSHAL_FORMAT), self._salt)
+
+
+class Snapshot(Rows):
+    """The rows as they are when a `with` begins, until it ends, whatever others write."""
+
+    def __enter__(self) -> Self:
+        """Begin the transaction; SQLite takes the snapshot at the first read."""
+        with _Translated():
+            self._connection.execute("BEGIN")
+            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """End the transaction, which wrote nothing."""
+        if self._connection.in_transaction:  # SQLite ends it by itself after some errors
+            with _Translated():
+                self._connection.execute("ROLLBACK")
+
+
+class State:
+    """A database of derived data. It belongs to the process that opened it, and to no fork of it.
+
+    `note` says why it is in memory only, and is empty otherwise.
+    """
+
+    def __init__(
+        self, connection: Connection, schema: Schema, pointer: str = "", path: str = ""
+    ) -> None:
+        """Take an open connection; without a path it is to a database in memory."""
+        self.path = path
+        self.note = ""
+        self._connection = connection
+        self._schema = schema
+        self._pointer = pointer
+        self._inode = os.stat(path).st_ino if path else 0
+        self._process = os.getpid()
+
+    @classmethod
+    def open(cls, place: str, schema: Schema, *, key: str = "") -> Self | None:
+        """Return the current database of a folder, None if there is none; never create one.
+
+        Of another schema or `key` there is none. A place that is read-only is read all the same
+        if no write-ahead log is left there, since SQLite would have to write to read that.
+
+        Raises:
+            CorruptCache: it is not the database that the pointer names, or is damaged.
+        """
+        pointer = _pointer(place, schema, key)
+        name = _current(pointer)
+        if not name:
+            return None
+        path = os.path.join(place, name)
+        try:
+            for mode in ("mode=rw", "mode=ro&immutable=1"):
+                try:
+                    connection = _connect(path, mode)
+                except Unavailable:
+                    continue
+                state = cls(connection, schema, pointer, path)
+                if time.time() - os.stat(pointer).st_mtime > _TOUCH_S:
+                    cache.touch(pointer)
+                return state
+        except OSError:  # swept or dropped meanwhile
+            return None
+        return None
+
+    @classmethod
+    def rebuilt(
+        cls,
+        place: str,
+        schema: Schema,
+        fill: Callable[[Rows], None],
+        *,
+        key: str = "",
+        instead_of: Self | None = None,
+        wait_s: float | None = None,
+    ) -> Self:
+        """Build a database under a new name and point to it; in memory if that is impossible.
+
+        Args:
+            fill: writes the rows. It may run twice, the second time for the database in memory.
+            instead_of: what turned out to be unfit, None if `open` returned None. If another
+                process has built a newer one meanwhile, that one is returned and `fill` never runs.
+            wait_s: seconds to wait for another builder or writer, None for as long as it takes.
+        """
+        pointer = _pointer(place, schema, key)
+        seen = os.path.basename(instead_of.path) if instead_of else ""
+        try:
+            with _Lock(place, wait_s):
+                state = None if _current(pointer) == seen else cls._opened(place, schema, key)
+                if state is None:
+                    _build(pointer, schema, fill)
+                    _sweep(place)
+                    state = cls._opened(place, schema, key)
+        except Unavailable as error:
+            return cls.in_memory(schema, fill, str(error))
+        return state or cls.in_memory(schema, fill, f"{place}: what was built is gone again")
+
+    @classmethod
+    def _opened(cls, place: str, schema: Schema, key: str) -> Self | None:
+        try:
+            return cls.open(place, schema, key=key)
+        except CorruptCache:
+            return None
+
+    @classmethod
+    def in_memory(cls, schema: Schema, fill: Callable[[Rows], None], note: str = "") -> Self:
+        """Return a database that ends with the process."""
+        import sqlite3
+
+        state = cls(sqlite3.connect(":memory:", isolation_level=None), schema)
+        state.note = note
+        for table in schema.tables:
+            state._connection.execute(table.sql)
+        state.write(fill)
+        return state
+
+    def read(self) -> Snapshot:
+        """Return the rows, for a `with`: all of one answer is read from one snapshot."""
+        self._check_process()
+        return Snapshot(self._connection, self._schema, _salt(self.path))
+
+    def write(self, change: Callable[[Rows], None], *, wait_s: float = 0.0) -> str:
+        """Change rows in one transaction; return why that was impossible, or nothing.
+
+        `change` reads under the lock what it depends on, since another process may have done the
+        work. What it raises undoes everything. A cache that cannot be written loses nothing.
+
+        Raises:
+            CorruptCache: the database is damaged.
+        """
+        self._check_process()
+        if not self.path:
+            self._change(self._connection, change, "SAVEPOINT change", "RELEASE change")
+            return ""
+        try:
+            with _Lock(os.path.dirname(self.path), wait_s):
+                if not self.is_current():
+                    return f"{self.path}: another process has built a newer one"
+                # A connection of its own: that of the readers may be in the middle of a snapshot.
+                connection = _connect(self.path, "mode=rw")
+                try:
+                    self._change(connection, change, "BEGIN IMMEDIATE", "COMMIT")
+                finally:
+                    connection.close()
+        except Unavailable as error:
+            return str(error)
+        return ""
+
+    def _change(
+        self, connection: Connection, change: Callable[[Rows], None], begin: str, end: str
+    ) -> None:
+        with _Translated():
+            connection.execute(begin)
+        try:
+            change(Rows(connection, self._schema, _salt(self.path)))
+            with _Translated():
+                connection.execute(end)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK" if self.path else "ROLLBACK TO change")
+                if not self.path:
+                    connection.execute("RELEASE change")
+            raise
+
+    def is_current(self) -> bool:
+        """Return whether the folder still has this database as its current one."""
+        try:
+            is_same = os.stat(self.path).st_ino == self._inode
+        except OSError:
+            return not self.path
+        return is_same and _current(self._pointer) == os.path.basename(self.path)
+
+    def damage(self) -> str:
+        """Return what is wrong with the database, or nothing; all of it is read."""
+        try:
+            with self.read() as rows, _Translated():
+                (verdict,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if verdict != "ok":
+                    return str(verdict)
+                for table in self._schema.tables:
+                    for _row in rows.some(table.name, "1"):
+                        pass
+        except CorruptCache as error:
+            return str(error)
+        return ""
+
+    def drop(self) -> None:
+        """Make the folder forget this database, which is damaged. Other readers keep theirs."""
+        if self.path and _current(self._pointer) == os.path.basename(self.path):
+            cache.drop(self._pointer)
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the last one of all processes folds the write-ahead log in."""
+        self._check_process()
+        self._connection.close()
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise RuntimeError("a database of derived data was opened before a fork")
+
+
+class _Translated:
+    """Raise errors of SQLite and of the system as CorruptCache or Unavailable."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            return
+        import sqlite3
+
+        if isinstance(error, OSError):
+            raise Unavailable(f"{error.filename}: {files.reason(error)}") from None
+        if not isinstance(error, sqlite3.DatabaseError) or isinstance(
+            error, sqlite3.ProgrammingError
+        ):
+            return
+        # Text that is not UTF-8 has no code: it was found by Python, and is damage.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code in (
+            sqlite3.SQLITE_BUSY,
+            sqlite3.SQLITE_CANTOPEN,
+            sqlite3.SQLITE_FULL,
+            sqlite3.SQLITE_IOERR,
+            sqlite3.SQLITE_LOCKED,
+            sqlite3.SQLITE_PERM,
+            sqlite3.SQLITE_READONLY,
+        ):
+            raise Unavailable(str(error)) from None
+        raise CorruptCache(str(error)) from None
+
+
+class _Lock:
+    """Hold the kernel's lock on a folder during a `with`, making the folder if it is absent."""
+
+    def __init__(self, place: str, wait_s: float | None) -> None:
+        self._place = place
+        self._wait_s = wait_s
+        self._handle = -1
+
+    def __enter__(self) -> None:
+        with _Translated():
+            os.makedirs(self._place, mode=0o700, exist_ok=True)
+            self._handle = os.open(self._place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if not self._is_taken():
+                self._wait()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _wait(self) -> None:
+        began = time.monotonic()
+        while self._wait_s is None or time.monotonic() - began < self._wait_s:
+            time.sleep(_POLL_S)
+            if self._is_taken():
+                files.note_wait(time.monotonic() - began)
+                return
+        raise Unavailable(f"{self._place}: locked by another process")
+
+    def _is_taken(self) -> bool:
+        with _Translated():
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._handle)
+
+
+def _pointer(place: str, schema: Schema, key: str) -> str:
+    """Return the path of the pointer, which is named by all that the rows depend on."""
+    tables = (table.sql for table in schema.tables)
+    return os.path.join(place, cache.digest(str(schema.format), *tables, key))
+
+
+def _current(pointer: str) -> str:
+    """Return the name of the database that a pointer names, or nothing."""
+    return (cache.read(pointer, _POINTER_KIND) or b"").decode()
+
+
+def _salt(path: str) -> int:
+    """Return a number of 31 bits that rows and header of one file share, and no other file."""
+    return crc32(os.fsencode(os.path.basename(path))) >> 1
+
+
+def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
+    import sqlite3
+
+    if "immutable" in mode and _has_log(path):
+        raise Unavailable(f"{path}: its write-ahead log cannot be read")
+    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    with _Translated():
+        connection = sqlite3.connect(
+            f"file:{quoted}?{mode}", uri=True, timeout=_BUSY_MS / 1000, isolation_level=None
+        )
+    try:
+        with _Translated():
+            for setting in ("synchronous=NORMAL", "journal_size_limit=16000000"):
+                connection.execute(f"PRAGMA {setting}")
+            connection.execute("PRAGMA mmap_size=1000000000")
+            (number,) = connection.execute("PRAGMA application_id").fetchone()
+        if not is_new and number != _salt(path):
+            raise CorruptCache(f"{path} is another file")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _has_log(path: str) -> bool:
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except OSError:
+        return False
+
+
+def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
+    """Build a database, whole on the disk before the pointer names it.
+
+    Raises:
+        Unavailable: it cannot be written; nothing is left behind.
+    """
+    place, key = os.path.split(pointer)
+    path = os.path.join(place, f"{key}-{os.urandom(8).hex()}.db")
+    try:
+        with _Translated():
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        connection = _connect(path, "mode=rw", is_new=True)
+        try:
+            with _Translated():  # a half file is thrown away, so no journal is needed
+                for setting in ("journal_mode=OFF", "synchronous=OFF"):
+                    connection.execute(f"PRAGMA {setting}")
+                connection.execute(f"PRAGMA application_id={_salt(path)}")
+                connection.execute("BEGIN")
+                for table in schema.tables:
+                    connection.execute(table.sql)
+            fill(Rows(connection, schema, _salt(path)))
+            with _Translated():
+                connection.execute("COMMIT")
+                connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connection.close()
+        with _Translated():
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        note = cache.keep(place, key, _POINTER_KIND, os.path.basename(path).encode())
+        if note:
+            raise Unavailable(note)
+    except BaseException:
+        for suffix in _SUFFIXES:
+            cache.drop(path + suffix)
+        raise
+
+
+def _sweep(place: str) -> None:
+    """Remove databases that no pointer names, and pointers that were not used for long.
+
+    The caller holds the lock, so no other builder is at work.
+    """
+    now = time.time()
+    named = set()
+    databases = []
+    for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
+        stem, is_database, _suffix = entry.name.partition(".db")
+        try:
+            age_s = now - entry.stat(follow_symlinks=False).st_mtime
+        except OSError:  # SQLite has removed a log
+            continue
+        if is_database:
+            databases.append((f"{stem}.db", entry.path, age_s))
+        elif age_s > _UNUSED_S:
+            cache.drop(entry.path)
+        else:
+            named.add(_current(entry.path))
+    for name, path, age_s in databases:
+        if name not in named and age_s > _UNFINISHED_S:
+            cache.drop(path)
