@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memtool import templates
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory import document, ids, timestamps
 from memtool.sessions import findings, lifecycle, promote, store
 from memtool.sessions.model import Head, Message
@@ -104,7 +104,7 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
         _take_back(place, is_new=is_new)
         if isinstance(error, OSError):
             raise MemtoolError(
-                f"{place} cannot be filled: {os.strerror(error.errno or 0)}",
+                f"{place} cannot be filled: {reason_of(error)}",
                 hint="name a directory that you may write",
                 code="disk",
             ) from None
@@ -120,7 +120,7 @@ def _refuse_taken(place: str) -> bool:
         return True
     except OSError as error:
         raise MemtoolError(
-            f"{place} is no directory to fill: {os.strerror(error.errno or 0)}",
+            f"{place} is no directory to fill: {reason_of(error)}",
             hint="memtool demo harbor",
             code="not-empty",
         ) from None

@@ -122,6 +122,11 @@ ERROR_CODES: dict[str, str] = {
 """Every code of an error and what it means; where a file is at fault, it may be a problem code."""
 
 
+def reason_of(error: Exception) -> str:
+    """Return why the operating system refused, in its words; or what another error says itself."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class MemtoolError(Exception):
     """Something the user can act on; printed as `memtool: message` and `hint: …`.
 

@@ -18,7 +18,7 @@ from memtool import templates
 from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.authoring.write import Written
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory import document, drift, timestamps
 from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX, TYPES
@@ -455,7 +455,7 @@ def _edited(context: Context, path: str, data: bytes) -> Memory:
             file.write(data)
     except OSError as error:
         raise MemtoolError(
-            f"the draft {path} cannot be written: {os.strerror(error.errno or 0)}",
+            f"the draft {path} cannot be written: {reason_of(error)}",
             hint="leave out --edit",
             code="disk",
         ) from None
@@ -484,7 +484,7 @@ def _start_editor(context: Context, path: str) -> None:
         ).returncode
     except (OSError, ValueError) as error:
         raise MemtoolError(
-            f"the editor {command!r} cannot be started: {getattr(error, 'strerror', 0) or error}",
+            f"the editor {command!r} cannot be started: {reason_of(error)}",
             hint=f"set EDITOR; the draft is kept in {path}",
             code="editor",
         ) from None

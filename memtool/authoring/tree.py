@@ -15,7 +15,7 @@ import tempfile
 from contextlib import suppress
 
 from memtool import templates
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.index import index
 from memtool.memory import document
 from memtool.memory.fields import TYPES
@@ -218,7 +218,7 @@ def make_global(context: Context) -> None:
             shutil.rmtree(temp, ignore_errors=True)
     except OSError as error:
         raise MemtoolError(
-            f"the global repository {place} cannot be made: {os.strerror(error.errno or 0)}",
+            f"the global repository {place} cannot be made: {reason_of(error)}",
             hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
             code="global",
         ) from None

@@ -10,7 +10,7 @@ import sys
 import time
 
 from memtool.cli import arguments, output
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.store import derived
 from memtool.store.cache import CorruptCache
 
@@ -229,7 +229,7 @@ def bug(error: Exception) -> MemtoolError:
     if isinstance(error, OSError) and (error.errno in full or "temporary dir" in str(error)):
         where = f" ({error.filename})" if error.filename else ""
         return MemtoolError(
-            f"the disk refuses: {error.strerror or error}{where}",
+            f"the disk refuses: {reason_of(error)}{where}",
             hint="df -h . /tmp shows what is full; TMPDIR names another place for temporary files",
             code="disk",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.value import plain
 
 TYPE_CHECKING = False
@@ -107,7 +107,7 @@ def write(text: str) -> bool:
         if isinstance(error, BrokenPipeError):
             return False
         raise MemtoolError(
-            f"the answer cannot be written: {os.strerror(error.errno or 0)}", code="disk"
+            f"the answer cannot be written: {reason_of(error)}", code="disk"
         ) from None
     return True
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.index import index
 from memtool.memory.schema import Problem
 from memtool.search import evaluation
@@ -272,7 +272,7 @@ def _write(place: str, name: str, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise MemtoolError(
-            f"{name} cannot be written: {os.strerror(error.errno or 0)}",
+            f"{name} cannot be written: {reason_of(error)}",
             hint="name a file in a directory that is there",
             code="disk",
         ) from None

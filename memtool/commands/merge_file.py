@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memtool.authoring import merge
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory.three_way import Sides
 from memtool.store import files
 from memtool.store.context import Context
@@ -66,7 +66,7 @@ def _read(context: Context, name: str) -> bytes:
     try:
         return files.read_regular(os.path.join(context.cwd, name))
     except (OSError, ValueError) as error:
-        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        reason = reason_of(error)
         raise MemtoolError(
             f"{name} cannot be read: {reason}",
             hint="memtool merge-file BASE OURS THEIRS, three files",

@@ -31,7 +31,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.fleet.backend import FleetCandidate, FleetUnavailable, share
 from memtool.fleet.repositories import MOST_NAME
 from memtool.index.analyzer import TOKENIZER
@@ -180,7 +180,7 @@ class SearchServer(Value):
         if isinstance(error, socket.gaierror):
             return f"nobody knows the name {self.host}"
         if isinstance(error, OSError) and error.strerror:
-            return f"{self.name} cannot be reached: {error.strerror}"
+            return f"{self.name} cannot be reached: {reason_of(error)}"
         return f"{self.name} {NO_OPENSEARCH}"
 
     def get(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:

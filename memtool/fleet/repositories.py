@@ -16,7 +16,7 @@ import glob
 import os
 import shutil
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.fleet.backend import TEAM
 from memtool.search.features import EXCLUDE
 from memtool.store import config, provenance
@@ -257,7 +257,7 @@ class Looker:
         except MemtoolError as error:
             return FleetRepository(source.text, problem=_clause(str(error), source))
         except OSError as error:
-            reason = os.strerror(error.errno or 0)
+            reason = reason_of(error)
             return FleetRepository(source.text, problem=f"it cannot be read: {reason}")
 
     def _at(self, place: str) -> Repository:

@@ -22,7 +22,7 @@ from importlib.util import cache_from_source, find_spec
 
 from memtool import installation, version
 from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, way_back, with_way_back
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.hosts import contracts, git, git_hooks, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
 from memtool.hosts.edits import Hook
@@ -148,7 +148,7 @@ def _run(
     except subprocess.TimeoutExpired:
         return Rehearsed(contract.event, "", f"no answer within {LIMIT_S} s", LIMIT_S * 1000.0)
     except OSError as error:
-        return Rehearsed(contract.event, "", os.strerror(error.errno or 0), 0.0)
+        return Rehearsed(contract.event, "", reason_of(error), 0.0)
     took_ms = round((time.monotonic() - began) * 1000, 1)
     message = done.stderr.decode(errors="replace").strip().partition("\n")[0]
     if done.returncode:
@@ -340,7 +340,7 @@ def _launcher(context: Context) -> Sign:
         with open(place, "rb") as file:
             text = file.read(4096)
     except OSError as error:
-        reason = os.strerror(error.errno or 0)
+        reason = reason_of(error)
         return Sign("memtool", "command", BROKEN, f"{place} cannot be read: {reason}")
     program = text.partition(b"\n")[0].removeprefix(b"#!").strip().partition(b" ")[0]
     if b"python" in program and os.path.realpath(program) != os.fsencode(
@@ -503,7 +503,7 @@ def _storage(context: Context) -> Sign:
         os.unlink(os.path.join(place, PROBE))
         state = os.statvfs(place)
     except OSError as error:
-        reason = os.strerror(error.errno or 0)
+        reason = reason_of(error)
         hint = "free some room, or give yourself the right to write there"
         if isinstance(error, PermissionError):
             hint = files.chown_command(place) or hint

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent
 from memtool.hosts.contracts import CONTRACTS, END, START, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
@@ -82,8 +82,7 @@ def carry_out(steps: Iterable[FileStep]) -> None:
             if isinstance(error, MemtoolError):
                 raise
             raise MemtoolError(
-                f"{step.path} cannot be changed: {os.strerror(error.errno or 0)}; "
-                "nothing was changed",
+                f"{step.path} cannot be changed: {reason_of(error)}; nothing was changed",
                 hint="give yourself permission, then run the same command again",
                 code="disk",
             ) from None
@@ -215,7 +214,7 @@ class Site(Value):
             return None
         except OSError as error:
             raise MemtoolError(
-                f"{self.shown(path)} cannot be read: {error.strerror}; nothing was changed",
+                f"{self.shown(path)} cannot be read: {reason_of(error)}; nothing was changed",
                 hint="make it a file that you may read, or remove it",
                 code="broken-settings",
             ) from None

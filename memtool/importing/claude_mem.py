@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.importing import entries, originals
 from memtool.importing.entries import StoreEntry, StoreRequest
 from memtool.importing.json_stores import UNREVIEWED, Rows, left_out, read_files
@@ -54,7 +54,7 @@ def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:
             is_database = file.read(len(_MAGIC)) == _MAGIC
     except OSError as error:
         raise MemtoolError(
-            f"{source.shown} cannot be read: {error.strerror}",
+            f"{source.shown} cannot be read: {reason_of(error)}",
             hint="name a plain file that you may read",
             code="no-file",
         ) from None

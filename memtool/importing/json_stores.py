@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.importing import entries, jsonl, originals
 from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
 from memtool.importing.json_values import as_text
@@ -220,7 +220,7 @@ def _text(source: Original) -> str | Problem:
         with originals.open_plain(source) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        what = f"it cannot be read: {error.strerror}"
+        what = f"it cannot be read: {reason_of(error)}"
         return Problem(source.shown, 0, "unreadable", what, "name a plain file that you may read")
     if len(data) > MOST_BYTES:
         raise MemtoolError(

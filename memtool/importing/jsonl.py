@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from io import BufferedReader, BytesIO
 from typing import Any
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.importing import originals
 from memtool.importing.json_values import NoValueError, at_path, of_first_designs, value_of
 from memtool.importing.originals import ForeignRecord, Original
@@ -71,7 +71,7 @@ def drafts(
             originals.open_plain(source) if stdin is None else BufferedReader(BytesIO(stdin))
         )
     except OSError as error:
-        raise _no_lines(source, f"cannot be read: {error.strerror}") from None
+        raise _no_lines(source, f"cannot be read: {reason_of(error)}") from None
     source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
     unused = {pair.partition("=")[0] for pair in pairs}
     has_records = False
@@ -155,7 +155,7 @@ def objects(source: Original) -> Iterator[tuple[int, Any]]:
     try:
         file = originals.open_plain(source)
     except OSError as error:
-        raise _no_lines(source, f"cannot be read: {error.strerror}") from None
+        raise _no_lines(source, f"cannot be read: {reason_of(error)}") from None
     source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
     with file:
         yield from _objects(source, file)

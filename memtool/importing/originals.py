@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader
 
 from memtool import value
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory import schema, strict, timestamps
 from memtool.memory.fields import STATUSES
 from memtool.memory.memory import Fields
@@ -101,7 +101,7 @@ def located(path: str) -> str:
     try:
         os.stat(path)
     except (OSError, ValueError) as error:
-        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        reason = reason_of(error)
         raise MemtoolError(
             f"{path} cannot be read: {reason}",
             hint="name a file or directory that exists; ls shows what is there",
@@ -137,7 +137,7 @@ def files(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Ori
         places = (os.path.join(folder, name) for name in filter(is_wanted, names))
         found += [place for place in places if not os.path.islink(place)]
     for error in refused:
-        reason = f"it cannot be read: {os.strerror(error.errno or 0)}"
+        reason = f"it cannot be read: {reason_of(error)}"
         place = original(str(error.filename), top).shown
         yield Problem(place, 0, "unreadable", reason, "give yourself permission to read it")
     yield from (original(place, top) for place in sorted(found))
@@ -153,7 +153,7 @@ def read_text(source: Original) -> str | Problem:
         with open_plain(source) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = f"it cannot be read: {error.strerror}"
+        reason = f"it cannot be read: {reason_of(error)}"
         return problem("unreadable", reason, "name a plain file that you may read")
     if len(data) > MAX_BYTES:
         return problem("too-large", f"it is larger than {MAX_BYTES:,} bytes", "split it")

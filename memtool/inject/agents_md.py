@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.index import index
 from memtool.inject.block import BY_NAME, boundary_of, passage, write_passage
 from memtool.memory.schema import Problem
@@ -198,7 +198,7 @@ def mark(context: Context, path: str, *, dry_run: bool = False) -> Block:
         before = read_at(context.repository.top, inside)
     except OSError as error:
         raise MemtoolError(
-            f"{inside} is no plain file that can be read: {os.strerror(error.errno or 0)}",
+            f"{inside} is no plain file that can be read: {reason_of(error)}",
             hint="name a file itself, not a link to it",
             code="block",
         ) from None

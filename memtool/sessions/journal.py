@@ -20,7 +20,7 @@ import re
 import stat
 from contextlib import contextmanager
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.sessions.model import json_line, json_row
 from memtool.store import files
 from memtool.store.files import read_regular, write_all
@@ -48,7 +48,7 @@ def refused(path: str, done: str) -> Iterator[None]:
         yield
     except OSError as error:
         code = "disk"
-        reason = os.strerror(error.errno or 0)
+        reason = reason_of(error)
         hint = "make it a file that you may read"
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
             code = "symlink"

@@ -26,7 +26,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory import timestamps
 from memtool.memory.environment import SECTION, FailureEnvironment, read_environment
 from memtool.memory.memory import sections
@@ -293,7 +293,7 @@ def _run(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) 
     except MemtoolError as error:
         why = error.message
     except OSError as error:
-        why = os.strerror(error.errno or 0)
+        why = reason_of(error)
     return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {why}")
 
 

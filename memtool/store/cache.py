@@ -25,6 +25,7 @@ from bisect import bisect_left
 from zlib import crc32
 
 from memtool import tables, value
+from memtool.errors import reason_of
 from memtool.store import files
 from memtool.store.files import TEMP_PREFIX
 
@@ -396,7 +397,7 @@ def _renamed(temp: str, place: str) -> bool:
 
 
 def _note(folder: str, error: OSError) -> str:
-    return f"{folder}: {os.strerror(error.errno or 0)}"
+    return f"{folder}: {reason_of(error)}"
 
 
 def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:

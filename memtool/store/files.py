@@ -16,7 +16,7 @@ import os
 import stat
 import time
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def reason(error: OSError) -> str:
     """Return why `read_regular` cannot read; for a pipe the system would speak of links."""
     if error.errno == errno.ELOOP:
         return "it is a link, or no plain file"
-    return os.strerror(error.errno or 0)
+    return reason_of(error)
 
 
 def _read(handle: int, size: int, most: int) -> bytes:
@@ -288,7 +288,7 @@ def remove(root: str, path: str) -> None:
         return
     except OSError as error:
         raise MemtoolError(
-            f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+            f"{path} cannot be removed: {reason_of(error)}",
             hint=f"rm {path}",
             code="disk",
         ) from None
@@ -541,7 +541,7 @@ class _DiskErrors:
                 hint="remove it; memory is never written outside its directory",
                 code="symlink",
             ) from None
-        reason = os.strerror(error.errno or 0)
+        reason = reason_of(error)
         if self.is_done:
             raise MemtoolError(
                 f"{self._path} is written, but the disk does not confirm it: {reason}",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -547,7 +547,7 @@ def unstarted(verb: str, error: OSError, timeout_s: float = TIMEOUT_S) -> Memtoo
             code="git",
         )
     # such as an argument that is too long for the system
-    reason = os.strerror(error.errno or 0)
+    reason = reason_of(error)
     return MemtoolError(f"git {verb} cannot be started: {reason}", code="git")
 
 

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory.timestamps import DAY_S
 from memtool.store import cache, files
 from memtool.store.cache import BUILT, HIT, READ
@@ -551,7 +551,7 @@ def _put_aside(directory: str) -> None:
 
 
 def _refusal(directory: str, error: OSError | sqlite3.Error) -> MemtoolError:
-    reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+    reason = reason_of(error)
     return MemtoolError(
         f"the ledger cannot be used: {reason}",
         hint=files.chown_command(os.path.join(directory, NAME))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.store import files
 from memtool.store.config import POINTER_NAME
 from memtool.store.git import LOCATION_VARIABLES, TIMEOUT_S, Git, GitError
@@ -157,7 +157,7 @@ def _storage(top: str, common_dir: str, env: Mapping[str, str]) -> str:
     try:
         os.makedirs(place, exist_ok=True)
     except OSError as error:
-        fault = f"is {given!r}, where no directory can be made: {os.strerror(error.errno or 0)}"
+        fault = f"is {given!r}, where no directory can be made: {reason_of(error)}"
         raise VariableError(STORAGE_VARIABLE, fault, example) from None
     name = os.path.basename(os.path.dirname(own) if own.endswith("/.git") else own)
     return os.path.join(place, f"{name}-{digest(os.fsencode(own))}")
@@ -236,7 +236,7 @@ def is_global_made(directory: str) -> bool:
         return False
     except OSError as error:
         raise MemtoolError(
-            f"the global repository {directory} cannot be read: {os.strerror(error.errno or 0)}",
+            f"the global repository {directory} cannot be read: {reason_of(error)}",
             hint=f"{GLOBAL_VARIABLE} names another directory",
             code="global",
         ) from None

@@ -20,7 +20,7 @@ import os
 import tempfile
 from itertools import pairwise
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory import document, timestamps
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, is_mutable
@@ -366,7 +366,7 @@ def keygen(
         raise MemtoolError(f"ssh-keygen did not end within {TIMEOUT_S:g} s") from None
     except OSError as error:
         raise MemtoolError(
-            f"ssh-keygen cannot be run: {os.strerror(error.errno or 0)}", code="no-ssh-keygen"
+            f"ssh-keygen cannot be run: {reason_of(error)}", code="no-ssh-keygen"
         ) from None
 
 

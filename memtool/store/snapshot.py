@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory.changes import Version, stem
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
@@ -227,7 +227,7 @@ def list_folder(
     except FileNotFoundError:
         found = []
     except OSError as error:
-        problems.append(_problem(folder, 0, "unreadable", os.strerror(error.errno or 0)))
+        problems.append(_problem(folder, 0, "unreadable", reason_of(error)))
         found = []
     for item in found:
         path = f"{folder}/{item.name}"

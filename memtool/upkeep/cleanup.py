@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory import timestamps
 from memtool.sessions import journal, model, retention
 from memtool.sessions.journal import Writer
@@ -229,7 +229,7 @@ def _remove(path: str) -> None:
         return
     except OSError as error:
         raise MemtoolError(
-            f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+            f"{path} cannot be removed: {reason_of(error)}",
             hint="give yourself permission, then run the same command again",
             code="disk",
         ) from None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import Any
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory import document
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.memory import FieldValue, Memory
@@ -325,7 +325,7 @@ def _forget(repository: Repository) -> None:
 
 def _refusal(path: str, error: OSError) -> MemtoolError:
     return MemtoolError(
-        f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+        f"{path} cannot be removed: {reason_of(error)}",
         hint="give yourself permission, then run the same command again",
         code="disk",
     )
@@ -343,7 +343,7 @@ def alone(repository: Repository) -> Iterator[None]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise MemtoolError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}",
+            f"{path} cannot be written: {reason_of(error)}",
             hint="give yourself permission; without --apply or --commit only the plan is shown",
             code="disk",
         ) from None

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool import installation
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.redaction import find as redaction
 from memtool.redaction.find import Allowlist
 from memtool.store import usage_log
@@ -485,7 +485,7 @@ def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -
                 stdin=subprocess.DEVNULL, capture_output=True,
             )  # fmt: skip
         except OSError as error:
-            raise _failed(into, os.strerror(error.errno or 0)) from None
+            raise _failed(into, reason_of(error)) from None
     if done.returncode:
         is_safe = not leak.needle or leak.needle not in done.stderr
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] if is_safe else []

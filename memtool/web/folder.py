@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -248,7 +248,7 @@ class _DiskRefusal:
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         if isinstance(error, OSError):
             raise MemtoolError(
-                f"{self._place} cannot be written: {os.strerror(error.errno or 0)}",
+                f"{self._place} cannot be written: {reason_of(error)}",
                 hint="name a folder that you may write and that is no mount point, such as "
                 f"{os.path.join(self._place, 'site')}",
                 code="disk",

@@ -18,7 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memtool.cli.output import tell
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.rpc.call import ServedRepository
 from memtool.store import files
 from memtool.web.app import ServedSite, application
@@ -205,7 +205,7 @@ def listen(env: Mapping[str, str], port: int) -> list[socket.socket]:
             for bound in found:
                 bound.close()
             raise MemtoolError(
-                f"port {port} cannot be used: {os.strerror(error.errno or 0)}",
+                f"port {port} cannot be used: {reason_of(error)}",
                 hint="memtool serve --port 0 takes a free one",
                 code="port-taken",
             ) from None
@@ -241,9 +241,7 @@ def _announce(cache: str, about: Mapping[str, object]) -> dict[str, object]:
         os.makedirs(cache, mode=0o700, exist_ok=True)
         files.put(cache, FILE, json.dumps(about).encode() + b"\n")
     except OSError as error:
-        raise MemtoolError(
-            f"{FILE} cannot be written: {os.strerror(error.errno or 0)}", code="disk"
-        ) from None
+        raise MemtoolError(f"{FILE} cannot be written: {reason_of(error)}", code="disk") from None
     return before
 
 

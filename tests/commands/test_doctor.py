@@ -387,7 +387,7 @@ def test_a_lock_a_full_disk_and_drift_are_seen(
     assert "drifted from the code: 1" in ready.json("status")["issues"]
 
     def full(*_args: object, **_named: object) -> None:
-        raise OSError(errno.ENOSPC, "full")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files, "put", full)
     sign = signs(ready)["repository", "storage"]

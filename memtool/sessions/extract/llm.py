@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 
 from memtool import templates
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import title_of
 from memtool.sessions import extract as rules
@@ -139,7 +139,7 @@ def _answer(model: Model, prompt: str) -> str:
                 start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+            reason = reason_of(error)
             raise Unusable(f"cannot be started: {reason}", code="model-absent") from None
         try:
             _wait(process, model.timeout_s, (out.fileno(), err.fileno()))

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.sessions.model import Message, json_row, json_value
 from memtool.sessions.transcripts import markup
 from memtool.sessions.transcripts.formats import (
@@ -72,7 +72,7 @@ def opened(path: str) -> BinaryIO:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise MemtoolError(
-            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+            f"{path} cannot be read: {reason_of(error)}",
             hint="memtool capture PATH takes a transcript, - reads it from stdin",
             code="no-file",
         ) from None
