@@ -13,7 +13,7 @@ from memtool import tables
 ROOT = Path(memtool.__file__).parent
 FILES = sorted(ROOT.glob(f"*/{tables.FOLDER}/*"))
 TABLES = [path for path in FILES if path.suffix == ".tsv"]
-UNSORTED: set[str] = set()
+UNSORTED = {"redaction/announcing_words"}
 """Tables whose order means something."""
 
 

@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "e887f134"
+CODE = "8c21508d"
 """Names the code of the detectors. A test says what it is."""
 
 

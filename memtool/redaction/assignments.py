@@ -7,6 +7,7 @@ them is linear. Below a heading of a table that announces secrets each cell is l
 
 from __future__ import annotations
 
+from memtool import tables
 from memtool.redaction.columns import cells
 from memtool.redaction.entropy import (
     LEAST_BITS,
@@ -25,6 +26,7 @@ from memtool.redaction.entropy import (
     looks_typed,
     restlessness,
 )
+from memtool.redaction.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,85 +36,31 @@ if TYPE_CHECKING:
     Span = tuple[int, int]
     """Start and end of a value."""
 
-ANNOUNCING = (
-    *str.split(
-        "pass pwd pw psw kata pin cred login auth secret token jeton geheim chave bearer cookie "
-        "salt dsn jwt webhook key psk kennwort contrase clave senha hasł haslo wachtwoord lösenord "
-        "adgangskode parola şifre salasana heslo jelszó пароль 密码 密碼 口令 パスワード 비밀번호 "
-        "schlüssel clé токен секрет ключ 密钥 令牌 トークン 토큰"
-    ),
-    *("log in", "logs in", "identified by", "pat ", 'pat"', "pat'", "pat`", "pat:", "pat="),
-)
+_ROWS = tables.rows("redaction/announcing_words")
+
+ANNOUNCING = tuple(dict.fromkeys(part for *_, parts in _ROWS for part in parts.split("|")))
 """A part of every announcing word: a text without any of these has no such word."""
 
-PERSON_WORDS = (
-    r"pass[ _-]?words?|passwd|passw|pwd|pass[ _-]?phrase|pass[ _-]?code|kennwort|passwort|"
-    r"mot[ _]de[ _]passe|motdepasse|contrase[ñn]a|clave|senha|has[łl]o|wachtwoord|lösenord|"
-    r"adgangskode|parola|şifre|salasana|heslo|jelszó|пароль|密码|密碼|口令|パスワード|비밀번호"
-)
-"""They announce what people type: shorter, with signs, maybe a phrase."""
 
+def _words(group: str) -> str:
+    return "|".join(pattern for name, pattern, _parts in _ROWS if name == group)
+
+
+PERSON_WORDS = _words("person")
 SHORT_PERSON_WORDS = (
-    r"(?<![a-z0-9+/])(?:pw|pass|psw|kata sandi|pin(?: code)?|credentials?|creds?|"
-    r"login|log in|logs in|auth|psk|(?:bind|root)pw|identified by|requirepass|masterauth)"
-    r"(?![a-z0-9+/])"
-    r"|(?<=-)[a-z]{2,12}pass(?![a-z0-9])"
+    rf"(?<![a-z0-9+/])(?:{_words('short')})(?![a-z0-9+/])|(?<=-)[a-z]{{2,12}}pass(?![a-z0-9])"
 )
-"""Words of the same kind that are parts of other words, and need their borders."""
+MACHINE_WORDS = _words("machine")
+FOREIGN_WORDS = _words("foreign")
 
-MACHINE_WORDS = (
-    r"secrets?|tokens?|jeton|geheim(?:nis)?|chave|bearer|cookie|salt|dsn|jwt|"
-    r"pat(?=[ \"'`:=])|webhook|keys?(?![a-z])"
-)
-"""They announce what a machine makes: longer, letters and digits mixed."""
+SURE_KEYS = listed("sure_keys")
 
-FOREIGN_WORDS = r"(?:zugangs|api)?schlüssel|clé|токен|секрет|ключ|密钥|令牌|トークン|토큰"
-"""Words of the same kind for texts that are not ASCII; the others are searched in half the time."""
-
-SURE_KEYS = frozenset(
-    str.split(
-        "api app auth access account admin application client consumer crypt enc encrypt "
-        "encryption deploy hmac ingest integration license licence master private secret "
-        "security service shared sharedaccess signing storage subscription write recovery "
-        "preshared"
-    )
-)
-"""Keys that are secret by their name; the others (`the key`) need a stronger value."""
-
-NOT_SECRET_BEFORE = frozenset(
-    str.split(
-        "public pub primary foreign cache partition sort shard row map dict json yaml config "
-        "hash idempotency idempotent csrf xsrf page next prev previous continuation cursor "
-        "sync pagination special eos bos pad unk stop max min num per design no without non "
-        "lexer parser syntax composite unique natural surrogate lookup object registry hot "
-        "arrow enter escape tab shift monkey whiskey turkey index dictionary routing message "
-        "group dedup deduplication translation i18n locale query search metric label tag "
-        "feature flag verify verification verifying host input output prompt completion reset "
-        "forgot known sealed build commit"
-    )
-)
-"""A word right before the announcing one that makes it harmless: `public key`, `page token`."""
+NOT_SECRET_BEFORE = listed("harmless_before")
 
 HOLDERS = frozenset(("config", "json", "yaml", "object", "dict", "host", "input"))
 """Words of these that a dot follows hold what is named behind it: `config.secret_key`."""
 
-NOT_SECRET_AFTER = frozenset(
-    str.split(
-        "id ids name names hash hashes hashed hashing digest checksum fingerprint thumbprint "
-        "type types kind count counts limit limits budget path paths file files filename dir "
-        "url urls uri endpoint ttl expiry expires expiration expire lifetime age length len "
-        "size min max policy policies field fields column columns format prefix suffix regex "
-        "pattern alias label title rotation rotated version versions manager store provider "
-        "class reset prompt hint input placeholder template ref reference usage used rate "
-        "index at on off enabled disabled required sha sha1 sha256 sha512 md5 commit revision "
-        "uuid number algorithm algo alg encoding scheme strength minimum maximum created "
-        "updated changed last status state scope scopes audience issuer bucket role arn group "
-        "user owner email history table page form screen test tests module method function "
-        "handler helper util utils service validator validation check generator cost rounds "
-        "mgr identity header headers mode"
-    )
-)
-"""A word of the identifier after the announcing one: `password_hash`, `token_url`, `key id`."""
+NOT_SECRET_AFTER = listed("harmless_after")
 
 HASH_WORDS = Pattern(
     r"\b(?:sha-?\d{0,3}|md5|hash(?:es|ed)?|digest|checksum|commit(?:ted)?|revision|rev|blob|tree|ref|"

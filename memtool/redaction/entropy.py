@@ -15,6 +15,8 @@ Python takes to start, and importing `re` half as long. Most texts need none.
 
 from __future__ import annotations
 
+from memtool.redaction.words import listed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,18 +142,7 @@ def is_sequence(text: str) -> bool:
     return (steps.count(1) + steps.count(-1)) * 2 > len(text)
 
 
-PLACEHOLDER_WORDS = frozenset(
-    str.split(
-        "password passwd pass pwd secret token key apikey api_key changeme changeit example "
-        "test testing dummy sample placeholder none null nil true false undefined required "
-        "optional string str bytes text hidden masked redacted removed unset empty default "
-        "user username admin root foo bar baz foobar foobar123 hunter yourpassword mypassword "
-        "mysecret value todo tbd n/a na password1 postgres mysql guest rotated expired "
-        "revoked unknown missing anonymous@ base64 hex generated random secretkey mytoken "
-        "s3cret p4ssw0rd pa55word env vault"
-    )
-)
-"""Values that nobody keeps secret."""
+PLACEHOLDER_WORDS = listed("placeholders")
 
 _FORMS: tuple[str, ...] = (
     (
@@ -309,13 +300,7 @@ def is_numbered_phrase(value: str) -> bool:
     return " " not in value and is_phrase(value) and any(char.isdigit() for char in value)
 
 
-STOP_WORDS = frozenset(
-    str.split(
-        "the a an your you please enter must be is are to of not and or in for with this that "
-        "it password passphrase token secret key login invalid wrong incorrect forgot reset "
-        "required expired too short long changed new old minimum characters"
-    )
-)
+STOP_WORDS = listed("sentence_words")
 
 
 def is_phrase(value: str) -> bool:
@@ -476,28 +461,8 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 
 OBJECT_ID = Pattern(r"(?P<type>[a-z]{2,16})[_-](?:[a-z]{2,10}[_-])?[A-Za-z0-9]{8,30}$")
-OBJECTS = frozenset(
-    str.split(
-        "acct asst batch call card cfg ch chatcmpl cmpl con conn cs cus deploy dpl dp dep env "
-        "event "
-        "evt file ft ftjob hook ii in inv job link lnk log mbr mem msg node obj ord order org "
-        "page pi "
-        "pipe pm po pol post price prj prod proj project py qt rec ref req res resp ri rule "
-        "run seti "
-        "sess session si src step store sub task team ten tenant thread toolu tr txn txr us "
-        "user usr "
-        "vs web wf ws"
-    )
-)
-"""Types of things that services name with a prefix: customers, events, runs, files."""
-SECRET_PARTS = frozenset(
-    str.split(
-        "sk secret token tok pat key apikey auth access live adm admin private priv pass cred "
-        "oauth "
-        "refresh bearer api prod test dev sandbox svc srv rt at pk rk sat cat pwd"
-    )
-)
-"""Parts of a prefix that say that a string opens something."""
+OBJECTS = listed("object_prefixes")
+SECRET_PARTS = listed("secret_parts")
 
 
 def _is_object_id(token: str) -> bool:

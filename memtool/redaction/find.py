@@ -20,6 +20,7 @@ from memtool.redaction import (
     tokens,
 )
 from memtool.redaction.entropy import Pattern
+from memtool.redaction.words import listed
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -97,14 +98,7 @@ DETECTORS = (
 """Every detector. Of several that find the same, the first names the kind."""
 
 
-LEADS = frozenset(
-    str.split(
-        "a all an and ask at bei by cc chez contact contacta contactez de e-mail email et for "
-        "from ist is mail mailto me message notify of oder on or para ping por reach send sent "
-        "tell than that the then this to try und user via von was with write y your zu"
-    )
-)
-"""Words that people write before an address."""
+LEADS = listed("address_leads")
 ENDS = ".,;:!?)"
 """What a sentence or a part of one ends with."""
 PRIVATE_KEY = entropy.PRIVATE_KEY

@@ -8,100 +8,25 @@ from __future__ import annotations
 from memtool.redaction.columns import cells
 from memtool.redaction.entropy import Pattern, is_sequence
 from memtool.redaction.national_ids import luhn
+from memtool.redaction.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Match
 
-HARMLESS_DOMAINS = frozenset(
-    str.split(
-        "example.com example.org example.net example.edu example.invalid "
-        "localhost.localdomain users.noreply.github.com noreply.github.com gserviceaccount.com"
-    )
-)
-RESERVED_ENDINGS = frozenset(str.split("example invalid localhost test local localdomain"))
-"""Top-level names that no mail reaches (RFC 2606, RFC 6762)."""
+HARMLESS_DOMAINS = listed("harmless_domains")
+RESERVED_ENDINGS = listed("reserved_endings")
 
-FILE_ENDINGS = frozenset(
-    str.split(
-        "png jpg jpeg gif svg webp ico js mjs cjs ts jsx tsx css scss html htm json yaml yml "
-        "toml lock txt xml csv log conf cfg ini service timer socket target mount scope slice "
-        "path device swap whl gz zip tar jar exe dll so o git rb go java kt cpp hpp sql bat "
-        "ps1 vue env internal"
-    )
-)
-"""Endings of files, packages and units, in the place of an address's top-level name."""
+FILE_ENDINGS = listed("file_endings")
 
-ROLES = frozenset(
-    str.split(
-        "git hg svn noreply no-reply no_reply donotreply do-not-reply do_not_reply dontreply "
-        "bot bots mailer-daemon postmaster hostmaster webmaster abuse noc security "
-        "notifications notification bounce bounces automation builds ci actions root nobody "
-        "user users username"
-    )
-)
-"""Mailboxes of machines and offices (RFC 2142), not of people."""
+ROLES = listed("roles")
 
-SECOND_ADDRESS = frozenset(
-    str.split(
-        "name you your.name first.last firstname.lastname email someone me your your.email "
-        "yourname your-name youremail your-email myemail my.email username your_name your_email "
-        "xxx xxxx foo first last john.smith alias recipient sender"
-    )
-)
-"""Names in place of a name."""
+SECOND_ADDRESS = listed("name_placeholders")
 
-PLACEHOLDER_HOSTS = frozenset(
-    str.split(
-        "company yourcompany your-company mycompany my-company domain yourdomain your-domain "
-        "mydomain my-domain host yourhost server mail email foo bar baz foobar test sample "
-        "yoursite mysite site website placeholder xxx somewhere somedomain some-domain "
-        "organization yourorg your-org myorg org provider"
-    )
-)
-"""Names in place of a company's name before the top-level name."""
+PLACEHOLDER_HOSTS = listed("host_placeholders")
 
-TOP_NAMES = frozenset(
-    str.split(
-        "com org net edu gov mil int info biz name pro aero coop museum jobs mobi tel travel cat "
-        "asia post xxx arpa academy accountants agency ai app apartments art associates attorney "
-        "audio band bank bar best bet bike bio black blog blue boutique brussels build builders "
-        "business buzz cab cafe camera camp capital cards care careers cash center chat church "
-        "city "
-        "claims cleaning click clinic clothing cloud club codes coffee college community company "
-        "computer consulting contact contractors cooking cool country courses credit cymru dance "
-        "date deals degree delivery dental design dev diamonds digital direct directory doctor "
-        "dog domains earth education email energy engineer engineering enterprises equipment "
-        "estate events exchange expert express fail family fan farm fashion film finance financial "
-        "fish fit fitness florist foundation fun fund furniture fyi gallery game games garden gift "
-        "gifts global gmbh gold graphics green group guide guru hamburg haus health healthcare "
-        "help "
-        "holdings holiday homes horse hospital host hosting house immo inc industries ink "
-        "institute "
-        "insure international investments jetzt kitchen koeln land law lawyer legal life lighting "
-        "limited link live llc loan lol london ltd love madrid management marketing market mba "
-        "media "
-        "melbourne memorial moda mom money monster movie network new news ngo ninja nyc one online "
-        "ooo page paris partners parts party pet photo photography photos pictures pink pizza "
-        "place "
-        "plus porn press productions properties property pub quebec radio realty red rehab rent "
-        "repair report rest restaurant review reviews rip rocks run ruhr sale salon sarl school "
-        "science scot security services sexy shoes shop show singles ski social software solar "
-        "solutions space store stream studio style sucks support surf surgery swiss sydney systems "
-        "tax taxi team tech technology tennis theater tienda tips tires today tokyo tools top "
-        "tours "
-        "town toys trade training tube university uno vacations vegas ventures vet video "
-        "villas vin "
-        "vip vision vote voyage wales wang watch webcam website wedding wien wiki win wine work "
-        "works world wtf xyz yoga zone berlin bayern tirol bzh eus gal frl amsterdam "
-        "vlaanderen gent"
-    )
-)
-"""Top-level names with more than two letters that people have addresses in (IANA's root zone).
-
-Names that code uses for attributes (`data`, `map`, `call`) are left out.
-"""
+TOP_NAMES = listed("top_names")
 
 CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
     ("visa", ((4, 4),), (13, 16, 19)),
@@ -158,14 +83,7 @@ SPELLED_HOST = Pattern(
     r"(?P<top>[a-z]{2,24})(?![a-z0-9@(=\[]|_\w|\.[a-z0-9])"
 )
 """The parts of an address in lower case whose signs are words, or written for machines."""
-_NO_NAMES = frozenset(
-    str.split(
-        "the a an this that these those it is are was be available hosted look looking see live "
-        "found visit me us works working located runs running site docs page here more read "
-        "documented published download meet met meeting arrive stay stop start back up down one "
-        "point points and or but not all only even just aim over out in on off guess hint released"
-    )
-)
+_NO_NAMES = listed("no_names")
 _NAMED_LOCAL = Pattern(r"[a-z]{2,}[._][a-z]+\d{0,4}$|[a-z]{3,}\d{1,4}$|[a-z]\.[a-z]{2,}$")
 
 

@@ -19,6 +19,7 @@ from memtool.redaction.entropy import (
     is_wordlike,
     looks_typed,
 )
+from memtool.redaction.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,8 +251,7 @@ def _is_real(kind: str, secret: str) -> bool:
     return (has_digit or (not secret.islower() and len(secret) > 15)) and not is_wordlike(secret)
 
 
-HARMLESS = frozenset(str.split("user username pass password passwd pwd secret x-oauth-basic token"))
-"""Passwords of examples."""
+HARMLESS = listed("url_passwords")
 
 _USERINFO = Pattern(
     r"://(?P<user>[^\s:/@\"'`<>]{0,100})"

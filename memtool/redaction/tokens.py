@@ -16,6 +16,7 @@ from memtool.redaction.entropy import (
     is_wordlike,
     restlessness,
 )
+from memtool.redaction.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,13 +102,8 @@ SELF_NAMED = Pattern(
     r"(?P<rest>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Za-z0-9]{20,120})(?![A-Za-z0-9_-])"
 )
 """A string behind a prefix of two parts or more, as `acme_sk_…`."""
-STRONG_PARTS = frozenset(
-    str.split(
-        "sk secret token tok pat apikey auth live adm admin priv private access bearer svcacct "
-        "production"
-    )
-)
-PARTS = STRONG_PARTS | frozenset(str.split("api key prod test rt at oauth refresh prd"))
+STRONG_PARTS = listed("token_parts")
+PARTS = STRONG_PARTS | listed("weak_token_parts")
 """Parts of a prefix that say that what follows opens something; the others may name a release."""
 _SIGNS = Pattern(r"[_.-]")
 
