@@ -85,31 +85,20 @@ def targets(node: ast.AST) -> list[str]:
 
 
 @cache
-def imports(module: str, *, is_run: bool = False, at_once: bool = False) -> frozenset[str]:
-    """Everything a module imports.
-
-    Args:
-        is_run: only what runs at some time, so not what is for type checking alone.
-        at_once: only what runs when the module is imported.
-    """
+def imports(module: str) -> frozenset[str]:
+    """Everything a module imports: at once, in a function, or for its types alone."""
     found: set[str] = set()
     todo: list[ast.AST] = [tree_of(module)]
     while todo:
         node = todo.pop()
         found.update(targets(node))
-        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        is_deferred = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        if is_for_types and (is_run or at_once):
-            todo.extend(node.orelse)
-        elif not (is_deferred and at_once):
-            todo.extend(ast.iter_child_nodes(node))
+        todo.extend(ast.iter_child_nodes(node))
     return frozenset(found)
 
 
-def edges(module: str, *, at_once: bool = False) -> set[str]:
-    """The modules of ours that an import runs; a package counts where it is named itself."""
-    found = imports(module, is_run=True, at_once=at_once)
-    return {name for name in found if name in MODULES and name != module}
+def edges(module: str) -> set[str]:
+    """The modules of ours that one imports; a package counts where it is named itself."""
+    return {name for name in imports(module) if name in MODULES and name != module}
 
 
 def in_cycles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -173,16 +162,9 @@ def test_every_room_has_a_layer() -> None:
     assert {room(module) for module in MODULES} - LAYER.keys() == set()
 
 
-def test_no_import_cycle_at_once() -> None:
-    """The imports that run at once are a graph without cycles."""
-    groups = in_cycles({name: edges(name, at_once=True) for name in MODULES})
-    assert groups == []
-
-
-def test_no_import_cycle_with_deferred_imports() -> None:
-    """A cycle hidden in a function is a cycle; what is for type checking alone is none."""
-    groups = in_cycles({name: edges(name) for name in MODULES})
-    assert groups == []
+def test_no_import_cycle() -> None:
+    """A cycle hidden in a function, or needed for types alone, is a cycle too."""
+    assert in_cycles({name: edges(name) for name in MODULES}) == []
 
 
 def test_each_third_party_package_has_one_owner() -> None:

@@ -22,8 +22,9 @@ from memtool.memory.fields import TYPES
 from memtool.store import config as config_file
 from memtool.store import files, provenance
 from memtool.store.commits import commit_files
-from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY, POINTER_NAME
+from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY
 from memtool.store.context import Context
+from memtool.store.files import POINTER_NAME
 from memtool.store.git import Git, GitError
 from memtool.store.repository import (
     GLOBAL_VARIABLE,

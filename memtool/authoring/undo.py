@@ -23,7 +23,8 @@ from memtool.memory.memory import FieldValue, Memory, as_text
 from memtool.store import files, snapshot, usage_log
 from memtool.store.commits import commit_files, commit_removal, discard, leave, operation
 from memtool.store.context import Context
-from memtool.store.history import History, Touch, tip
+from memtool.store.git import Touch
+from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree, stamps_of
 from memtool.value import Value

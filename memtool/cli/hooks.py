@@ -170,12 +170,12 @@ def _answer(call: _HostCall) -> None:
 
 def _cache_if_refused(directory: str, error: MemtoolError) -> str:
     """Return the user's own cache where git refuses a repository that has memories, else empty."""
-    from memtool.store import config, git, repository  # hardly any call fails here
+    from memtool.store import config, files, git, repository  # hardly any call fails here
 
     if not isinstance(error, git.GitError) or not error.is_foreign:
         return ""
     top = repository.worktree_above(directory)
-    names = (config.DEFAULT_DIRECTORY, config.POINTER_NAME)
+    names = (config.DEFAULT_DIRECTORY, files.POINTER_NAME)
     if not top or not any(os.path.lexists(os.path.join(top, name)) for name in names):
         return ""
     return repository.user_cache(os.environ)

@@ -11,11 +11,12 @@ from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.trust import Origin
 from memtool.search import conflicts as gate
 from memtool.search.contradictions import SUSPECTED
 from memtool.search.scope import day
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT, Origin
+from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, plain
 

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
-from memtool.hosts.install import Host, Site, is_below
+from memtool.hosts.edits import Site
+from memtool.hosts.install import Host, is_below
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -153,7 +154,8 @@ def _in_short(signs: Iterable[Sign]) -> Iterator[Sign]:
 
 
 def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
-    from memtool.hosts import AGENTS, agent
+    from memtool.hosts import AGENTS
+    from memtool.hosts.install import agent
 
     if context.repository.is_bare:
         if only:

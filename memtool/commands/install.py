@@ -65,7 +65,8 @@ def install(
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import AGENTS, GIT, agent, git, install
+    from memtool.hosts import AGENTS, GIT, git, install
+    from memtool.hosts.install import agent
 
     names = install.names_of(context, host, every=all, user=user, verb="install")
     if codeowners is not None and GIT not in names:
@@ -128,7 +129,8 @@ def uninstall(
         yes: change files that others write too without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent, git, install
+    from memtool.hosts import AGENTS, GIT, PRE_COMMIT, git, install
+    from memtool.hosts.install import agent
 
     names = install.names_of(context, host, every=all, user=user, verb="uninstall")
     if all:  # also where the host itself is gone by now

@@ -17,7 +17,8 @@ from memtool.memory.changes import Change, Detail, Version, compare, sentence, s
 from memtool.redaction.mask import Mask
 from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
-from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trace
+from memtool.store.git import Touch
+from memtool.store.history import Commit, History, Trace, Walk, tip, trace
 from memtool.store.ledger import Act
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Stamp, Tree, stamps_of

@@ -23,7 +23,8 @@ from memtool.upkeep import cleanup, commit
 from memtool.upkeep import plan as upkeep_plan
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import Branch, UpkeepStep
-from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan, PlanInputs, Uses
+from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
+from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan
 from memtool.value import Value, plural
 
 
@@ -51,7 +52,7 @@ def _accesses(context: Context) -> Uses:
     directory = context.repository.cache_dir
     try:
         ledger.fold(directory)
-        return upkeep_plan.read_uses(directory)
+        return read_uses(directory)
     except MemtoolError as error:
         context.notes.append(f"accesses are not counted: {error}")
         return Uses()

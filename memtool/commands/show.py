@@ -11,11 +11,12 @@ from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.drift import SAME, Drift, lines_about
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
+from memtool.memory.trust import Origin, Proof
 from memtool.search import filters
 from memtool.search.features import Facts
 from memtool.search.scope import MemoryRow, drift_in, row_of
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT, Origin, Proof, cite
+from memtool.store.provenance import SHORT, cite
 from memtool.store.snapshot import Record, Tree
 
 REVERSE = {

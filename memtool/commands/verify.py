@@ -7,6 +7,7 @@ from collections import Counter
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.redaction.mask import Mask
 from memtool.search.features import Facts
 from memtool.search.verification import (
@@ -24,7 +25,7 @@ from memtool.search.verification import (
 )
 from memtool.store import progress, usage_log
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT, TRUST_LEVELS
+from memtool.store.provenance import SHORT
 from memtool.store.reachability import UNKNOWN
 from memtool.value import Value, plural
 
@@ -32,8 +33,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from memtool.memory.trust import Origin
     from memtool.sessions.rerun import RerunPlan
-    from memtool.store.provenance import Origin, Witness
+    from memtool.store.provenance import Witness
     from memtool.store.snapshot import Record
 
 

@@ -11,6 +11,7 @@ from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import CHANGED, UNKNOWN, Drift, reason
 from memtool.memory.lifecycle import ALIVE
 from memtool.memory.schema import parse_source
+from memtool.memory.trust import LOCAL, Origin, Proof
 from memtool.search.features import Facts
 from memtool.search.scope import drift_in, told_trust, unproven
 from memtool.search.verification import (
@@ -26,7 +27,7 @@ from memtool.store import evidence
 from memtool.store.context import Context
 from memtool.store.evidence import Evidence
 from memtool.store.history import History, tip
-from memtool.store.provenance import LOCAL, SHORT, Origin, Proof
+from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 

@@ -21,6 +21,7 @@ from memtool.fleet.backend import TEAM
 from memtool.search.features import EXCLUDE
 from memtool.store import config, provenance
 from memtool.store.context import Context
+from memtool.store.files import POINTER_NAME
 from memtool.store.git import Git, GitError
 from memtool.store.repository import (
     Repository,
@@ -358,9 +359,9 @@ class Looker:
         if commit == _commit(clone, TRUSTED):
             return
         try:
-            first = git.ls_tree(commit, config.POINTER_NAME, config.DEFAULT_DIRECTORY)
+            first = git.ls_tree(commit, POINTER_NAME, config.DEFAULT_DIRECTORY)
             fetch_files(first)
-            if any(one.path == config.POINTER_NAME for one in first):
+            if any(one.path == POINTER_NAME for one in first):
                 directory = Context(clone, self._env, clone.git_dir).directory_at(commit)
                 fetch_files(git.ls_tree(commit, directory))
         except GitError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memtool.memory import document
 from memtool.memory.changes import Version
-from memtool.memory.lineage import Lineage
+from memtool.memory.lineage import FileRow, Lineage, is_replaced, row_of
 from memtool.memory.memory import Memory
 from memtool.value import Value
 
@@ -16,13 +16,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.gate.checks.owners import Protection
     from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.memory import Fields
     from memtool.memory.schema import Problem
     from memtool.store.config import Config
+    from memtool.store.context import Context
+    from memtool.store.git import TreeEntry
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Kind, Stamp
+    from memtool.store.trust_rules import TrustRule
 
 
 class File(Value):
@@ -84,6 +86,35 @@ class ParentStep(Value):
         """Return the paths of the memories whose ids the commit does not have."""
         before = {version.id for version in self.before}
         return {version.path for version in self.after if version.id not in before}
+
+
+class OwnedChange(Value):
+    """A protected file that is not what it was: its versions before, and the one after.
+
+    `befores` are those of the commits where both ends parted, mostly one.
+    """
+
+    path: str
+    befores: tuple[TreeEntry, ...]
+    after: TreeEntry | None
+
+
+class Protection(Value):
+    """What the base of a range says of owners, and the protected files that the range changed."""
+
+    context: Context
+    base: str
+    end: str
+    directory: str
+    rules: tuple[TrustRule, ...]
+    gate: TrustRule | None
+    signers: bytes
+    olds: Mapping[str, tuple[TreeEntry, ...]]
+    changes: tuple[OwnedChange, ...]
+    signed: frozenset[str]
+    """The ids for which the end has files with signatures, good or not."""
+    is_settled: bool
+    """Whether the trusted ref holds the end of the range already."""
 
 
 class Content(Value):
@@ -222,45 +253,13 @@ MOST_KIN = 20_000
 """Memories of one lineage that are followed; a longer one is cut, and circles in it not seen."""
 
 
-class Row(Value):
-    """What lineage knows of one memory file; see `Memory.replaces` and `Memory.proposes`."""
-
-    id: str
-    path: str
-    status: str
-    replaces: tuple[str, ...] = ()
-    proposes: tuple[str, ...] = ()
-
-    @property
-    def supersedes(self) -> tuple[str, ...]:
-        """What it replaces, or would replace if somebody confirmed it."""
-        return self.replaces or self.proposes
-
-
-def is_replaced(id_: str, newer: Callable[[str], Iterable[Row]]) -> bool:
-    """Tell whether something confirmed takes the place of a memory, also through a proposal.
-
-    `newer` gives what supersedes an id, proposals too.
-    """
-    seen = {id_}
-    todo = [id_]
-    while todo:
-        for row in newer(todo.pop()):
-            if row.replaces:
-                return True
-            if row.id not in seen:
-                seen.add(row.id)
-                todo.append(row.id)
-    return False
-
-
 class Kin:
     """Which memory supersedes which in one tree: made of rows, or asking the memories of a tree."""
 
-    def __init__(self, rows: Iterable[Row], tree: Neighbours | None = None) -> None:
+    def __init__(self, rows: Iterable[FileRow], tree: Neighbours | None = None) -> None:
         """Take rows, and those of a tree that knows all the others, and may know these too."""
-        self._rows: dict[str, list[Row]] = {}
-        self._newer: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[FileRow]] = {}
+        self._newer: dict[str, list[FileRow]] = {}
         self._paths: set[str] = set()
         for row in rows:
             self._rows.setdefault(row.id, []).append(row)
@@ -269,14 +268,14 @@ class Kin:
                 self._newer.setdefault(old, []).append(row)
         self._tree = tree
 
-    def rows(self, id_: str) -> list[Row]:
+    def rows(self, id_: str) -> list[FileRow]:
         """Return the files that have an id, sorted by path."""
         found = list(self._rows.get(id_, ()))
         if self._tree is not None:
             found += self._others(self._tree.called(id_))
         return sorted(found, key=lambda row: row.path)
 
-    def _superseding(self, id_: str) -> list[Row]:
+    def _superseding(self, id_: str) -> list[FileRow]:
         """Return the files that supersede a memory directly, proposals too."""
         found = list(self._newer.get(id_, ()))
         if self._tree is not None:
@@ -287,7 +286,7 @@ class Kin:
         """Tell whether something confirmed takes the place of a memory."""
         return is_replaced(id_, self._superseding)
 
-    def _others(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def _others(self, rows: Iterable[FileRow]) -> Iterator[FileRow]:
         return (row for row in rows if row.path not in self._paths)
 
     def supersedes(self, id_: str) -> tuple[str, ...]:
@@ -310,11 +309,6 @@ class Kin:
             newer = (row.id for row in self._superseding(id_))
             todo += sorted({*self.supersedes(id_), *newer} - seen)
         return Lineage(row for id_ in sorted(seen) for row in self.rows(id_))
-
-
-def row_of(memory: Memory, path: str) -> Row:
-    """Return the row of a memory that was read."""
-    return Row(memory.id, path, memory.status, memory.replaces, memory.proposes)
 
 
 def kin_of(files: Iterable[File]) -> Kin:

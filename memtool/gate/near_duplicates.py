@@ -16,11 +16,11 @@ from __future__ import annotations
 import os
 from itertools import count, repeat
 
-from memtool.gate.content import Row, is_replaced, row_of
 from memtool.memory import likeness as measure
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
 from memtool.memory.lifecycle import DEAD
+from memtool.memory.lineage import FileRow, is_replaced, row_of
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
 from memtool.search.comparison import ComparedText, content_of, likeness_of
@@ -300,18 +300,18 @@ class Neighbours:
         self._read = read
         self._categories = categories
         self._indexed = indexed
-        self._rows: list[Row] | None = None
+        self._rows: list[FileRow] | None = None
         self._likely: dict[Stamp, Sequence[Record]] = {}
         self._found: dict[Stamp, Sequence[SimilarMemory]] = {}
 
-    def called(self, id_: str) -> list[Row]:
+    def called(self, id_: str) -> list[FileRow]:
         """Return the rows of the memories with an id."""
         rows = self._by_id.get(id_, [])
         if self._indexed is None:
             return rows
         return rows + [row_of(one.memory, one.path) for one in self._indexed.called(id_)]
 
-    def newer(self, id_: str) -> list[Row]:
+    def newer(self, id_: str) -> list[FileRow]:
         """Return the rows of what supersedes an id, or proposes to."""
         rows = self._superseding.get(id_, [])
         if self._indexed is None:
@@ -391,24 +391,24 @@ class Neighbours:
         return found
 
     @cached_property
-    def _by_id(self) -> dict[str, list[Row]]:
+    def _by_id(self) -> dict[str, list[FileRow]]:
         """The rows by id, but for those in the index."""
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[FileRow]] = {}
         for row in self._unindexed:
             found.setdefault(row.id, []).append(row)
         return found
 
     @cached_property
-    def _superseding(self) -> dict[str, list[Row]]:
+    def _superseding(self) -> dict[str, list[FileRow]]:
         """The rows of what supersedes an id, but for those in the index."""
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[FileRow]] = {}
         for row in self._unindexed:
             for old in row.supersedes:
                 found.setdefault(old, []).append(row)
         return found
 
     @cached_property
-    def _unindexed(self) -> list[Row]:
+    def _unindexed(self) -> list[FileRow]:
         """The rows of the memories that are in no index; looks at the text of those not read."""
         if self._loose and self._rows is None:
             self._scan(self._known)
@@ -435,12 +435,12 @@ class Neighbours:
                 if data and (memory := _parsed(data, self._categories)) is not None
             ]
 
-    def _row(self, path: str, data: bytes) -> Row | None:
+    def _row(self, path: str, data: bytes) -> FileRow | None:
         """Return the row of a file, None where it is no memory; only what is needed is parsed."""
         head, end, _body = data.partition(b"\n---\n")
         is_plain = end and head.startswith(b"---\n")
         if is_plain and b"\nsupersedes:" not in head and b"\nstatus:" not in head:
-            return Row(stem(path), path, "confirmed")
+            return FileRow(stem(path), path=path, status="confirmed")
         memory = _parsed(data, self._categories)
         return None if memory is None else row_of(memory, path)
 

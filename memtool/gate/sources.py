@@ -42,6 +42,7 @@ from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist, find
 from memtool.store import config as config_file
 from memtool.store import files, snapshot, toml
+from memtool.store.files import POINTER_NAME
 from memtool.store.repository import merged
 from memtool.store.snapshot import Record, blob_hash
 from memtool.value import Value
@@ -131,7 +132,7 @@ def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str)
     settings = _staged_settings(context, head, sides[0])
     categories = settings.categories
     parents = [head, *merged(repository, context.env)] if head else []
-    deciding = (context.config_path, config_file.POINTER_NAME)
+    deciding = (context.config_path, POINTER_NAME)
     is_whole = not head or any(row.path in deciding for row in sides[0])
     near = None
     if is_whole:

@@ -6,8 +6,8 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT, FAILURE
-from memtool.hosts.edits import ConfigEdit, Prompt, command_files, skill_file
-from memtool.hosts.install import Host, Site, home_of, hooks
+from memtool.hosts.edits import ConfigEdit, Prompt, Site, command_files, skill_file
+from memtool.hosts.install import Host, home_of, hooks
 
 LOCAL = "settings.local.json"
 """Settings of one user for one project: a level of its own, which is looked at, never written."""

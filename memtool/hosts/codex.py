@@ -18,12 +18,13 @@ from memtool.hosts.edits import (
     MARK,
     ConfigEdit,
     Hook,
+    Site,
     TomlServer,
     WholeFile,
     commands,
     skill_file,
 )
-from memtool.hosts.install import Host, Site, home_of, hooks
+from memtool.hosts.install import Host, home_of, hooks
 from memtool.version import __version__
 
 LIST_LIMIT_S = 5

@@ -10,8 +10,8 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import SKILL, ConfigEdit, Prompt, WholeFile, command_files, skill
-from memtool.hosts.install import Host, Site, home_of, hooks
+from memtool.hosts.edits import SKILL, ConfigEdit, Prompt, Site, WholeFile, command_files, skill
+from memtool.hosts.install import Host, home_of, hooks
 
 
 def parts(site: Site) -> list[ConfigEdit]:

@@ -25,13 +25,14 @@ from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, way_back, with_way
 from memtool.errors import MemtoolError, reason_of
 from memtool.hosts import contracts, git, git_hooks, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
-from memtool.hosts.edits import Hook
-from memtool.hosts.install import Host, Site
+from memtool.hosts.edits import Hook, Site
+from memtool.hosts.install import Host
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import UNKNOWN
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import conflicts
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
@@ -464,7 +465,7 @@ def _unsigned(context: Context) -> list[str]:
         and rule.require == SIGNED
     ]  # fmt: skip
     origins = context.origins(tree, [record for record, _rule in ruled])
-    trusted = provenance.TRUST_LEVELS[2:]
+    trusted = TRUST_LEVELS[2:]
     return [
         record.id for record, rule in ruled
         if origins[record.path].trust in trusted and rule.gap(origins[record.path])

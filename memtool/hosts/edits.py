@@ -7,22 +7,21 @@ Settings that cannot be parsed are refused.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memtool import templates
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, reason_of
 from memtool.hosts.json_edit import JsonDocument
 from memtool.store import toml
+from memtool.store.files import read_regular
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memtool.hosts.install import Site
 
 MARK = "installed by memtool"
 """Is in every file that is memtool's alone; without it a file is somebody else's."""
@@ -221,6 +220,76 @@ def _items(document: JsonDocument, path: list[str | int]) -> Iterator[list[str |
     """Yield the path of each item of a list in a document; what is no list has none."""
     found = document.value(path)
     yield from ([*path, number] for number in range(len(found) if isinstance(found, list) else 0))
+
+
+class Site(Value):
+    """One level of a host: this project, or all projects of the user.
+
+    `folder` is the host's directory, `other` that of the other level; removing empty directories
+    ends at `top`. `home` and `project` are the directories that contain the levels. `program` runs
+    memtool: its bare name where files are shared with others, who have it elsewhere.
+    """
+
+    folder: str
+    other: str
+    top: str
+    home: str
+    project: str
+    program: str
+    is_user: bool
+
+    def at(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """Return the path of a file of the host, and where the other level has it."""
+        return os.path.join(self.folder, name), (os.path.join(self.other, name),)
+
+    def shown(self, path: str) -> str:
+        """Return a path as the user knows it: from the top of the project, or from home."""
+        if path.startswith(f"{self.project}/"):
+            return path[len(self.project) + 1 :]
+        return f"~{path[len(self.home) :]}" if path.startswith(f"{self.home}/") else path
+
+    def real(self, path: str) -> str:
+        """Return a path without links.
+
+        Raises:
+            MemtoolError: a link leads out of the project.
+        """
+        place = os.path.realpath(path)
+        if not self.is_user and not place.startswith(f"{os.path.realpath(self.project)}/"):
+            raise MemtoolError(
+                f"{self.shown(path)} is a link that leads out of the repository",
+                hint="remove the link, or use --user",
+                code="symlink",
+            )
+        return place
+
+    def read(self, path: str) -> bytes | None:
+        """Return the bytes of a file of the host, None for no file.
+
+        Raises:
+            MemtoolError: it cannot be read.
+        """
+        place = self.real(path)
+        try:
+            if not stat.S_ISREG(os.stat(place).st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            return read_regular(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise MemtoolError(
+                f"{self.shown(path)} cannot be read: {reason_of(error)}; nothing was changed",
+                hint="make it a file that you may read, or remove it",
+                code="broken-settings",
+            ) from None
+
+    def has(self, part: ConfigEdit) -> bool:
+        """Tell whether a part is in its file, as far as that can be read."""
+        try:
+            data = self.read(part.path)
+        except MemtoolError:
+            return False
+        return data is not None and part.has(data)
 
 
 def server(site: Site, path: str, elsewhere: tuple[str, ...], *, comments: bool = False) -> Server:

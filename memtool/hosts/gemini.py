@@ -6,8 +6,8 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT, RETIRED
-from memtool.hosts.edits import ConfigEdit, Prompt, command_files, skill_file
-from memtool.hosts.install import Host, Site, home_of, hooks
+from memtool.hosts.edits import ConfigEdit, Prompt, Site, command_files, skill_file
+from memtool.hosts.install import Host, home_of, hooks
 
 SETTINGS = "settings.json"
 MATCHERS = {EDIT: "write_file|replace"}

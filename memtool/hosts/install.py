@@ -10,7 +10,6 @@ agreed to.
 from __future__ import annotations
 
 import difflib
-import errno
 import fcntl
 import os
 import pwd
@@ -22,9 +21,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from memtool.errors import MemtoolError, reason_of
-from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent
+from memtool.hosts import AGENTS, GIT, PRE_COMMIT
 from memtool.hosts.contracts import CONTRACTS, END, START, Contract
-from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
+from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.files import read_regular
@@ -156,76 +155,6 @@ def bytes_at(path: str) -> bytes | None:
         return read_regular(path)
     except OSError:
         return None
-
-
-class Site(Value):
-    """One level of a host: this project, or all projects of the user.
-
-    `folder` is the host's directory, `other` that of the other level; removing empty directories
-    ends at `top`. `home` and `project` are the directories that contain the levels. `program` runs
-    memtool: its bare name where files are shared with others, who have it elsewhere.
-    """
-
-    folder: str
-    other: str
-    top: str
-    home: str
-    project: str
-    program: str
-    is_user: bool
-
-    def at(self, name: str) -> tuple[str, tuple[str, ...]]:
-        """Return the path of a file of the host, and where the other level has it."""
-        return os.path.join(self.folder, name), (os.path.join(self.other, name),)
-
-    def shown(self, path: str) -> str:
-        """Return a path as the user knows it: from the top of the project, or from home."""
-        if path.startswith(f"{self.project}/"):
-            return path[len(self.project) + 1 :]
-        return f"~{path[len(self.home) :]}" if path.startswith(f"{self.home}/") else path
-
-    def real(self, path: str) -> str:
-        """Return a path without links.
-
-        Raises:
-            MemtoolError: a link leads out of the project.
-        """
-        place = os.path.realpath(path)
-        if not self.is_user and not place.startswith(f"{os.path.realpath(self.project)}/"):
-            raise MemtoolError(
-                f"{self.shown(path)} is a link that leads out of the repository",
-                hint="remove the link, or use --user",
-                code="symlink",
-            )
-        return place
-
-    def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file of the host, None for no file.
-
-        Raises:
-            MemtoolError: it cannot be read.
-        """
-        place = self.real(path)
-        try:
-            if not stat.S_ISREG(os.stat(place).st_mode):
-                raise OSError(errno.EINVAL, "it is no regular file")
-            return read_regular(place)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise MemtoolError(
-                f"{self.shown(path)} cannot be read: {reason_of(error)}; nothing was changed",
-                hint="make it a file that you may read, or remove it",
-                code="broken-settings",
-            ) from None
-
-    def has(self, part: ConfigEdit) -> bool:
-        """Tell whether a part is in its file, as far as that can be read."""
-        try:
-            data = self.read(part.path)
-        except MemtoolError:
-            return False
-        return data is not None and part.has(data)
 
 
 def home_of(env: Mapping[str, str]) -> str:
@@ -374,6 +303,13 @@ class Host(Value):
 LIMITS_S = {START: 10, END: 3}
 """Seconds that a host waits for the hook of an event. Codex gives the last one no more than 3."""
 LIMIT_S = 5
+
+
+def agent(name: str) -> Host:
+    """Return an agent host, or the pre-commit framework, by its name."""
+    module = f"memtool.hosts.{name.replace('-', '_')}"
+    found: Host = __import__(module, fromlist=["HOST"]).HOST
+    return found
 
 
 def hooks(

@@ -7,8 +7,16 @@ import os
 from collections.abc import Mapping
 
 from memtool import templates
-from memtool.hosts.edits import ConfigEdit, Prompt, Server, WholeFile, command_files, skill_file
-from memtool.hosts.install import Host, Site, home_of
+from memtool.hosts.edits import (
+    ConfigEdit,
+    Prompt,
+    Server,
+    Site,
+    WholeFile,
+    command_files,
+    skill_file,
+)
+from memtool.hosts.install import Host, home_of
 
 PLUGIN = "plugins/memtool.js"
 SETTINGS = ("opencode.json", "opencode.jsonc")

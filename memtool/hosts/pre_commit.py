@@ -15,8 +15,8 @@ from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.hosts import PRE_COMMIT
-from memtool.hosts.edits import ConfigEdit
-from memtool.hosts.install import Host, Site, bytes_at, home_of
+from memtool.hosts.edits import ConfigEdit, Site
+from memtool.hosts.install import Host, bytes_at, home_of
 
 CONFIG = ".pre-commit-config.yaml"
 HOOK = "memtool-check"

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from memtool.index.postings import Segment
     from memtool.index.scoring import Hit, Question
     from memtool.index.stored_fields import StoredFields
-    from memtool.index.threads import Threads
     from memtool.memory.fields import Category
     from memtool.memory.schema import Problem
     from memtool.store.repository import Repository
@@ -111,14 +110,10 @@ class IndexReader:
             self._counting = known, view
         return self._counting[1]
 
-    @cached_property
-    def threads(self) -> Threads | None:
-        """The threads of the memories, None where none is in one."""
-        if not any(part.shelf.threads for part in self.parts):
-            return None
-        from memtool.index.threads import Threads  # most repositories have none
-
-        return Threads(self)
+    @property
+    def has_threads(self) -> bool:
+        """Whether any of the memories are in a thread."""
+        return any(part.shelf.threads for part in self.parts)
 
     @cached_property
     def lineage(self) -> Lineage:

@@ -233,7 +233,7 @@ def block(context: Context, at: str | None = None) -> str:
     from memtool.inject.candidates import Eligibility
     from memtool.inject.effective_lineage import structural
     from memtool.inject.session_primer import PrimerPart, compose
-    from memtool.store.provenance import LOCAL
+    from memtool.memory.trust import LOCAL
 
     settings = context.settings.replace(personal={})
     tree = index.open(context, at, exact=True)

@@ -13,8 +13,8 @@ from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import mark
 from memtool.memory.likeness import SAME
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import EXCLUDE, Facts, private_label
-from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -22,8 +22,9 @@ from memtool.index.index import LANGUAGE_KEY
 from memtool.index.reader import Catalog, Delta, IndexReader, LeafReader, StoredCatalog
 from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.store import cache, provenance, snapshot
-from memtool.store.provenance import TRUST_LEVELS, Witness
+from memtool.store.provenance import Witness
 from memtool.store.snapshot import Record, Snapshot, is_memory_path
 from memtool.value import Value
 
@@ -31,9 +32,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from memtool.memory.trust import Origin
     from memtool.store.config import Config
     from memtool.store.context import Context
-    from memtool.store.provenance import Basis, Origin
+    from memtool.store.provenance import Basis
 
 KIND = "changed 1"
 PREFIX = "changed-"

@@ -8,8 +8,8 @@ nobody has confirmed replaces nothing either: it stands beside what it proposes 
 from __future__ import annotations
 
 from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
-from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
-    from memtool.store.provenance import Origin, Witness
+    from memtool.memory.trust import Origin
+    from memtool.store.provenance import Witness
     from memtool.store.snapshot import Record, Tree
     from memtool.store.trust_rules import TrustRule
 

@@ -42,9 +42,10 @@ from memtool.inject.block import BlockItem, passage, write_passage
 from memtool.inject.candidates import FLEET, Candidate, Cap, fill, rounded, verdict
 from memtool.inject.select import Wording, says_same
 from memtool.inject.session_seen import notice
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import answer_gate, retrieve
 from memtool.search.answer_gate import Strictness
-from memtool.store.provenance import SHORT, TRUST_LEVELS
+from memtool.store.provenance import SHORT
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False

@@ -44,11 +44,12 @@ from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, Once, notice, once
 from memtool.memory.drift import BROKEN
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
 from memtool.search.scope import drift_in, hurried, scope_of, trust_in
-from memtool.store.provenance import TRUST_LEVELS, cite
+from memtool.store.provenance import cite
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -61,9 +62,10 @@ if TYPE_CHECKING:
     from memtool.inject.changed_here import LevelView
     from memtool.inject.fleet_tier import FleetTier, ForeignMemory
     from memtool.inject.select import Chosen, Threshold
+    from memtool.memory.trust import Origin
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
-    from memtool.store.provenance import Origin, Witness
+    from memtool.store.provenance import Witness
 
     Write = Callable[[Candidate, bool], str]
 

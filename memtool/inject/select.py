@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memtool.memory.memory import Memory
+    from memtool.memory.trust import Origin
     from memtool.search.comparison import ComparedText
-    from memtool.store.provenance import Origin
 
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
     """What is worth showing, in order, and why the rest is not."""

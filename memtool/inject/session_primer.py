@@ -28,9 +28,10 @@ from memtool.inject.gather import (
     writer,
 )
 from memtool.memory import timestamps
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import filters
 from memtool.store import cochange
-from memtool.store.provenance import TRUST_LEVELS, head_of
+from memtool.store.provenance import head_of
 from memtool.value import Value
 
 TYPE_CHECKING = False

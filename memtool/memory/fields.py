@@ -10,8 +10,6 @@ from memtool.value import Value
 
 TYPES = ("episodic", "semantic", "decision", "state")
 STATUSES = ("candidate", "confirmed", "pinned", "deprecated", "archived", "deleted")
-TRUST_LEVELS = ("local", "committed", "trusted", "signed")
-"""What git can prove of a memory, least first (see `store.provenance`)."""
 CONFIDENCES = ("low", "medium", "high")
 SCOPES = ("project", "global")
 TEMPORAL_CLASSES = ("eternal", "long_term", "medium_term", "short_term", "ephemeral")

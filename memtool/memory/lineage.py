@@ -10,8 +10,10 @@ from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Protocol
+
+    from memtool.memory.memory import Memory
 
 
 class Fork(Value):
@@ -40,6 +42,18 @@ class LineageRow(Value):
     id: str
     replaces: tuple[str, ...] = ()
     proposes: tuple[str, ...] = ()
+
+
+class FileRow(LineageRow):
+    """The row of one memory file."""
+
+    path: str = ""
+    status: str = ""
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """What it replaces, or would replace if somebody confirmed it."""
+        return self.replaces or self.proposes
 
 
 class Lineage:
@@ -250,3 +264,25 @@ def _components(edges: dict[str, tuple[str, ...]]) -> list[list[str]]:  # noqa: 
                         is_open.discard(component[-1])
                     components.append(component)
     return components
+
+
+def is_replaced(id_: str, newer: Callable[[str], Iterable[FileRow]]) -> bool:
+    """Tell whether something confirmed takes the place of a memory, also through a proposal.
+
+    `newer` gives what supersedes an id, proposals too.
+    """
+    seen = {id_}
+    todo = [id_]
+    while todo:
+        for row in newer(todo.pop()):
+            if row.replaces:
+                return True
+            if row.id not in seen:
+                seen.add(row.id)
+                todo.append(row.id)
+    return False
+
+
+def row_of(memory: Memory, path: str) -> FileRow:
+    """Return the row of a memory that was read."""
+    return FileRow(memory.id, memory.replaces, memory.proposes, path, memory.status)

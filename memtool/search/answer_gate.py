@@ -45,6 +45,7 @@ from memtool.index import scoring
 from memtool.index.analyzer import is_stop, shared_stops
 from memtool.index.scoring import LEAST_COUNT, telling
 from memtool.memory import lifecycle
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import expansion, ranking, retrieve
 from memtool.search.features import why_hidden
 from memtool.search.retrieve import (
@@ -57,7 +58,6 @@ from memtool.search.retrieve import (
     by_score,
 )
 from memtool.store.config import BY_CATEGORY
-from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from memtool.index.stored_fields import StoredMemory, fields
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import BROKEN
 from memtool.memory.memory import is_generated
-from memtool.store.provenance import TRUST_LEVELS
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.memory.memory import Memory
-    from memtool.store.provenance import Origin
+    from memtool.memory.trust import Origin
     from memtool.store.snapshot import Record, Tree
 
 

@@ -17,6 +17,7 @@ from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import HIDDEN, PRIVATE, SUPERSEDED, Facts, flat, governed
 from memtool.search.query import (
     FILTER_VALUES,
@@ -32,7 +33,6 @@ from memtool.search.query import (
     bad_query,
 )
 from memtool.store.files import governs, name_matches
-from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.snapshot import Record
 from memtool.value import Value
 

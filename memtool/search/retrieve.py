@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.memory.lineage import Lineage
+    from memtool.memory.trust import Origin
     from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
     from memtool.store.config import Config
-    from memtool.store.provenance import Origin
     from memtool.store.snapshot import Record, Tree
 
     Test = Callable[[Record], bool]
@@ -200,7 +200,7 @@ class Retriever:
         self, asked: Question, most: int, allowed: Callable[[int], bool]
     ) -> dict[int, float]:
         """Return the scores of the best so many of the allowed documents."""
-        if self.catalog.parts.threads is None:
+        if not self.catalog.parts.has_threads:
             hits = self.index.search(asked, most, allowed)
             return {number: score for number, score, _parts in hits}
         best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), allowed)
@@ -318,6 +318,7 @@ class Retriever:
         allowed: Callable[[int], bool],
     ) -> dict[int, float]:
         """Return scores with what memories of one thread lend those that are looked at closely."""
+        from memtool.search.threads import Threads  # most repositories have none
 
         def by_words(numbers: set[int]) -> dict[int, float]:
             wanted = set(filter(allowed, numbers)).__contains__
@@ -325,8 +326,8 @@ class Retriever:
             return {number: score / best[0][1] for number, score in found}
 
         first = [number for number, _score in best[: scoring.CANDIDATES]]
-        threads, level_of = self.catalog.parts.threads, self.facts.level_of
-        return scores if threads is None else threads.lend(first, scores, by_words, level_of)
+        threads = Threads(self.catalog.parts)
+        return threads.lend(first, scores, by_words, self.facts.level_of)
 
     def _admitted(self, test: Test) -> Callable[[int], bool]:
         """Return which documents count: those that satisfy a test, or lead to one that does."""

@@ -8,12 +8,12 @@ import time
 from memtool.index.reader import Catalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import is_generated
+from memtool.memory.trust import Origin
 from memtool.search import expansion, retrieve
 from memtool.search.features import EXCLUDE, PRIVATE, STALE
 from memtool.search.retrieve import Scope
 from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
-from memtool.store.provenance import Origin
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 

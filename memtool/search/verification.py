@@ -13,6 +13,7 @@ import posixpath
 from memtool.memory import drift as rules
 from memtool.memory import lifecycle
 from memtool.memory.schema import Source, parse_source
+from memtool.memory.trust import LOCAL
 from memtool.search.drift_verdict import (
     ABSENT,
     DriftQuestion,
@@ -24,7 +25,7 @@ from memtool.search.drift_verdict import (
 )
 from memtool.store.commit_files import SUBMODULE, BlobTexts, CommitFiles
 from memtool.store.evidence import LEAVES
-from memtool.store.provenance import LOCAL, SHORT
+from memtool.store.provenance import SHORT
 from memtool.store.reachability import MISSING, REACHED, UNKNOWN, UNREACHABLE, commit_states
 from memtool.value import Value
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The format of memory trees that this version writes: `upkeep/migration.py` leads to it."""
 CONFIG_NAME = "config.toml"
-POINTER_NAME = ".memtool.toml"
-"""At the top of a repository: says in which directory the memories are, if not `.memory`."""
 DEFAULT_DIRECTORY = ".memory"
 
 Scalar = str | int | float | bool

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Self
 
-    from memtool.store.provenance import Origin, Witness
+    from memtool.memory.trust import Origin
+    from memtool.store.provenance import Witness
     from memtool.store.snapshot import Record, Snapshot, Tree
     from memtool.store.trust_rules import TrustRule
 
@@ -285,7 +286,7 @@ class Context:
     @cached_property
     def directory(self) -> str:
         """The memory directory, relative to the top: `.memory`, or what `.memtool.toml` names."""
-        data = self.file(config_file.POINTER_NAME)
+        data = self.file(files.POINTER_NAME)
         if data is None:
             return config_file.DEFAULT_DIRECTORY
         return directory_named_by(data)
@@ -318,7 +319,7 @@ class Context:
 
     def directory_at(self, commit: str) -> str:
         """Return the memory directory of a commit. Raises MemtoolError where it names none."""
-        data = self.stored_file(config_file.POINTER_NAME, commit)
+        data = self.stored_file(files.POINTER_NAME, commit)
         return config_file.DEFAULT_DIRECTORY if data is None else directory_named_by(data)
 
     @property
@@ -568,12 +569,12 @@ def directory_named_by(data: bytes) -> str:
     """Read the pointer file. Raises MemtoolError where it names no directory inside."""
     from memtool.memory.schema import is_inside
 
-    named = toml.read(data, config_file.POINTER_NAME).get("directory")
+    named = toml.read(data, files.POINTER_NAME).get("directory")
     parts = named.rstrip("/").split("/") if isinstance(named, str) and is_inside(named) else [""]
     if any(part in ("", ".") or part.lower() == ".git" or not part.isprintable() for part in parts):
         raise MemtoolError(
-            f'{config_file.POINTER_NAME} must say directory = "NAME", inside the repository',
-            hint=f"edit {config_file.POINTER_NAME}",
+            f'{files.POINTER_NAME} must say directory = "NAME", inside the repository',
+            hint=f"edit {files.POINTER_NAME}",
             code="config",
         )
     return "/".join(parts)

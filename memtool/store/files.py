@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Self
 
+POINTER_NAME = ".memtool.toml"
+"""At the top of a repository: says in which directory the memories are, if not `.memory`."""
 TEMP_PREFIX = ".tmp-"
 """Leftovers of killed writers begin so; readers and git pass over them, writers sweep them."""
 STALE_S = 86_400

@@ -152,6 +152,18 @@ class RawChange(Value):
         return self.olds[0][1]
 
 
+class Touch(Value):
+    """One file that a commit changed. A blob id is empty where there was or is no regular file.
+
+    `old_path` differs from `path` where git found the file renamed.
+    """
+
+    path: str
+    old_path: str
+    oid: str
+    old_oid: str
+
+
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a git process: the caller's, in plain English and unattended."""
     return dict(base) | {

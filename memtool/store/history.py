@@ -22,7 +22,7 @@ from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
-from memtool.store.git import GitError, Objects, RawChange, hardened_environment
+from memtool.store.git import GitError, Objects, RawChange, Touch, hardened_environment
 from memtool.store.provenance import is_straight
 from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
@@ -69,18 +69,6 @@ class Commit(Value):
 
 NOBODY = Commit("", "", "", "", "", ())
 """Stands for a commit that is not there, or not to be trusted."""
-
-
-class Touch(Value):
-    """One file that a commit changed. A blob id is empty where there was or is no regular file.
-
-    `old_path` differs from `path` where git found the file renamed.
-    """
-
-    path: str
-    old_path: str
-    oid: str
-    old_oid: str
 
 
 class _Walked:

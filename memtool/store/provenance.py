@@ -18,7 +18,7 @@ import os
 import sys
 
 from memtool.errors import MemtoolError
-from memtool.memory import fields
+from memtool.memory.trust import LOCAL, TRUST_LEVELS, Origin, Proof
 from memtool.store import cache
 from memtool.store.cache import (
     GUARDED_BY_ROW,
@@ -277,7 +277,6 @@ def file_at(
 
 MOST_SIGNERS = 256 * 1024
 """Bytes of an allowed-signers file that are read."""
-TRUST_LEVELS = fields.TRUST_LEVELS
 SHORT = 10
 """Digits of a commit id where people read it. Fixed, since git's own choice differs by clone."""
 DEFAULT_BRANCHES = (
@@ -286,36 +285,6 @@ DEFAULT_BRANCHES = (
     "refs/remotes/origin/master",
 )
 """Where the remote's default branch is looked for, in this order."""
-
-
-class Proof(Value):
-    """A good signature by a key that the trusted ref allows, and its principal.
-
-    `how` is `commit`, or `signature` for a detached one.
-    """
-
-    how: str
-    by: str
-
-
-class Origin(Value):
-    """Where the present bytes of a memory come from. Empty texts and 0 mean: not known.
-
-    `is_shallow` says that history was cut off before the commit that wrote it, or that this
-    partial clone does not hold it, `is_first` that it added the file. `proofs` are the signatures
-    by which its trust is `signed`.
-    """
-
-    commit: str
-    author: str
-    date: int
-    trust: str
-    is_shallow: bool = False
-    is_first: bool = False
-    proofs: tuple[Proof, ...] = ()
-
-
-LOCAL = Origin("", "", 0, TRUST_LEVELS[0])
 
 
 def cite(id_: str, origin: Origin | None) -> str:

@@ -14,7 +14,7 @@ import sys
 
 from memtool.errors import MemtoolError, reason_of
 from memtool.store import files
-from memtool.store.config import POINTER_NAME
+from memtool.store.files import POINTER_NAME
 from memtool.store.git import LOCATION_VARIABLES, TIMEOUT_S, Git, GitError
 from memtool.value import cached_property, digest
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
-    from memtool.store.history import Touch  # importing it costs nine interpreter starts
+    from memtool.store.git import Touch
     from memtool.store.repository import Repository
 
     Kind = Literal["worktree", "index", "commit"]

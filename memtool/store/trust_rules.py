@@ -8,7 +8,8 @@ the allowed-signers file; only a signature proves one, since a commit names whom
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory.fields import TRUST_LEVELS, TYPES
+from memtool.memory.fields import TYPES
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.store.files import governs, name_matches
 from memtool.value import Value
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from memtool.memory.memory import Memory
-    from memtool.store.provenance import Origin, Proof
+    from memtool.memory.trust import Origin, Proof
 
 KEY = "trust.rules"
 RULE_KEYS = ("match", "require", "owners")

@@ -17,10 +17,7 @@ from memtool.memory import memory, timestamps
 from memtool.memory.memory import Memory
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memtool.upkeep.plan import PlanInputs
+from memtool.upkeep.inputs import PlanInputs
 
 SETTING = "importance.learn"
 WINDOW_S = 90 * timestamps.DAY_S

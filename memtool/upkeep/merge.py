@@ -23,11 +23,8 @@ from memtool.search import comparison
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.upkeep.importance import BY
+from memtool.upkeep.inputs import PlanInputs
 from memtool.value import Value, digest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memtool.upkeep.plan import PlanInputs
 
 _RANK = {"pinned": 2, "confirmed": 1}
 _ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")

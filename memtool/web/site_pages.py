@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from memtool.commands.show import MemoryView
     from memtool.commands.why import Why
     from memtool.store.context import Context
-    from memtool.store.git import Git
-    from memtool.store.history import Commit, Touch
+    from memtool.store.git import Git, Touch
+    from memtool.store.history import Commit
     from memtool.store.snapshot import Record, Tree
 
     Item = TypeVar("Item")

@@ -4,14 +4,16 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.check import check
-from memtool.gate.content import Kin, Row
+from memtool.gate.content import Kin
 from memtool.index import index
+from memtool.memory.lineage import FileRow
 
 
 def test_a_long_chain_is_walked_without_recursion() -> None:
     """Two thousand memories, each superseding the one before."""
     rows = [
-        Row(f"d-{n}", f"{n}.md", "confirmed", (f"d-{n - 1}",) if n else ()) for n in range(2000)
+        FileRow(f"d-{n}", (f"d-{n - 1}",) if n else (), (), f"{n}.md", "confirmed")
+        for n in range(2000)
     ]
     lineage = Kin(rows).around(["d-1000"])
     assert len(lineage.supersedes) == 2000

@@ -11,8 +11,9 @@ from hosts_live.proven import versions_in_docs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.hosts import AGENTS, agent, contracts, diagnostics
+from memtool.hosts import AGENTS, contracts, diagnostics
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, UnreadableEvent, read
+from memtool.hosts.install import agent
 from memtool.inject import block
 
 DATA = Path(__file__).with_name("data")

@@ -16,8 +16,8 @@ from memtool.inject.select import Wording, choose, clashes, sources
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
+from memtool.memory.trust import Origin
 from memtool.search import contradictions
-from memtool.store.provenance import Origin
 from memtool.store.snapshot import Record
 
 if TYPE_CHECKING:

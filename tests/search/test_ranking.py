@@ -18,10 +18,10 @@ from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
 from memtool.memory.lifecycle import PRESETS, Fading
 from memtool.memory.lineage import Lineage
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
 from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, Weigher, situation, weigh
 from memtool.store import ledger, usage_log
-from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.snapshot import Record
 from memtool.store.usage_log import Note, ShownItem
 

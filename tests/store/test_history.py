@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.store.history import NOBODY, Commit, History, Stored, Touch, _PlainGit, matches, tip
+from memtool.store.git import Touch
+from memtool.store.history import NOBODY, Commit, History, Stored, _PlainGit, matches, tip
 from memtool.store.repository import Repository, discover
 
 

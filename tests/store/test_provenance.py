@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
+from memtool.memory.trust import Origin
 from memtool.store import provenance
 from memtool.store.cache import CorruptCache
-from memtool.store.provenance import Basis, Citation, Origin, ProvenanceTable, Witness
+from memtool.store.provenance import Basis, Citation, ProvenanceTable, Witness
 
 
 def origins(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, Origin]:

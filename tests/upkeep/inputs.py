@@ -11,7 +11,7 @@ from memtool.store.commits import Upholding
 from memtool.store.config import DEFAULTS, Config, Setting
 from memtool.store.ledger import Counted
 from memtool.store.snapshot import Tree
-from memtool.upkeep.plan import PlanInputs, Uses
+from memtool.upkeep.inputs import PlanInputs, Uses
 
 SECOND = timestamps.parse(NOW)
 DAY_S = timestamps.DAY_S

@@ -13,7 +13,8 @@ from memtool.store.ledger import Counted
 from memtool.upkeep import importance
 from memtool.upkeep.commit import UpkeepStep
 from memtool.upkeep.importance import MOST, base_of, learned
-from memtool.upkeep.plan import Imagined, PlanInputs, Uses
+from memtool.upkeep.inputs import PlanInputs, Uses
+from memtool.upkeep.plan import Imagined
 
 
 def using(days: float = 1, **times: int) -> PlanInputs:

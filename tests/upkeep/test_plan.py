@@ -20,7 +20,8 @@ from memtool.store.snapshot import Tree
 from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
 from memtool.upkeep.commit import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
-from memtool.upkeep.plan import PERIODS, Imagined, MaintenancePlan, PlanInputs, Uses
+from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
+from memtool.upkeep.plan import PERIODS, Imagined, MaintenancePlan
 
 BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
           "Sessions live in Postgres, in the table of the same name.\n")  # fmt: skip
@@ -443,7 +444,7 @@ def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
     for moment, verb, id_ in ((10, "search", "a"), (20, "inject", "a"), (30, "show", "b")):
         usage_log.append_note(str(tmp_path), Note(moment, verb, 1.0, items=(ShownItem(id_),)))
     ledger.fold(str(tmp_path))
-    found = plan.read_uses(str(tmp_path))
+    found = read_uses(str(tmp_path))
     assert found.is_known
     memories = [make_memory(id_) for id_ in "abc"]
     assert [found.count(memory) for memory in memories] == [2, 1, 0]
@@ -455,7 +456,7 @@ def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
 
 def test_an_absent_ledger_knows_nothing(tmp_path: Path):
     """That is not the same as that nobody looked."""
-    found = plan.read_uses(str(tmp_path))
+    found = read_uses(str(tmp_path))
     assert not found.is_known
     memory = make_memory("a")
     assert (found.count(memory), found.last(memory)) == (0, None)

@@ -14,19 +14,20 @@ the range already, what only these could prove is a warning: the check of the pu
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.gate.content import Content, OwnedChange, Protection
 from memtool.memory import changes
 from memtool.memory.schema import Problem
 from memtool.store import config as config_file
 from memtool.store import provenance, signatures, snapshot, trust_rules
+from memtool.store.files import POINTER_NAME
 from memtool.store.provenance import SHORT
 from memtool.store.trust_rules import SIGNED, TrustRule, rule_of
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from memtool.gate.content import Content
     from memtool.memory.changes import Version
     from memtool.memory.memory import Memory
     from memtool.store.context import Context
@@ -35,40 +36,6 @@ if TYPE_CHECKING:
 ATTRIBUTES = ".gitattributes"
 MOST_OWNERS = 3
 """Owners that a message names."""
-
-
-class OwnedChange(Value):
-    """A protected file that is not what it was: its versions before, and the one after.
-
-    `befores` are those of the commits where both ends parted, mostly one.
-    """
-
-    path: str
-    befores: tuple[TreeEntry, ...]
-    after: TreeEntry | None
-
-
-class Protection(Value):
-    """What the base of a range says of owners, and the protected files that the range changed."""
-
-    context: Context
-    base: str
-    end: str
-    directory: str
-    rules: tuple[TrustRule, ...]
-    gate: TrustRule | None
-    signers: bytes
-    olds: Mapping[str, tuple[TreeEntry, ...]]
-    changes: tuple[OwnedChange, ...]
-    signed: frozenset[str]
-    """The ids for which the end has files with signatures, good or not."""
-    is_settled: bool
-    """Whether the trusted ref holds the end of the range already."""
-
-    @property
-    def room(self) -> str:
-        """The folder in which is kept what was verified; empty for none."""
-        return provenance.folder(self.context.repository) if self.context.is_cached else ""
 
 
 def protection(context: Context, start: str, end: str) -> Protection | None:
@@ -103,7 +70,7 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
     signers_path = settings.text("trust.allowed_signers")
     gate_paths = (
         f"{directory}/{config_file.CONFIG_NAME}", f"{directory}/{ATTRIBUTES}", ATTRIBUTES,
-        config_file.POINTER_NAME, *([signers_path] if signers_path else []),
+        POINTER_NAME, *([signers_path] if signers_path else []),
     )  # fmt: skip
     trees = [_entries(context, commit, directory, gate_paths) for commit in bases or [base]]
     is_settled = bool(trusted) and not git.line("rev-list", "--max-count=1", end, f"^{trusted}")
@@ -198,14 +165,14 @@ def check(content: Content) -> Iterator[Problem]:
     repository = content.repository
     signatures.refuse_without_keygen(repository.git.env)
     last = _last_commits(held, [one.change for one in demands])
-    signers = signatures.signed_by(repository, set(last.values()), held.signers, held.room)
+    signers = signatures.signed_by(repository, set(last.values()), held.signers, _room(held))
     claims = [
         signatures.Asked(one.change.path, one.change.after.oid, "")
         for one in demands
         if not one.is_act and one.change.after is not None
     ]
     detached = signatures.detached_by(
-        repository, held.end, held.directory, claims, held.signers, held.room
+        repository, held.end, held.directory, claims, held.signers, _room(held)
     ) if claims and held.signers else {}  # fmt: skip
     for one in demands:
         path = one.change.path
@@ -308,6 +275,11 @@ def _replaced(olds: Sequence[Version], new: Version | None) -> set[str]:
         return set()
     known = [set(old.memory.replaces) for old in olds if old.memory is not None]
     return set(new.memory.replaces).difference(*known)
+
+
+def _room(held: Protection) -> str:
+    """Return the folder in which is kept what was verified; empty for none."""
+    return provenance.folder(held.context.repository) if held.context.is_cached else ""
 
 
 def _last_commits(held: Protection, changed: Sequence[OwnedChange]) -> dict[str, str]:
