@@ -452,8 +452,10 @@ def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
 @pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
     """Each of several writers gets its file, its commit and its change, whoever comes first."""
-    texts = ("Redis holds it.", "Nobody may ask twice.", "Tuesdays are for deploys.")
-    calls = [("new", "decision", "Same title", "--body", text, "--commit") for text in texts]
+    texts = {"Sessions": "Redis holds it.", "Questions": "Nobody may ask twice.",
+             "Deploys": "Tuesdays are for deploys."}  # fmt: skip
+    calls = [("new", "decision", title, "--body", text, "--commit")
+             for title, text in texts.items()]  # fmt: skip
     calls += [("pin", "dec-a", "--commit"), ("confirm", "dec-a", "--commit")]
     running = [
         subprocess.Popen(
