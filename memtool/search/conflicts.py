@@ -6,7 +6,6 @@ words. What both sides know of is accepted: one names the other in `conflicts_ac
 
 from __future__ import annotations
 
-import os
 from itertools import combinations
 
 from memtool.index.reader import StoredCatalog
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 KIND = "clashes 3"
 """What is kept of oppositions."""
-FOLDER = "gate"
-"""The directory below the cache directory in which that is."""
 CODE = ("memory", "index", "search")
 """The parts of the package whose code decides what contradicts what."""
 FORK = "fork"
@@ -213,21 +210,22 @@ def open_contradictions(
 
 def _kept(stamps: Sequence[tuple[str, str]], cache_dir: str) -> list[Any] | None:
     """Return the rows that were kept of a comparison of all these files; None for none."""
+    from memtool.store import kept
+
+    data = kept.read(cache_dir, KIND, _basis()) if cache_dir else None
+    if data is None:
+        return None
+    import json
+
+    known, rows = json.loads(data)
+    return rows if set(stamps) <= {(path, oid) for path, oid in known} else None
+
+
+def _basis() -> bytes:
+    """Return what the rows depend on besides the files: the code that compares."""
     from memtool.store import cache
 
-    if not cache_dir:
-        return None
-    was = cache.read_json(os.path.join(cache_dir, FOLDER, _name()), KIND)
-    if was is None or not set(stamps) <= {(path, oid) for path, oid in was[0]}:
-        return None
-    rows: list[Any] = was[1]
-    return rows
-
-
-def _name() -> str:
-    from memtool.store import cache
-
-    return f"clashes-{cache.code_version(CODE)}"
+    return cache.code_version(CODE).encode()
 
 
 def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
@@ -236,15 +234,13 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
     Whether two memories do follows from them alone. So what is kept of more memories holds for
     fewer of them; where one came, all are compared.
     """
-    from memtool.store import cache
-
     stamps = [(record.path, record.oid) for record in records]
-    kept = _kept(stamps, cache_dir)
-    if kept is not None:
+    before = _kept(stamps, cache_dir)
+    if before is not None:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [
             Contradiction(number[one], number[other], kind, reason, topic, tuple(values), certainty)
-            for one, other, kind, reason, topic, values, certainty in kept
+            for one, other, kind, reason, topic, values, certainty in before
             if one in number and other in number
         ]
     found = signs.find([record.memory for record in records], map(_stated, records))
@@ -261,9 +257,12 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
             )
             for c in found
         ]
-        cache.keep_json(
-            os.path.join(cache_dir, FOLDER), _name(), KIND, [stamps, rows], 1, "clashes-"
-        )
+        import json
+
+        from memtool.store import kept
+
+        data = json.dumps([stamps, rows], separators=(",", ":")).encode()
+        kept.write(cache_dir, KIND, _basis(), data)
     return found
 
 

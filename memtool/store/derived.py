@@ -33,6 +33,8 @@ TABLES = {
 }
 """What is made again from git, or by comparing texts: names below the cache directory, and whether
 each is a file (0), a folder of files (1), or a folder of folders (2)."""
+DATABASES = {"state": 1}
+"""The same of databases, which find their own damage."""
 COUNTS = {"ledger.accesses": 0, "ledger.accesses-settled": 0, "ledger.latencies": 0}
 """The same of what the ledger writes anew when it is read damaged; it is never dropped."""
 INDEX = {"index": 2}
@@ -44,8 +46,12 @@ OWN_INDEX = {"manifest": 0, "vectors": 0}
 def damages(repository: Repository) -> list[str]:
     """Return the derived files that are not what was written, or cannot be read."""
     counts = {os.path.join(repository.cache_dir, name): depth for name, depth in COUNTS.items()}
-    places = (_tables(repository) | _index(repository) | counts).items()
-    return [found for path, depth in places for found in cache.damages(path, depth)]
+    from memtool.store import kept  # no hot verb needs it
+
+    tables = {os.path.join(repository.cache_dir, name): depth for name, depth in TABLES.items()}
+    places = (tables | _index(repository) | counts).items()
+    found = [path for place, depth in places for path in cache.damages(place, depth)]
+    return found + kept.damages(repository.cache_dir)
 
 
 def drop(repository: Repository) -> bool:
@@ -84,7 +90,8 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
 
 
 def _tables(repository: Repository) -> dict[str, int]:
-    return {os.path.join(repository.cache_dir, name): depth for name, depth in TABLES.items()}
+    names = TABLES | DATABASES
+    return {os.path.join(repository.cache_dir, name): depth for name, depth in names.items()}
 
 
 def _index(repository: Repository) -> dict[str, int]:

@@ -77,13 +77,6 @@ class Schema(Value):
     tables: tuple[Table, ...]
 
 
-FACTS = Schema(
-    1,
-    (Table("kept", "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT", 3),),
-)
-"""Facts about blobs and commits, which all worktrees of a repository share."""
-
-
 class Rows:
     """The rows of a database inside a transaction. Cells are str, bytes, int, float or None.
 
@@ -306,6 +299,24 @@ class State:
             return not self.path
         return is_same and _current(self._pointer) == os.path.basename(self.path)
 
+    @classmethod
+    def damages(cls, place: str, schema: Schema, *, key: str = "") -> list[str]:
+        """Return the files of a folder that are not what was written, or cannot be read."""
+        if os.path.lexists(place) and not os.path.isdir(place):
+            return [place]
+        pointer = _pointer(place, schema, key)
+        name = _current(pointer)
+        if not name:
+            return cache.damages(pointer, 0)
+        path = os.path.join(place, name)
+        state = cls._opened(place, schema, key)
+        if state is None:
+            return [path]
+        try:
+            return [path] if state.damage() else []
+        finally:
+            state.close()
+
     def damage(self) -> str:
         """Return what is wrong with the database, or nothing; all of it is read."""
         try:
@@ -313,6 +324,9 @@ class State:
                 (verdict,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok":
                     return str(verdict)
+                (page_bytes,) = self._connection.execute("PRAGMA page_size").fetchone()
+                if self.path and os.stat(self.path).st_size % page_bytes:
+                    return "the file is cut off, or longer than it was"
                 for table in self._schema.tables:
                     for _row in rows.some(table.name, "1"):
                         pass

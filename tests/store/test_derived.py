@@ -67,7 +67,7 @@ class Clone:
             "why": ["why", seat, "--json"],
             "hook": ["hook", "claude", "user-prompt-submit", "--input", json.dumps(event)],
         }
-        for call in (*self.questions.values(), ["drift"], ["conflicts"], ["stats"]):
+        for call in (*self.questions.values(), ["drift"], ["conflicts"], ["stats"], ["check"]):
             self.run(call, {"MEMTOOL_NO_LEDGER": ""})
         self.expected = {name: self.ask(name, {"MEMTOOL_NO_CACHE": "1"}) for name in self.questions}
         self._rounds = 0
@@ -168,7 +168,7 @@ def other(tmp_path_factory: pytest.TempPathFactory, clone: Clone) -> Clone:
     for call in (["commit", "-qam", "berths"], ["update-ref", "refs/remotes/origin/main", "HEAD"]):
         subprocess.run(["git", *call], cwd=found.top, env=found.env, check=True)
     shutil.rmtree(found.derived)
-    for call in (*found.questions.values(), ["drift"], ["conflicts"], ["stats"]):
+    for call in (*found.questions.values(), ["drift"], ["conflicts"], ["stats"], ["check"]):
         found.run(call, {"MEMTOOL_NO_LEDGER": ""})
     return found
 
@@ -223,7 +223,7 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
     flip_middle, cut_in_half, cut_last_byte, empty, lengthen, randomize, remove, make_directory,
     make_link,
 )  # fmt: skip
-DERIVED = {*derived.TABLES, *derived.INDEX, *derived.OWN_INDEX, *derived.COUNTS}
+DERIVED = {*derived.TABLES, *derived.DATABASES, *derived.INDEX, *derived.OWN_INDEX, *derived.COUNTS}
 KEPT = {"audit.log", "ledger.db", "ledger.db-shm", "ledger.db-wal", "sessions", "spool"}
 """What cannot be made again, of the things that are in the clone."""
 
@@ -236,7 +236,7 @@ def test_every_file_is_derived_or_cannot_be_made_again(clone: Clone) -> None:
     """A new kind of file below the directory goes onto one of the two lists."""
     names = {path.relative_to(clone.derived).parts[0] for path in clone.files()}
     assert names - DERIVED - KEPT == set()
-    assert {"index", "citations", "drift", "gate", "manifest", "ledger.accesses"} <= names
+    assert {"index", "citations", "drift", "gate", "manifest", "ledger.accesses", "state"} <= names
 
 
 def test_a_damaged_row_of_citations_is_made_again(clone: Clone) -> None:

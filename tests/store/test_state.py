@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from memtool.store import state as owner
 from memtool.store.cache import CorruptCache
-from memtool.store.state import FACTS, Rows, Schema, State, Table, Unavailable
+from memtool.store.kept import FACTS
+from memtool.store.state import Rows, Schema, State, Table, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +73,8 @@ def opened(place: Path) -> State:
 SCENE = """
 from __future__ import annotations
 import os, sys, time
-from memtool.store.state import FACTS, Rows, State
+from memtool.store.kept import FACTS
+from memtool.store.state import Rows, State
 place = sys.argv[1]
 """ + "".join(map(inspect.getsource, (row, nothing, forty, contents, made, opened)))
 """What processes of their own begin with: these functions, without all that tests import."""
@@ -574,7 +576,8 @@ def test_a_name_that_is_no_address(tmp_path: Path) -> None:
 def test_nothing_is_loaded_where_nothing_is_kept(tmp_path: Path) -> None:
     """Asking for a database that is not there loads no SQLite."""
     code = (
-        "import sys\nfrom memtool.store.state import FACTS, State\n"
+        "import sys\nfrom memtool.store.kept import FACTS\n"
+        "from memtool.store.state import State\n"
         "print(State.open(sys.argv[1], FACTS), 'sqlite3' in sys.modules)"
     )
     words = [sys.executable, "-c", code, str(tmp_path)]
