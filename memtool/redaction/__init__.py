@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "8c21508d"
+CODE = "b3c312bb"
 """Names the code of the detectors. A test says what it is."""
 
 

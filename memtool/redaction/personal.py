@@ -5,6 +5,7 @@ Numbers of other countries and of accounts are in `national_ids`.
 
 from __future__ import annotations
 
+from memtool import tables
 from memtool.redaction.columns import cells
 from memtool.redaction.entropy import Pattern, is_sequence
 from memtool.redaction.national_ids import luhn
@@ -28,17 +29,17 @@ PLACEHOLDER_HOSTS = listed("host_placeholders")
 
 TOP_NAMES = listed("top_names")
 
-CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
-    ("visa", ((4, 4),), (13, 16, 19)),
-    ("mastercard", ((51, 55), (2221, 2720)), (16,)),
-    ("amex", ((34, 34), (37, 37)), (15,)),
-    ("discover", ((6011, 6011), (644, 649), (65, 65)), (16, 19)),
-    ("jcb", ((3528, 3589),), (16, 19)),
-    ("diners", ((300, 305), (36, 36), (38, 39)), (14,)),
-    ("unionpay", ((62, 62), (81, 81)), (16, 17, 18, 19)),
-    ("maestro", ((5018, 5018), (5020, 5020), (5038, 5038), (6304, 6304), (6759, 6759)), (16,)),
+
+def _range(text: str) -> tuple[int, int]:
+    low, _, high = text.partition("-")
+    return int(low), int(high or low)
+
+
+CARDS = tuple(
+    (brand, tuple(map(_range, first.split())), tuple(map(int, lengths.split())))
+    for brand, first, lengths in tables.rows("redaction/cards")
 )
-"""Brand, ranges of the first digits, lengths (ISO/IEC 7812 as published by the brands)."""
+"""Brand, ranges of the first digits, lengths."""
 
 
 def has_at(_text: str, lower: str) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redaction.corpus import benign_notes, personal_notes, secret_notes
 
+from memtool import tables
 from memtool.redaction import assignments, find, personal, shapes, tokens
 from memtool.redaction.entropy import METHODS, Pattern
 
@@ -78,6 +79,20 @@ def test_prefilters_lose_nothing_of_any_text(text: str):
 def test_every_announcing_word_passes(text: str):
     """A text that one of the tables of words matches is searched."""
     assert assignments.is_announced(text, text)
+
+
+@pytest.mark.parametrize("row", tables.rows("redaction/announcing_words"), ids=lambda row: row[1])
+def test_every_announcing_word_has_one_of_its_parts(row: list[str]):
+    """One of the parts of a row is in whatever its pattern matches; both are in lower case."""
+    _group, pattern, parts = row
+    assert (pattern, parts) == (pattern.lower(), parts.lower())
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.from_regex(pattern))
+    def passes(text: str) -> None:
+        assert any(part in text for part in parts.split("|"))
+
+    passes()
 
 
 @pytest.mark.parametrize("row", tokens.ROWS, ids=lambda row: f"{row[0]} {row[1]}")

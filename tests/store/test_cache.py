@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool import tables
 from memtool.store import cache
 from memtool.store.cache import CorruptCache, Sections
 
@@ -176,3 +177,10 @@ def test_digests_tell_texts_apart() -> None:
     assert cache.digest("a", "b") != cache.digest("ab")
     assert len(cache.digest("\udcff", size=16)) == 32
     assert cache.code_version(["store"], 1) != cache.code_version(["store"], 2)
+
+
+def test_the_version_of_code_follows_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict that other rows led to is not used."""
+    before = cache.code_version(["redaction"])
+    monkeypatch.setattr(tables, "FOLDER", "no-such-folder")
+    assert cache.code_version(["redaction"]) != before
