@@ -99,14 +99,12 @@ class Statistics(Value):
 
 
 def question(text: str, language: str = ENGLISH) -> Question:
-    """Read a question. A word that is said again weighs more; from the fourth time by less."""
+    """Read a question. A word that is said again weighs as much again."""
     asked = terms(text, language)
-    times = dict.fromkeys(asked, 0)
+    each = query_terms(text, language)
+    weights = dict.fromkeys(each, 0.0)
     for term in asked:
-        times[term] += 1
-    weights = {
-        term: weight * repeated(times[term]) for term, weight in query_terms(text, language).items()
-    }
+        weights[term] += each[term]
     pairs: dict[tuple[str, str], float] = {}
     for pair in zip(asked, asked[1:], strict=False):  # noqa: RUF007  # itertools is one more import
         pairs[pair] = pairs.get(pair, 0.0) + 1.0
@@ -143,20 +141,6 @@ def held(
     whole = sum(worth(said).values())
     found = sum(one for term, one in worth(asked).items() if b" %b " % term.encode() in text)
     return min(1.0, max(LEAST_HELD, found / whole)) if whole > 0.0 else 1.0
-
-
-OFTEN = 3
-"""So often a word may be said in a text until saying it again adds less."""
-
-
-def repeated(times: int) -> float:
-    """Return how much a word weighs that is said so often: 1 for once, 3 for 3, 4.8 for 10.
-
-    A log that was pasted is not about what each of its lines repeats. On the tuning sets recall@5
-    is the same as with every time counted in full; counting each time after the first less, as
-    BM25 does with k3 = 8, costs tracked issues .872 to .866.
-    """
-    return float(times) if times <= OFTEN else OFTEN * (1.0 + math.log(times / OFTEN) / 2)
 
 
 def led(asked: Question, said: Question, text: str, language: str = ENGLISH) -> Question:
