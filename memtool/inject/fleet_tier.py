@@ -197,12 +197,11 @@ def _answering(
     candidates = [_candidate(one) for one in found]
     kept, dropped = [], []
     passing = answer_gate.which_pass(shares)
-    for text, candidate, share, passes in zip(texts, candidates, shares, passing, strict=True):
+    for candidate, share, passes in zip(candidates, shares, passing, strict=True):
         if passes:
             kept.append(candidate)
         else:
-            why = keeper.objection(share, text, candidate.record.memory.category)
-            dropped.append(verdict(candidate, why, is_taken=False))
+            dropped.append(verdict(candidate, answer_gate.objection(share), is_taken=False))
     return kept, dropped
 
 

@@ -12,8 +12,7 @@ whichever is less; words that no memory holds count, too: a text about something
 answered by its small talk. A word that a memory lacks counts half where another is like it, by its
 4-grams: other endings, compounds, parts of a name. A text of four or more words, or of everyday
 ones alone, is answered by one rare word's worth at least: a share of nearly nothing is in every
-store. And the words must tell something by themselves: one that is no everyday word, or several
-everyday ones. One of the best five by relevance must hold that much, else there is no answer; where
+store. One of the best five by relevance must hold that much, else there is no answer; where
 one does, others that hold 0.7 of it stand beside it.
 
 Measured by `bench/silence.py` on questions about three public sets, in stores of all their
@@ -120,12 +119,6 @@ LEADERS = 5
 FOLLOWING = 0.7
 """Share of that which is enough for others, where one is."""
 
-LEAST_TELLING = 0.85
-"""Least worth of the held words by themselves, however rare they are in the tree: about one that
-is no everyday word, or three everyday words, or two that stand in the title. Less where the whole
-text is worth less."""
-
-
 MANY_WORDS = 4
 """From so many words on, and where all are everyday ones, an answer must hold the floor."""
 
@@ -195,37 +188,28 @@ class Gatekeeper:
         count = max(count, LEAST_COUNT)
         rare = scoring.idf(count, 0)
         stops = shared_stops(said.weights)
-        self._telling = {
+        own = {
             term: everyday_worth(term)
             for term in asked.weights
             if not is_stop(term) and term not in stops
         }
         self._worth = {
-            term: worth * scoring.idf(count, df(term)) / rare
-            for term, worth in self._telling.items()
+            term: worth * scoring.idf(count, df(term)) / rare for term, worth in own.items()
         }
         self._held = [
-            (term.encode(), f" {term} ".encode(), share * self._worth[term], share * telling)
-            for term, telling in sorted(self._telling.items())
+            (term.encode(), f" {term} ".encode(), share * worth)
+            for term, worth in sorted(self._worth.items())
             if (share := min(1.0, asked.weights[term]))
         ]
-        """Each term, as it stands in a text, and what it adds to both shares."""
+        """Each term, as it stands in a text, and what it adds."""
         self._pairs = [
             (first.encode(), second.encode(), self._worth[first] + self._worth[second])
             for first, second in sorted(asked.pairs)
             if first in self._worth and second in self._worth
         ]
-        whole = telling = 0.0
-        all_of = (strictness, *special.values())
-        for term in said.weights:
-            if term in self._telling:
-                own = everyday_worth(term)
-                telling += own
-                whole += own * scoring.idf(count, df(term)) / rare
-            if telling >= LEAST_TELLING and all(whole * one.share >= one.most for one in all_of):
-                break  # of a long text the rest changes nothing
+        whole = sum(self._worth.get(term, 0.0) for term in said.weights)
         is_floored = len(said.weights) >= MANY_WORDS or all(
-            self._telling.get(term, 0.0) < 1.0 for term in said.weights
+            own.get(term, 0.0) < 1.0 for term in said.weights
         )
         self._whole = whole
         self._least = strictness.least(whole, is_floored=is_floored)
@@ -233,7 +217,6 @@ class Gatekeeper:
         self._special = {
             category: one.least(whole, is_floored=is_floored) for category, one in special.items()
         }
-        self._least_telling = min(LEAST_TELLING, telling)
 
     def share_of(self, match: Match, text: bytes) -> float:
         """Return how much of what an answer of its category must hold a match holds."""
@@ -241,46 +224,32 @@ class Gatekeeper:
 
     def share(self, text: bytes, category: str = "") -> float:
         """Return how much of what an answer must hold a text as terms holds; 1 is enough."""
-        return min(self._shares(text, category))
-
-    def objection(self, share: float, text: bytes, category: str = "") -> str:
-        """Return why a text that holds such a share is no answer."""
-        words, telling = self._shares(text, category)
-        if telling < words:
-            return "it shares little but everyday words with the question"
-        return f"it holds {share:.2f} of what an answer must hold"
-
-    def _shares(self, text: bytes, category: str) -> tuple[float, float]:
-        """Return the share by what a text holds, and by the words themselves."""
         if self._whole <= 0.0:
-            return 0.0, 0.0
+            return 0.0
         least = self._special.get(category, self._least)
         head = scoring.head_of(text)
-        found = telling = 0.0
+        found = 0.0
         there = set()
-        absent: list[tuple[bytes, float, float]] = []
-        for term, spaced, worth, tells in self._held:
+        absent: list[tuple[bytes, float]] = []
+        for term, spaced, worth in self._held:
             if spaced not in text:
-                absent.append((term, worth, tells))
+                absent.append((term, worth))
             else:
                 there.add(term)
-                times = 2.0 if term in head else 1.0
-                found += times * worth
-                telling += times * tells
+                found += worth * (2.0 if term in head else 1.0)
         found += sum(
             worth
             for first, second, worth in self._pairs
             if first in there and second in there and b" %b %b " % (first, second) in text
         )
-        if (
-            found < least
-            and found + ALIKE * sum(worth for _, worth, _ in absent) >= FOLLOWING * least
-        ):
-            for term, worth, tells in absent:
-                if is_alike(term, text):
-                    found += ALIKE * worth
-                    telling += ALIKE * tells
-        return found / least if least else 1.0, telling / self._least_telling
+        if found < least and found + ALIKE * sum(worth for _, worth in absent) >= FOLLOWING * least:
+            found += ALIKE * sum(worth for term, worth in absent if is_alike(term, text))
+        return found / least if least else 1.0
+
+
+def objection(share: float) -> str:
+    """Return why what holds such a share of what an answer must hold is no answer."""
+    return f"it holds {share:.2f} of what an answer must hold"
 
 
 def which_pass(shares: Sequence[float]) -> list[bool]:
@@ -383,12 +352,11 @@ def missed_in_prose(
     answering = [
         match for match in best if keeper.share_of(match, facts.text(match.record)) >= FOLLOWING
     ]
-    texts = list(map(reader.text, candidates))
-    shares = [keeper.share_of(match, text) for match, text in zip(candidates, texts, strict=True)]
+    shares = [keeper.share_of(match, reader.text(match)) for match in candidates]
     passing = which_pass(shares)
     objections = [
-        Missed(match.record, keeper.objection(share, text, match.record.memory.category))
-        for match, share, text, passes in zip(candidates, shares, texts, passing, strict=True)
+        Missed(match.record, objection(share))
+        for match, share, passes in zip(candidates, shares, passing, strict=True)
         if not passes
     ]
     away = [Missed(match.record, why(match.record)) for match in answering]

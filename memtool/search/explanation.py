@@ -150,8 +150,6 @@ def _objections(scope: Scope, query: Query, facts: Facts, hits: Sequence[Hit]) -
     shares = [keeper.share(*pair) for pair in zip(texts, categories, strict=True)]
     passing = answer_gate.which_pass(shares)
     return {
-        hit.record.id: "" if passes else keeper.objection(share, text, category)
-        for hit, share, text, category, passes in zip(
-            hits, shares, texts, categories, passing, strict=True
-        )
+        hit.record.id: "" if passes else answer_gate.objection(share)
+        for hit, share, passes in zip(hits, shares, passing, strict=True)
     }

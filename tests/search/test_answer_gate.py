@@ -20,7 +20,6 @@ from memtool.search.answer_gate import (
     RERANKERS,
     Deadline,
     Gatekeeper,
-    Strictness,
     preset,
     search_prose,
     threshold,
@@ -62,16 +61,6 @@ def test_everyday_words_alone_answer_in_number_or_in_a_title() -> None:
     assert share("run tests", "Nothing.", "How to run tests") >= 1
     assert share("run the tests", "We run things.") < 1
     assert share("thanks, go ahead", "Go on.") < 1
-
-
-def test_what_only_shares_everyday_words_says_so() -> None:
-    """The reason names what is missing."""
-    asked = scoring.question("please commit the change to the frobnicator")
-    keeper = Gatekeeper(asked, asked, 20, lambda _term: 1, Strictness(0.2, 3.0, 0.0))
-    text = searchable(Document("k", (("body", "Please commit a change to the change."),)))[1]
-    assert "everyday" in keeper.objection(keeper.share(text), text)
-    text = searchable(Document("k", (("body", "Nothing of it."),)))[1]
-    assert "0.00 of what" in keeper.objection(keeper.share(text), text)
 
 
 SMALL_TALK = (
