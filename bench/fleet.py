@@ -220,15 +220,14 @@ def words(text: str) -> list[str]:
 def asking(project: Path, env: dict[str, str], asked: list[str]) -> Iterator[tuple[str, float]]:
     """Ask in this process, and yield of each question why there was no answer, and its seconds."""
     from memtool.fleet import ask
-    from memtool.index import index
-    from memtool.search import retrieve
+    from memtool.index import index, scoring
     from memtool.store.context import Context
 
     context = Context.at(str(project), env)
     own = index.open(context).parts
     for text in asked:
         began = time.perf_counter()
-        found = ask.ask(context, retrieve.read(text), own, most=10, text=text)
+        found = ask.ask(context, scoring.question(text), own, most=10, text=text)
         yield "" if found.is_reached else found.note, time.perf_counter() - began
 
 
@@ -250,10 +249,10 @@ def order() -> None:
 
     from memtool.fleet import rank
     from memtool.fleet.backend import CANDIDATES, FleetCandidate
+    from memtool.index import scoring
     from memtool.index.index import open as index_of
     from memtool.index.reader import Delta, IndexReader, LeafReader
     from memtool.index.scoring import LEAST_COUNT
-    from memtool.search import retrieve
     from memtool.store.context import Context
 
     env = environment(FOLDER / "nobody")
@@ -275,7 +274,7 @@ def order() -> None:
         }  # fmt: skip
         rows: dict[str, list[tuple[float, ...]]] = {}
         for text, grades in retrieval.questions(name):
-            asked = retrieve.read(text)
+            asked = scoring.question(text)
             hits = index.search(asked, 10, lambda _number: True)
             local = [Path(index.path(number)).stem for number, _score, _parts in hits]
             rows.setdefault("local search", []).append((1, 1, 1, *retrieval.scores(local, grades)))

@@ -38,7 +38,6 @@ from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
 from memtool.fleet.publish import Draft, Partition
 from memtool.index import analyzer, scoring
 from memtool.index.scoring import Statistics
-from memtool.search import retrieve
 
 SETS = ("adrs", "peps", "beads")
 ASKED = ("adrs", "peps")
@@ -174,7 +173,7 @@ def by_words(server: SearchServer, known: Sequence[Any]) -> None:
         answering: dict[int, float] = dict.fromkeys((*COUNTS, 0), 0.0)
         sent = []
         for text, good in question_sets():
-            asked = retrieve.read(text)
+            asked = scoring.question(text)
             counted = statistics_of(asked)
             wanted = rank.question_of(asked, counted)
             sent.append(len(wanted.weights))
@@ -225,8 +224,9 @@ def latencies(server: SearchServer, known: Sequence[Any]) -> None:
     own = list(itertools.islice(passages(known, seed=99), 300))
     statistics_of = own_statistics(own)
     texts = [text for text, _good in question_sets()]
-    wanted = [rank.question_of(asked, statistics_of(asked)) for asked in map(retrieve.read, texts)]
-    whole = [retrieve.read(text).weights for text in texts]
+    asked = list(map(scoring.question, texts))
+    wanted = [rank.question_of(one, statistics_of(one)) for one in asked]
+    whole = [one.weights for one in asked]
 
     def plain(body: Callable[[int], dict[str, Any]]) -> Callable[[int], object]:
         path = f"/{server.index}/_search?request_cache=false"

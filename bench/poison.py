@@ -80,10 +80,10 @@ class Asker:
     def ask(self, text: str) -> Answer:
         """Return what a question gets: the ten best, and the three of a block."""
         from memtool.fleet import ask
+        from memtool.index import scoring
         from memtool.inject import block, candidates, gather
-        from memtool.search import retrieve
 
-        found = ask.ask(self.context, retrieve.read(text), self.own, most=3 * BEST, text=text)
+        found = ask.ask(self.context, scoring.question(text), self.own, most=3 * BEST, text=text)
         if not found.is_reached:
             raise SystemExit(found.note)
         asked = gather.GatherRequest(

@@ -21,11 +21,12 @@ from memtool.fleet.backend import (
 )
 from memtool.fleet.rank import FleetHit, Showing
 from memtool.fleet.repositories import name_of
+from memtool.index import scoring
 from memtool.index.analyzer import terms
 from memtool.inject.candidates import withheld_labels
 from memtool.redaction import find as detectors
 from memtool.redaction.mask import Mask
-from memtool.search import filters, retrieve
+from memtool.search import filters
 from memtool.search.query import Filter, Group, bad_query, leaves
 from memtool.value import Value
 
@@ -208,7 +209,7 @@ def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMe
             "fleet.repositories '~/src/*' sets whom"
         )
         return ()
-    asked = retrieve.read(prompt)
+    asked = scoring.question(prompt)
     found = ask(context, asked, own, most=MOST_HEARD, text=prompt, of_one=OF_ONE)
     if not found.is_reached:
         context.notes.append(found.note)

@@ -36,11 +36,11 @@ from memtool.fleet.backend import (
 from memtool.fleet.git_backend import GitBackend
 from memtool.fleet.repositories import name_of
 from memtool.gate import near_duplicates
-from memtool.index import index
+from memtool.index import index, scoring
 from memtool.memory import ids, likeness, timestamps
 from memtool.memory.memory import is_generated
 from memtool.redaction.mask import Mask
-from memtool.search import comparison, contradictions, retrieve
+from memtool.search import comparison, contradictions
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -181,7 +181,7 @@ def beside(
         if late(ASKING):
             left_out = f"others were asked about the first {number:,} of {len(own):,} memories"
             break
-        asked = retrieve.read(f"{row.memory.title}\n{row.memory.statement}")
+        asked = scoring.question(f"{row.memory.title}\n{row.memory.statement}")
         wanted = rank.question_of(asked, rank.own_statistics(tree.parts, asked))
         wanted = wanted.replace(types=TYPES, allow=whom.allow, without=name)
         try:

@@ -35,6 +35,7 @@ checked them, masked secrets in them, and kept the time.
 
 from __future__ import annotations
 
+from memtool.index import scoring
 from memtool.index.analyzer import ENGLISH
 from memtool.index.stored_fields import SELF_DESCRIBING, plain_text
 from memtool.inject import select
@@ -43,7 +44,7 @@ from memtool.inject.candidates import FLEET, Candidate, Cap, fill, rounded, verd
 from memtool.inject.select import Wording, says_same
 from memtool.inject.session_seen import notice
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.search import answer_gate, retrieve
+from memtool.search import answer_gate
 from memtool.search.answer_gate import Strictness
 from memtool.store.provenance import SHORT
 from memtool.value import Value, digest
@@ -182,7 +183,7 @@ def _answering(
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
     """Return what holds enough of a prompt to answer it, and why the rest does not."""
     index = local.grounds.index
-    said = retrieve.read(prompt)
+    said = scoring.question(prompt)
     usual, special = answer_gate.limits(local.settings)
     strictness = {category: _stricter(one) for category, one in special.items()}
     keeper = answer_gate.Gatekeeper(said, said, index.count, index.df, _stricter(usual), strictness)

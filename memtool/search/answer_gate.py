@@ -387,7 +387,7 @@ def search_prose(
     """
     deadline = Deadline(scope.clock)
     facts = scope.facts()
-    said = retrieve.read(text, scope.language)
+    said = scoring.question(text, scope.language)
     asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
     if not telling(asked):
         return _governing(scope, facts, files, limit)

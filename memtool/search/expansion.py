@@ -18,8 +18,6 @@ from memtool import tables
 from memtool.errors import MemtoolError
 from memtool.index import analyzer
 from memtool.index.analyzer import ENGLISH, is_stop
-from memtool.index.scoring import Question
-from memtool.index.stored_fields import MONTHS
 from memtool.store import toml
 
 TYPE_CHECKING = False
@@ -108,61 +106,6 @@ def expand(
                 if said[0] in begins or not said[0].isalnum() or not said.isascii():
                     _add(found, weights, said, meant, language)
     return found
-
-
-_months: dict[str, dict[str, str]] = {}
-
-
-def _month_terms(language: str) -> dict[str, str]:
-    """Return the term of each month by what it may be called: `august` or `aug`."""
-    known = _months.get(language)
-    if known is None:
-        terms = [analyzer.stem(month.lower(), language) for month in MONTHS]
-        short = {month[:3].lower(): term for month, term in zip(MONTHS, terms, strict=True)}
-        known = _months[language] = (
-            short | {"sept": short["sep"]} | dict(zip(terms, terms, strict=True))
-        )
-    return known
-
-
-_ORDINALS = ("st", "nd", "rd", "th")
-
-
-def dated(asked: Question, language: str = ENGLISH) -> Question:
-    """Return a question with its dates as the day of a memory has them, `22 February 2026`.
-
-    People write `February 22nd, 2026` and `Feb 2026`, too.
-    """
-    months = _month_terms(language)
-    called = [term for term in asked.weights if term in months]
-    if not called:
-        return asked
-    weights, pairs = dict(asked.weights), dict(asked.pairs)
-    for (first, second), weight in asked.pairs.items():
-        day, month = _day(second), months.get(first, "")
-        if not (day and month):
-            day, month = _day(first), months.get(second, "")
-        if day and month:
-            pairs[day, month] = weight
-            weights |= {day: 1.0, month: 1.0}
-        if first in months and _is_year(second):
-            pairs[months[first], second] = weight
-            weights[months[first]] = 1.0
-        if _day(first) and _is_year(second):
-            month = next((months[one] for one in called if (one, first) in asked.pairs), "")
-            if month:
-                pairs[month, second] = weight
-    return Question(weights, pairs)
-
-
-def _day(term: str) -> str:
-    """Return the number of a day of a month, such as `3` for `3rd`; empty where it is none."""
-    number = term[:-2] if term[-2:] in _ORDINALS else term
-    return number if number.isdecimal() and len(number) <= 2 and 1 <= int(number) <= 31 else ""
-
-
-def _is_year(term: str) -> bool:
-    return len(term) == 4 and term.isdecimal() and term[:2] in ("19", "20")
 
 
 def _add(

@@ -59,7 +59,7 @@ class Sufficiency:
     def __init__(self, scope: Scope, text: str, found: Sequence[Record]) -> None:
         self._facts: Facts = scope.facts()
         self._language = scope.language
-        said = retrieve.read(text, scope.language)
+        said = scoring.question(text, scope.language)
         weights = expansion.expand(said.weights, scope.aliases, scope.language)
         asked = said.replace(weights=weights)
         self._names = named(text)

@@ -98,14 +98,9 @@ def by_relevance(matches: Iterable[Match]) -> list[Match]:
     return sorted(matches, key=lambda match: (-match.raw, match))
 
 
-def read(text: str, language: str = ENGLISH) -> Question:
-    """Read a question by itself, with its dates as memories have theirs."""
-    return expansion.dated(scoring.question(text, language), language)
-
-
 def question(text: str, known: expansion.Aliases, language: str = ENGLISH) -> Question:
     """Read a question, and add what aliases make of its words."""
-    asked = read(text, language)
+    asked = scoring.question(text, language)
     return asked.replace(weights=expansion.expand(asked.weights, known, language))
 
 

@@ -13,12 +13,11 @@ from fleet_scene import Fleet
 from memtool.fleet import ask, rank
 from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
 from memtool.fleet.rank import Showing
-from memtool.index import index
+from memtool.index import index, scoring
 from memtool.memory import document
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.memory import Memory
 from memtool.redaction.mask import Mask
-from memtool.search import retrieve
 from memtool.store.config import DEFAULTS
 
 NOW = 1_772_366_400
@@ -213,7 +212,7 @@ class Shelf:
 
     def shown(self, question: str, of_one: int = 0) -> list[str]:
         """The ids of what is shown, of one repository at most so many."""
-        asked = retrieve.read(question)
+        asked = scoring.question(question)
         by = Showing(
             rank.facts_of(NOW, DEFAULTS), DEFAULTS, {"confidential"}, Mask(DEFAULTS), text=question
         )
@@ -311,7 +310,7 @@ def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
     pinned = {"status": "pinned", "trigger_phrases": ("payment",)}
     shelf.add("acme/b", make_memory("dec-pinned", "A payment is tried again.\n", **pinned))
     hits, _total = rank.shown(
-        asked := retrieve.read("payment"),
+        asked := scoring.question("payment"),
         shelf.found,
         rank.own_statistics(shelf.own, asked),
         Showing(rank.facts_of(NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"),

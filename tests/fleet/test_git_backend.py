@@ -14,15 +14,15 @@ from memtool.fleet import git_backend
 from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
 from memtool.fleet.git_backend import UNHEARD, FleetSegment, GitBackend, Part, plan, state_of
 from memtool.fleet.repositories import MOST_PACKS, open_bare
+from memtool.index import scoring
 from memtool.memory import document, timestamps
-from memtool.search import retrieve
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 
 def asked(fleet: Fleet, question: str, **which: tuple[str, ...] | int) -> list[FleetCandidate]:
     """The candidates for a question."""
-    weights = retrieve.telling(retrieve.read(question))
+    weights = scoring.telling(scoring.question(question))
     return GitBackend(fleet.home, NOW).candidates(FleetQuery(weights, **which), 1.0)
 
 

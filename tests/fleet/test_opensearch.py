@@ -19,9 +19,9 @@ from memtool.errors import MemtoolError
 from memtool.fleet import ask, opensearch
 from memtool.fleet.backend import LEAST_SHARE, FleetQuery, FleetUnavailable
 from memtool.fleet.opensearch import MOST_ANSWER, OpenSearch, server_at
+from memtool.index import scoring
 from memtool.index.analyzer import TOKENIZER
 from memtool.memory.document import MAX_BYTES
-from memtool.search import retrieve
 
 Answer = Callable[[socket.socket, str], None]
 
@@ -459,7 +459,7 @@ def test_a_query_holds_terms_alone() -> None:
 )
 def test_no_term_of_a_secret_is_sent(text: str, gone: str, kept: str) -> None:
     """What the gate would refuse in a memory leaves in no question; the other words do."""
-    asked = retrieve.read(text)
+    asked = scoring.question(text)
     sent = ask.without_secrets(asked, text).weights
     assert kept in sent
     assert bool(gone) == (len(sent) < len(asked.weights))

@@ -21,7 +21,6 @@ from memtool.fleet.backend import (
 from memtool.index import index, scoring
 from memtool.index.stored_fields import fields
 from memtool.memory import document
-from memtool.search import retrieve
 from memtool.search.features import Facts
 from memtool.store.config import USER_ONLY
 from memtool.store.snapshot import Record
@@ -50,7 +49,7 @@ def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) 
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
     own = index.open(sandbox.context()).parts
-    asked = retrieve.read(question)
+    asked = scoring.question(question)
     local = own.search(asked, 10, lambda _number: True)
     found = rank.ranked(
         asked,
@@ -67,7 +66,7 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     """Where the local store holds old versions as well, both orders are as if it did not."""
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
-    asked = retrieve.read(question)
+    asked = scoring.question(question)
     plain = rank.own_statistics(index.open(sandbox.context()).parts, asked)
     for number in range(9):
         older = (f"dec-old{number - 1}",) if number else ()
@@ -92,7 +91,7 @@ def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
     own = index.open(sandbox.context()).parts
-    asked = retrieve.read("redis sessions")
+    asked = scoring.question("redis sessions")
     statistics = rank.own_statistics(own, asked)
     few = [candidate(id_, body, f"acme/{id_}") for id_, body in BODIES.items()]
     flood = [candidate(f"dec-flood-{n}", "sessions\n", "evil/flood") for n in range(50)]
@@ -107,7 +106,7 @@ def test_a_word_that_no_own_memory_holds_counts(sandbox: Sandbox) -> None:
     """What only others know is what they are asked about."""
     sandbox.memory("sem-other", "Nothing of that kind.\n")
     own = index.open(sandbox.context()).parts
-    asked = retrieve.read("kubernetes ingress")
+    asked = scoring.question("kubernetes ingress")
     (found,) = rank.ranked(
         asked,
         [candidate("dec-k8s", "Kubernetes needs an ingress.\n"), candidate("dec-b", "No.\n")],
@@ -121,10 +120,10 @@ def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
     sandbox.memory("dec-redis", "redis redis\n")
     sandbox.memory("dec-both", "redis sessions\n")
     own = index.open(sandbox.context()).parts
-    asked = retrieve.read("what is the redis of sessions and ingress")
+    asked = scoring.question("what is the redis of sessions and ingress")
     found = rank.question_of(asked, rank.own_statistics(own, asked))
     assert list(found.weights) == ["ingress", "session", "redi"]
-    long = retrieve.read(" ".join(f"word{n}x" for n in range(60)))
+    long = scoring.question(" ".join(f"word{n}x" for n in range(60)))
     asked_for = rank.question_of(long, rank.own_statistics(own, long)).weights
     assert len(asked_for) == rank.MOST_WORDS
 

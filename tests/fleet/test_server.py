@@ -16,9 +16,8 @@ from memtool.fleet.backend import FleetCandidate, FleetQuery
 from memtool.fleet.git_backend import GitBackend
 from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
 from memtool.fleet.publish import Draft
-from memtool.index import index
+from memtool.index import index, scoring
 from memtool.memory import timestamps
-from memtool.search import retrieve
 
 pytestmark = pytest.mark.server
 
@@ -105,7 +104,7 @@ def test_the_order_is_that_of_the_local_search_and_of_git(
     fleet.sync()
     own = index.open(shop.context()).parts
     for text in questions(36):
-        asked = retrieve.read(text)
+        asked = scoring.question(text)
         statistics = rank.own_statistics(own, asked)
         wanted = rank.question_of(asked, statistics)
         local = [own.path(hit[0]) for hit in own.search(asked, 10, lambda _number: True)]
@@ -196,7 +195,7 @@ def test_a_stuffed_repository_gets_its_share(
     publish.publish(context, server, forged("evil/stuffed", iter([words * 3] * 50)))
     server.get("POST", f"/{server.index}/_refresh", within=60)
     for text in questions(12):
-        asked = FleetQuery(retrieve.telling(retrieve.read(text)))
+        asked = FleetQuery(scoring.telling(scoring.question(text)))
         found = keys(OpenSearch(server).candidates(asked, 60.0))
         assert sum(repository == "evil/stuffed" for repository, _path in found) <= 20
         assert len(found) >= 80
@@ -213,7 +212,7 @@ def test_a_flood_moves_no_order(fleet: Fleet, server: SearchServer) -> None:
     def orders() -> list[list[str]]:
         found = []
         for text in questions(24):
-            asked = retrieve.read(text)
+            asked = scoring.question(text)
             statistics = rank.own_statistics(own, asked)
             wanted = rank.question_of(asked, statistics).replace(allow=("acme/*",))
             best = rank.ranked(asked, OpenSearch(server).candidates(wanted, 60.0), statistics)

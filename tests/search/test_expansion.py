@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.index.analyzer import query_terms, stem, terms
-from memtool.index.scoring import question
 from memtool.search import expansion
 from memtool.search.expansion import (
     ALIAS_WEIGHT,
@@ -173,26 +172,3 @@ def test_distances_are_those_of_the_table(one: str, other: str, most: int) -> No
     """The shortcut counts what the definition counts, up to its bound."""
     gap = slow(one, other)
     assert distance(one, other, most) == (gap if gap <= most else None)
-
-
-@pytest.mark.parametrize(
-    "text", ["on May 3rd, 2023", "on May 3, 2023", "on 3 May 2023", "on the 3rd May 2023"]
-)
-def test_a_date_is_asked_for_as_memories_have_it(text: str) -> None:
-    """However the day is written, its pairs are those of `3 May 2023`."""
-    asked = expansion.dated(question(text))
-    assert asked.pairs.keys() >= {("3", "may"), ("may", "2023")}
-    assert asked.weights["3"] == asked.weights["may"] == 1.0
-
-
-def test_a_month_may_be_shortened() -> None:
-    """`Aug 2023` asks for August, with the year behind it."""
-    asked = expansion.dated(question("what did we decide in Aug 2023"))
-    assert asked.weights["august"] == 1.0
-    assert ("august", "2023") in asked.pairs
-
-
-def test_a_month_without_a_day_or_year_is_a_word() -> None:
-    """`may` and `march` are mostly no months."""
-    for text in ("may we cache this", "the march of time", "sep"):
-        assert expansion.dated(question(text)) == question(text)
