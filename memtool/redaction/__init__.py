@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "b3c312bb"
+CODE = "00b46567"
 """Names the code of the detectors. A test says what it is."""
 
 

@@ -61,19 +61,19 @@ class Detector(Value):
     """Finds secrets of some kinds. Both functions take a text and the same in lower case.
 
     Where `may_hold` returns false, `find` yields nothing. It is one cheap look that spares most
-    texts the compiling of patterns.
+    texts the compiling of patterns; None where every text is searched.
     """
 
     doc: str
     kinds: tuple[str, ...]
-    may_hold: Callable[[str, str], bool]
+    may_hold: Callable[[str, str], bool] | None
     find: Callable[[str, str], Iterator[Span]]
 
 
 DETECTORS = (
     Detector("key blocks, web tokens, webhooks, headers and arguments of commands",
              ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
-             shapes.has_shape, shapes.find),
+             None, shapes.find),
     Detector("tokens that begin with the prefix of a vendor",
              tuple(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find),
     Detector("tokens whose prefix says what they are, of whatever vendor",
@@ -275,7 +275,7 @@ def _ranked(text: str, kinds: Collection[str] = ()) -> list[tuple[int, int, int,
         (start, end, rank, kind)
         for rank, detector in enumerate(DETECTORS)
         if (not kinds or any(one in kinds for one in detector.kinds))
-        and detector.may_hold(text, lower)
+        and (detector.may_hold is None or detector.may_hold(text, lower))
         for kind, start, end in detector.find(text, lower)
         if end > start
     ]

@@ -182,11 +182,6 @@ WORDED = frozenset({"authorization", "session-cookie", "password"})
 """Shapes whose secret could be a plain word; the others say enough by their form."""
 
 
-def has_shape(_text: str, _lower: str = "") -> bool:
-    """Return that there may be one: every text has a needle of some row."""
-    return True
-
-
 def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every shape."""
     for kind, pattern in _searched_for(text):
