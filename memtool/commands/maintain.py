@@ -111,7 +111,7 @@ def maintain(
     weekly: bool = False,
     monthly: bool = False,
     due: bool = False,
-    only: Literal["", "decay", "compress", "index", "digests"] = "",
+    only: Literal["", "decay", "sessions", "index", "digests"] = "",
     apply: bool = False,
     branch: str = "",
     dry_run: bool = False,
@@ -124,8 +124,8 @@ def maintain(
     is archived, so are the least important of more than 3,000, what is due for review is told, or
     renewed where a commit upholds it, digests are rebuilt, leftovers removed. Only commits of the
     trusted branch uphold, and no access renews anything. Monthly: names that
-    lead nowhere are told, the index is made anew, sessions that have ended are compressed, and
-    pruned after maintain.prune_days. Without a period all of it is planned; with --due the periods
+    lead nowhere are told, the index is made anew, sessions that have ended are pruned after
+    maintain.prune_days. Without a period all of it is planned; with --due the periods
     of the setting maintain.schedule whose time has come since they were last carried out here.
     --only takes one thing out of all: what expires and fades, sessions, the index, or digests.
 

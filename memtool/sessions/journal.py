@@ -2,10 +2,9 @@
 
 A writer holds an exclusive lock, so that it knows where the file ends. A process that was killed
 may leave half a line: the next writer moves it to a file next to the journal, and everything before
-it is whole. Where the disk is full, the journal is what it was. Older messages of a session
-move into compressed parts, each named by the numbers that it holds: whoever compresses holds the
-lock, and empties the journal only when the part is on the disk. If it is killed between, messages
-are in both; the name of the part says which ones.
+it is whole. Where the disk is full, the journal is what it was. Earlier versions moved older
+messages of a session into compressed parts, each named by the numbers that it holds. These are read
+as they are, and none is written; what is in the journal as well counts once.
 
 Other private files are put in their place whole or not at all. No link is ever followed, and what
 the operating system refuses becomes one sentence here.
@@ -248,41 +247,21 @@ _STEP = 1024
 
 
 class MessagesPart(Value):
-    """A compressed part, with the first and last number in it and its bytes on disk."""
+    """Older messages as earlier versions compressed them, with the last number in the file."""
 
     path: str
-    first: int
     last: int
-    size: int
 
 
 def parts(folder: str) -> list[MessagesPart]:
     """Return the parts of a session in order. Raises MemtoolError if they cannot be listed."""
-    found = []
-    with refused(folder, "read"), os.scandir(folder) as entries:
-        for entry in entries:
-            if numbers := _PART.fullmatch(entry.name):
-                first, last = map(int, numbers.groups())
-                size = entry.stat(follow_symlinks=False).st_size
-                found.append(MessagesPart(entry.path, first, last, size))
-    return sorted(found, key=lambda part: part.first)
+    with refused(folder, "read"):
+        names = sorted(filter(_PART.fullmatch, os.listdir(folder)), key=_last_number)
+    return [MessagesPart(os.path.join(folder, name), _last_number(name)) for name in names]
 
 
-def compress(folder: str, writer: Writer, first: int, last: int) -> None:
-    """Move all lines of a journal into a part.
-
-    Raises:
-        MemtoolError: the disk refuses; the journal is what it was.
-    """
-    pack(os.path.join(folder, f"messages-{first:07}-{last:07}.jsonl.gz"), writer.whole())
-    writer.clear()
-
-
-def pack(path: str, lines: bytes) -> None:
-    """Put a part in its place. Raises MemtoolError where the disk refuses."""
-    import gzip
-
-    put(path, gzip.compress(lines, compresslevel=6, mtime=0))
+def _last_number(name: str) -> int:
+    return int(name.removesuffix(".jsonl.gz").rpartition("-")[2])
 
 
 def opened(part: MessagesPart) -> bytes:
@@ -291,17 +270,6 @@ def opened(part: MessagesPart) -> bytes:
     Raises:
         MemtoolError: it cannot be read.
     """
-    return _unpacked(part)[0]
-
-
-def is_whole(part: MessagesPart) -> bool:
-    """Tell whether all lines of a part can be read. Raises MemtoolError if it cannot be opened."""
-    data, is_complete = _unpacked(part)
-    return is_complete and not parse(data)[1]
-
-
-def _unpacked(part: MessagesPart) -> tuple[bytes, bool]:
-    """Return what is in a part, and whether that is all."""
     import zlib
 
     with refused(part.path, "read"):
@@ -317,4 +285,4 @@ def _unpacked(part: MessagesPart) -> tuple[bytes, bool]:
         room -= len(pieces[-1])
         if room <= 0:
             break
-    return b"".join(pieces), unpacker.eof
+    return b"".join(pieces)

@@ -174,11 +174,8 @@ def prune(
 
 
 def _messages_size(folder: str) -> int:
-    sizes = [part.size for part in journal.parts(folder)]
-    try:
-        return os.stat(os.path.join(folder, MESSAGES)).st_size + sum(sizes)
-    except FileNotFoundError:
-        return sum(sizes)
+    paths = [os.path.join(folder, MESSAGES), *(part.path for part in journal.parts(folder))]
+    return sum(os.stat(path).st_size for path in paths if os.path.exists(path))
 
 
 def _emptied(sessions: Sessions, id: str, folder: str) -> int:
@@ -374,11 +371,10 @@ def _head_damage(sessions: Sessions, id: str) -> Damage | None:
 
 
 def _log_damage(sessions: Sessions, id: str) -> Damage | None:
-    """Return what is wrong with the journals and parts of a session."""
+    """Return what is wrong with the journals of a session."""
     try:
         folder = sessions.folder(id)
         torn = {name: journal.read(os.path.join(folder, name))[1] for name in JOURNALS}
-        parts = [part for part in journal.parts(folder) if not journal.is_whole(part)]
     except MemtoolError as error:
         return Damage(id, error.message, is_lost=True, is_mendable=False)
     wrong = [
@@ -388,7 +384,6 @@ def _log_damage(sessions: Sessions, id: str) -> Damage | None:
         for name, count in torn.items()
         if count
     ]
-    wrong += [f"{os.path.basename(part.path)} is damaged" for part in parts]
     return Damage(id, "; ".join(wrong), is_lost=False) if wrong else None
 
 
@@ -404,12 +399,6 @@ def repair(sessions: Sessions, id: str, now: int) -> list[str]:
     folder = sessions.folder(id)
     done: list[str] = []
     with Writer(os.path.join(folder, MESSAGES)) as writer:
-        for part in journal.parts(folder):
-            if not journal.is_whole(part):
-                _set_aside(part.path)
-                rows, _bad = journal.parse(journal.opened(part))
-                journal.pack(part.path, journal.write(rows))
-                done.append(os.path.basename(part.path))
         _mend(writer, done)
         for name in (CHECKPOINTS, FINDINGS):
             path = os.path.join(folder, name)

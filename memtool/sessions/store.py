@@ -2,7 +2,7 @@
 
     head.json                     what it is: host, agent, worktree, branch, parent, status
     messages.jsonl                the messages, append-only
-    messages-FIRST-LAST.jsonl.gz  older messages, compressed
+    messages-FIRST-LAST.jsonl.gz  older messages, compressed by earlier versions
     checkpoints.jsonl             where the work was every ten messages, and when one is asked for
     findings.jsonl                what was found in it
 
@@ -22,7 +22,7 @@ import stat
 from memtool.errors import MemtoolError
 from memtool.redaction.find import NOTHING, Allowlist, allowlist, find, redact
 from memtool.sessions import journal
-from memtool.sessions.journal import MessagesPart, Writer
+from memtool.sessions.journal import Writer
 from memtool.sessions.model import (
     CUT,
     FOLDER,
@@ -65,7 +65,7 @@ class Sessions(Value):
 
     directory: str
     allowed: Allowlist = NOTHING
-    most_bytes: int = 10 * MEGABYTE
+    most_bytes: int = 50 * MEGABYTE
     most_total: int = 1_000 * MEGABYTE
     is_extracting: bool = True
     categories: tuple[str, ...] = ()
@@ -237,8 +237,6 @@ class Exists(MemtoolError):
 def gathered(folder: str, live: bytes) -> tuple[list[Message], int]:
     """Return the messages of all parts and of the journal, and how many lines were torn.
 
-    The journal is locked by the caller: nothing moves into a part meanwhile.
-
     Raises:
         MemtoolError: a part cannot be read.
     """
@@ -277,9 +275,7 @@ def write_head(folder: str, head: Head) -> None:
 
 
 NEARLY_FULL = 0.9
-"""From this share of its limit on, a session is compressed, and reported as nearly full."""
-_WORTH_COMPRESSING = 0.05
-"""Share of the limit from which compressing is worth a part of its own."""
+"""From this share of its limit on, a session is reported as nearly full."""
 _TORN = (
     "a line that a killed process left half written was set aside in "
     f"{MESSAGES}{journal.TORN_SUFFIX}; everything before it is whole"
@@ -316,8 +312,7 @@ def add(
     with Writer(os.path.join(folder, MESSAGES)) as writer:
         head = sessions.head(id)
         refuse_ended(head, reopen=reopen)
-        older = journal.parts(folder)
-        last = _last_number(writer, older)
+        last = _last_number(folder, writer)
         before = _messages_of(writer.last(EVERY))
         worker = {"assistant": head.agent, "tool": head.agent}
         numbered = [
@@ -326,7 +321,7 @@ def add(
         ]
         data = journal.write(map(row_of, numbered))
         notes = [_TORN] if writer.torn else []
-        notes += _with_room(sessions, folder, writer, older, last, len(data))
+        notes += _with_room(sessions, id, len(data))
         writer.write(data)
         if head.status != "open":
             write_head(folder, head.replace(status="open", ended=0, summary=""))
@@ -345,50 +340,29 @@ def refuse_ended(head: Head, *, reopen: bool = False) -> None:
         )
 
 
-def _last_number(writer: Writer, older: Sequence[MessagesPart]) -> int:
-    """Return the last number that was given; what is in a part already leaves the journal."""
-    behind = older[-1].last if older else 0
+def _last_number(folder: str, writer: Writer) -> int:
+    """Return the last number that was given."""
     # Where the last line is no message of ours, all are read.
     known = _messages_of(writer.last()) or _messages_of(writer.whole())
-    last = max((one.number for one in known), default=0)
-    if writer.size and 0 < last <= behind:
-        writer.clear()
-    return max(last, behind)
+    return max([*(one.number for one in known), *(part.last for part in journal.parts(folder)), 0])
 
 
-def _with_room(
-    sessions: Sessions,
-    folder: str,
-    writer: Writer,
-    older: Sequence[MessagesPart],
-    last: int,
-    length: int,
-) -> list[str]:
-    """Compress what is there when the session is nearly full; return notes for the user.
+def _with_room(sessions: Sessions, id: str, length: int) -> list[str]:
+    """Return notes for the user where a session will be nearly full.
 
     Raises:
-        MemtoolError: there is no room for so many bytes even then.
+        MemtoolError: there is no room for so many bytes.
     """
-    id_ = os.path.basename(folder)
     most = sessions.most_bytes
-    size = sessions.size(id_)
-    if size + length < NEARLY_FULL * most:
-        return []
-    if writer.size > _WORTH_COMPRESSING * most:
-        first = older[-1].last + 1 if older else 1
-        journal.compress(folder, writer, first, last)
-        size = sessions.size(id_)
-    said = f"{(size + length) / MEGABYTE:.1f} of {most / MEGABYTE:g} MB"
-    if size + length > most:
+    size = sessions.size(id) + length
+    said = f"{size / MEGABYTE:.1f} of {most / MEGABYTE:g} MB"
+    if size > most:
         raise MemtoolError(
-            f"session {id_} is full: that would be {said}",
-            hint=f"memtool session end {id_} and start another, or raise sessions.session_mb",
+            f"session {id} is full: that would be {said}",
+            hint=f"memtool session end {id} and start another, or raise sessions.session_mb",
             code="session-full",
         )
-    if size + length < NEARLY_FULL * most:
-        reached = f"session {id_} reached {NEARLY_FULL:.0%} of its limit"
-        return [f"{reached}; its messages were compressed, it has {said} now"]
-    return [f"session {id_} is nearly full: {said}"]
+    return [f"session {id} is nearly full: {said}"] if size >= NEARLY_FULL * most else []
 
 
 EVERY = 10

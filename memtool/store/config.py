@@ -129,16 +129,13 @@ ROWS: tuple[Row, ...] = (
     ("maintain.schedule", (), ("the upkeep that maintain --due looks after, and that status says "
       "is due: nightly, weekly, monthly; without any, --due looks after all three"),
      ("nightly", "weekly", "monthly")),
-    ("maintain.compress_days", 7, "days after its end from which a session is compressed",
-     (0, 36_500)),
     ("maintain.prune_days", 0, ("days after its end from which a session loses its messages; with "
       "0 only where all sessions together are at their limit"), (0, 36_500)),
     ("maintain.index_days", 28, "days after which maintain --monthly makes the index anew",
      (0, 36_500)),
     ("importance.learn", False, ("let maintain --weekly propose the importance of confirmed "
       "memories by how often they were used in this clone; only with --apply it is written")),
-    ("sessions.session_mb", 10, ("most megabytes of one session; near it, what is there is "
-      "compressed"), (1, 10_000)),
+    ("sessions.session_mb", 50, "most megabytes of one session", (1, 10_000)),
     ("sessions.total_mb", 1_000, ("most megabytes of all sessions together; from there on none "
       "begins"), (1, 1_000_000)),
     ("promote.preset", "balanced", ("how much evidence a finding of a session needs to become a "
@@ -214,7 +211,6 @@ PERSONAL = frozenset(
         "capture.promote",
         "promote.preset",
         "maintain.schedule",
-        "maintain.compress_days",
         "maintain.prune_days",
         "sessions.session_mb",
         "sessions.total_mb",
@@ -256,6 +252,7 @@ USER_ONLY = {
 """Options that a project's file cannot set, and what a value there is: no repository chooses what
 runs or is loaded here."""
 RETIRED = {
+    "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
 }
 """Options that were, with what takes their place: a file that still has one is read without it."""

@@ -1,7 +1,7 @@
 """Cleanup: leftovers in memtool's cache, an old index, and sessions that have ended.
 
-Nothing here is the only copy of anything: caches are rebuilt, sessions that have ended are
-compressed, and lose their messages only where all sessions together are near their limit.
+Caches are rebuilt, and sessions that have ended lose their messages only where all sessions
+together are at their limit, or after so many days as the settings say.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from pathlib import Path
 from memtool.errors import MemtoolError, reason_of
 from memtool.memory import timestamps
 from memtool.sessions import journal, model, retention
-from memtool.sessions.journal import Writer
-from memtool.sessions.model import Head
-from memtool.sessions.store import MESSAGES, Sessions, gathered
+from memtool.sessions.store import Sessions
 from memtool.store import files
 from memtool.store.config import Config
 from memtool.store.files import TEMP_PREFIX, read_regular
@@ -44,13 +42,8 @@ class Terms(Value):
     `prune_days` 0 prunes only where all sessions together are at their limit.
     """
 
-    compress_days: int
     prune_days: int
     index_days: int
-
-    def is_to_compress(self, head: Head, now: int) -> bool:
-        """Tell whether a session has ended so long ago that it is compressed."""
-        return head.status == "ended" and now - head.ended >= self.compress_days * timestamps.DAY_S
 
     def pruned_before(self, now: int) -> int | None:
         """Return the moment before which sessions that ended are pruned; None for no such."""
@@ -63,7 +56,7 @@ def terms_of(config: Config) -> Terms:
 
 
 class Chore(Value):
-    """One thing to do: `remove` a file, `compress` or `prune` sessions, `rebuild` the index."""
+    """One thing to do: `remove` a file, `prune` a session, `rebuild` the index."""
 
     do: str
     what: str
@@ -153,7 +146,7 @@ def note_runs(cache_dir: str, periods: Iterable[str], now: int) -> None:
 
 
 def sessions_due(sessions: Sessions, now: int, terms: Terms) -> list[Chore]:
-    """Return the sessions to be compressed, and those that lose their messages, oldest first.
+    """Return the sessions that lose their messages, oldest first.
 
     Raises:
         MemtoolError: a session cannot be read.
@@ -165,21 +158,7 @@ def sessions_due(sessions: Sessions, now: int, terms: Terms) -> list[Chore]:
     for id_ in retention.prune(sessions, dry_run=True).ids if is_full else ():
         why = "all sessions together are at their limit, and it ended first"
         pruned.setdefault(id_, why)
-    found = []
-    for head in sessions.heads()[0]:
-        size = _uncompressed(sessions, head) if terms.is_to_compress(head, now) else 0
-        if size and head.id not in pruned:
-            why = f"it ended on {timestamps.date(head.ended)}"
-            found.append(Chore("compress", head.id, why, size))
-    found.sort(key=lambda chore: chore.what)
-    return found + [Chore("prune", id_, why) for id_, why in pruned.items()]
-
-
-def _uncompressed(sessions: Sessions, head: Head) -> int:
-    try:
-        return os.stat(sessions.path(head.id, MESSAGES)).st_size
-    except FileNotFoundError:
-        return 0
+    return [Chore("prune", id_, why) for id_, why in pruned.items()]
 
 
 def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
@@ -190,9 +169,7 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
     """
     pruned: list[str] = []
     for chore in chores:
-        if chore.do == "compress":
-            _compress(sessions, chore.what)
-        elif chore.do == "prune":
+        if chore.do == "prune":
             pruned.append(chore.what)
         else:
             names = (INDEX, TWINS) if chore.do == "rebuild" else (chore.what,)
@@ -200,23 +177,6 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
                 _remove(os.path.join(cache_dir, name))
     if pruned:
         retention.prune(sessions, ids=pruned)
-
-
-def _compress(sessions: Sessions, id_: str) -> None:
-    """Move the messages of a session that has ended into a compressed part."""
-    folder = sessions.folder(id_)
-    with Writer(os.path.join(folder, MESSAGES)) as writer:
-        head = sessions.head(id_)
-        if not writer.size or head.status != "ended":
-            return  # it was opened again, or compressed meanwhile
-        known, _torn = gathered(folder, writer.whole())
-        older = journal.parts(folder)
-        first = older[-1].last + 1 if older else 1
-        last = known[-1].number if known else first
-        if last < first:  # they are compressed already: that process was killed before this
-            writer.clear()
-        else:
-            journal.compress(folder, writer, first, last)
 
 
 def _remove(path: str) -> None:

@@ -166,7 +166,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 """What is looked after in each period."""
 ONLY: dict[str, tuple[str, ...]] = {
     "decay": ("expire", "review", "fade"),
-    "compress": ("sessions",),
+    "sessions": ("sessions",),
     "index": ("index",),
     "digests": ("digest",),
 }

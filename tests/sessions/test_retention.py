@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.sessions import findings, journal, lifecycle, retention, store
+from memtool.sessions import findings, lifecycle, retention, store
 from memtool.sessions.model import Head, Message
 from memtool.sessions.retention import ASIDE, DOOMED
 from memtool.sessions.store import CHECKPOINTS, FINDINGS, HEAD, MESSAGES, Sessions
@@ -205,26 +204,6 @@ def test_damaged_lines_are_set_aside_and_the_whole_ones_stay(sessions: Sessions)
         assert b"\xff\xfe{]\n" in file.read()
     say(sessions, "ses-a", "more")
     assert sessions.last("ses-a").number == 4
-
-
-def test_a_damaged_part_gives_what_is_before_the_damage(sessions: Sessions) -> None:
-    """It is packed again; the numbers after it go on."""
-    folder = sessions.folder("ses-a")
-    rows = [{"number": n, "role": "user", "text": os.urandom(300).hex()} for n in range(1, 60)]
-    part = os.path.join(folder, "messages-0000001-0000059.jsonl.gz")
-    packed = gzip.compress(journal.write(rows))
-    with open(part, "wb") as file:
-        file.write(packed[: len(packed) // 2])
-    os.unlink(sessions.path("ses-a", MESSAGES))
-    (found,) = retention.damages(sessions)
-    assert found.what == "messages-0000001-0000059.jsonl.gz is damaged"
-    known = texts(sessions, "ses-a")
-    assert 0 < len(known) < 59
-    retention.repair(sessions, "ses-a", 9)
-    assert (retention.damages(sessions), texts(sessions, "ses-a")) == ([], known)
-    assert os.path.getsize(part + ASIDE) == len(packed) // 2
-    say(sessions, "ses-a", "next")
-    assert sessions.last("ses-a").number == 61
 
 
 def test_what_cannot_be_repaired_stays_as_it_is(sessions: Sessions) -> None:

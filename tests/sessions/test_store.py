@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import multiprocessing
 import os
 import random
 import signal
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,6 @@ from memtool.redaction.find import Allowlist
 from memtool.sessions import journal, model, store
 from memtool.sessions.model import Head, Message
 from memtool.sessions.store import CHECKPOINTS, Exists, Sessions
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = "AKIA" + "Q3EGRZXT5MPLHV2B"
 TEXTS = st.text(max_size=20)
@@ -160,18 +158,13 @@ def fill(sessions: Sessions, count: int) -> list[str]:
     return notes
 
 
-def test_near_its_limit_a_session_is_compressed(sessions: Sessions) -> None:
-    """It says so, and every message is read as before, through parts and journal alike."""
+def test_near_its_limit_a_session_says_so(sessions: Sessions) -> None:
+    """From nine tenths on each answer has a note, and everything is still stored."""
     small = sessions.replace(most_bytes=SMALL)
-    notes = fill(small, 100)
-    assert any("compressed" in note for note in notes)
-    found, torn = small.messages("one")
-    assert [one.number for one in found] == list(range(1, 101))
-    assert [one.text.partition(" ")[0] for one in found] == [str(n) for n in range(100)]
-    assert torn == 0
-    assert small.size("one") < SMALL
-    assert len(journal.parts(small.folder("one"))) >= 1
-    assert small.last("one") == found[-1]
+    store.add(small, "one", [said("x" * (SMALL * 8 // 10))], 1)
+    (note,) = store.add(small, "one", [said("y" * (SMALL // 10))], 1).notes
+    assert "nearly full" in note
+    assert [len(text) for text in texts(small)] == [SMALL * 8 // 10, SMALL // 10]
 
 
 def test_a_full_session_refuses_with_what_to_do(sessions: Sessions) -> None:
@@ -187,21 +180,27 @@ def test_a_full_session_refuses_with_what_to_do(sessions: Sessions) -> None:
     assert store.add(sessions, "one", [said("more")], 1).messages[0].number == len(found) + 1
 
 
-def test_who_was_killed_while_compressing_loses_and_doubles_nothing(sessions: Sessions) -> None:
-    """A part that is there while its messages are still in the journal counts once."""
+def packed(sessions: Sessions, last: int) -> Path:
+    """Move the journal into a part with these numbers, as earlier versions did; return it."""
+    path = Path(sessions.path("one", "messages.jsonl"))
+    part = path.with_name(f"messages-{1:07}-{last:07}.jsonl.gz")
+    part.write_bytes(gzip.compress(path.read_bytes()))
+    path.write_bytes(b"")
+    return part
+
+
+def test_what_earlier_versions_compressed_is_read(sessions: Sessions) -> None:
+    """Its messages come first, numbers go on after them, and what is there twice counts once."""
     store.add(sessions, "one", [said("a"), said("b")], 1)
-    path = sessions.path("one", "messages.jsonl")
-    with open(path, "rb") as file:
-        data = file.read()
-    with journal.Writer(path) as writer:
-        journal.compress(sessions.folder("one"), writer, 1, 2)
-    with open(path, "wb") as file:
-        file.write(data)
+    journal_path = Path(sessions.path("one", "messages.jsonl"))
+    data = journal_path.read_bytes()
+    packed(sessions, 2)
+    assert sessions.last("one") == sessions.messages("one")[0][-1]
+    journal_path.write_bytes(data)  # whoever compressed it was killed before it was emptied
     assert texts(sessions) == ["a", "b"]
+    journal_path.write_bytes(b"")
     assert store.add(sessions, "one", [said("c")], 1).messages[0].number == 3
     assert texts(sessions) == ["a", "b", "c"]
-    with open(path, "rb") as file:
-        assert file.read().count(b"\n") == 1
 
 
 def test_a_damaged_part_gives_what_it_still_holds(sessions: Sessions) -> None:
@@ -209,11 +208,9 @@ def test_a_damaged_part_gives_what_it_still_holds(sessions: Sessions) -> None:
     chance = random.Random(5)
     many = [said(" ".join(str(chance.random()) for _n in range(30))) for _message in range(200)]
     store.add(sessions, "one", many, 1)
-    with journal.Writer(sessions.path("one", "messages.jsonl")) as writer:
-        journal.compress(sessions.folder("one"), writer, 1, 200)
-    (part,) = journal.parts(sessions.folder("one"))
-    with open(part.path, "r+b") as file:
-        file.seek(part.size // 2)
+    part = packed(sessions, 200)
+    with part.open("r+b") as file:
+        file.seek(part.stat().st_size // 2)
         file.write(b"\0" * 3_000)
     found, _torn = sessions.messages("one")
     assert 0 < len(found) < 200

@@ -9,9 +9,9 @@ import pytest
 from conftest import Sandbox
 from upkeep.inputs import DAY_S, SECOND
 
-from memtool.sessions import journal, lifecycle, store
+from memtool.sessions import lifecycle, store
 from memtool.sessions.model import Head, Message
-from memtool.sessions.store import MESSAGES, Sessions
+from memtool.sessions.store import Sessions
 from memtool.store.config import DEFAULTS
 from memtool.upkeep import cleanup, plan
 
@@ -84,39 +84,6 @@ def test_the_index_is_made_anew_once_a_month(tmp_path: Path, sessions: Sessions)
     assert cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days) != []
 
 
-def test_sessions_that_have_ended_are_compressed(tmp_path: Path, sessions: Sessions):
-    """A week after their end; every message is there as before."""
-    before = sessions.messages("old")
-    found = cleanup.sessions_due(sessions, SECOND, TERMS)
-    assert [(one.do, one.what) for one in found] == [("compress", "old")]
-    cleanup.do(found, str(tmp_path), sessions)
-    assert sessions.messages("old") == before
-    assert os.stat(sessions.path("old", MESSAGES)).st_size == 0
-    assert len(journal.parts(sessions.folder("old"))) == 1
-    assert cleanup.sessions_due(sessions, SECOND, TERMS) == []
-
-
-def test_a_compression_that_was_killed_is_finished(tmp_path: Path, sessions: Sessions):
-    """Where the part is there and the journal still full, nothing is doubled."""
-    data = Path(sessions.path("old", MESSAGES)).read_bytes()
-    before = sessions.messages("old")
-    found = cleanup.sessions_due(sessions, SECOND, TERMS)
-    cleanup.do(found, str(tmp_path), sessions)
-    Path(sessions.path("old", MESSAGES)).write_bytes(data)
-    cleanup.do(cleanup.sessions_due(sessions, SECOND, TERMS), str(tmp_path), sessions)
-    assert sessions.messages("old") == before
-    assert len(journal.parts(sessions.folder("old"))) == 1
-    assert cleanup.sessions_due(sessions, SECOND, TERMS) == []
-
-
-def test_a_session_that_goes_on_is_left_alone(tmp_path: Path, sessions: Sessions):
-    """Who opened it again between plan and deed keeps the journal."""
-    found = cleanup.sessions_due(sessions, SECOND, TERMS)
-    store.add(sessions, "old", [Message(0, "user", "more")], SECOND, reopen=True)
-    cleanup.do(found, str(tmp_path), sessions)
-    assert journal.parts(sessions.folder("old")) == []
-
-
 def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: Sessions):
     """Heads and findings stay, and what is open loses nothing."""
     tight = sessions.replace(most_total=sum(sessions.size(id_) for id_ in sessions.ids()))
@@ -128,21 +95,17 @@ def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: S
     assert [one.do for one in cleanup.sessions_due(tight, SECOND, TERMS)] == []
 
 
-def test_the_days_until_a_session_is_compressed_or_pruned_are_settings(
-    tmp_path: Path, sessions: Sessions
-):
-    """An age prunes what is far below the limit; 0 days compress what has just ended."""
-    terms = TERMS.replace(prune_days=9, compress_days=0)
+def test_the_days_until_a_session_is_pruned_are_a_setting(tmp_path: Path, sessions: Sessions):
+    """An age prunes what is far below the limit; without one nothing is due."""
+    assert cleanup.sessions_due(sessions, SECOND, TERMS) == []
+    terms = TERMS.replace(prune_days=9)
     found = cleanup.sessions_due(sessions, SECOND, terms)
     assert [(one.do, one.what, one.why) for one in found] == [
-        ("compress", "new", "it ended on 2026-03-01"),
         ("prune", "old", "it ended more than 9 days ago"),
     ]
     cleanup.do(found, str(tmp_path), sessions)
     assert (sessions.head("old").status, sessions.head("new").status) == ("pruned", "ended")
-    assert journal.parts(sessions.folder("new")) != []
     assert cleanup.sessions_due(sessions, SECOND, terms) == []
-    assert [one.do for one in cleanup.sessions_due(sessions, SECOND, TERMS)] == []
 
 
 def test_what_is_due_is_what_was_not_carried_out_for_its_time(tmp_path: Path):
