@@ -8,8 +8,6 @@ as rules and settings stay the same. The next check reads their bytes and parses
 
 from __future__ import annotations
 
-import os
-
 from memtool.gate.checks import (
     duplicates,
     immutable_claims,
@@ -19,7 +17,7 @@ from memtool.gate.checks import (
     schema,
     secrets,
 )
-from memtool.gate.checks.secrets import ROOM, RULES
+from memtool.gate.checks.secrets import RULES
 from memtool.gate.content import Known
 from memtool.memory.schema import Problem
 from memtool.store import cache
@@ -106,11 +104,14 @@ def _of_newer(content: Content, found: Collection[Problem]) -> set[Problem]:
 
 
 KIND = "right 1"
+"""What is kept of files."""
 
 
 def load(repository: Repository, settings: Config) -> dict[Stamp, Known]:
     """Return what is known of files, by path and blob."""
-    rows = cache.read_json(_path(repository, settings), KIND) or []
+    from memtool.store import kept
+
+    rows = kept.read_json(repository.cache_dir, KIND, _basis(settings)) or []
     return {
         (path, oid): Known(id_, status, tuple(olds), latest, tuple(map(tuple, names)))
         for path, oid, id_, status, olds, latest, names in rows
@@ -124,9 +125,10 @@ def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str
         if file.memory is not None and file.path not in spoiled:
             rows[file.path, file.oid] = file.known or _known(file)
     if rows.keys() != known.keys():
-        folder, name = os.path.split(_path(content.repository, content.settings))
+        from memtool.store import kept
+
         data = [(*stamp, *one.plain().values()) for stamp, one in rows.items()]
-        cache.keep_json(folder, name, KIND, data, 1, "right-")
+        kept.write_json(content.repository.cache_dir, KIND, _basis(content.settings), data)
 
 
 def _known(file: File) -> Known:
@@ -141,6 +143,6 @@ def _known(file: File) -> Known:
     )
 
 
-def _path(repository: Repository, settings: Config) -> str:
-    name = f"right-{cache.code_version(RULES, sorted(settings.categories))}"
-    return os.path.join(repository.cache_dir, ROOM, name)
+def _basis(settings: Config) -> bytes:
+    """Return what it depends on besides the files: the rules and the categories."""
+    return cache.code_version(RULES, sorted(settings.categories)).encode()

@@ -212,12 +212,10 @@ def _kept(stamps: Sequence[tuple[str, str]], cache_dir: str) -> list[Any] | None
     """Return the rows that were kept of a comparison of all these files; None for none."""
     from memtool.store import kept
 
-    data = kept.read(cache_dir, KIND, _basis()) if cache_dir else None
-    if data is None:
+    found = kept.read_json(cache_dir, KIND, _basis()) if cache_dir else None
+    if found is None:
         return None
-    import json
-
-    known, rows = json.loads(data)
+    known, rows = found
     return rows if set(stamps) <= {(path, oid) for path, oid in known} else None
 
 
@@ -257,12 +255,9 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
             )
             for c in found
         ]
-        import json
-
         from memtool.store import kept
 
-        data = json.dumps([stamps, rows], separators=(",", ":")).encode()
-        kept.write(cache_dir, KIND, _basis(), data)
+        kept.write_json(cache_dir, KIND, _basis(), [stamps, rows])
     return found
 
 

@@ -14,6 +14,10 @@ from memtool.store import cache
 from memtool.store.cache import CorruptCache
 from memtool.store.state import Rows, Schema, State, Table, Unavailable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 FOLDER = "state"
 """The directory below the cache directory in which the database is."""
 FACTS = Schema(1, (Table("kept", "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT", 3),))
@@ -72,6 +76,23 @@ def write(cache_dir: str, kind: str, basis: bytes, data: bytes, key: bytes = b""
             state.close()
     except CorruptCache:
         cache.drop(place)
+
+
+def read_json(cache_dir: str, kind: str, basis: bytes) -> Any:
+    """Return a fact of plain types, None if it is unknown."""
+    data = read(cache_dir, kind, basis)
+    if data is None:
+        return None
+    import json
+
+    return json.loads(data)
+
+
+def write_json(cache_dir: str, kind: str, basis: bytes, fact: Any) -> None:
+    """Keep a fact of plain types as `write` does."""
+    import json
+
+    write(cache_dir, kind, basis, json.dumps(fact, separators=(",", ":")).encode())
 
 
 def damages(cache_dir: str) -> list[str]:

@@ -335,6 +335,7 @@ def test_doctor_names_damage_and_mends_it(clone: Clone) -> None:
         if str(path.relative_to(clone.derived)) not in named(clone):
             found.append(f"{damage.__name__} {path.name}: not named")
     assert found == []
+    clone.mend()
     for path in paths:
         flip_middle(path)
     fixed = json.loads(clone.run(["doctor", "--fix", "--json"]).stdout)

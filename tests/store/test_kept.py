@@ -28,6 +28,14 @@ def test_a_fact_comes_back_for_its_kind_basis_and_key(tmp_path: Path) -> None:
         assert kept.read(str(tmp_path), kind, basis, key) is None
 
 
+def test_plain_values_come_back(tmp_path: Path) -> None:
+    """Lists, dicts, texts, numbers and None."""
+    fact = [1, {"a": None}, "ü"]
+    assert kept.read_json(str(tmp_path), "kind", b"basis") is None
+    kept.write_json(str(tmp_path), "kind", b"basis", fact)
+    assert kept.read_json(str(tmp_path), "kind", b"basis") == fact
+
+
 def test_a_fact_that_is_unused_for_a_month_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
