@@ -49,6 +49,20 @@ PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"
 PRIVATE_ALLOWED = {"_blake2", "_signal"}
 """Private modules of CPython that one module each may import: `hashlib` and `signal` cost a cold
 start more than a tenth of an interpreter."""
+SUPERVISOR = "memtool.sessions.supervisor"
+POSIX_ONLY = {
+    **dict.fromkeys(
+        ("import fcntl", "os.O_CLOEXEC", "os.O_DIRECTORY", "os.O_NOFOLLOW", "os.O_NONBLOCK"),
+        "memtool.store.files",
+    ),
+    **dict.fromkeys(
+        ("import _signal", "os.fork", "os.kill", "os.killpg", "os.posix_spawn", "os.setsid"),
+        "memtool.store.process",
+    ),
+    **dict.fromkeys(("import pty", "import resource", "import termios", "import tty"), SUPERVISOR),
+    "import pwd": "memtool.hosts.install",
+}
+"""What only POSIX has, and the one module that may name it."""
 IMPURE = {
     "os", "io", "time", "datetime", "subprocess", "socket", "pathlib", "tempfile", "random",
 }  # fmt: skip
@@ -174,6 +188,27 @@ def test_each_third_party_package_has_one_owner() -> None:
         owners.setdefault(package, set()).add(module)
     several = {package: sorted(names) for package, names in owners.items() if len(names) > 1}
     assert several == {}
+
+
+def test_what_only_posix_has_is_in_two_modules() -> None:
+    """Opening and locking, starting and ending: another system is two modules away.
+
+    The supervisor is a program of its own, which imports no module of ours.
+    """
+    found = sorted(
+        f"{module}: {name}"
+        for module in MODULES
+        for name in {
+            *(f"import {name.partition('.')[0]}" for name in imports(module)),
+            *(ast.unparse(one) for one in ast.walk(tree_of(module)) if is_attribute(one)),
+        }
+        if name in POSIX_ONLY and module not in (POSIX_ONLY[name], SUPERVISOR)
+    )
+    assert found == []
+
+
+def is_attribute(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
 
 
 def test_no_private_module_of_python() -> None:

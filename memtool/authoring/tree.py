@@ -26,6 +26,7 @@ from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY
 from memtool.store.context import Context
 from memtool.store.files import POINTER_NAME
 from memtool.store.git import Git, GitError
+from memtool.store.process import is_running
 from memtool.store.repository import (
     GLOBAL_VARIABLE,
     Repository,
@@ -247,18 +248,8 @@ def _sweep(parent: str) -> None:
     """Remove what a process left behind that was killed while it made the repository."""
     for name in os.listdir(parent):
         number = name.removeprefix(_PREFIX).partition("-")[0]
-        if name.startswith(_PREFIX) and number.isdecimal() and not _runs(int(number)):
+        if name.startswith(_PREFIX) and number.isdecimal() and not is_running(int(number)):
             shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # somebody else's, or no number of a process
-        return True
-    return True
 
 
 def _refuse_within(context: Context, place: str) -> None:

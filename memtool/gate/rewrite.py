@@ -258,7 +258,7 @@ def _make(directory: str, path: str) -> None:
     """Write a whole key, or leave the one that another process wrote first."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
     temp = os.path.join(directory, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{KEY_NAME}")
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.write(handle, os.urandom(KEY_LENGTH))
         os.fsync(handle)

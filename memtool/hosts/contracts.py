@@ -11,11 +11,10 @@ events of the last seconds, since a host may hand the same one to two installati
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import stat
 
+from memtool.store import files
 from memtool.store.files import append_entry, open_to_append, read_regular
 from memtool.value import Value, digest
 
@@ -277,7 +276,7 @@ def is_twin(directory: str, contract: Contract, given: Given, now: int) -> bool:
     try:
         handle = open_to_append(path)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            files.lock(handle)
             lines = read_regular(path, MOST_EVENTS).decode(errors="replace").splitlines()
             recent = [line for line in lines if _is_recent(line, now)]
             if any(line.endswith(f" {key}") for line in recent):
@@ -308,11 +307,10 @@ def last_summary(host: str, transcript: str) -> str:
     if mark is None or not transcript:
         return ""
     try:
-        handle = os.open(transcript, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle, status = files.open_plain(transcript)
         try:
-            status = os.fstat(handle)
             start = max(0, status.st_size - MOST_TAIL)
-            data = os.pread(handle, MOST_TAIL, start) if stat.S_ISREG(status.st_mode) else b""
+            data = os.pread(handle, MOST_TAIL, start)
         finally:
             os.close(handle)
     except OSError:

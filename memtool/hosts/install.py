@@ -10,7 +10,6 @@ agreed to.
 from __future__ import annotations
 
 import difflib
-import fcntl
 import os
 import pwd
 import shutil
@@ -513,8 +512,8 @@ def _locked(directories: Iterable[str]) -> Iterator[None]:
     try:
         for directory in sorted(set(directories)):
             with suppress(OSError):  # the steps report what cannot be opened
-                handles.append(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-                fcntl.flock(handles[-1], fcntl.LOCK_EX)
+                handles.append(files.open_folder(directory))
+                files.lock(handles[-1])
         yield
     finally:
         for handle in handles:

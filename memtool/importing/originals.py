@@ -21,6 +21,7 @@ from memtool.memory import schema, strict, timestamps
 from memtool.memory.fields import STATUSES
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
+from memtool.store.files import open_file
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.value import Value
@@ -170,7 +171,7 @@ def read_text(source: Original) -> str | Problem:
 
 def open_plain(source: Original) -> BufferedReader:
     """Open a plain file for reading bytes. Raises OSError for anything else, without waiting."""
-    handle = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = open_file(source.path, follows=True)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(0, "it is not a plain file")

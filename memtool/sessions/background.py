@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,16 +19,7 @@ if TYPE_CHECKING:
 
 MOST_S = 600
 """Seconds after which a capture in the background is ended, whatever it waits for."""
-_DETACHED = f"""
-import os, signal, sys
-os.setsid()
-os.closerange(3, 1024)
-os.nice(10)
-os.chdir("/")
-signal.alarm({MOST_S})
-from memtool.cli.main import command
-command()
-"""
+_PROGRAM = "from memtool.cli.main import command; command()"
 
 
 def capture_hook(
@@ -68,18 +58,10 @@ def is_own(path: str) -> bool:
 
 
 def start(args: list[str], env: Mapping[str, str]) -> int:
-    """Start memtool in a session of its own, without streams; return the process, 0 for none.
+    """Start memtool in a session of its own, without streams; return the process, 0 for none."""
+    from memtool.store.process import start_apart  # a hook that is in time needs none of it
 
-    -P: modules are never looked for where the process happens to be.
-    """
-    quiet = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in (0, 1, 2)]
-    try:
-        return os.posix_spawn(
-            sys.executable, [sys.executable, "-P", "-c", _DETACHED, *args], dict(env),
-            file_actions=quiet,
-        )  # fmt: skip
-    except (OSError, ValueError):
-        return 0
+    return start_apart(_PROGRAM, args, env, MOST_S)
 
 
 INDEXING = "warming"
@@ -93,14 +75,14 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
     path = os.path.join(directory, INDEXING)
     if _is_under_way(path, now):
         return False
-    from memtool.store.git import LOCATION_VARIABLES  # a hook that is in time needs none of it
+    from memtool.store import files  # a hook that is in time needs none of it
+    from memtool.store.git import LOCATION_VARIABLES
 
     # A git hook is given the index of its commit, which will be gone.
     inherited = {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
     process = start(["-C", top, *SEARCH], {**inherited, "MEMTOOL_NO_LEDGER": "1"})
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        handle = os.open(path, flags, 0o600)
+        handle = files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(handle, str(process).encode())
         finally:
@@ -113,11 +95,11 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
 def _is_under_way(path: str, now: float) -> bool:
     """Tell whether the process that a file names is still running, within its time limit."""
     from memtool.store.files import read_regular  # a hook that is in time needs none of it
+    from memtool.store.process import is_running
 
     try:
         if os.stat(path).st_mtime < now - MOST_S:
             return False
-        os.kill(int(read_regular(path, 20)), 0)
-    except (OSError, ValueError, OverflowError):
+        return is_running(int(read_regular(path, 20)))
+    except (OSError, ValueError):
         return False
-    return True

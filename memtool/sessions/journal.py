@@ -13,10 +13,8 @@ the operating system refuses becomes one sentence here.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
-import stat
 from contextlib import contextmanager
 
 from memtool.errors import MemtoolError, reason_of
@@ -30,13 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, Self
 
-FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""How every file here is opened: no link is followed, and no pipe waited for."""
-FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TORN_SUFFIX = ".torn"
 """Ends the name of the file, next to a journal, with the half lines that were cut off it."""
-_APPEND = os.O_APPEND | os.O_CREAT | FLAGS
+_APPEND = os.O_APPEND | os.O_CREAT
 _BLOCK = 65_536
 
 
@@ -115,7 +110,7 @@ def reading(path: str) -> Iterator[int | None]:
     """
     with refused(path, "read"):
         try:
-            handle: int | None = _locked(path, os.O_RDONLY | FLAGS, fcntl.LOCK_SH)
+            handle: int | None = _locked(path, os.O_RDONLY, is_shared=True)
         except FileNotFoundError:
             handle = None
     try:
@@ -125,13 +120,11 @@ def reading(path: str) -> Iterator[int | None]:
             os.close(handle)
 
 
-def _locked(path: str, flags: int, lock: int) -> int:
+def _locked(path: str, flags: int, *, is_shared: bool = False) -> int:
     """Open a regular file and lock it. Raises OSError."""
-    handle = os.open(path, flags, FILE_MODE)
+    handle, _status = files.open_plain(path, flags)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        fcntl.flock(handle, lock)
+        files.lock(handle, is_shared=is_shared)
     except OSError:
         os.close(handle)
         raise
@@ -177,7 +170,7 @@ class Writer:
         self.path = path
         self.torn = 0
         with refused(path, "written"):
-            self.handle = _locked(path, os.O_RDWR | _APPEND, fcntl.LOCK_EX)
+            self.handle = _locked(path, os.O_RDWR | _APPEND)
             try:
                 self.size = os.fstat(self.handle).st_size
                 self._mend()
@@ -230,7 +223,7 @@ class Writer:
         if end == self.size:
             return
         half = os.pread(self.handle, self.size - end, end)
-        aside = os.open(self.path + TORN_SUFFIX, os.O_WRONLY | _APPEND, FILE_MODE)
+        aside = files.open_file(self.path + TORN_SUFFIX, os.O_WRONLY | _APPEND)
         try:
             write_all(aside, half + b"\n")
         finally:

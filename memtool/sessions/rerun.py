@@ -12,7 +12,6 @@ Nothing here asks whether it may: `refuse_unattended` and the verb do.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import selectors
@@ -45,7 +44,7 @@ from memtool.sessions import failure_state, supervisor
 from memtool.sessions.extract.error_fix import failure_key, failure_of, says
 from memtool.sessions.model import printable
 from memtool.sessions.store import clean_texts
-from memtool.store import ledger, usage_log
+from memtool.store import files, ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
@@ -538,9 +537,9 @@ def _outcome(
 def _folder() -> Iterator[str]:
     """Give a new directory for temporary files, locked while it is used, and remove it."""
     made = tempfile.mkdtemp(prefix=NEW_PREFIX)
-    handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = files.open_folder(made)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        files.lock(handle)
         folder = os.path.join(os.path.dirname(made), PREFIX + made.rpartition(NEW_PREFIX)[2])
         os.rename(made, folder)  # only now may others take it for one that was left behind
         try:
@@ -558,11 +557,10 @@ def sweep() -> None:
             if not entry.name.startswith(PREFIX):
                 continue
             with suppress(OSError):
-                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-                handle = os.open(entry.path, flags)
+                handle = files.open_folder(entry.path, follows=False)
                 try:
                     if os.fstat(handle).st_uid == os.geteuid():
-                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        files.lock(handle, waits=False)
                         _remove(entry.path)
                 finally:
                     os.close(handle)

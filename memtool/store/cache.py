@@ -245,7 +245,7 @@ def mapped(path: str, *, is_whole: bool = False) -> memoryview:
 
 def _mapped(path: str) -> memoryview:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY)
         try:
             return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
         finally:

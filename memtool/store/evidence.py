@@ -6,12 +6,14 @@ never from the git directory: a memory is untrusted, and must not make memtool s
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import stat
 from collections.abc import Iterable
 
 from memtool.memory.schema import Source, parse_source
+from memtool.store.files import read_regular
 from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
 from memtool.store.provenance import SHORT
 from memtool.store.reachability import full_ids
@@ -176,11 +178,7 @@ def _on_disk(top: str, path: str) -> Stored | None:
         mode = os.lstat(full).st_mode
         if stat.S_ISDIR(mode):
             return Stored("directory")
-        handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return Stored("link")
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError:
-        return None
+        data = read_regular(full, MAX_FILE_BYTES + 1)
+    except OSError as error:
+        return Stored("link") if error.errno == errno.ELOOP else None
     return Stored("large") if len(data) > MAX_FILE_BYTES else Stored("file", data)

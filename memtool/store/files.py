@@ -35,8 +35,7 @@ _DRAWN = 8
 IGNORED = f"{TEMP_PREFIX}[0-9]*-{'[0-9a-f]' * _DRAWN}-*"
 """The pattern by which git passes over them."""
 _HEX = frozenset("0123456789abcdef")
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 """What file systems without hard links answer: exFAT and some network mounts."""
 _PRIVATE = 0o600
@@ -83,18 +82,72 @@ def chown_command(path: str) -> str:
     return f'sudo chown -R "$(id -u):$(id -g)" {shlex.quote(found)}' if found else ""
 
 
+def open_file(
+    path: str, flags: int = os.O_RDONLY, *, folder: int | None = None, follows: bool = False
+) -> int:
+    """Open a file, and wait for no pipe. Unless it `follows` links, the last part is none.
+
+    A new file (`os.O_CREAT`) is private; a relative path begins in an open `folder`, if given.
+
+    Raises:
+        OSError: it cannot be opened, or is a link (ELOOP).
+    """
+    link = 0 if follows else os.O_NOFOLLOW
+    return os.open(path, flags | os.O_NONBLOCK | link, _PRIVATE, dir_fd=folder)
+
+
+def open_plain(
+    path: str, flags: int = os.O_RDONLY, *, folder: int | None = None
+) -> tuple[int, os.stat_result]:
+    """Open a file as `open_file` does, if it is no link, pipe or device; return its status, too.
+
+    Raises:
+        OSError: it is one of these (ELOOP), or cannot be opened.
+    """
+    handle = open_file(path, flags, folder=folder)
+    status = os.fstat(handle)
+    if stat.S_ISREG(status.st_mode):
+        return handle, status
+    os.close(handle)
+    raise OSError(errno.ELOOP, "it is no plain file")
+
+
+def open_folder(path: str, *, folder: int | None = None, follows: bool = True) -> int:
+    """Open a directory, below an open one if given. Raises OSError."""
+    link = 0 if follows else os.O_NOFOLLOW
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | link, dir_fd=folder)
+
+
+def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> None:
+    """Lock an open file or directory among memtool processes, until it is closed.
+
+    Raises:
+        BlockingIOError: another one holds it, and this one does not wait.
+        OSError: the file system has no locks.
+    """
+    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if not waits:
+            raise
+        began = time.monotonic()
+        fcntl.flock(handle, kind)
+        note_wait(time.monotonic() - began)
+
+
 def open_to_append(path: str) -> int:
     """Open a private file for appending, with its directories where they are missing.
 
     Raises:
         OSError: it cannot be written, or something else is in its place.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     try:
-        return os.open(path, flags, 0o600)
+        return open_file(path, flags)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return os.open(path, flags, 0o600)
+        return open_file(path, flags)
 
 
 def append_entry(path: str, entry: bytes, most: int) -> None:
@@ -120,12 +173,8 @@ def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> byt
     Raises:
         OSError: it is one of these (ELOOP), or cannot be read.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait
-    handle = os.open(path, flags, dir_fd=folder)
+    handle, status = open_plain(path, folder=folder)
     try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ELOOP, "it is no plain file")
         return _read(handle, status.st_size, most)
     finally:
         os.close(handle)
@@ -304,7 +353,7 @@ def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> Non
     Raises:
         OSError: it cannot be written there; what was there is there still.
     """
-    handle = os.open(folder, _DIRECTORY)
+    handle = open_folder(folder)
     try:
         temp = _write_temporary(handle, name, data, _PRIVATE, is_synced=is_lasting)
         try:
@@ -328,19 +377,14 @@ class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
         self._handle = -1
 
     def __enter__(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        path = os.path.join(self._directory, self._name)
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)
-            self._handle = os.open(os.path.join(self._directory, self._name), flags, 0o600)
+            self._handle = open_file(path, os.O_RDWR | os.O_CREAT, follows=True)
         except OSError:  # a read-only git directory: the compare in `replace` still protects
             return
         try:
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                began = time.monotonic()
-                fcntl.flock(self._handle, fcntl.LOCK_EX)
-                note_wait(time.monotonic() - began)
+            lock(self._handle)
         except BaseException:
             self.__exit__()
             raise
@@ -404,13 +448,9 @@ def _sweep(folder: int) -> None:
 
 def _is_written(name: str) -> bool:
     """Tell whether the process that began a temporary file still runs, as far as can be seen."""
-    try:
-        os.kill(int(name.removeprefix(TEMP_PREFIX).partition("-")[0]), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # it is somebody else's
-        return True
-    return True
+    from memtool.store.process import is_running  # only where something was left
+
+    return is_running(int(name.removeprefix(TEMP_PREFIX).partition("-")[0]))
 
 
 def is_temporary(name: str) -> bool:
@@ -468,7 +508,7 @@ class _Folder:
 
     def __enter__(self) -> tuple[int, str]:
         """Open it step by step. Raises OSError where a step is a link or no directory."""
-        self._handle = os.open(self._root, _DIRECTORY)
+        self._handle = open_folder(self._root)
         try:
             for folder in self._folders:
                 self._enter(folder)
@@ -483,7 +523,7 @@ class _Folder:
             os.fsync(self._handle)
         except FileExistsError:
             pass
-        inner = os.open(folder, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self._handle)
+        inner = open_folder(folder, folder=self._handle, follows=False)
         os.close(self._handle)
         self._handle = inner
 

@@ -7,7 +7,6 @@ but for deletions and redactions of the last 90 days.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -336,13 +335,13 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
         MemtoolError: the ledger cannot be written.
     """
     try:
-        handle = os.open(os.path.join(directory, SPOOL_FOLDER), os.O_RDONLY | os.O_DIRECTORY)
+        handle = files.open_folder(os.path.join(directory, SPOOL_FOLDER))
     except FileNotFoundError:
         return False
     except OSError as error:
         raise _refusal(directory, error) from None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if is_patient else fcntl.LOCK_NB))
+        files.lock(handle, waits=is_patient)
         seal(directory)
         try:
             _fold(directory)
@@ -431,7 +430,7 @@ def renew(directory: str) -> dict[str, int]:
 def _connect(path: str) -> sqlite3.Connection:
     """Open the database to write, making it where it is absent. Every statement is on its own."""
     if not os.path.exists(path):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import _signal as signals  # type: ignore[import-not-found]  # `signal` would import `enum`
 import os
 import select
+import sys
 import time
 
 from memtool.value import Value
@@ -36,6 +37,49 @@ def end_alarm(before: Any) -> None:
     """Call the function no more, and restore what handled the signal before."""
     signals.setitimer(signals.ITIMER_REAL, 0)
     signals.signal(signals.SIGALRM, before)
+
+
+def is_running(process: int) -> bool:
+    """Tell whether a process runs, whoever owns it, as far as can be seen from here."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
+
+
+def end_group(leader: int) -> None:
+    """End a process at once, with all that it started in its group."""
+    try:
+        os.killpg(leader, 9)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+_APART = """
+import os, signal
+os.setsid()
+os.closerange(3, 1024)
+os.nice(10)
+os.chdir("/")
+signal.alarm({})
+"""
+
+
+def start_apart(program: str, args: list[str], env: Mapping[str, str], most_s: int) -> int:
+    """Start a Python program in a session of its own, without streams; it ends after `most_s`.
+
+    -P: modules are never looked for where the process happens to be. Return the process, 0 where
+    none could be started.
+    """
+    quiet = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in (0, 1, 2)]
+    argv = [sys.executable, "-P", "-c", _APART.format(most_s) + program, *args]
+    try:
+        return os.posix_spawn(sys.executable, argv, dict(env), file_actions=quiet)
+    except (OSError, ValueError):
+        return 0
 
 
 class Done(Value):
@@ -175,13 +219,16 @@ def _found(name: str, env: Mapping[str, str]) -> str:
 
 def _pipe() -> tuple[int, int]:
     """Return a pipe whose ends are none of the child's first three, should ours be closed."""
-    from fcntl import F_DUPFD_CLOEXEC, fcntl
-
-    low = os.pipe()
-    high = tuple(fcntl(fd, F_DUPFD_CLOEXEC, 3) if fd < 3 else fd for fd in low)
+    low: list[int] = []
+    high: list[int] = []
+    for end in os.pipe():
+        fd = end
+        while fd < 3:
+            low.append(fd)
+            fd = os.dup(fd)
+        high.append(fd)
     for fd in low:
-        if fd < 3:
-            os.close(fd)
+        os.close(fd)
     return high[0], high[1]
 
 

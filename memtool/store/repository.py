@@ -444,7 +444,7 @@ def _followed_ref(repository: Repository, line: bytes | None, hops: int) -> str 
 def _ref_line(folder: str, name: str) -> bytes | None:
     """Return the content of a ref's own file, None where there is none."""
     try:
-        handle = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(os.path.join(folder, name), os.O_RDONLY)
     except OSError:
         return None
     try:

@@ -13,7 +13,6 @@ on without it. `docs/state.md` describes the schema, the locks and what damage i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from marshal import dumps
@@ -393,7 +392,7 @@ class _Lock:
     def __enter__(self) -> None:
         with _Translated():
             os.makedirs(self._place, mode=0o700, exist_ok=True)
-            self._handle = os.open(self._place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._handle = files.open_folder(self._place)
         try:
             if not self._is_taken():
                 self._wait()
@@ -413,7 +412,7 @@ class _Lock:
     def _is_taken(self) -> bool:
         with _Translated():
             try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                files.lock(self._handle, waits=False)
             except BlockingIOError:
                 return False
         return True
@@ -479,7 +478,7 @@ def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
     path = os.path.join(place, f"{key}-{os.urandom(8).hex()}.db")
     try:
         with _Translated():
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         connection = _connect(path, "mode=rw", is_new=True)
         try:
             with _Translated():  # a half file is thrown away, so no journal is needed
@@ -496,7 +495,7 @@ def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
         finally:
             connection.close()
         with _Translated():
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(handle)
             finally:

@@ -12,7 +12,6 @@ Nothing here may disturb an act: where it cannot be kept, it is not.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
@@ -107,7 +106,7 @@ def append_line(directory: str, line: bytes) -> int:
     for _try in range(_TRIES):
         handle = files.open_to_append(path)
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            files.lock(handle, is_shared=True, waits=False)
             if os.fstat(handle).st_nlink:  # else it was taken over since it was opened
                 os.write(handle, line)
                 return os.fstat(handle).st_size
@@ -153,11 +152,11 @@ def claim(path: str) -> int | None:
         OSError: it cannot be opened, other than because it is gone.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = files.open_file(path)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        files.lock(handle, waits=False)
         if os.fstat(handle).st_nlink:
             return handle
     except BlockingIOError:
@@ -573,12 +572,11 @@ def _event(fields: list[str]) -> AuditEvent | None:
 def _begun(directory: str, event: AuditEvent) -> int:
     """Note an intent, and return the locked file that marks it; -1 where there is none."""
     path = _path(directory, event.operation)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = -1
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        handle = os.open(path, flags, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle = files.open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        files.lock(handle, waits=False)
     except OSError:
         if handle >= 0:
             os.close(handle)
@@ -599,11 +597,11 @@ def _add(handle: int, event: AuditEvent) -> None:
 def _abandoned(path: str) -> AuditEvent | None:
     """Remove a file that nobody holds, and return its last event; None for one that is held."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = files.open_file(path)
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        files.lock(handle, waits=False)
         event = max(read_events(os.read(handle, AUDIT_BYTES)), key=_is_outcome, default=None)
         is_mine = os.fstat(handle).st_nlink > 0  # else another process has reported it just now
         _removed(path)

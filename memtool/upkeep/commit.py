@@ -8,7 +8,6 @@ moves the branch as its last act, so there is nothing to recover.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -340,7 +339,7 @@ def alone(repository: Repository) -> Iterator[None]:
     path = os.path.join(repository.cache_dir, LOCK)
     try:
         os.makedirs(repository.cache_dir, mode=0o700, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = files.open_file(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise MemtoolError(
             f"{path} cannot be written: {reason_of(error)}",
@@ -349,7 +348,7 @@ def alone(repository: Repository) -> Iterator[None]:
         ) from None
     with open(handle, "wb"):
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            files.lock(handle, waits=False)
         except BlockingIOError:
             raise MemtoolError(
                 "another memtool maintain or migrate is at work in this repository",

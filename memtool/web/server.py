@@ -21,6 +21,7 @@ from memtool.cli.output import tell
 from memtool.errors import MemtoolError, reason_of
 from memtool.rpc.call import ServedRepository
 from memtool.store import files
+from memtool.store.process import is_running
 from memtool.web.app import ServedSite, application
 from memtool.web.security import Guard
 
@@ -252,8 +253,7 @@ def _withdraw(cache: str, before: Mapping[str, object]) -> None:
     with suppress(OSError, MemtoolError):
         os.unlink(os.path.join(cache, FILE))
         pid = before.get("pid")
-        if isinstance(pid, int) and pid > 0 and pid != os.getpid():
-            os.kill(pid, 0)  # raises where it has ended
+        if isinstance(pid, int) and pid > 0 and pid != os.getpid() and is_running(pid):
             _announce(cache, before)
 
 

@@ -9,7 +9,6 @@ person or a tool said one of them; the points that need a person's intent come f
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -35,6 +34,7 @@ from memtool.sessions.model import (
 )
 from memtool.sessions.transcripts.markup import ASKED, without_own
 from memtool.store.git import LOCATION_VARIABLES
+from memtool.store.process import end_group
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -139,13 +139,11 @@ def _answer(model: Model, prompt: str) -> str:
                 start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
-            reason = reason_of(error)
-            raise Unusable(f"cannot be started: {reason}", code="model-absent") from None
+            raise Unusable(f"cannot be started: {reason_of(error)}", code="model-absent") from None
         try:
             _wait(process, model.timeout_s, (out.fileno(), err.fileno()))
         finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # with all that it started in its group
+            end_group(process.pid)
             process.wait()
         out.seek(0)
         err.seek(0)

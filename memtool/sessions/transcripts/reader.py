@@ -20,6 +20,7 @@ from memtool.sessions.transcripts.formats import (
 )
 from memtool.sessions.transcripts.markup import TranscriptContext
 from memtool.sessions.transcripts.plain_text import read_text
+from memtool.store.files import open_file
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ class Reading(Value):
 def opened(path: str) -> BinaryIO:
     """Open a transcript. Raises MemtoolError where it is no file that can be read."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = open_file(path, follows=True)
     except OSError as error:
         raise MemtoolError(
             f"{path} cannot be read: {reason_of(error)}",
