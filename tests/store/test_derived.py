@@ -262,6 +262,20 @@ def test_any_derived_file_may_be_damaged(clone: Clone) -> None:
     assert found == []
 
 
+def test_any_bit_of_the_shared_database_may_be_flipped(clone: Clone) -> None:
+    """The verbs that keep rows there answer as they did."""
+    calls = (["conflicts", "--json"], ["check", "--json"])
+    clone.mend()
+    expected = [clone.run(call) for call in calls]
+    (path,) = clone.derived.glob("state/*.db")
+    size = path.stat().st_size
+    chance = random.Random(size)
+    for at in sorted(chance.sample(range(size), 20)):
+        clone.mend()
+        flip(path, at)
+        assert [clone.run(call) for call in calls] == expected, at
+
+
 def other_files(clone: Clone) -> list[Path]:
     """Return the derived files of a clone of another repository, below a directory of its own."""
     return [path for path in clone.files() if is_derived(clone, path)]
