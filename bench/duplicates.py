@@ -126,7 +126,7 @@ def cost() -> None:
     for count in (1_000, 10_000):
         place = corpus.make(Path(tempfile.gettempdir()) / "memtool-bench", count)
         ws = Context.at(str(place), os.environ)
-        where = (ws.repository, ws.directory, ws.settings.categories)
+        where = (ws.repository, ws.directory, ws.settings)
         start = time.process_time()
         tree = ws.tree()
         read_s = time.process_time() - start
@@ -134,7 +134,6 @@ def cost() -> None:
         words = old.body.split()
         words[5::10] = ["other"] * len(words[5::10])
         new = Record(Memory(fields=old.fields | {"id": "sem-new"}, body=" ".join(words)), "", "")
-        near_duplicates.of_worktree(*where)  # makes the table
         times = []
         for _round in range(ROUNDS):
             start = time.process_time()

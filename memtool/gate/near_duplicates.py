@@ -60,8 +60,6 @@ ALL_WORDS = 2.0
 """The score of what surely says it, above that of shared words."""
 MOST_NAMESAKES = 50
 """Memories with all terms of a title that are looked at for that title."""
-MOST_SEARCHED = 4
-"""With more memories asked about, texts are split into words instead of searched for some."""
 BATCH = 500
 """Blobs that are in memory at once."""
 
@@ -147,68 +145,37 @@ def joined(texts: Sequence[frozenset[bytes]], most: int = VERIFIED) -> list[list
     return found
 
 
-class Probe:
-    """The longest words of one memory, which texts are searched for that nobody has indexed."""
+class _Join:
+    """Joins some memories with files that nobody has indexed, by their longest words or a title."""
 
-    def __init__(self, record: Record) -> None:
-        self.title = measure.key(record.memory.title)
-        words = words_in(record.memory)
-        self.rare = sorted(words, key=lambda word: (-len(word), word))[:RARE_WORDS]
-        self.least = _least(len(self.rare))
-        self.found: list[tuple[int, Stamp]] = []
-        """How many of these words a memory has, negative, and its path and blob."""
+    def __init__(self, judged: Sequence[Record]) -> None:
+        self.holding: dict[bytes, list[int]] = {}
+        self.titled: dict[str, list[int]] = {}
+        self.least = []
+        """By memory how many of its words a file has at least."""
+        for at, record in enumerate(judged):
+            words = sorted(words_in(record.memory), key=lambda word: (-len(word), word))
+            for word in words[:RARE_WORDS]:
+                self.holding.setdefault(word, []).append(at)
+            self.least.append(_least(len(words[:RARE_WORDS])))
+            self.titled.setdefault(measure.key(record.memory.title), []).append(at)
+        self.found: list[list[tuple[int, Stamp]]] = [[] for _record in judged]
+        """By memory how many of its words a file has, negative, and its path and blob."""
 
-    def best(self) -> list[Stamp]:
-        """Return those that have most of the words, as path and blob."""
-        return [stamp for _shared, stamp in sorted(self.found)[:MOST_RANKED]]
-
-
-def _is_many(probes: Sequence[Probe]) -> bool:
-    """Tell whether splitting a text into words is less work than searching it for some.
-
-    Where they are no ASCII, words are not in a text as they are written.
-    """
-    is_ascii = all(word.isascii() for probe in probes for word in probe.rare)
-    return len(probes) > MOST_SEARCHED or not is_ascii
-
-
-def _by_text(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
-    def seek(stamp: Stamp, data: bytes) -> None:
-        text, title = data.lower(), _title_in(data)
-        for probe in probes:
-            if title and title == probe.title:
-                probe.found.append((-MOST_RANKED - RARE_WORDS, stamp))
-                continue
-            shared = sum([word in text for word in probe.rare])
-            if shared >= probe.least:
-                probe.found.append((-shared, stamp))
-
-    return seek
-
-
-def _by_words(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
-    holding: dict[bytes, list[int]] = {}
-    for at, probe in enumerate(probes):
-        for word in probe.rare:
-            holding.setdefault(word, []).append(at)
-
-    titled: dict[str, list[Probe]] = {}
-    for probe in probes:
-        titled.setdefault(probe.title, []).append(probe)
-
-    def seek(stamp: Stamp, data: bytes) -> None:
-        shared: dict[int, int] = {}
-        namesakes = titled.get(_title_in(data), ())
-        for probe in namesakes:
-            probe.found.append((-MOST_RANKED - RARE_WORDS, stamp))
-        for word in words_of(data) & holding.keys():
-            for at in holding[word]:
+    def add(self, stamp: Stamp, data: bytes) -> None:
+        """Look at a file."""
+        title = _title_in(data)
+        shared = dict.fromkeys(self.titled.get(title, ()) if title else (), RARE_WORDS)
+        for word in words_of(data) & self.holding.keys():
+            for at in self.holding[word]:
                 shared[at] = shared.get(at, 0) + 1
         for at, number in shared.items():
-            if number >= probes[at].least and probes[at] not in namesakes:
-                probes[at].found.append((-number, stamp))
+            if number >= self.least[at]:
+                self.found[at].append((-number, stamp))
 
-    return seek
+    def best(self, at: int) -> list[Stamp]:
+        """Return those that have most of the words of a memory, as path and blob."""
+        return [stamp for _shared, stamp in sorted(self.found[at])[:MOST_RANKED]]
 
 
 def _title_in(data: bytes) -> str:
@@ -416,8 +383,7 @@ class Neighbours:
 
     def _scan(self, judged: Sequence[Record]) -> None:
         """Look at every loose memory: its row, and whether it is like one of some memories."""
-        probes = [Probe(record) for record in judged]
-        seek = _by_words(probes) if _is_many(probes) else _by_text(probes)
+        join = _Join(judged)
         self._rows = []
         for at in range(0, len(self._loose), BATCH):
             some = self._loose[at : at + BATCH]
@@ -426,8 +392,8 @@ class Neighbours:
                 if row is not None and data is not None:
                     self._rows.append(row)
                     if row.status not in DEAD:
-                        seek(stamp, data)
-        for record, found in zip(judged, [probe.best() for probe in probes], strict=True):
+                        join.add(stamp, data)
+        for record, found in zip(judged, map(join.best, range(len(judged))), strict=True):
             read = zip(found, self._read(found), strict=True) if found else ()
             self._likely[_stamp(record)] = [
                 Record(memory, *stamp)
