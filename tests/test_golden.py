@@ -17,7 +17,7 @@ import pytest
 import scene as scenes
 from conftest import Sandbox
 
-from memtool.commands import VERBS, names
+from memtool.commands import names
 
 FILES = Path(__file__).parent / "golden"
 EVENTS = Path(__file__).parent / "hosts/data"
@@ -446,19 +446,6 @@ def compare(name: str, found: list[str]) -> None:
 def test_answers_are_as_before(scene: Sandbox, name: str) -> None:
     """Text, JSON, notes and exit codes of every verb that writes nothing."""
     compare(name, list(answers(scene, twice(lines(CASES[name])))))
-
-
-def test_help_is_as_before(scene: Sandbox) -> None:
-    """The page of memtool, of every verb that it lists, and of every action of those."""
-    _status, page, _err = scenes.run(scene, ("--help",))
-    listed = [line.split()[0] for line in page.splitlines() if line.startswith("  ")]
-    actions = [verb.name for verb in VERBS if " " in verb.name]
-    verbs = [
-        name
-        for first in listed
-        for name in (first, *(one for one in actions if one.startswith(f"{first} ")))
-    ]
-    compare("help", list(answers(scene, ["--help", *(f"{verb} --help" for verb in verbs)])))
 
 
 def test_hooks_are_as_before(scene: Sandbox) -> None:
