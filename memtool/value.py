@@ -122,6 +122,10 @@ def _completed(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tuple(values)
 
 
+HEX = frozenset("0123456789abcdef")
+"""The digits of a hash, and so of the id of a commit."""
+
+
 def digest(data: bytes, size: int = 8) -> str:
     """Return the BLAKE2b hash of some bytes, `size` bytes long, in hexadecimal."""
     # `hashlib` would load OpenSSL: a tenth of an interpreter's start.

@@ -16,6 +16,7 @@ from memtool.memory import document
 from memtool.memory.changes import changed_keys, is_redacted
 from memtool.redaction.find import MOST_CHARACTERS, Allowlist, find, fingerprint, marked, marks
 from memtool.store.files import TEMP_PREFIX, read_regular, reason
+from memtool.store.git import ARGUMENTS, REGULAR
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -33,9 +34,6 @@ KEY_NAME = "redaction.key"
 KEY_LENGTH = 32
 
 _PARTIAL = "next-index-"
-_REGULAR = ("100644", "100755")
-_ARGUMENTS = 500
-"""Paths of one call that takes them as arguments: 120 KB at most are safe everywhere."""
 
 
 class Removal(Value):
@@ -179,8 +177,8 @@ def staged(repository: Repository, paths: Sequence[str]) -> dict[str, IndexEntry
         MemtoolError: a merge is unfinished at one of them.
     """
     found: dict[str, IndexEntry] = {}
-    for first in range(0, len(paths), _ARGUMENTS):
-        some = paths[first : first + _ARGUMENTS]
+    for first in range(0, len(paths), ARGUMENTS):
+        some = paths[first : first + ARGUMENTS]
         for entry in repository.git.ls_files(*some):
             if entry.stage != "0":
                 raise MemtoolError(
@@ -188,7 +186,7 @@ def staged(repository: Repository, paths: Sequence[str]) -> dict[str, IndexEntry
                     hint=f"keep one side, then git add {entry.path}",
                     code="conflict-markers",
                 )
-            if entry.mode in _REGULAR:
+            if entry.mode in REGULAR:
                 found[entry.path] = entry
     return found
 

@@ -43,6 +43,8 @@ from memtool.redaction.find import allowlist, find
 from memtool.store import config as config_file
 from memtool.store import files, snapshot, toml
 from memtool.store.files import POINTER_NAME
+from memtool.store.git import LINKS, REGULAR
+from memtool.store.provenance import SHORT
 from memtool.store.repository import merged
 from memtool.store.snapshot import Record, blob_hash
 from memtool.value import Value
@@ -114,7 +116,6 @@ def _steps_from(
 
 MOST_BYTES = 1 << 20
 """Bytes of a file that is no memory, such as the settings, that are searched for secrets."""
-_LINKS = ("120000", "160000")
 _NO_FILE = "000000"
 """The mode of a file that is not there."""
 
@@ -192,9 +193,7 @@ def _staged_settings(context: Context, head: str, rows: Sequence[RawChange]) -> 
 
 def _is_memory(row: RawChange, directory: str) -> bool:
     return (
-        snapshot.is_memory_path(row.path, directory)
-        and row.mode not in _LINKS
-        and row.status != "U"
+        snapshot.is_memory_path(row.path, directory) and row.mode not in LINKS and row.status != "U"
     )
 
 
@@ -205,7 +204,7 @@ def _blobs(repository: Repository, directory: str, rows: Sequence[RawChange]) ->
         for row in rows
         if _is_memory(row, directory)
         for mode, oid in ((row.old_mode, row.old_oid), (row.mode, row.oid))
-        if mode != _NO_FILE and mode not in _LINKS
+        if mode != _NO_FILE and mode not in LINKS
     }
     wanted = sorted(oids)
     return dict(zip(wanted, repository.git.blobs(wanted, MAX_BYTES), strict=True))
@@ -235,7 +234,7 @@ def _other_texts(repository: Repository, directory: str, rows: Sequence[RawChang
     mine = [
         row
         for row in rows
-        if row.mode not in (_NO_FILE, *_LINKS)
+        if row.mode not in (_NO_FILE, *LINKS)
         and row.status != "U"
         and not snapshot.is_memory_path(row.path, directory)
     ]
@@ -252,15 +251,9 @@ def _faults(rows: Sequence[RawChange]) -> list[Problem]:
     for row in rows:
         if row.status == "U":
             found.append(snapshot.unmerged(row.path))
-        elif row.mode in _LINKS:
+        elif row.mode in LINKS:
             found.append(snapshot.not_a_file(row.path))
     return found
-
-
-SHORT = 10
-BATCH = 500
-"""Blobs that are in memory at once."""
-_REGULAR = ("100644", "100755")
 
 
 class ChangedFile(Value):
@@ -329,8 +322,8 @@ def touches(git: Git, commits: Sequence[str], directory: str) -> list[ChangedFil
     )  # fmt: skip
     found = []
     for commit, row in rows:
-        olds = {oid for mode, oid in row.olds if mode in _REGULAR}
-        oid = row.oid if row.mode in _REGULAR else ""
+        olds = {oid for mode, oid in row.olds if mode in REGULAR}
+        oid = row.oid if row.mode in REGULAR else ""
         found.append(ChangedFile(commit, row.path, tuple(sorted(olds)), oid))
     return found
 
@@ -342,8 +335,8 @@ def _texts(repository: Repository, touched: Sequence[ChangedFile]) -> Iterator[T
         if row.oid:
             first.setdefault(row.oid, row)
     oids = list(first)
-    for at in range(0, len(oids), BATCH):
-        some = oids[at : at + BATCH]
+    for at in range(0, len(oids), near_duplicates.BATCH):
+        some = oids[at : at + near_duplicates.BATCH]
         for oid, data in zip(some, repository.git.blobs(some, MOST_BYTES), strict=True):
             row = first[oid]
             where = f"in commit {row.commit[:SHORT]}"

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from memtool.memory import timestamps
 from memtool.memory.memory import Memory
-from memtool.value import digest
+from memtool.value import HEX, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,11 +67,8 @@ def without_commit(text: str) -> str:
     Any other text stays as it is: no id holds an `@`.
     """
     id_, at, commit = text.strip("[]").partition("@")
-    is_commit = commit in ("local", "shallow") or (commit and _HEX.issuperset(commit))
+    is_commit = commit in ("local", "shallow") or (commit and HEX.issuperset(commit))
     return id_ if at and is_commit else text
-
-
-_HEX = frozenset("0123456789abcdef")
 
 
 def meant(wanted: str, ids: Iterable[str], *, by_words: bool = True) -> list[str]:

@@ -16,7 +16,7 @@ from memtool.memory.fields import (
     Field,
 )
 from memtool.memory.memory import Fields, FieldValue
-from memtool.value import Value
+from memtool.value import HEX, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ MOST_SOURCES = 50
 MAX_ITEMS = 200
 _ID_START = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ID_CHARS = _ID_START | frozenset("._-")
-_HEX = frozenset("0123456789abcdef")
 _NUMBER_CHARS = frozenset("0123456789.eE+-")
 # Joiners that scripts and emoji need, and spaces that `isprintable` calls unprintable.
 _HARMLESS = frozenset("\u200c\u200d\u00a0\u202f\u3000")
@@ -125,7 +124,7 @@ def source_fault(source: str) -> str:
         return f"{source!r} is not a source: write one of " + ", ".join(
             f"{name}:…" for name in SOURCE_KINDS
         )
-    if kind == "commit" and not (4 <= len(rest) <= 64 and set(rest) <= _HEX):
+    if kind == "commit" and not (4 <= len(rest) <= 64 and set(rest) <= HEX):
         return f"{source!r} does not name a commit by its hexadecimal id"
     if kind == "file" and not is_inside(rest):
         return f"{source!r} must name a file inside the repository, relative to its top"
@@ -156,7 +155,7 @@ def parse_source(text: str) -> Source:
         return Source(kind, target)
     commit = ""
     path, at, behind = target.rpartition("@")
-    if at and path and 4 <= len(behind) <= 64 and set(behind) <= _HEX:
+    if at and path and 4 <= len(behind) <= 64 and set(behind) <= HEX:
         target, commit = path, behind
     path, mark, span = target.rpartition("#")
     lines = _lines(span) if mark and path else None

@@ -14,9 +14,9 @@ from collections import Counter
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, SAME, TOUCHED, UNKNOWN, Drift, FileDrift
 from memtool.memory.schema import parse_source
-from memtool.store.commit_files import MOST_BYTES, REGULAR, SUBMODULE, BlobTexts, CommitFiles
+from memtool.store.commit_files import MOST_BYTES, BlobTexts, CommitFiles
 from memtool.store.files import governs
-from memtool.store.git import GitError
+from memtool.store.git import REGULAR, SUBMODULE, GitError
 from memtool.store.provenance import LISTED_MOST
 from memtool.store.reachability import MISSING, REACHED, UNREACHABLE, commit_states
 from memtool.value import Value

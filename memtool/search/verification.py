@@ -23,8 +23,9 @@ from memtool.search.drift_verdict import (
     known_commits,
     stood,
 )
-from memtool.store.commit_files import SUBMODULE, BlobTexts, CommitFiles
+from memtool.store.commit_files import BlobTexts, CommitFiles
 from memtool.store.evidence import LEAVES
+from memtool.store.git import SUBMODULE
 from memtool.store.provenance import SHORT
 from memtool.store.reachability import MISSING, REACHED, UNKNOWN, UNREACHABLE, commit_states
 from memtool.value import Value

@@ -21,6 +21,7 @@ from itertools import combinations
 from memtool.errors import MemtoolError
 from memtool.store import cache
 from memtool.store.files import read_regular
+from memtool.store.git import REGULAR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[s
     files_left, bytes_left = MAX_COMPARED_FILES, MAX_COMPARED_BYTES
     for row in repository.git.diff_raw("diff-index", "-r", "--no-renames", head, "--",
                                       *_others(directory), env=_MAGIC):  # fmt: skip
-        is_dirty = row.mode == row.old_mode in _PLAIN_MODES and not row.oid.strip("0")
+        is_dirty = row.mode == row.old_mode in REGULAR and not row.oid.strip("0")
         if is_dirty:
             if files_left <= 0 or bytes_left <= 0:
                 continue
@@ -194,9 +195,6 @@ def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[s
                 continue
         found.add(row.path)
     return found
-
-
-_PLAIN_MODES = ("100644", "100755")
 
 
 def _read(path: str, most: int) -> bytes:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 
 from memtool.memory import drift as rules
 from memtool.store.files import read_regular
+from memtool.store.git import LINKS, REGULAR
 from memtool.store.snapshot import blob_hash
 from memtool.value import cached_property
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from memtool.store.repository import Repository
 
-REGULAR = ("100644", "100755")
-SUBMODULE = "160000"
 MOST_BYTES = 1 << 20
 """A larger file is not read."""
 MOST_CANDIDATES = 20
@@ -54,7 +53,7 @@ class CommitFiles:
             except (FileNotFoundError, NotADirectoryError):
                 self.entries.pop(path, None)
             except OSError:  # a link, a folder, or not to be read
-                self.entries[path] = ("120000", "")
+                self.entries[path] = (LINKS[0], "")
             else:
                 oid = blob_id(data)
                 self.own[oid] = data

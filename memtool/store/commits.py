@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.store.files import TEMP_PREFIX, locked, note_wait, remove
-from memtool.store.git import GitError
+from memtool.store.git import ARGUMENTS, GitError
 from memtool.store.repository import Repository
 from memtool.value import Value
 
@@ -43,8 +43,6 @@ _OPERATIONS = (
 )  # fmt: skip
 """Names in a git directory, and what is unfinished there. A rebase also picks, and also merges."""
 MERGE, DETACHED, JUJUTSU = "merge", "detached", "jj"
-_ARGUMENTS = 500
-"""Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
 
 
 UPHOLDS = "Upholds"
@@ -347,8 +345,8 @@ def _counted(paths: Sequence[str]) -> str:
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
     known: set[str] = set()
-    for first in range(0, len(paths), _ARGUMENTS):
-        some = paths[first : first + _ARGUMENTS]
+    for first in range(0, len(paths), ARGUMENTS):
+        some = paths[first : first + ARGUMENTS]
         known.update(repository.git.names("ls-files", "-z", "--", *some))
     return [path for path in paths if path not in known]
 

@@ -12,7 +12,7 @@ from memtool.memory.fields import DEFAULT_CATEGORIES, PRIVATE_LABELS, UNKNOWN, C
 from memtool.memory.likeness import SAME
 from memtool.store import toml
 from memtool.store.toml import ELSE
-from memtool.value import Value
+from memtool.value import HEX, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -362,7 +362,6 @@ FINGERPRINT_DIGITS = 16
 """Hexadecimal digits that name a secret in a table of what is allowed."""
 MOST_IN_CATEGORY = 1_000_000
 CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
-_HEX = frozenset("0123456789abcdef")
 
 
 class Option(Value):
@@ -530,7 +529,7 @@ def _reasons(row: Option, value: object, path: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(map(_is_said, value.values())):
         raise _refusal(path, row.key, 'must be a table of lines FINGERPRINT = "the reason"')
     for name in value:
-        if len(name) != FINGERPRINT_DIGITS or not _HEX.issuperset(name):
+        if len(name) != FINGERPRINT_DIGITS or not HEX.issuperset(name):
             raise _refusal(
                 path, f"{row.key}.{name}", f"must be named by {FINGERPRINT_DIGITS} of 0-9 a-f"
             )

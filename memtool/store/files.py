@@ -17,6 +17,7 @@ import stat
 import time
 
 from memtool.errors import MemtoolError, reason_of
+from memtool.value import HEX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ LEFT_S = 60
 _DRAWN = 8
 IGNORED = f"{TEMP_PREFIX}[0-9]*-{'[0-9a-f]' * _DRAWN}-*"
 """The pattern by which git passes over them."""
-_HEX = frozenset("0123456789abcdef")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 """What file systems without hard links answer: exFAT and some network mounts."""
@@ -461,7 +461,7 @@ def is_temporary(name: str) -> bool:
         name.startswith(TEMP_PREFIX)
         and process.isdecimal()
         and len(drawn) == _DRAWN
-        and _HEX.issuperset(drawn)
+        and HEX.issuperset(drawn)
         and dash == "-"
     )
 

@@ -56,6 +56,13 @@ _FOREIGN = "detected dubious ownership"
 """What git says of a repository of another user; its last line is the command that trusts it."""
 _MOST_CONFLICTS = 127
 """`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
+REGULAR = ("100644", "100755")
+"""The modes of a file, plain and executable ..."""
+SUBMODULE = "160000"
+LINKS = ("120000", SUBMODULE)
+"""... and of what stands in the place of one."""
+ARGUMENTS = 500
+"""Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
 MOST_LISTED = 4
 """Directories of which one process remembers the files of a commit ..."""
 MOST_FILES = 50_000

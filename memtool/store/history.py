@@ -22,7 +22,7 @@ from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
-from memtool.store.git import GitError, Objects, RawChange, Touch, hardened_environment
+from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch, hardened_environment
 from memtool.store.provenance import is_straight
 from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
@@ -43,8 +43,6 @@ MAX_FILE_BYTES = 4 << 20
 """Larger files of a commit are named but not read."""
 MAX_COMMIT_BYTES = 1 << 20
 """A longer commit is one whose texts cannot be read."""
-
-_REGULAR = ("100644", "100755")
 
 
 class Commit(Value):
@@ -183,7 +181,7 @@ class History:
                 tuple(
                     Touch(row.path, row.path, row.oid, "")
                     for row in self._git.ls_tree(revision, directory)
-                    if row.mode in _REGULAR and (is_wanted is None or is_wanted(row.path))
+                    if row.mode in REGULAR and (is_wanted is None or is_wanted(row.path))
                 ),
             )
             return
@@ -293,8 +291,8 @@ def _touch(row: RawChange) -> Touch:
     return Touch(
         row.path,
         row.old_path,
-        row.oid if row.mode in _REGULAR else "",
-        old_oid if old_mode in _REGULAR else "",
+        row.oid if row.mode in REGULAR else "",
+        old_oid if old_mode in REGULAR else "",
     )
 
 

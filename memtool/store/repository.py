@@ -16,7 +16,7 @@ from memtool.errors import MemtoolError, reason_of
 from memtool.store import files
 from memtool.store.files import POINTER_NAME
 from memtool.store.git import LOCATION_VARIABLES, TIMEOUT_S, Git, GitError
-from memtool.value import cached_property, digest
+from memtool.value import HEX, cached_property, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -379,7 +379,6 @@ BRANCHES = ("refs/heads/", "refs/remotes/")
 """Refs that hold commits themselves; a tag may have to be peeled."""
 _REFTABLE = b"ref: refs/heads/.invalid"
 _MOST_HOPS = 5
-_HEX = frozenset("0123456789abcdef")
 _EXPRESSION = frozenset(" ~^:?*[\\@{\0\n")
 
 
@@ -411,7 +410,7 @@ def named_commit(repository: Repository, name: str) -> str | None:
 
     Git looks in the git directory itself, then for any ref and tag, before it takes a branch.
     """
-    if not name or not _EXPRESSION.isdisjoint(name) or ".." in name or _HEX.issuperset(name):
+    if not name or not _EXPRESSION.isdisjoint(name) or ".." in name or HEX.issuperset(name):
         return None
     for before in ("", "refs/", "refs/tags/"):
         if _ref(repository, before + name, 0) != ABSENT:
@@ -434,7 +433,7 @@ def _followed_ref(repository: Repository, line: bytes | None, hops: int) -> str 
         return None
     text = line.decode(errors="replace")
     if not text.startswith("ref: "):
-        return text if len(text) in (40, 64) and _HEX.issuperset(text) else None
+        return text if len(text) in (40, 64) and HEX.issuperset(text) else None
     name = text[5:].strip()
     if not name.startswith(BRANCHES) or ".." in name:
         return None
@@ -470,7 +469,7 @@ def _packed_ref(repository: Repository, name: str) -> str | None:
     if at < 0:
         return ABSENT
     commit = data[data.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")
-    return commit if _HEX.issuperset(commit) else None
+    return commit if HEX.issuperset(commit) else None
 
 
 NO_GLOBAL = "there are no global memories yet"

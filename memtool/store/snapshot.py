@@ -14,7 +14,7 @@ from memtool.memory.changes import Version, stem
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.store.files import TEMP_PREFIX, read_regular, reason
-from memtool.store.git import IndexEntry, TreeEntry
+from memtool.store.git import LINKS, IndexEntry, TreeEntry
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -176,7 +176,7 @@ def _listed(
     problems = []
     for row in listed:
         path = row.path
-        if row.mode in ("120000", "160000"):
+        if row.mode in LINKS:
             problems.append(not_a_file(path))
         elif isinstance(row, IndexEntry) and row.stage != "0":
             problems.append(unmerged(path))

@@ -28,7 +28,7 @@ from memtool.store.config import FINGERPRINT_DIGITS
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
-from memtool.value import Value
+from memtool.value import HEX, Value
 
 PROGRAM = "git-filter-repo"
 MODULE = "git_filter_repo"
@@ -45,7 +45,6 @@ CONSEQUENCES = (
 )
 """What a rewrite costs, whoever does it."""
 _SHOWN = 20
-_HEX = frozenset("0123456789abcdef")
 MOST_BYTES = 64 << 20
 """Bytes of an object that is searched; larger ones are only counted."""
 BATCH_BYTES = 16 << 20
@@ -316,7 +315,7 @@ def rewrite(
             "--history needs one memory, or one secret",
             hint="memtool purge --history ID, or memtool purge --secret FINGERPRINT",
         )
-    if secret and (len(secret) != FINGERPRINT_DIGITS or not _HEX.issuperset(secret)):
+    if secret and (len(secret) != FINGERPRINT_DIGITS or not HEX.issuperset(secret)):
         raise MemtoolError(  # perhaps it is the secret itself: nobody is to see it
             "--secret takes a fingerprint, 16 digits of 0-9 a-f, never the secret itself",
             hint="memtool purge --history lists fingerprints",

@@ -64,7 +64,6 @@ LATER = '<meta http-equiv="refresh" content="0">'
 """The end of the page that waits: it is sent when there is something to wait for no more."""
 BUILDING = "the search index is being built"
 FORM = "application/x-www-form-urlencoded"
-JSON = "application/json"
 DRY_RUN = "dry_run"
 SHOW, DO = "show", "do"
 """What a form wants besides: to see what it would do, or what it did; else it leads on."""
@@ -426,7 +425,7 @@ class Application:
             is_link
             or path == "/health"
             or path.startswith("/api/")
-            or JSON in request.headers.get("accept", "")
+            or openapi.JSON in request.headers.get("accept", "")
         ):
             return JSONResponse(answer.body, status)
         visitor: Visitor | None = getattr(request.state, "visitor", None)
@@ -511,8 +510,10 @@ async def _given(request: Request) -> dict[str, Any]:
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await _body(request)
-    if kind != JSON and (kind or body):
-        raise Denied(415, "the body must be JSON", hint=f"content-type: {JSON}", code="media-type")
+    if kind != openapi.JSON and (kind or body):
+        raise Denied(
+            415, "the body must be JSON", hint=f"content-type: {openapi.JSON}", code="media-type"
+        )
     return rest.arguments(body)
 
 

@@ -8,7 +8,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import lifecycle, timestamps
 from memtool.redaction.mask import Mask
-from memtool.sessions.model import PRESETS
+from memtool.sessions.model import PRESETS, STATUSES
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SHOWN = 50
 MESSAGES = 100
 """Messages of a session on its page, the last ones."""
-STATUSES = ("open", "ended", "pruned")
 
 
 class CandidateRow(Value):
