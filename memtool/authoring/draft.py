@@ -25,6 +25,7 @@ from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX, 
 from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import sections as sections_of
 from memtool.memory.schema import parse_source
+from memtool.memory.visibility import OUT_OF_USE
 from memtool.redaction.mask import Mask
 from memtool.store import files
 from memtool.store.context import Context
@@ -277,7 +278,6 @@ MOST_TAGS = 5
 """Tags that are proposed."""
 LEAST_BESIDE = 2
 """Memories of the same file that carry a tag which the text does not name."""
-_OUT_OF_USE = frozenset({"archived", "deleted", "deprecated"})
 
 
 def proposed_tags(context: Context, memory: Memory) -> tuple[str, ...]:
@@ -293,7 +293,7 @@ def proposed_tags(context: Context, memory: Memory) -> tuple[str, ...]:
     tree = context.tree()
     context.notes[:] = before  # what is wrong with other files is no news here
     for record in tree.records:
-        if record.memory.status not in _OUT_OF_USE and tree.lineage.is_head(record.id):
+        if record.memory.status not in OUT_OF_USE and tree.lineage.is_head(record.id):
             tags = set(record.memory.items("tags")).difference(memory.items("tags"))
             counts.update(tags)
             if files.intersection(record.memory.items("files")):

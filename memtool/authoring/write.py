@@ -19,9 +19,10 @@ from memtool.gate.checks.schema import hidden_characters
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
 from memtool.index import index
-from memtool.memory import document, ids, lifecycle, schema
+from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
+from memtool.memory.visibility import is_alive
 from memtool.redaction.find import allowlist, find, redact
 from memtool.redaction.mask import Mask
 from memtool.search import contradictions
@@ -301,7 +302,7 @@ def _said_before(
             [
                 (other.id, clash.reason)
                 for other in (one.record.memory for one in similar)
-                if lifecycle.state(other, context.now, categories) == lifecycle.ALIVE
+                if is_alive(other, context.now, categories)
                 and (clash := contradictions.between(record.memory, other)) is not None
             ],
         )

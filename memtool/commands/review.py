@@ -13,6 +13,7 @@ from memtool.index import index
 from memtool.memory import lifecycle
 from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
+from memtool.memory.visibility import is_alive
 from memtool.redaction.mask import Mask
 from memtool.search import filters
 from memtool.search.scope import drift_in
@@ -124,7 +125,7 @@ def review(context: Context, range: str) -> Review:
         for record in governing.records
         if filters.is_ruling(record)
         and governing.lineage.is_head(record.id)
-        and lifecycle.state(record.memory, context.now, categories) == lifecycle.ALIVE
+        and is_alive(record.memory, context.now, categories)
     ]
     by_file = rules(living, {path: (path, old) for path, old in files.items()})
     rows = {rule.record.id for those in by_file.values() for rule in those}

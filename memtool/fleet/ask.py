@@ -23,7 +23,6 @@ from memtool.fleet.rank import FleetHit, Showing
 from memtool.fleet.repositories import name_of
 from memtool.index import scoring
 from memtool.index.analyzer import terms
-from memtool.inject.candidates import withheld_labels
 from memtool.redaction import find as detectors
 from memtool.redaction.mask import Mask
 from memtool.search import filters
@@ -192,7 +191,7 @@ def showing_of(context: Context, text: str = "") -> Showing:
     return Showing(
         facts=rank.facts_of(context.now, config),
         config=config,
-        labels=withheld_labels(context.strict_settings),
+        labels=context.strict_settings.private_labels,
         mask=Mask(config),
         text=text,
     )

@@ -18,9 +18,7 @@ from memtool.errors import MemtoolError
 from memtool.index import scoring
 from memtool.index.scoring import Document
 from memtool.index.stored_fields import fields
-from memtool.memory.memory import is_generated
 from memtool.memory.schema import is_id
-from memtool.search.features import private_label
 from memtool.store.context import GLOBAL_MEMORIES
 from memtool.store.files import name_matches
 from memtool.store.repository import user_cache
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Protocol, TypeVar
 
-    from memtool.memory.lineage import Lineage
     from memtool.memory.memory import Memory
     from memtool.store.context import Context
 
@@ -229,22 +226,6 @@ def document_of(memory: Memory, path: str = "") -> Document:
 def terms_of(memory: Memory) -> bytes:
     """Return a memory as terms, which is what candidates are ranked by (`FleetCandidate.text`)."""
     return scoring.searchable(document_of(memory))[1]
-
-
-def why_kept_back(memory: Memory, lineage: Lineage, labels: Collection[str]) -> str:
-    """Return why a memory of a repository is not for its fleet, in one clause; empty if it is.
-
-    `labels` are those of privacy that keep it back, in small letters. A digest quotes others, which
-    are there themselves. What has expired is for who asks to leave out: that comes by itself.
-    """
-    if memory.status in ("candidate", "deleted", "archived"):
-        return f"it is {memory.status}" if memory.status != "candidate" else "nobody confirmed it"
-    if not lineage.is_head(memory.id):
-        return "it is superseded"
-    if is_generated(memory):
-        return "it is a digest of others"
-    label = private_label(memory, labels)
-    return f"it is labelled {label}" if label else ""
 
 
 def home_of(env: Mapping[str, str]) -> str:

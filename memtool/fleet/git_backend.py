@@ -37,7 +37,6 @@ from memtool.fleet.backend import (
     is_named,
     required,
     share,
-    why_kept_back,
 )
 from memtool.fleet.repositories import (
     CLONES,
@@ -50,10 +49,10 @@ from memtool.fleet.repositories import (
 from memtool.index import index, postings, stored_fields
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.reader import IndexReader, LeafReader
-from memtool.inject.candidates import withheld_labels
 from memtool.memory import document, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
+from memtool.memory.visibility import why_kept_back
 from memtool.store import cache, snapshot
 from memtool.store.cache import AbsentCache, CorruptCache
 from memtool.store.files import locked, name_matches
@@ -294,7 +293,7 @@ class Builder:
         self._env = context.env
         self._home = home
         self._clones = os.path.join(home, CLONES, "")
-        self._labels = {*withheld_labels(context.own_settings)}
+        self._labels = context.own_settings.private_labels
         self._categories: Mapping[str, Category] = context.own_settings.categories
         self.problems: dict[str, str] = {}
         self.notes: dict[str, str] = {}
@@ -423,7 +422,7 @@ def filed_in(
     first: dict[str, Filed] = {}
     kept_back = []
     for one in found:
-        why = why_kept_back(one.memory, lineage, labels)
+        why = why_kept_back(one.memory, labels, is_head=lineage.is_head(one.memory.id))
         if why:
             kept_back.append(why)
         else:

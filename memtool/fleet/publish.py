@@ -23,7 +23,6 @@ from memtool.fleet.backend import (
     TEAM,
     FleetUnavailable,
     terms_of,
-    why_kept_back,
 )
 from memtool.fleet.opensearch import (
     MOST_PATH,
@@ -38,7 +37,7 @@ from memtool.fleet.repositories import label, name_of
 from memtool.gate import gate, sources
 from memtool.memory.changes import stem
 from memtool.memory.fields import PRIVATE_LABELS
-from memtool.search.features import EXCLUDE
+from memtool.memory.visibility import why_kept_back
 from memtool.store import config as config_file
 from memtool.store import provenance, snapshot
 from memtool.store.provenance import SHORT
@@ -203,8 +202,7 @@ def _leaving(
     Labels of privacy count that the repository or this user keeps from agents, and the usual ones.
     """
     settings = content.settings
-    own = (text for one in (settings, context.own_settings) for text in one.texts(EXCLUDE))
-    labels = {*PRIVATE_LABELS, *(text.lower() for text in own)}
+    labels = settings.private_labels.union(context.own_settings.private_labels, PRIVATE_LABELS)
     taken = snapshot.of_commit(context.repository, content.directory, content.head)
     tree = snapshot.Tree(taken, settings.categories)
     faults: dict[str, list[Problem]] = {}
@@ -217,7 +215,7 @@ def _leaving(
     texts = {file.path: file.text for file in content.files}
     for record in sorted(tree.records, key=lambda one: (-one.memory.timestamp, one.path)):
         path, memory = record.path, record.memory
-        why = why_kept_back(memory, tree.lineage, labels)
+        why = why_kept_back(memory, labels, is_head=tree.lineage.is_head(memory.id))
         if len(leaving) >= MOST_INDEXED:
             why = why or f"more than the newest {MOST_INDEXED:,}"
         if why:

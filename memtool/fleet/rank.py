@@ -18,15 +18,15 @@ from memtool.fleet.backend import (
     FleetQuery,
     few_of_each,
     terms_of,
-    why_kept_back,
     within_share,
 )
 from memtool.index import scoring
 from memtool.index.postings import MOST_TF
 from memtool.index.scoring import LEAST_COUNT, Statistics, held, telling
 from memtool.inject.fleet_tier import ForeignMemory
-from memtool.memory import document, lifecycle
+from memtool.memory import document
 from memtool.memory.lineage import Lineage
+from memtool.memory.visibility import is_alive, why_kept_back
 from memtool.search import ranking
 from memtool.search.features import Facts
 from memtool.search.retrieve import WEIGHED
@@ -302,10 +302,10 @@ class CheckedBytes:
     def is_shown(self, one: FleetCandidate) -> bool:
         """Tell whether a candidate may be shown, and is asked for."""
         memory, by = self.memory(one), self._by
-        if memory is None or why_kept_back(memory, Lineage(()), by.labels):
+        if memory is None or why_kept_back(memory, by.labels):
             return False
-        state = lifecycle.state(memory, by.facts.now, by.config.categories)
-        return state == lifecycle.ALIVE and by.test(self._record(one, memory))
+        living = is_alive(memory, by.facts.now, by.config.categories)
+        return living and by.test(self._record(one, memory))
 
     def is_true(self, one: FleetCandidate) -> bool:
         """Tell whether the terms of a candidate are those of its bytes."""

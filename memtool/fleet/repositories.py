@@ -18,7 +18,7 @@ import shutil
 
 from memtool.errors import MemtoolError, reason_of
 from memtool.fleet.backend import TEAM
-from memtool.search.features import EXCLUDE
+from memtool.memory.visibility import EXCLUDE
 from memtool.store import config, provenance
 from memtool.store.context import Context
 from memtool.store.files import POINTER_NAME

@@ -19,10 +19,10 @@ from itertools import count, repeat
 from memtool.memory import likeness as measure
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
-from memtool.memory.lifecycle import DEAD
 from memtool.memory.lineage import FileRow, is_replaced, row_of
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
+from memtool.memory.visibility import OUT_OF_USE, is_alive
 from memtool.search.comparison import ComparedText, content_of, likeness_of
 from memtool.store.snapshot import Record, is_memory_path
 from memtool.value import Value, cached_property
@@ -329,7 +329,7 @@ class Neighbours:
         for record in likely:
             memory = record.memory
             if not (
-                memory.status in DEAD
+                memory.status in OUT_OF_USE
                 or record.path == judged.path
                 or memory.id == judged.memory.id
                 or memory.id in judged.memory.supersedes
@@ -391,7 +391,7 @@ class Neighbours:
                 row = None if data is None else self._row(stamp[0], data)
                 if row is not None and data is not None:
                     self._rows.append(row)
-                    if row.status not in DEAD:
+                    if row.status not in OUT_OF_USE:
                         join.add(stamp, data)
         for record, found in zip(judged, map(join.best, range(len(judged))), strict=True):
             read = zip(found, self._read(found), strict=True) if found else ()
@@ -597,11 +597,9 @@ def _repetition(
 
 def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool:
     """Tell whether a memory is alive and says something itself, as no generated digest does."""
-    from memtool.memory import lifecycle
     from memtool.memory.memory import is_generated  # most memories are like no other
 
-    is_alive = lifecycle.state(memory, now, categories) == lifecycle.ALIVE
-    return is_alive and not is_generated(memory)
+    return is_alive(memory, now, categories) and not is_generated(memory)
 
 
 def _order(twin: Twin) -> tuple[bool, float, str, str]:

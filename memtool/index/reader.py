@@ -22,6 +22,7 @@ from memtool.index.manifest import stat_of
 from memtool.index.postings import IN_HEAD, MOST_TF
 from memtool.index.scoring import Statistics
 from memtool.memory.lineage import Lineage, LineageRow
+from memtool.memory.visibility import GONE
 from memtool.store import cache, snapshot
 from memtool.store.snapshot import Tree, duplicate
 from memtool.value import cached_property
@@ -46,10 +47,6 @@ if TYPE_CHECKING:
     Taken = Snapshot
 else:
     Lazy = Known = Taken = object
-
-
-GONE = frozenset({"archived", "deleted"})
-"""Statuses by which somebody ended a memory's life."""
 
 
 class LeafReader:

@@ -238,7 +238,7 @@ def block(context: Context, at: str | None = None) -> str:
     settings = context.settings.replace(personal={})
     tree = index.open(context, at, exact=True)
     grounds = Eligibility(tree, structural(tree), context.now, settings.categories, "local",
-                          withholds=candidates.withheld_labels(settings))  # fmt: skip
+                          withholds=settings.private_labels)  # fmt: skip
     pinned = candidates.pinned(grounds)
     rules = _rules(tree, grounds)
     origins = {one.record.path: LOCAL for one in pinned}

@@ -10,16 +10,16 @@ the tokenizers of today's models; other scripts cost fewer tokens than this says
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory import lifecycle, timestamps
+from memtool.memory import lifecycle, timestamps, visibility
 from memtool.memory.drift import mark
 from memtool.memory.likeness import SAME
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.search.features import EXCLUDE, Facts, private_label
+from memtool.search.features import Facts
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from memtool.index.reader import Catalog, IndexReader
@@ -138,11 +138,6 @@ class Gates(Value):
     global_most: int = 2
 
 
-def withheld_labels(config: Config) -> tuple[str, ...]:
-    """Return the labels of what is not injected, in lower case."""
-    return tuple(label.lower() for label in config.texts(EXCLUDE))
-
-
 def gates_of(config: Config) -> Gates:
     """Return the gates as the settings have them."""
     usual = Gates()
@@ -206,7 +201,7 @@ class Eligibility(Value):
     trust: Callable[[Record], str] | None = None
     changed: Mapping[str, str] = {}
     """The marks of memories that the worktree has otherwise than the trusted ref, by path."""
-    withholds: tuple[str, ...] = ()
+    withholds: Collection[str] = ()
     """The labels of privacy, in lower case, with which a memory is for no agent."""
 
     drift: DriftWitness | None = None
@@ -262,13 +257,7 @@ class Eligibility(Value):
         reason = self.objection(record.memory)
         if reason or self.trust is None or self.least_trust == TRUST_LEVELS[0]:
             return reason
-        return self.distrust(self.trust(record))
-
-    def distrust(self, trust: str) -> str:
-        """Return why a level of trust is not enough; empty where it is."""
-        if TRUST_LEVELS.index(trust) >= TRUST_LEVELS.index(self.least_trust):
-            return ""
-        return f"its trust is {trust}, less than {self.least_trust}"
+        return visibility.distrust(self.trust(record), self.least_trust)
 
     def beside(self, record: Record) -> list[Record]:
         """Return the current memories that conflict with one."""
@@ -305,18 +294,8 @@ class Eligibility(Value):
 
     def objection(self, memory: Memory) -> str:
         """Return why a memory is not current knowledge for an agent; empty where it is."""
-        label = private_label(memory, self.withholds) if self.withholds else ""
-        if label:
-            return f"labelled {label} ({EXCLUDE})"
-        newer = self.standing.lineage.superseded_by.get(memory.id)
-        if newer:
-            return f"superseded by {', '.join(newer)}"
-        if memory.status == "deprecated":
-            return memory.status
-        if not memory.statement:
-            return "it has no text"
-        state = lifecycle.state(memory, self.now, self.categories)
-        return "" if state == lifecycle.ALIVE else state
+        newer = self.standing.lineage.superseded_by.get(memory.id, ())
+        return visibility.objection(memory, newer, self.withholds, self.now, self.categories)
 
     def due_since(self, memory: Memory) -> str:
         """Return the day on which a memory became due for review; empty where it is not due."""

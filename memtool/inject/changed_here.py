@@ -248,25 +248,20 @@ def _as_it_is(
     if not changed:
         return LevelView(tree, witness)
     marks = {one.path: _mark(ref, is_from_here=True) for one in changed}
-    from memtool.memory import lifecycle  # most worktrees change nothing
+    from memtool.memory.visibility import is_alive  # most worktrees change nothing
 
     categories = context.settings.categories
     gone = []
     for one in changed:
         number = tree.parts.number_at(one.path)
         memory = None if number is None else tree.record(number).memory
-        if (
-            memory is None
-            or memory.status == "deprecated"
-            or lifecycle.state(memory, now, categories) != lifecycle.ALIVE
-        ):
+        if memory is None or memory.status == "deprecated" or not is_alive(memory, now, categories):
             gone.append(one)
     records = _read(context, gone).values()
     held = [
         record
         for record in records
-        if record.memory.status != "deprecated"
-        and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+        if record.memory.status != "deprecated" and is_alive(record.memory, now, categories)
     ]
     silenced = Overlay(tree, held, context.settings) if held else None
     return LevelView(tree, witness, marks, silenced, ref)

@@ -417,7 +417,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     trust = trust_in(tree, lambda: witness)
     drift = None if context.is_global else drift_in(tree, lambda: witness)
     grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust, view.marks,
-                          candidate_list.withheld_labels(settings), drift)  # fmt: skip
+                          settings.private_labels, drift)  # fmt: skip
     pinned = candidate_list.pinned(grounds)
     # A search, too, must find what a file has not the trust to replace.
     searched = hurried(context, scope_of(context, tree, now)).replace(

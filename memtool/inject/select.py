@@ -20,6 +20,7 @@ from memtool.inject.candidates import (
 )
 from memtool.memory.fields import RELATIONS
 from memtool.memory.likeness import SAME
+from memtool.memory.visibility import distrust
 from memtool.search import scope
 from memtool.value import cached_property
 
@@ -317,7 +318,7 @@ def _sift(
         reasons[number] = (
             grounds.objection(candidate.record.memory)
             or _staleness(candidate, grounds)
-            or grounds.distrust(trust)
+            or distrust(trust, grounds.least_trust)
         )
         own_rank = grounds.rank(candidate.record, trust)
         turns.append((-own_rank, number))

@@ -37,8 +37,6 @@ DELETED = "deleted"
 ARCHIVED = "archived"
 PENDING = "pending"
 EXPIRED = "expired"
-DEAD = frozenset({"deprecated", ARCHIVED, DELETED})
-"""Statuses of memories that are not in use: what they said may be said again."""
 
 
 def confirmed_at(memory: Memory) -> int:

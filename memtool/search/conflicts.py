@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from memtool.index.reader import StoredCatalog
-from memtool.memory import lifecycle
-from memtool.memory.lifecycle import DEAD
+from memtool.memory.visibility import OUT_OF_USE, is_alive
 from memtool.search import contradictions as signs
 from memtool.search.contradictions import Contradiction, Statement
 from memtool.search.features import Facts
@@ -87,13 +86,13 @@ def living(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Rec
             record
             for record in tree.records
             if tree.lineage.is_head(record.id)
-            and record.memory.status not in DEAD
-            and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+            and record.memory.status not in OUT_OF_USE
+            and is_alive(record.memory, now, categories)
         ]
     assert isinstance(tree, StoredCatalog)
     numbers = current.all()
     for part in tree.parts.parts:
-        dead = part.shelf.of_kinds(lambda kind: kind.status in DEAD)
+        dead = part.shelf.of_kinds(lambda kind: kind.status in OUT_OF_USE)
         numbers.difference_update(map(part.first.__add__, dead))
     return sorted(map(tree.record, numbers), key=lambda record: (record.id, record.path))
 

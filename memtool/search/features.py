@@ -9,10 +9,11 @@ from __future__ import annotations
 from memtool.index import analyzer, scoring
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.stored_fields import StoredMemory, fields
-from memtool.memory import lifecycle, timestamps
+from memtool.memory import lifecycle, visibility
 from memtool.memory.drift import BROKEN
 from memtool.memory.memory import is_generated
 from memtool.memory.trust import TRUST_LEVELS
+from memtool.memory.visibility import PRIVATE, STALE, private_label
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -26,24 +27,6 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
     from memtool.memory.trust import Origin
     from memtool.store.snapshot import Record, Tree
-
-
-SUPERSEDED = "superseded"
-
-PRIVATE = "private"
-
-STALE = "stale"
-"""The state of a digest that quotes what was forgotten, superseded or is private: no filter asks
-for it, since a digest is for reading what holds."""
-
-EXCLUDE = "inject.exclude_privacy"
-"""The setting that names the labels of what is private."""
-
-HIDDEN = (
-    SUPERSEDED, lifecycle.DELETED, lifecycle.ARCHIVED, lifecycle.EXPIRED, lifecycle.PENDING,
-    PRIVATE,
-)  # fmt: skip
-"""States in which a memory is left out unless a filter that it satisfies asks for the state."""
 
 
 class Facts:
@@ -118,13 +101,10 @@ class Facts:
 
     def hidden(self, record: Record) -> frozenset[str]:
         """Return the states for which the record is left out; empty for a living head."""
-        state = self.state(record)
-        states = set() if state == lifecycle.ALIVE else {state}
-        if not self.lineage.is_head(record.id):
-            states.add(SUPERSEDED)
-        if record.path in self.withheld:
-            states.add(self.withheld[record.path][0])
-        return frozenset(states)
+        withheld = self.withheld.get(record.path, ("", ""))[0]
+        return visibility.hiding(
+            self.state(record), withheld, is_head=self.lineage.is_head(record.id)
+        )
 
     def is_current(self, record: Record) -> bool:
         """Tell whether the record is a living head, so that nothing hides it."""
@@ -302,18 +282,9 @@ class Facts:
 
 def why_hidden(record: Record, facts: Facts) -> str:
     """Return why a search leaves a memory out; empty where it does not."""
-    newer = facts.lineage.superseded_by.get(record.id)
-    if newer:
-        return f"superseded by {', '.join(newer)}"
-    state = facts.state(record)
-    if state == lifecycle.EXPIRED:
-        end = lifecycle.expires_at(record.memory, facts.categories)
-        return state if end is None else f"{state} on {timestamps.date(end)}"
-    if state == lifecycle.PENDING:
-        return f"{state}, valid from {record.memory.text('valid_from')}"
-    if state != lifecycle.ALIVE:
-        return state
-    return facts.withheld.get(record.path, ("", ""))[1]
+    newer = facts.lineage.superseded_by.get(record.id, ())
+    why = visibility.why_hidden(record.memory, facts.state(record), newer, facts.categories)
+    return why or facts.withheld.get(record.path, ("", ""))[1]
 
 
 class Current:
@@ -355,11 +326,6 @@ class Current:
             beside = numbers.intersection(range(part.first, part.first + part.shelf.count))
             numbers.difference_update([number for number in beside if not self(number)])
         return numbers
-
-
-def private_label(memory: Memory, labels: Collection[str]) -> str:
-    """Return the first label of a memory that is one of some, whatever its case; empty if none."""
-    return next((one for one in memory.items("privacy") if one.lower() in labels), "")
 
 
 def _withheld(tree: Tree, lineage: Lineage, labels: Collection[str]) -> dict[str, tuple[str, str]]:

@@ -18,7 +18,8 @@ from memtool.index.reader import StoredCatalog
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.search.features import HIDDEN, PRIVATE, SUPERSEDED, Facts, flat, governed
+from memtool.memory.visibility import HIDDEN, PRIVATE, SUPERSEDED
+from memtool.search.features import Facts, flat, governed
 from memtool.search.query import (
     FILTER_VALUES,
     RELATIONS,

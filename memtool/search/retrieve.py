@@ -18,8 +18,9 @@ from memtool.index.analyzer import ENGLISH
 from memtool.index.reader import Catalog, Delta, StoredCatalog
 from memtool.index.scoring import Question, held, telling
 from memtool.index.stored_fields import SELF_DESCRIBING, plain_text
+from memtool.memory.visibility import PRIVATE
 from memtool.search import expansion, ranking
-from memtool.search.features import PRIVATE, Current, Facts, why_hidden
+from memtool.search.features import Current, Facts, why_hidden
 from memtool.search.ranking import Situation
 from memtool.value import Value
 

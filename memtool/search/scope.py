@@ -9,8 +9,8 @@ from memtool.index.reader import Catalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import is_generated
 from memtool.memory.trust import Origin
+from memtool.memory.visibility import PRIVATE, STALE
 from memtool.search import expansion, retrieve
-from memtool.search.features import EXCLUDE, PRIVATE, STALE
 from memtool.search.retrieve import Scope
 from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
@@ -280,7 +280,7 @@ def shown_to(context: Context, scope: Scope) -> Scope:
 
     A person at a terminal sees all; what goes to a program may end up anywhere.
     """
-    labels = () if context.is_person else context.strict_settings.texts(EXCLUDE)
+    labels = () if context.is_person else context.strict_settings.private_labels
     return scope.replace(withholds=labels)
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import posixpath
 
 from memtool.memory import drift as rules
-from memtool.memory import lifecycle
 from memtool.memory.schema import Source, parse_source
 from memtool.memory.trust import LOCAL
+from memtool.memory.visibility import is_alive, superseded
 from memtool.search.drift_verdict import (
     ABSENT,
     DriftQuestion,
@@ -184,8 +184,8 @@ def verify(
     if basis is not None:
         by_git = _by_git(basis, witness, records, parsed)
 
-    def is_alive(record: Record) -> bool:
-        return lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+    def lives(record: Record) -> bool:
+        return is_alive(record.memory, now, categories)
 
     found = []
     for record in records:
@@ -193,13 +193,13 @@ def verify(
         for text, source in parsed[record.path]:
             one = by_git.get((record.path, text))
             if one is None and source.kind == "memory":
-                one = _memory(tree, is_alive, text, source.target)
+                one = _memory(tree, lives, text, source.target)
             elif one is None and source.kind == "session":
                 one = _session(text, sessions.get(text))
             elif one is None:
                 one = _other(text, source, sites)
             sources.append(one)
-        newer = _newer(tree, is_alive, record)
+        newer = _newer(tree, lives, record)
         found.append(
             Verification(
                 record.id,
@@ -222,15 +222,14 @@ def _verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
     return next((one for one in order if one in verdicts), UNKNOWN)
 
 
-def _memory(tree: Tree, is_alive: Callable[[Record], bool], text: str, id_: str) -> CheckedSource:
+def _memory(tree: Tree, lives: Callable[[Record], bool], text: str, id_: str) -> CheckedSource:
     record = tree.by_id.get(id_)
     if record is None:
         return CheckedSource(text, "memory", MISSING, f"there is no memory {id_}")
     newer = tree.lineage.superseded_by.get(id_)
     if newer:
-        detail = f"superseded by {', '.join(newer)}"
-        return CheckedSource(text, "memory", "superseded", detail)
-    if not any(map(is_alive, tree.with_ids((id_,)))) or record.memory.status == "deprecated":
+        return CheckedSource(text, "memory", "superseded", superseded(newer))
+    if not any(map(lives, tree.with_ids((id_,)))) or record.memory.status == "deprecated":
         return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
     return CheckedSource(text, "memory", REACHED, record.memory.title)
 
@@ -266,7 +265,7 @@ def is_address(text: str) -> bool:
     return is_plain and parts.scheme in ("http", "https") and bool(host.strip("."))
 
 
-def _newer(tree: Tree, is_alive: Callable[[Record], bool], record: Record) -> tuple[str, ...]:
+def _newer(tree: Tree, lives: Callable[[Record], bool], record: Record) -> tuple[str, ...]:
     """Return the living memories of the same failure that are newer, by id."""
     signature = record.memory.text("error_signature")
     if not signature:
@@ -277,7 +276,7 @@ def _newer(tree: Tree, is_alive: Callable[[Record], bool], record: Record) -> tu
             for other in tree.records
             if other.memory.text("error_signature") == signature
             and other.memory.timestamp > record.memory.timestamp
-            and is_alive(other)
+            and lives(other)
             and tree.lineage.is_head(other.id)
         )
     )

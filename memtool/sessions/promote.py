@@ -26,6 +26,7 @@ from memtool.memory.likeness import SAME
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
+from memtool.memory.visibility import is_alive
 from memtool.search import comparison, contradictions
 from memtool.search.comparison import content_of
 from memtool.sessions import findings, journal, model, traces
@@ -506,8 +507,8 @@ def alive_heads(context: Context, tree: Tree) -> list[Record]:
 
 
 def _is_alive(context: Context, record: Record, lineage: Lineage) -> bool:
-    state = lifecycle.state(record.memory, context.now, context.settings.categories)
-    return lineage.is_head(record.id) and state == lifecycle.ALIVE
+    memory, categories = record.memory, context.settings.categories
+    return lineage.is_head(record.id) and is_alive(memory, context.now, categories)
 
 
 def note_opposed(context: Context, ids: Collection[str]) -> None:

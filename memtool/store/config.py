@@ -321,6 +321,11 @@ class Config(Value):
         """Return a text setting."""
         return str(self._scalar(key))
 
+    @property
+    def private_labels(self) -> frozenset[str]:
+        """The labels of what agents, digests and the fleet do not get, in small letters."""
+        return frozenset(label.lower() for label in self.texts("inject.exclude_privacy"))
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a setting that is a list of texts, or the names of one that is a table."""
         return _listed(self.setting(key))

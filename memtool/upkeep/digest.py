@@ -22,9 +22,9 @@ from memtool.errors import MemtoolError
 from memtool.memory import ids, timestamps
 from memtool.memory.fields import CONFIDENCES, Category
 from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generated
+from memtool.memory.visibility import GONE, private_label
 from memtool.redaction.find import Allowlist
 from memtool.search import conflicts, filters
-from memtool.search.features import EXCLUDE, private_label
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import Message
@@ -147,15 +147,15 @@ def digests(tree: Tree) -> list[Record]:
     return [
         record
         for record in tree.records
-        if record.memory.status not in ("deleted", "archived")
+        if record.memory.status not in GONE
         and tree.lineage.is_head(record.id)
         and is_generated(record.memory)
     ]
 
 
-def unquoted_labels(config: Config) -> tuple[str, ...]:
+def unquoted_labels(config: Config) -> frozenset[str]:
     """Return the labels of what no digest quotes: the project's own, so that clones agree."""
-    return config.replace(personal={}).texts(EXCLUDE)
+    return config.replace(personal={}).private_labels
 
 
 def memories(
@@ -169,13 +169,12 @@ def memories(
 
     What has one of the labels `withholds` is left out.
     """
-    labels = frozenset(label.lower() for label in withholds)
     found = {
         record.id: record.memory
         for record in conflicts.living(tree, now, categories)
         if record.memory.category == category
         and not is_generated(record.memory)
-        and not private_label(record.memory, labels)
+        and not private_label(record.memory, withholds)
     }
     return sorted(found.values(), key=_rank)
 
@@ -356,7 +355,7 @@ def renew(
         for record in filters.naming(tree, id_)
         if is_generated(record.memory)
         and id_ in record.memory.items("derived_from")
-        and record.memory.status not in ("deleted", "archived")
+        and record.memory.status not in GONE
         and tree.lineage.is_head(record.id)
     }
     for category in sorted(quoting & context.settings.categories.keys()):

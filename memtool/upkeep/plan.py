@@ -24,6 +24,7 @@ from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import Category
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
+from memtool.memory.visibility import GONE, is_alive
 from memtool.search import conflicts, ranking
 from memtool.search.conflicts import Conflict
 from memtool.sessions.promote import FADE, quarantine
@@ -47,7 +48,6 @@ LATELY_S = timestamps.DAY_S
 """What was looked at within this time is not archived, however many there are."""
 BY = "memtool maintain"
 """Who did it, where a key says so."""
-_GONE = frozenset({"archived", "deleted"})
 _ORDER = {do: number for number, do in enumerate(KINDS)}
 MOST_LISTED = 50
 """Files that are named to git one by one; for more all memories are walked."""
@@ -267,7 +267,7 @@ def expiry_steps(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
 
 def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | None:
     memory, categories = record.memory, inputs.config.categories
-    if memory.status in _GONE or record.path in inputs.frozen:
+    if memory.status in GONE or record.path in inputs.frozen:
         return None
     end = _end_of(memory, categories)
     if end is None or not _is_ending(memory, inputs) or not tree.lineage.is_head(record.id):
@@ -302,7 +302,7 @@ def _renewal(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
     """
     memory, categories = record.memory, inputs.config.categories
     upheld, confirmed_at = inputs.upheld.get(record.id), lifecycle.confirmed_at(memory)
-    is_sound = lifecycle.state(memory, inputs.now, categories) == lifecycle.ALIVE
+    is_sound = is_alive(memory, inputs.now, categories)
     if (
         upheld is None
         or memory.status != "confirmed"

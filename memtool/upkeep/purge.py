@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGING
 from memtool.memory import memory, timestamps
+from memtool.memory.visibility import GONE
 from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
 from memtool.store.commits import commit_removal, discard
@@ -107,7 +108,7 @@ def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
         for record in tree.by_id.values()
         if memory.is_generated(record.memory)
         and tree.lineage.is_head(record.id)
-        and record.memory.status not in ("deleted", "archived")
+        and record.memory.status not in GONE
         and not set(ids).isdisjoint(record.memory.items("derived_from"))
     ]
 

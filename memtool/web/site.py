@@ -12,11 +12,10 @@ from memtool.commands.site import BuiltSite, render
 from memtool.errors import MemtoolError
 from memtool.gate.checks.secrets import MOST_BYTES, Verdicts, code
 from memtool.index import index
-from memtool.inject.candidates import withheld_labels
 from memtool.memory.changes import stem
 from memtool.memory.fields import PRIVATE_LABELS
+from memtool.memory.visibility import is_on_pages
 from memtool.redaction.find import allowlist, find
-from memtool.search.features import private_label
 from memtool.store import cache, derived, files
 from memtool.store.context import Context
 from memtool.store.history import History
@@ -177,11 +176,11 @@ def refuse_secrets(context: Context, commit: str) -> None:
 
 def _left_out(context: Context, commit: str) -> frozenset[str]:
     """Return the paths of the memories that no site shows: forgotten ones, and private ones."""
-    labels = {*PRIVATE_LABELS, *withheld_labels(context.settings)}
+    labels = context.settings.private_labels.union(PRIVATE_LABELS)
     found = frozenset(
         one.path
         for one in index.open(context, commit).records
-        if one.memory.status == "deleted" or private_label(one.memory, labels)
+        if not is_on_pages(one.memory, labels)
     )
     if found and context.opened is not None:
         context.opened.clear()  # it is opened again without them

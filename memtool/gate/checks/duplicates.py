@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import THRESHOLD_KEY
-from memtool.memory.lifecycle import DEAD
 from memtool.memory.schema import Problem
+from memtool.memory.visibility import OUT_OF_USE, is_alive
 from memtool.store.snapshot import Record
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def check(content: Content) -> Iterator[Problem]:
 
 def _is_in_use(content: Content, memory: Memory) -> bool:
     """Tell whether a memory still speaks: what took its place may say the same."""
-    return memory.status not in DEAD and not content.kin.is_replaced(memory.id)
+    return memory.status not in OUT_OF_USE and not content.kin.is_replaced(memory.id)
 
 
 def _brought(content: Content) -> frozenset[str]:
@@ -103,13 +103,10 @@ def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> I
 
 def _may_clash(content: Content, mine: Memory, other: Memory) -> bool:
     """Tell whether two memories are in use, and neither accepts the other."""
-    from memtool.memory import lifecycle  # most memories have no neighbours
-
     if other.id in mine.items("conflicts_accepted") or mine.id in other.items("conflicts_accepted"):
         return False
     return all(
-        lifecycle.state(memory, content.now, content.settings.categories) == lifecycle.ALIVE
-        for memory in (mine, other)
+        is_alive(memory, content.now, content.settings.categories) for memory in (mine, other)
     )
 
 

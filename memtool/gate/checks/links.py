@@ -11,6 +11,7 @@ import os
 from memtool.gate.content import Content, File
 from memtool.memory.fields import RELATIONS
 from memtool.memory.schema import Problem, parse_source
+from memtool.memory.visibility import GONE
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -91,7 +92,7 @@ def _renamed(content: Content, lost: Sequence[NamedTarget]) -> frozenset[tuple[s
 
 
 def _is_current(memory: Memory, content: Content) -> bool:
-    return memory.status not in ("deleted", "archived") and not content.kin.is_replaced(memory.id)
+    return memory.status not in GONE and not content.kin.is_replaced(memory.id)
 
 
 _FAULTS: dict[str, tuple[str, str, str]] = {

@@ -12,6 +12,7 @@ from memtool.commands.stats import stats
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.visibility import OUT_OF_USE
 from memtool.search import scope
 from memtool.store import ledger, usage_log
 from memtool.upkeep import digest as upkeep
@@ -37,7 +38,6 @@ BAR = 0.7
 PLOTS = 4
 USED, NEVER, MISSED = 15, 30, 20
 """Rows of each table."""
-OUT_OF_USE = ("archived", "deleted", "deprecated")
 
 
 class LatencyPlot(Value):
