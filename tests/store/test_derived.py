@@ -378,7 +378,8 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
     found = []
     for path in [one for one in clone.files() if is_derived(clone, one)][part::PARTS]:
         size = path.stat().st_size
-        step = max(97, size // 90)  # no row is shorter
+        is_rows = path.relative_to(clone.derived).parts[0] in derived.TABLES
+        step = max(97, size // (90 if is_rows else 30))  # no row is shorter
         flips = [partial(flip, at=at) for at in range(0, size, step)]
         for damage in (*DAMAGES, *flips):
             clone.mend()
