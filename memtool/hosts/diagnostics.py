@@ -279,7 +279,6 @@ def mend(context: Context) -> Iterator[str]:
     """Rebuild what is derived and broken, and yield what was done."""
     is_damaged = _derived(context).state == BROKEN
     if is_damaged:
-        derived.drop(context.repository)
         ledger.renew(context.repository.cache_dir)
     if is_damaged or _result(_index, context).state == BROKEN:
         derived.drop(context.repository)

@@ -16,6 +16,7 @@ from memtool.errors import MemtoolError, reason_of
 from memtool.memory.timestamps import DAY_S
 from memtool.store import cache, files
 from memtool.store.cache import BUILT, HIT, READ
+from memtool.store.state import is_unavailable
 from memtool.store.usage_log import (
     ACCESSES,
     ASKED,
@@ -110,18 +111,6 @@ FIRST_PLACES = 3
 PATIENCE_S = 5.0
 ASIDE = f"{NAME}.broken"
 """What a ledger that is no database becomes."""
-_UNREACHABLE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_READONLY,
-    }
-)
-"""Results of SQLite that say nothing against the file itself."""
 _SCHEMA = """
 CREATE TABLE answers (
     number INTEGER PRIMARY KEY, moment INTEGER NOT NULL, verb TEXT NOT NULL,
@@ -346,7 +335,7 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
         try:
             _fold(directory)
         except sqlite3.DatabaseError as error:
-            if _is_unreachable(error):
+            if is_unavailable(error):
                 raise
             _put_aside(directory)
             _fold(directory)
@@ -535,10 +524,6 @@ def _latency(verb: str, samples: list[float]) -> Latency:
     count = len(samples)
     p50_ms, p95_ms = (samples[-(-count * percent // 100) - 1] for percent in (50, 95))
     return Latency(verb, count, p50_ms, p95_ms)
-
-
-def _is_unreachable(error: sqlite3.DatabaseError) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNREACHABLE
 
 
 def _put_aside(directory: str) -> None:

@@ -366,19 +366,26 @@ class _Translated:
             error, sqlite3.ProgrammingError
         ):
             return
-        # Text that is not UTF-8 has no code: it was found by Python, and is damage.
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        if code in (
-            sqlite3.SQLITE_BUSY,
-            sqlite3.SQLITE_CANTOPEN,
-            sqlite3.SQLITE_FULL,
-            sqlite3.SQLITE_IOERR,
-            sqlite3.SQLITE_LOCKED,
-            sqlite3.SQLITE_PERM,
-            sqlite3.SQLITE_READONLY,
-        ):
+        if is_unavailable(error):
             raise Unavailable(str(error)) from None
         raise CorruptCache(str(error)) from None
+
+
+def is_unavailable(error: Exception) -> bool:
+    """Tell whether an error of SQLite says nothing against the file: locked, full, forbidden."""
+    import sqlite3
+
+    # Text that is not UTF-8 has no code: it was found by Python, and is damage.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    return code in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    )
 
 
 class _Lock:

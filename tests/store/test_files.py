@@ -7,7 +7,6 @@ import hashlib
 import os
 import random
 import resource
-import shutil
 import signal
 import stat
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from store.small_disk import ALONE, needs_small_disk
 
 from memtool.errors import MemtoolError
 from memtool.sessions.journal import refused
@@ -224,21 +224,13 @@ ls -A "$1" "$1/a"
 cat "$1/old"
 """
 ON_TMPFS = LIMITED.replace("(10_000, 10_000)", "(-1, -1)")
-HAS_NAMESPACES = shutil.which("unshare") is not None and (
-    subprocess.run(
-        ["unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
-        capture_output=True,
-        check=False,
-    ).returncode
-    == 0
-)
 
 
-@pytest.mark.skipif(not HAS_NAMESPACES, reason="no user namespaces to mount a small disk in")
+@needs_small_disk
 def test_a_full_or_read_only_disk_changes_nothing(tmp_path: Path) -> None:
     """On a disk without space, and on one that is read-only, the refusal says so."""
     done = subprocess.run(
-        ["unshare", "-Urm", "sh", "-c", TMPFS, "sh", str(tmp_path), sys.executable, ON_TMPFS],
+        [*ALONE, "sh", "-c", TMPFS, "sh", str(tmp_path), sys.executable, ON_TMPFS],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.splitlines() == [

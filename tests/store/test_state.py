@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from store.small_disk import ALONE, needs_small_disk
 
 from memtool.store import state as owner
 from memtool.store.cache import CorruptCache
@@ -482,20 +483,12 @@ alone = State.rebuilt(str(place), FACTS, forty, instead_of=state)
 print(alone.note != "", len(contents(alone)))
 """
 )
-HAS_NAMESPACES = shutil.which("unshare") is not None and (
-    subprocess.run(
-        ["unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
-        capture_output=True,
-        check=False,
-    ).returncode
-    == 0
-)
 
 
-@pytest.mark.skipif(not HAS_NAMESPACES, reason="no user namespaces to mount a small disk in")
+@needs_small_disk
 def test_a_full_or_read_only_disk_costs_nothing(tmp_path: Path) -> None:
     """The good file stays, the unfinished one goes, and what does not fit is in memory."""
-    words = ["unshare", "-Urm", "sh", "-c", TMPFS, "sh", str(tmp_path), sys.executable]
+    words = [*ALONE, "sh", "-c", TMPFS, "sh", str(tmp_path), sys.executable]
     done = subprocess.run([*words, FULL, READ_ONLY], capture_output=True, text=True, check=False)
     full = "database or disk is full"
     expected = [full, "40", f"{full} 300", "True True", "True 40", "40 True", "True 40"]
