@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the processes that import this module know no conftest
     from conftest import Sandbox
 
 PROCESSES = 16
+TESTS = Path(__file__).parents[1]
 
 
 def content(seed: str) -> bytes:
@@ -134,7 +135,7 @@ import sys
 from pathlib import Path
 from memtool.store import files
 sys.path.insert(0, sys.argv[2])
-from test_files import content
+from store.test_files import content
 root = sys.argv[1]
 number = int(sys.argv[3])
 before = (Path(root) / "changed").read_bytes()
@@ -160,7 +161,7 @@ def test_a_killed_writer_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
     number = acknowledged = 0
     for _kill in range(24):
         with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(root), str(Path(__file__).parent), str(number)],
+            [sys.executable, "-c", WRITER, str(root), str(TESTS), str(number)],
             stdout=subprocess.PIPE,
         ) as writer:
             assert writer.stdout is not None
