@@ -24,7 +24,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from sqlite3 import Connection
     from typing import Self
 
@@ -50,11 +50,17 @@ class Unavailable(Exception):  # a state of the place, not a fault of the progra
 
 
 class Table(Value):
-    """A table: its columns in SQL, of which the first `key_columns` identify a row."""
+    """A table: its columns in SQL, of which the first `key_columns` identify a row.
+
+    `is_wide` says that rows may be large: SQLite keeps them out of the tree that it searches.
+    `indexes` are columns to find rows by, in SQL, perhaps with a condition.
+    """
 
     name: str
     columns: str
     key_columns: int
+    is_wide: bool = False
+    indexes: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -62,11 +68,17 @@ class Table(Value):
         return [column.split()[0] for column in self.columns.split(", ")]
 
     @property
-    def sql(self) -> str:
-        """The statement that creates the table."""
+    def sql(self) -> tuple[str, ...]:
+        """The statements that create the table and its indexes."""
         key = ", ".join(self.names[: self.key_columns])
         columns = f"{self.columns}, sum INT, PRIMARY KEY ({key})"
-        return f"CREATE TABLE {self.name} ({columns}) WITHOUT ROWID"
+        table = f"CREATE TABLE {self.name} ({columns})" + ("" if self.is_wide else " WITHOUT ROWID")
+        found = [table]
+        for index in self.indexes:
+            columns, where, condition = index.partition(" WHERE ")
+            name = f"{self.name}_{columns.partition(',')[0]}"
+            found.append(f"CREATE INDEX {name} ON {self.name}({columns}){where}{condition}")
+        return tuple(found)
 
 
 class Schema(Value):
@@ -104,13 +116,25 @@ class Rows:
                     raise CorruptCache(f"a row of the table {table} is damaged")
                 yield row
 
+    def select(self, statement: str, *values: Cell) -> Iterator[Row]:
+        """Return what a SELECT gives, as it is read, such as the keys of the rows that fit.
+
+        No checksum guards it: whoever needs that reads the rows by `one` or `some`.
+        """
+        with _Translated():
+            yield from self._connection.execute(statement, values)
+
     def put(self, table: str, *row: Cell) -> None:
         """Write a row over the one that has its key."""
-        marks = ", ".join("?" * (len(row) + 1))
+        self.put_all(table, (row,))
+
+    def put_all(self, table: str, rows: Iterable[Row]) -> None:
+        """Write rows, each over the one that has its key."""
+        marks = ", ".join("?" * (len(self._tables[table].names) + 1))
         with _Translated():
-            self._connection.execute(
+            self._connection.executemany(
                 f"INSERT OR REPLACE INTO {table} VALUES ({marks})",  # noqa: S608  # no values
-                (*row, self._sum(table, row)),
+                ((*row, self._sum(table, row)) for row in rows),
             )
 
     def remove(self, table: str, *key: Cell) -> None:
@@ -151,14 +175,24 @@ class State:
     """
 
     def __init__(
-        self, connection: Connection, schema: Schema, pointer: str = "", path: str = ""
+        self,
+        connection: Connection,
+        schema: Schema,
+        pointer: str = "",
+        path: str = "",
+        *,
+        salt: int | None = None,
     ) -> None:
-        """Take an open connection; without a path it is to a database in memory."""
+        """Take an open connection; without a path it is to a database in memory.
+
+        `salt` is that of the file that the rows were copied from.
+        """
         self.path = path
         self.note = ""
         self._connection = connection
         self._schema = schema
         self._pointer = pointer
+        self._salt = _salt(path) if salt is None else salt
         self._inode = os.stat(path).st_ino if path else 0
         self._process = os.getpid()
 
@@ -237,15 +271,25 @@ class State:
 
         state = cls(sqlite3.connect(":memory:", isolation_level=None), schema)
         state.note = note
-        for table in schema.tables:
-            state._connection.execute(table.sql)
+        for statement in _statements(schema):
+            state._connection.execute(statement)
         state.write(fill)
         return state
+
+    def copied(self) -> Self:
+        """Return a copy that ends with the process, and may be changed where this one may not."""
+        import sqlite3
+
+        self._check_process()
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        with _Translated():
+            self._connection.backup(connection)
+        return type(self)(connection, self._schema, salt=self._salt)
 
     def read(self) -> Snapshot:
         """Return the rows, for a `with`: all of one answer is read from one snapshot."""
         self._check_process()
-        return Snapshot(self._connection, self._schema, _salt(self.path))
+        return Snapshot(self._connection, self._schema, self._salt)
 
     def write(self, change: Callable[[Rows], None], *, wait_s: float = 0.0) -> str:
         """Change rows in one transaction; return why that was impossible, or nothing.
@@ -280,7 +324,7 @@ class State:
         with _Translated():
             connection.execute(begin)
         try:
-            change(Rows(connection, self._schema, _salt(self.path)))
+            change(Rows(connection, self._schema, self._salt))
             with _Translated():
                 connection.execute(end)
         except BaseException:
@@ -430,8 +474,12 @@ class _Lock:
 
 def _pointer(place: str, schema: Schema, key: str) -> str:
     """Return the path of the pointer, which is named by all that the rows depend on."""
-    tables = (table.sql for table in schema.tables)
-    return os.path.join(place, cache.digest(str(schema.format), *tables, key))
+    return os.path.join(place, cache.digest(str(schema.format), *_statements(schema), key))
+
+
+def _statements(schema: Schema) -> list[str]:
+    """Return what creates the tables of a schema."""
+    return [statement for table in schema.tables for statement in table.sql]
 
 
 def _current(pointer: str) -> str:
@@ -493,8 +541,8 @@ def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute(f"PRAGMA application_id={_salt(path)}")
                 connection.execute("BEGIN")
-                for table in schema.tables:
-                    connection.execute(table.sql)
+                for statement in _statements(schema):
+                    connection.execute(statement)
             fill(Rows(connection, schema, _salt(path)))
             with _Translated():
                 connection.execute("COMMIT")

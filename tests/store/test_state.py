@@ -122,6 +122,30 @@ def test_rows_are_replaced_and_removed_by_key(tmp_path: Path) -> None:
         assert [one[0] for one in rows.some("kept", "1")] == ["other"]
 
 
+def test_rows_are_found_by_an_index() -> None:
+    """A wide table keeps large rows, and a condition on a column is answered by its index."""
+    table = Table("sample", "n INTEGER, a INT, b", 1, is_wide=True, indexes=("a, n WHERE a > 1",))
+    rows = [(n, n % 4, bytes(9_000)) for n in range(40)]
+    state = State.in_memory(Schema(1, (table,)), lambda writer: writer.put_all("sample", rows))
+    with state.read() as reader:
+        assert list(reader.some("sample", "n < 40")) == rows
+        statement = "SELECT n FROM sample WHERE a > 2"
+        assert [n for (n,) in reader.select(statement)] == list(range(3, 40, 4))
+        ((*_numbers, plan),) = reader.select(f"EXPLAIN QUERY PLAN {statement}")
+        assert "sample_a" in str(plan)
+
+
+def test_a_copy_changes_by_itself(tmp_path: Path) -> None:
+    """A copy in memory has the same rows, and what is written to it stays there."""
+    state = made(tmp_path)
+    copy = state.copied()
+    before = contents(state)
+    assert contents(copy) == before
+    assert copy.write(lambda rows: rows.remove("kept")) == ""
+    assert contents(copy) == []
+    assert contents(state) == before
+
+
 def test_opening_never_creates(tmp_path: Path) -> None:
     """No folder, no pointer, or a database that was swept: None, and nothing is written."""
     assert State.open(str(tmp_path / "none"), FACTS) is None
@@ -581,4 +605,6 @@ def test_nothing_is_loaded_where_nothing_is_kept(tmp_path: Path) -> None:
 def test_the_page_has_the_schema() -> None:
     """The page on derived data shows each table as the code creates it, and no other."""
     shown = re.findall(r"(?m)^CREATE TABLE .*$", PAGE.read_text(encoding="utf-8"))
-    assert [line.rstrip(";") for line in shown] == [table.sql for table in FACTS.tables]
+    assert [line.rstrip(";") for line in shown] == [
+        sql for table in FACTS.tables for sql in table.sql
+    ]
