@@ -40,7 +40,7 @@ _POLL_S = 0.005
 _UNFINISHED_S = 60
 """Age at which a database without a pointer goes. A reader may just have read the pointer."""
 _UNUSED_S = 14 * 86_400
-_TOUCH_S = 86_400
+_TOUCH_S = 600
 _MARSHAL_FORMAT = 2
 """Writes type, length and value, and no references: equal rows give equal bytes."""
 
@@ -171,7 +171,7 @@ class Snapshot(Rows):
 class State:
     """A database of derived data. It belongs to the process that opened it, and to no fork of it.
 
-    `note` says why it is in memory only, and is empty otherwise.
+    `note` says why it is in memory only, and is empty otherwise. Checksums begin with `salt`.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class State:
         self._connection = connection
         self._schema = schema
         self._pointer = pointer
-        self._salt = _salt(path) if salt is None else salt
+        self.salt = _salt(path) if salt is None else salt
         self._inode = os.stat(path).st_ino if path else 0
         self._process = os.getpid()
 
@@ -210,7 +210,11 @@ class State:
         name = _current(pointer)
         if not name:
             return None
-        path = os.path.join(place, name)
+        return cls._at(pointer, os.path.join(place, name), schema)
+
+    @classmethod
+    def _at(cls, pointer: str, path: str, schema: Schema) -> Self | None:
+        """Return the database at a path, None if it is gone or cannot be opened."""
         try:
             for mode in ("mode=rw", "mode=ro&immutable=1"):
                 try:
@@ -234,7 +238,9 @@ class State:
         *,
         key: str = "",
         instead_of: Self | None = None,
+        copy_of: Self | None = None,
         wait_s: float | None = None,
+        most: int = 0,
     ) -> Self:
         """Build a database under a new name and point to it; in memory if that is impossible.
 
@@ -242,7 +248,9 @@ class State:
             fill: writes the rows. It may run twice, the second time for the database in memory.
             instead_of: what turned out to be unfit, None if `open` returned None. If another
                 process has built a newer one meanwhile, that one is returned and `fill` never runs.
+            copy_of: what the new database begins with, in place of empty tables.
             wait_s: seconds to wait for another builder or writer, None for as long as it takes.
+            most: how many databases of the folder stay, those last used; 0 for all.
         """
         pointer = _pointer(place, schema, key)
         seen = os.path.basename(instead_of.path) if instead_of else ""
@@ -250,12 +258,20 @@ class State:
             with _Lock(place, wait_s):
                 state = None if _current(pointer) == seen else cls._opened(place, schema, key)
                 if state is None:
-                    _build(pointer, schema, fill)
-                    _sweep(place)
+                    _build(pointer, schema, fill, copy_of)
+                    _sweep(place, most)
                     state = cls._opened(place, schema, key)
+            note = "" if state else f"{place}: what was built is gone again"
         except Unavailable as error:
-            return cls.in_memory(schema, fill, str(error))
-        return state or cls.in_memory(schema, fill, f"{place}: what was built is gone again")
+            state, note = None, str(error)
+        if state is not None:
+            return state
+        if copy_of is None:
+            return cls.in_memory(schema, fill, note)
+        state = copy_of.copied()
+        state.note = note
+        state.write(fill)
+        return state
 
     @classmethod
     def _opened(cls, place: str, schema: Schema, key: str) -> Self | None:
@@ -280,16 +296,20 @@ class State:
         """Return a copy that ends with the process, and may be changed where this one may not."""
         import sqlite3
 
-        self._check_process()
         connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.copy_to(connection)
+        return type(self)(connection, self._schema, salt=self.salt)
+
+    def copy_to(self, connection: Connection) -> None:
+        """Copy the database over the one of a connection."""
+        self._check_process()
         with _Translated():
             self._connection.backup(connection)
-        return type(self)(connection, self._schema, salt=self._salt)
 
     def read(self) -> Snapshot:
         """Return the rows, for a `with`: all of one answer is read from one snapshot."""
         self._check_process()
-        return Snapshot(self._connection, self._schema, self._salt)
+        return Snapshot(self._connection, self._schema, self.salt)
 
     def write(self, change: Callable[[Rows], None], *, wait_s: float = 0.0) -> str:
         """Change rows in one transaction; return why that was impossible, or nothing.
@@ -324,7 +344,7 @@ class State:
         with _Translated():
             connection.execute(begin)
         try:
-            change(Rows(connection, self._schema, self._salt))
+            change(Rows(connection, self._schema, self.salt))
             with _Translated():
                 connection.execute(end)
         except BaseException:
@@ -343,20 +363,32 @@ class State:
         return is_same and _current(self._pointer) == os.path.basename(self.path)
 
     @classmethod
-    def damages(cls, place: str, schema: Schema, *, key: str = "") -> list[str]:
+    def damages(cls, place: str, schema: Schema) -> list[str]:
         """Return the files of a folder that are not what was written, or cannot be read."""
-        if os.path.lexists(place) and not os.path.isdir(place):
-            return [place]
-        pointer = _pointer(place, schema, key)
-        name = _current(pointer)
-        if not name:
-            return cache.damages(pointer, 0)
-        path = os.path.join(place, name)
-        state = cls._opened(place, schema, key)
-        if state is None:
-            return [path]
+        if not os.path.isdir(place):
+            return [place] if os.path.lexists(place) else []
+        found = []
+        for name in sorted(os.listdir(place)):
+            if not name.startswith(f"{_schema_key(schema)}-") or ".db" in name:
+                continue
+            pointer = os.path.join(place, name)
+            current = _current(pointer)
+            found += cache.damages(pointer, 0)
+            path = os.path.join(place, current)
+            if current and not cls._is_whole(pointer, path, schema):
+                found.append(path)
+        return found
+
+    @classmethod
+    def _is_whole(cls, pointer: str, path: str, schema: Schema) -> bool:
         try:
-            return [path] if state.damage() else []
+            state = cls._at(pointer, path, schema)
+        except CorruptCache:
+            return False
+        if state is None:
+            return False
+        try:
+            return not state.damage()
         finally:
             state.close()
 
@@ -474,7 +506,11 @@ class _Lock:
 
 def _pointer(place: str, schema: Schema, key: str) -> str:
     """Return the path of the pointer, which is named by all that the rows depend on."""
-    return os.path.join(place, cache.digest(str(schema.format), *_statements(schema), key))
+    return os.path.join(place, f"{_schema_key(schema)}-{cache.digest(key, size=4)}")
+
+
+def _schema_key(schema: Schema) -> str:
+    return cache.digest(str(schema.format), *_statements(schema), size=4)
 
 
 def _statements(schema: Schema) -> list[str]:
@@ -488,8 +524,11 @@ def _current(pointer: str) -> str:
 
 
 def _salt(path: str) -> int:
-    """Return a number of 31 bits that rows and header of one file share, and no other file."""
-    return crc32(os.fsencode(os.path.basename(path))) >> 1
+    """Return a number of 31 bits that rows and header of a file and of its copies share.
+
+    The file's name contains it. A database in memory has none.
+    """
+    return int(os.path.basename(path).split("-")[2], 16) if path else 0
 
 
 def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
@@ -523,14 +562,17 @@ def _has_log(path: str) -> bool:
         return False
 
 
-def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
+def _build(
+    pointer: str, schema: Schema, fill: Callable[[Rows], None], copy_of: State | None = None
+) -> None:
     """Build a database, whole on the disk before the pointer names it.
 
     Raises:
         Unavailable: it cannot be written; nothing is left behind.
     """
     place, key = os.path.split(pointer)
-    path = os.path.join(place, f"{key}-{os.urandom(8).hex()}.db")
+    salt = copy_of.salt if copy_of else int.from_bytes(os.urandom(4), "big") >> 1
+    path = os.path.join(place, f"{key}-{salt:08x}-{os.urandom(8).hex()}.db")
     try:
         with _Translated():
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -539,11 +581,14 @@ def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
             with _Translated():  # a half file is thrown away, so no journal is needed
                 for setting in ("journal_mode=OFF", "synchronous=OFF"):
                     connection.execute(f"PRAGMA {setting}")
-                connection.execute(f"PRAGMA application_id={_salt(path)}")
+                if copy_of:
+                    copy_of.copy_to(connection)
                 connection.execute("BEGIN")
-                for statement in _statements(schema):
-                    connection.execute(statement)
-            fill(Rows(connection, schema, _salt(path)))
+                if not copy_of:
+                    connection.execute(f"PRAGMA application_id={salt}")
+                    for statement in _statements(schema):
+                        connection.execute(statement)
+            fill(Rows(connection, schema, salt))
             with _Translated():
                 connection.execute("COMMIT")
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -564,13 +609,14 @@ def _build(pointer: str, schema: Schema, fill: Callable[[Rows], None]) -> None:
         raise
 
 
-def _sweep(place: str) -> None:
+def _sweep(place: str, most: int = 0) -> None:
     """Remove databases that no pointer names, and pointers that were not used for long.
 
-    The caller holds the lock, so no other builder is at work.
+    Of the others the `most` that were last used stay, or all. The caller holds the lock, so no
+    other builder is at work.
     """
     now = time.time()
-    named = set()
+    pointers = []
     databases = []
     for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
         stem, is_database, _suffix = entry.name.partition(".db")
@@ -583,7 +629,11 @@ def _sweep(place: str) -> None:
         elif age_s > _UNUSED_S:
             cache.drop(entry.path)
         else:
-            named.add(_current(entry.path))
+            pointers.append((age_s, entry.path))
+    pointers.sort()
+    for _age_s, pointer in pointers[most or len(pointers) :]:
+        cache.drop(pointer)
+    named = {_current(pointer) for _age_s, pointer in pointers}
     for name, path, age_s in databases:
         if name not in named and age_s > _UNFINISHED_S:
             cache.drop(path)

@@ -70,7 +70,7 @@ def test_every_file_that_is_not_as_it_was_is_named(tmp_path: Path) -> None:
     """A database or pointer that is cut, longer, gone or a folder; and a file as the folder."""
     kept.write(str(tmp_path), "kind", b"basis", b"data")
     (database,) = tmp_path.glob("state/*.db")
-    pointer = database.with_name(database.name.partition("-")[0])
+    pointer = database.with_name(database.name.rsplit("-", 2)[0])
     for path in (database, pointer):
         whole = path.read_bytes()
         for data in (whole[:-1], whole + b"\0", whole[: len(whole) // 2]):

@@ -142,8 +142,33 @@ def test_a_copy_changes_by_itself(tmp_path: Path) -> None:
     before = contents(state)
     assert contents(copy) == before
     assert copy.write(lambda rows: rows.remove("kept")) == ""
-    assert contents(copy) == []
+    assert not contents(copy)
     assert contents(state) == before
+
+
+def test_a_new_database_may_begin_with_a_copy(tmp_path: Path) -> None:
+    """It has the rows of the other one, in a file of its own, and what is written on top."""
+    state = made(tmp_path / "a")
+    extra = ("sample", b"basis", b"other", b"more", 1)
+    copy = State.rebuilt(
+        str(tmp_path / "b"), FACTS, lambda rows: rows.put("kept", *extra), copy_of=state
+    )
+    assert len(contents(copy)) == len(contents(state)) + 1
+    again = State.open(str(tmp_path / "b"), FACTS)
+    assert again is not None
+    assert contents(again) == contents(copy)
+    assert State.damages(str(tmp_path / "b"), FACTS) == []
+
+
+def test_only_the_databases_last_used_stay(tmp_path: Path) -> None:
+    """With `most`, the least recently used of a folder go."""
+    for n in range(5):
+        State.rebuilt(str(tmp_path), FACTS, forty, key=str(n), most=2)
+        for path in tmp_path.glob("*-*"):
+            status = path.stat()
+            os.utime(path, (status.st_atime - 100, status.st_mtime - 100))
+    there = [n for n in range(5) if State.open(str(tmp_path), FACTS, key=str(n)) is not None]
+    assert there == [3, 4]
 
 
 def test_opening_never_creates(tmp_path: Path) -> None:
@@ -279,7 +304,7 @@ def test_what_nobody_points_at_is_swept(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (now - age_s, now - age_s))
     other = State.rebuilt(str(tmp_path), FACTS, forty, key="unused")
     day_s = 86_400
-    for path in tmp_path.glob(Path(other.path).name.partition("-")[0] + "*"):
+    for path in tmp_path.glob(Path(other.path).name.rsplit("-", 2)[0] + "*"):
         os.utime(path, (now - 15 * day_s, now - 15 * day_s))
     os.utime(state.path, (now - 15 * day_s, now - 15 * day_s))
     newer = State.rebuilt(str(tmp_path), FACTS, forty, key="third")
@@ -292,7 +317,7 @@ def test_what_nobody_points_at_is_swept(tmp_path: Path) -> None:
 def test_a_pointer_in_use_stays(tmp_path: Path) -> None:
     """Opening notes the use, once a day."""
     path = Path(made(tmp_path).path)
-    pointer = path.with_name(path.name.partition("-")[0])
+    pointer = path.with_name(path.name.rsplit("-", 2)[0])
     old_s = time.time() - 13 * 86_400
     os.utime(pointer, (old_s, old_s))
     opened(tmp_path)
@@ -407,7 +432,7 @@ def test_a_damaged_file_is_replaced(
     state = made(tmp_path)
     state.close()
     path = Path(state.path)
-    damage(path.with_name(path.name.partition("-")[0]) if is_pointer else path)
+    damage(path.with_name(path.name.rsplit("-", 2)[0]) if is_pointer else path)
     try:
         damaged = State.open(str(tmp_path), FACTS)
         assert damaged is None or contents(damaged) == {}
