@@ -26,6 +26,7 @@ from memtool.search.retrieve import Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
+from memtool.store.state import close_shared
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
 """Where agent hosts keep the user's own settings, which no test may touch."""
@@ -147,6 +148,7 @@ class Sandbox:
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             status = main.main(args)
+        close_shared()  # as a process does that ends
         out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])
         return subprocess.CompletedProcess(args, status, out, err)
 

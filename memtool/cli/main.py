@@ -44,6 +44,9 @@ def command() -> NoReturn:
             stream.flush()
         except (OSError, ValueError):  # nobody is left to read it
             continue
+    state = sys.modules.get("memtool.store.state")
+    if state is not None:
+        state.close_shared()
     os._exit(status)
 
 

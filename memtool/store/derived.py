@@ -46,12 +46,12 @@ OWN_INDEX = {"manifest": 0, "vectors": 0}
 def damages(repository: Repository) -> list[str]:
     """Return the derived files that are not what was written, or cannot be read."""
     counts = {os.path.join(repository.cache_dir, name): depth for name, depth in COUNTS.items()}
-    from memtool.store import kept  # no hot verb needs it
+    from memtool.store import facts  # no hot verb needs it
 
     tables = {os.path.join(repository.cache_dir, name): depth for name, depth in TABLES.items()}
     places = (tables | _index(repository) | counts).items()
     found = [path for place, depth in places for path in cache.damages(place, depth)]
-    return found + kept.damages(repository.cache_dir)
+    return found + facts.damages(repository.cache_dir)
 
 
 def drop(repository: Repository) -> bool:

@@ -1,81 +1,84 @@
-"""Small derived facts, kept in one database that all worktrees of a repository share.
+"""Small derived facts, kept as rows of the database that all worktrees of a repository share.
 
 A fact has a kind, a basis that it hangs on (a commit, a hash of rules) and a key. One that was not
-used for a month goes. A fact that cannot be read is absent, and one that cannot be kept is made
-again: nothing here raises. `docs/state.md` has the schema.
+used for a month goes, and so do the facts of a basis when enough others of their kind are in use.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
-from memtool.store import cache
-from memtool.store.cache import CorruptCache
-from memtool.store.state import Rows, Schema, State, Table, Unavailable
+from memtool.store import facts
+from memtool.store.facts import DAY_S, UNUSED_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
     from typing import Any
 
-FOLDER = "state"
-"""The directory below the cache directory in which the database is."""
-FACTS = Schema(1, (Table("kept", "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT", 3),))
-_UNUSED_DAYS = 30
-_DAY_S = 86_400
-_WAIT_S = 0.15
+    from memtool.store.state import Row, Rows
+
+MAX_BASES = 16
+"""Bases of one kind that stay: several worktrees and branches are at work at the same time."""
+_AT_ONCE = 500
+"""Keys that one statement names; SQLite takes 999 at least."""
 
 
 def read(cache_dir: str, kind: str, basis: bytes, key: bytes = b"") -> bytes | None:
     """Return a fact as it was kept by `write`, None if it is unknown."""
-    place = os.path.join(cache_dir, FOLDER)
-    today = int(time.time()) // _DAY_S
-
-    def use(rows: Rows) -> None:
-        found = rows.one("kept", kind, basis, key)
-        if found is not None:
-            rows.put("kept", *found[:4], today)
-
-    try:
-        state = State.open(place, FACTS)
-        if state is None:
-            return None
-        try:
-            with state.read() as rows:
-                row = rows.one("kept", kind, basis, key)
-            if row is not None and row[4] != today:
-                state.write(use)
-        finally:
-            state.close()
-    except CorruptCache:
-        cache.drop(place)
-        return None
-    except Unavailable:
-        return None
-    return row[3] if row is not None and isinstance(row[3], bytes) else None
+    return read_all(cache_dir, kind, basis, (key,)).get(key)
 
 
 def write(cache_dir: str, kind: str, basis: bytes, data: bytes, key: bytes = b"") -> None:
-    """Keep a fact if that is possible, and drop those of its kind that were not used for long."""
-    place = os.path.join(cache_dir, FOLDER)
-    today = int(time.time()) // _DAY_S
+    """Keep a fact if that is possible."""
+    write_all(cache_dir, kind, basis, {key: data})
+
+
+def read_all(
+    cache_dir: str, kind: str, basis: bytes, keys: Collection[bytes]
+) -> dict[bytes, bytes]:
+    """Return the facts of some keys, without those that are unknown."""
+    found = facts.read(cache_dir, lambda rows: list(_rows(rows, kind, basis, keys))) or []
+    now = int(time.time())
+    old = [row for row in found if not 0 <= now - _used(row) < DAY_S]
+    if old:
+        facts.write(cache_dir, lambda rows: rows.put_all("kept", ((*row[:4], now) for row in old)))
+    return {key: data for _kind, _basis, key, data, _used in found
+            if isinstance(key, bytes) and isinstance(data, bytes)}  # fmt: skip
+
+
+def write_all(cache_dir: str, kind: str, basis: bytes, data: Mapping[bytes, bytes]) -> None:
+    """Keep facts by key if that is possible, and drop those of their kind that are out of use."""
+    now = int(time.time())
 
     def change(rows: Rows) -> None:
-        rows.put("kept", kind, basis, key, data, today)
-        old = rows.some("kept", "kind = ? AND used < ?", kind, today - _UNUSED_DAYS)
-        for row in list(old):
-            rows.remove("kept", *row[:3])
+        unused = "SELECT basis, key FROM kept WHERE kind = ? AND used < ?"
+        for row in list(rows.select(unused, kind, now - UNUSED_S)):
+            rows.remove("kept", kind, *row)
+        others = (
+            "SELECT basis FROM kept WHERE kind = ? AND basis <> ? GROUP BY basis "
+            "ORDER BY max(used) DESC, basis"
+        )
+        for row in list(rows.select(others, kind, basis))[MAX_BASES - 1 :]:
+            rows.remove("kept", kind, *row)
+        rows.put_all("kept", ((kind, basis, key, one, now) for key, one in data.items()))
 
-    try:
-        state = State.open(place, FACTS)
-        if state is None:
-            state = State.rebuilt(place, FACTS, lambda _rows: None, wait_s=_WAIT_S)
-        try:
-            state.write(change)
-        finally:
-            state.close()
-    except CorruptCache:
-        cache.drop(place)
+    facts.write(cache_dir, change)
+
+
+def _rows(rows: Rows, kind: str, basis: bytes, keys: Collection[bytes]) -> Iterator[Row]:
+    ordered = sorted(keys)
+    for at in range(0, len(ordered), _AT_ONCE):
+        some = ordered[at : at + _AT_ONCE]
+        marks = ",".join("?" * len(some))
+        where = f"kind = ? AND basis = ? AND key IN ({marks})"
+        yield from rows.some("kept", where, kind, basis, *some)
+
+
+def _used(row: Row) -> int:
+    """Return the second in which a fact was last used, to the day."""
+    used = row[4]
+    return used if isinstance(used, int) else 0
 
 
 def read_json(cache_dir: str, kind: str, basis: bytes) -> Any:
@@ -93,8 +96,3 @@ def write_json(cache_dir: str, kind: str, basis: bytes, fact: Any) -> None:
     import json
 
     write(cache_dir, kind, basis, json.dumps(fact, separators=(",", ":")).encode())
-
-
-def damages(cache_dir: str) -> list[str]:
-    """Return the files of the database that are not what was written, or cannot be read."""
-    return State.damages(os.path.join(cache_dir, FOLDER), FACTS)

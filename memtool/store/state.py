@@ -14,6 +14,7 @@ on without it. `docs/state.md` describes the schema, the locks and what damage i
 from __future__ import annotations
 
 import os
+import sys
 import time
 from marshal import dumps
 from zlib import crc32
@@ -43,6 +44,8 @@ _UNUSED_S = 14 * 86_400
 _TOUCH_S = 600
 _MARSHAL_FORMAT = 2
 """Writes type, length and value, and no references: equal rows give equal bytes."""
+_shared: dict[tuple[str, int], State] = {}
+"""What `State.shared` has opened in this process, by pointer and thread."""
 
 
 class Unavailable(Exception):  # a state of the place, not a fault of the program
@@ -152,10 +155,18 @@ class Rows:
 
 
 class Snapshot(Rows):
-    """The rows as they are when a `with` begins, until it ends, whatever others write."""
+    """The rows as they are when a `with` begins, until it ends, whatever others write.
+
+    Inside another `with` of the same connection it is the same snapshot.
+    """
+
+    _is_inner = False
 
     def __enter__(self) -> Self:
         """Begin the transaction; SQLite takes the snapshot at the first read."""
+        self._is_inner = self._connection.in_transaction
+        if self._is_inner:
+            return self
         with _Translated():
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -163,7 +174,8 @@ class Snapshot(Rows):
 
     def __exit__(self, *_error: object) -> None:
         """End the transaction, which wrote nothing."""
-        if self._connection.in_transaction:  # SQLite ends it by itself after some errors
+        is_over = not self._connection.in_transaction  # SQLite ends it after some errors
+        if not (self._is_inner or is_over):
             with _Translated():
                 self._connection.execute("ROLLBACK")
 
@@ -189,12 +201,36 @@ class State:
         """
         self.path = path
         self.note = ""
+        self.is_fixed = False
+        """Whether it does not see what others write, since its place is read-only."""
         self._connection = connection
         self._schema = schema
         self._pointer = pointer
         self.salt = _salt(path) if salt is None else salt
         self._inode = os.stat(path).st_ino if path else 0
+        self._seen = (0, 0)
+        """Inode and time of the pointer when it was last read."""
         self._process = os.getpid()
+
+    @classmethod
+    def shared(cls, place: str, schema: Schema, *, key: str = "") -> State | None:
+        """Return what `open` returns, opened once for all readers of a thread.
+
+        Only `close_shared` closes it; so it is when another database has become the current one.
+
+        Raises:
+            CorruptCache: as `open` does.
+        """
+        own = _pointer(place, schema, key), _thread()
+        state = _shared.get(own)
+        if state is not None:
+            if state.is_reading or state.is_current():
+                return state
+            _shared.pop(own).close()
+        found = cls.open(place, schema, key=key)
+        if found is not None and not found.is_fixed:
+            _shared[own] = found
+        return found
 
     @classmethod
     def open(cls, place: str, schema: Schema, *, key: str = "") -> Self | None:
@@ -222,6 +258,7 @@ class State:
                 except Unavailable:
                     continue
                 state = cls(connection, schema, pointer, path)
+                state.is_fixed = "immutable" in mode
                 if time.time() - os.stat(pointer).st_mtime > _TOUCH_S:
                     cache.touch(pointer)
                 return state
@@ -354,13 +391,23 @@ class State:
                     connection.execute("RELEASE change")
             raise
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether a snapshot is being read."""
+        return self._connection.in_transaction
+
     def is_current(self) -> bool:
         """Return whether the folder still has this database as its current one."""
         try:
             is_same = os.stat(self.path).st_ino == self._inode
+            pointer = os.stat(self._pointer)
         except OSError:
             return not self.path
-        return is_same and _current(self._pointer) == os.path.basename(self.path)
+        seen = pointer.st_ino, pointer.st_mtime_ns
+        if is_same and seen != self._seen:
+            is_same = _current(self._pointer) == os.path.basename(self.path)
+            self._seen = seen if is_same else (0, 0)
+        return is_same
 
     @classmethod
     def damages(cls, place: str, schema: Schema) -> list[str]:
@@ -504,6 +551,25 @@ class _Lock:
         os.close(self._handle)
 
 
+def _thread() -> int:
+    """Return the number of the thread: a connection is in one transaction at a time."""
+    threading = sys.modules.get("threading")  # else nobody has started a thread
+    return 0 if threading is None else threading.get_ident()
+
+
+def close_shared() -> None:
+    """Close what is open for all readers, as each process should that ends or forks.
+
+    The last one to do so leaves no write-ahead log behind, so that the place may be read-only.
+    """
+    while _shared:
+        _shared.popitem()[1].close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=close_shared)
+
+
 def _pointer(place: str, schema: Schema, key: str) -> str:
     """Return the path of the pointer, which is named by all that the rows depend on."""
     return os.path.join(place, f"{_schema_key(schema)}-{cache.digest(key, size=4)}")
@@ -539,8 +605,9 @@ def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     with _Translated():
         connection = sqlite3.connect(
-            f"file:{quoted}?{mode}", uri=True, timeout=_BUSY_MS / 1000, isolation_level=None
-        )
+            f"file:{quoted}?{mode}", uri=True, timeout=_BUSY_MS / 1000, isolation_level=None,
+            check_same_thread=False,
+        )  # fmt: skip
     try:
         with _Translated():
             for setting in ("synchronous=NORMAL", "journal_size_limit=16000000"):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.store import kept
-from memtool.store.state import State
+from memtool.store import facts, kept
+from memtool.store.state import State, close_shared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,12 +56,13 @@ def test_a_fact_that_is_unused_for_a_month_goes(
 def test_a_damaged_fact_is_absent_until_it_is_written_again(tmp_path: Path) -> None:
     """The database is named as damaged, dropped by its reader, and made anew by the next writer."""
     kept.write(str(tmp_path), "kind", b"basis", b"some data")
-    assert kept.damages(str(tmp_path)) == []
+    assert facts.damages(str(tmp_path)) == []
+    close_shared()
     (path,) = tmp_path.glob("state/*.db")
     path.write_bytes(path.read_bytes().replace(b"some data", b"more data"))
-    assert kept.damages(str(tmp_path)) == [str(path)]
+    assert facts.damages(str(tmp_path)) == [str(path)]
     assert kept.read(str(tmp_path), "kind", b"basis") is None
-    assert kept.damages(str(tmp_path)) == []
+    assert facts.damages(str(tmp_path)) == []
     kept.write(str(tmp_path), "kind", b"basis", b"some data")
     assert kept.read(str(tmp_path), "kind", b"basis") == b"some data"
 
@@ -69,28 +70,29 @@ def test_a_damaged_fact_is_absent_until_it_is_written_again(tmp_path: Path) -> N
 def test_every_file_that_is_not_as_it_was_is_named(tmp_path: Path) -> None:
     """A database or pointer that is cut, longer, gone or a folder; and a file as the folder."""
     kept.write(str(tmp_path), "kind", b"basis", b"data")
+    close_shared()
     (database,) = tmp_path.glob("state/*.db")
     pointer = database.with_name(database.name.rsplit("-", 2)[0])
     for path in (database, pointer):
         whole = path.read_bytes()
         for data in (whole[:-1], whole + b"\0", whole[: len(whole) // 2]):
             path.write_bytes(data)
-            assert kept.damages(str(tmp_path)) == [str(path)]
+            assert facts.damages(str(tmp_path)) == [str(path)]
         path.unlink()
         path.mkdir()
-        assert kept.damages(str(tmp_path)) == [str(path)]
+        assert facts.damages(str(tmp_path)) == [str(path)]
         path.rmdir()
         path.write_bytes(whole)
-    assert kept.damages(str(tmp_path)) == []
-    assert kept.damages(str(database)) == []
+    assert facts.damages(str(tmp_path)) == []
+    assert facts.damages(str(database)) == []
     (tmp_path / "file").mkdir()
-    (tmp_path / "file" / kept.FOLDER).write_text("in the way")
-    assert kept.damages(str(tmp_path / "file")) == [str(tmp_path / "file" / kept.FOLDER)]
+    (tmp_path / "file" / facts.FOLDER).write_text("in the way")
+    assert facts.damages(str(tmp_path / "file")) == [str(tmp_path / "file" / facts.FOLDER)]
 
 
 def test_what_cannot_be_kept_is_made_again(tmp_path: Path) -> None:
     """A place that takes no files costs nothing but the fact."""
-    (tmp_path / kept.FOLDER).write_text("in the way")
+    (tmp_path / facts.FOLDER).write_text("in the way")
     kept.write(str(tmp_path), "kind", b"basis", b"data")
     assert kept.read(str(tmp_path), "kind", b"basis") is None
-    assert State.open(str(tmp_path), kept.FACTS) is None
+    assert State.open(str(tmp_path), facts.FACTS) is None

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from store.small_disk import ALONE, needs_small_disk
 
 from memtool.store import state as owner
 from memtool.store.cache import CorruptCache
-from memtool.store.kept import FACTS
+from memtool.store.facts import FACTS
 from memtool.store.state import Rows, Schema, State, Table, Unavailable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def opened(place: Path) -> State:
 SCENE = """
 from __future__ import annotations
 import os, sys, time
-from memtool.store.kept import FACTS
+from memtool.store.facts import FACTS
 from memtool.store.state import Rows, State
 place = sys.argv[1]
 """ + "".join(map(inspect.getsource, (row, nothing, forty, contents, made, opened)))
@@ -605,6 +606,35 @@ def test_a_fork_opens_its_own(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_a_thread_has_one_open_database_until_another_is_current(tmp_path: Path) -> None:
+    """Readers share a connection, and one snapshot if they nest; a fork finds it closed."""
+    assert State.shared(str(tmp_path), FACTS) is None
+    first = made(tmp_path)
+    state = State.shared(str(tmp_path), FACTS)
+    assert state is not None
+    with state.read() as rows:
+        first.write(lambda rows: rows.put("kept", *row(99)))
+        with state.read() as inner:
+            assert inner.one("kept", *row(99)[:3]) is None
+        assert rows.one("kept", *row(99)[:3]) is None
+    with state.read() as rows:
+        assert rows.one("kept", *row(99)[:3]) == row(99)
+    assert State.shared(str(tmp_path), FACTS) is state
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(State.shared, str(tmp_path), FACTS).result() is not state
+    State.rebuilt(str(tmp_path), FACTS, forty, instead_of=first)
+    newer = State.shared(str(tmp_path), FACTS)
+    assert newer is not None
+    assert newer is not state
+    child = os.fork()
+    if not child:
+        own = State.shared(str(tmp_path), FACTS)
+        os._exit(0 if own is not None and own is not newer and len(contents(own)) == 40 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    shutil.rmtree(tmp_path)
+    assert State.shared(str(tmp_path), FACTS) is None
+
+
 def test_a_name_that_is_no_address(tmp_path: Path) -> None:
     """Folders may have any name that the file system takes."""
     for name in (b"a b?c#d%41", b"\xff\xfe"):
@@ -618,7 +648,7 @@ def test_a_name_that_is_no_address(tmp_path: Path) -> None:
 def test_nothing_is_loaded_where_nothing_is_kept(tmp_path: Path) -> None:
     """Asking for a database that is not there loads no SQLite."""
     code = (
-        "import sys\nfrom memtool.store.kept import FACTS\n"
+        "import sys\nfrom memtool.store.facts import FACTS\n"
         "from memtool.store.state import State\n"
         "print(State.open(sys.argv[1], FACTS), 'sqlite3' in sys.modules)"
     )
