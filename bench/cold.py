@@ -230,7 +230,7 @@ def rebuild(folder: Path, count: int, search: list[str], n: int) -> None:
     found = {name: statistics.median(values) for name, values in times.items()}
     row("full rebuild / frontmatter+markdown-it+bm25s", count,
         over(found, "memtool", "libraries"), "0.2")  # fmt: skip
-    for name in ("index", "citations"):
+    for name in ("index", "state"):
         files = (folder / ".git" / "memtool" / name).rglob("*")
         size = sum(file.stat().st_size for file in files if file.is_file())
         row(f"size of {name}", count, f"{size / 1e6:.1f} MB", "")

@@ -23,7 +23,7 @@ from memtool.index.reader import Catalog, Delta, IndexReader, LeafReader, Stored
 from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.store import cache, provenance, snapshot
+from memtool.store import cache, kept, provenance, snapshot
 from memtool.store.provenance import Witness
 from memtool.store.snapshot import Record, Snapshot, is_memory_path
 from memtool.value import Value
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from memtool.store.provenance import Basis
 
 KIND = "changed 1"
-PREFIX = "changed-"
-KEPT = 4
-"""Comparisons that stay: branches and worktrees share the cache."""
 MOST_TOLD = 5
 """Memories that a sentence names, of those that the worktree took out of use."""
 _ABSENT = "-"
@@ -313,16 +310,14 @@ def _differences(context: Context, tree: Catalog, basis: Basis, commit: str) -> 
     parts = [commit, basis.head, context.directory]
     for part in tree.parts.parts:
         parts += [part.shelf.identity(), ",".join(map(str, sorted(part.dead)))]
-    name = PREFIX + cache.digest(*parts)
-    folder = provenance.folder(context.repository)
+    compared, cache_dir = cache.digest(*parts).encode(), context.repository.cache_dir
     if context.is_cached:
-        kept = cache.read(os.path.join(folder, name), KIND)
-        if kept is not None:
-            return [_unpacked(row) for row in kept.split(b"\0")[:-1]]
+        rows = kept.read(cache_dir, KIND, compared)
+        if rows is not None:
+            return [_unpacked(row) for row in rows.split(b"\0")[:-1]]
     found = _compared(context, tree, basis.head, commit)
     if context.is_cached:
-        rows = b"".join(_packed(one) for one in found)
-        cache.keep(folder, name, KIND, rows, KEPT, PREFIX)
+        kept.write(cache_dir, KIND, compared, b"".join(_packed(one) for one in found))
     return found
 
 

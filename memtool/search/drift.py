@@ -18,9 +18,9 @@ from memtool.memory.drift import BROKEN, SAME, UNKNOWN, Drift, FileDrift
 from memtool.memory.trust import LOCAL
 from memtool.search.features import governed
 from memtool.store import cache
+from memtool.store.bases import is_straight
 from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
 from memtool.store.git import GitError
-from memtool.store.provenance import is_straight
 from memtool.value import cached_property
 
 TYPE_CHECKING = False

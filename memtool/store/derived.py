@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 TABLES = {
-    "citations": 1,
     "cochange": 1,
     "drift": 1,
     "gate": 1,

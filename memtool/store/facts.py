@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
 FOLDER = "state"
 """The directory below the cache directory in which the database is."""
-FACTS = Schema(2, (Table("kept", "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT", 3),))
+_KEPT = "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT"
+_BASIS = "number INT, scope TEXT, trust TEXT, head TEXT, worktree BLOB, used INT"
+_CITATION = (
+    "basis INT, path BLOB, oid TEXT, last_commit TEXT, author TEXT, date TEXT, state TEXT, "
+    "trusted_oid TEXT, trusted_commit TEXT"
+)
+FACTS = Schema(
+    2, (Table("kept", _KEPT, 3), Table("basis", _BASIS, 1), Table("citation", _CITATION, 2))
+)
 DAY_S = 86_400
 UNUSED_S = 30 * DAY_S
 """Rows that nobody has used for so long go."""

@@ -22,8 +22,8 @@ from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
+from memtool.store.bases import is_straight
 from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch, hardened_environment
-from memtool.store.provenance import is_straight
 from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
 from memtool.value import Value, cached_property

@@ -13,7 +13,7 @@ from memtool.store.facts import DAY_S, UNUSED_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import Any
 
     from memtool.store.state import Row, Rows
@@ -96,3 +96,21 @@ def write_json(cache_dir: str, kind: str, basis: bytes, fact: Any) -> None:
     import json
 
     write(cache_dir, kind, basis, json.dumps(fact, separators=(",", ":")).encode())
+
+
+def read_texts(
+    cache_dir: str, kind: str, basis: bytes, keys: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return facts that are texts without NUL by their keys, without those that are unknown."""
+    found = read_all(cache_dir, kind, basis, [key.encode() for key in keys])
+    return {key.decode(): tuple(data.decode().split("\0")[:-1]) for key, data in found.items()}
+
+
+def write_texts(
+    cache_dir: str, kind: str, basis: bytes, texts: Mapping[str, Iterable[str]]
+) -> None:
+    """Keep facts that are texts as `write_all` does."""
+    data = {key.encode(): "".join(f"{text}\0" for text in own).encode()
+            for key, own in texts.items()}  # fmt: skip
+    if data:
+        write_all(cache_dir, kind, basis, data)

@@ -4,30 +4,19 @@ Trust is computed, never read from a file: `local` (only here) < `committed` (in
 (the same path and bytes in the trusted ref, as last fetched) < `signed` (and a key that the trusted
 ref itself allows has signed its last commit there, or its claim). It never means "reviewed".
 
-One cache file for each commit that is read from, `citations/table-<scope>-<commit>-<trust>`, mapped
-and never changed: hashes of the paths in order, and a row for each. A warm answer finds its few
-rows there and starts no git. After plain commits the file is extended: the older table as it was,
-and before it the rows of what these commits touched, so that a long history is walked once.
-
-A file that is missing, damaged or of another version costs time, never the answer.
+Citations are rows of the table `citation`, one for each path of a commit that is read from. A warm
+answer finds its few rows there and starts no git. After plain commits only the rows of what these
+touched are written anew, so that a long history is walked once. Rows that are missing or damaged
+cost time, never the answer.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 
 from memtool.errors import MemtoolError
 from memtool.memory.trust import LOCAL, TRUST_LEVELS, Origin, Proof
-from memtool.store import cache
-from memtool.store.cache import (
-    GUARDED_BY_ROW,
-    ROW_SECTIONS,
-    CorruptCache,
-    RowTable,
-    Sections,
-    TextRows,
-)
+from memtool.store import bases, cache, facts, kept
 from memtool.store.git import GitError
 from memtool.store.repository import branch_commit, head_commit, named_commit
 from memtool.value import Value, cached_property
@@ -35,14 +24,18 @@ from memtool.value import Value, cached_property
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import Any
 
+    from memtool.store.bases import BasisRow
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Snapshot
+    from memtool.store.state import Row, Rows
+
+    Touch = tuple[str, str, bool]
+    """The last commit that touched a path, the blob, empty for none, and whether it added it."""
 
 LISTED_MOST = 50
 """Paths that are named to git one by one; for more the whole directory is walked."""
-STEPS_MOST = 1_000
-"""Commits between two states that are looked at one by one."""
 
 
 def blobs(repository: Repository, commit: str, *paths: str) -> dict[str, str]:
@@ -86,24 +79,6 @@ def last_commits(
     return last
 
 
-def is_straight(repository: Repository, old: str, new: str) -> bool:
-    """Tell whether a few commits without a merge among them lead from one commit to another.
-
-    Then what they did not touch has the same last commit in both.
-    """
-    answer = repository.git.run(
-        "rev-list", "--parents", "--topo-order", f"--max-count={STEPS_MOST}",
-        "--end-of-options", f"{old}..{new}", allowed=(0, 128),
-    )  # fmt: skip
-    at = new
-    for row in answer.decode().splitlines():
-        commit, *parents = row.split()
-        if commit != at or len(parents) != 1:
-            return False
-        at = parents[0]
-    return at == old
-
-
 def authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, int]]:
     """Return (author, second of writing) of each commit."""
     if not commits:
@@ -125,20 +100,13 @@ def authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, i
     return found
 
 
-KIND = "citations 4"
-SECTIONS = {**ROW_SECTIONS, "newer": "B"}
-"""`newer` is a table by itself, or nothing: what later commits touched goes before all else."""
-NEWER_MOST = 500
-"""With more rows in `newer` than that, all rows are written again."""
-TABLE = "table-"
-"""How the names of files begin that hold the rows of a commit."""
-KEPT = 4
-"""Files of each sort that stay: those last made, since branches and worktrees share the cache."""
-PROOFS_KIND, FILE_KIND = "proofs 1", "file 1"
-FILE = "file-"
-"""How the names of files begin that hold one small file of a commit."""
-PROOFS = "proofs-"
-"""How the names of files begin that hold who signed which versions of memories."""
+SCOPE = "citation 1"
+"""What the rows mean, and its version."""
+PROOF, FILE = "proof", "file"
+"""Kinds of what is kept besides: who signed which versions, and small files of a commit."""
+_TRIES = 3
+_AT_ONCE = 500
+"""Paths that one statement names."""
 
 
 class Citation(Value):
@@ -164,7 +132,7 @@ class Citation(Value):
 
 
 GONE = Citation("", "", "", 0, False, "", "")
-"""Stands in newer rows for a path that was removed."""
+"""Stands for a path that the commit does not hold."""
 
 
 class Basis(Value):
@@ -177,102 +145,164 @@ class Basis(Value):
     allowed_signers: str
 
     @property
-    def folder(self) -> str:
-        return folder(self.repository)
-
-    @property
-    def scope(self) -> str:
-        """The first part of the file's name: tables of one scope can be made from each other."""
-        cut = ",".join(sorted(self.repository.shallow_commits()))
-        return TABLE + cache.digest(KIND, sys.byteorder, self.directory, cut)
-
-    @property
-    def name(self) -> str:
-        return f"{self.scope}-{self.head}-{self.trust}"
-
-    @property
     def trust(self) -> str:
-        """The last part of the file's name: what the trusted columns depend on."""
+        """What the trusted columns depend on."""
         return cache.digest(self.trusted_at, self.allowed_signers)
 
     @property
-    def proofs_name(self) -> str:
-        return PROOFS + self.trust
+    def row(self) -> BasisRow:
+        """The basis as the database names it."""
+        cut = ",".join(sorted(self.repository.shallow_commits()))
+        scope = cache.digest(SCOPE, self.directory, cut)
+        return bases.new(self.repository, scope, self.trust, self.head)
 
 
-def folder(repository: Repository) -> str:
-    """Return where the tables are kept."""
-    return os.path.join(repository.cache_dir, "citations")
+class Citations:
+    """The citations of one commit.
 
+    A path that has no row is asked of git, and its row is kept, also if the commit does not hold
+    it: a row may be lost, and then it must not seem that there is no such file.
+    """
 
-class ProvenanceTable:
-    """The rows of one commit."""
+    def __init__(
+        self, basis: Basis, row: BasisRow, newer: dict[str, Citation], *, is_whole: bool = False
+    ) -> None:
+        """Take the basis as the database has it, and rows that hold in place of those there.
 
-    def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a file. Raises CorruptCache."""
-        self._sections = Sections(raw, KIND, SECTIONS)
-        newer = self._sections["newer"]
-        self._newer = ProvenanceTable(newer) if newer.nbytes else None
-        self._table = RowTable(self._sections)
-
-    def row(self, path: str) -> Citation | None:
-        """Return the row of a path, None where the commit does not hold it. Raises CorruptCache."""
-        found = self._newer.own_row(path) if self._newer is not None else None
-        found = found or self.own_row(path)
-        return found if found is not None and found.oid else None
-
-    def own_row(self, path: str) -> Citation | None:
-        """Return the row of a path without what is newer. Raises CorruptCache."""
-        texts = self._table.row(path)
-        return None if texts is None else _row(texts)
-
-    def own_rows(self) -> dict[str, Citation]:
-        """Return all rows by path without what is newer. Raises CorruptCache."""
-        return {path: _row(texts) for path, texts in self._table.rows().items()}
-
-    def extended(self, found: dict[str, Citation]) -> bytes | None:
-        """Return the bytes of this table with newer rows, None where these are too many.
-
-        Raises:
-            CorruptCache: a row cannot be read.
+        `is_whole` says that these are all rows, and nothing is read.
         """
-        if self._newer is not None:
-            found = self._newer.own_rows() | found
-        if len(found) > NEWER_MOST:
+        self._basis = basis
+        self._row = row
+        self._newer = newer
+        self._is_whole = is_whole
+
+    def of(self, paths: Iterable[str]) -> dict[str, Citation] | None:
+        """Return citations by path, without paths that the commit does not hold.
+
+        None is for rows that are no longer those of this commit, or cannot be read.
+        """
+        wanted = set(paths)
+        found = {path: self._newer[path] for path in wanted & self._newer.keys()}
+        if not self._is_whole and wanted - found.keys():
+            asked = sorted(wanted - found.keys())
+            known = facts.read(
+                self._basis.repository.cache_dir, lambda rows: self._read(rows, asked)
+            )
+            if known is None:
+                return None
+            found |= known
+            missing = wanted - found.keys()
+            if missing:
+                found |= self._asked(missing)
+        return {path: row for path, row in found.items() if row.oid}
+
+    def _read(self, rows: Rows, paths: list[str]) -> dict[str, Citation] | None:
+        if not self._row.is_held(rows):
             return None
-        self._table.check()  # no damage is passed on
-        sections = {name: bytes(self._sections.unchecked(name)) for name in SECTIONS}
-        return cache.pack(KIND, (), sections | {"newer": written(found)}, GUARDED_BY_ROW)
+        found: dict[str, Citation] = {}
+        for at in range(0, len(paths), _AT_ONCE):
+            some = [os.fsencode(path) for path in paths[at : at + _AT_ONCE]]
+            where = f"basis = ? AND path IN ({','.join('?' * len(some))})"
+            found |= dict(map(_citation, rows.some("citation", where, self._row.number, *some)))
+        return found
+
+    def _asked(self, paths: Collection[str]) -> dict[str, Citation]:
+        """Return the rows of paths as git gives them, and keep them."""
+        found = dict.fromkeys(paths, GONE) | computed(self._basis, paths)
+        self._newer |= found
+
+        def change(rows: Rows) -> None:
+            if self._row.is_held(rows):
+                rows.put_all("citation", _cells(self._row.number, found))
+
+        facts.write(self._basis.repository.cache_dir, change)
+        return found
+
+    def all(self) -> dict[str, Citation] | None:
+        """Return the rows of the database by path; None as in `of`."""
+
+        def ask(rows: Rows) -> dict[str, Citation] | None:
+            number = self._row.number
+            found = rows.some("citation", "basis = ?", number) if self._row.is_held(rows) else None
+            return None if found is None else dict(map(_citation, found))
+
+        return facts.read(self._basis.repository.cache_dir, ask)
 
 
 _CUT, _FIRST = "cut", "first"
 
 
-def _row(texts: list[str]) -> Citation:
-    oid, commit, author, date, state, trusted_oid, trusted_commit = texts
-    is_cut, is_first = state == _CUT, state == _FIRST
-    return Citation(oid, commit, author, int(date), is_cut, trusted_oid, trusted_commit, is_first)
+def _citation(row: Any) -> tuple[str, Citation]:
+    _basis, path, oid, commit, author, date, state, trusted_oid, trusted_commit = row
+    return os.fsdecode(path), Citation(
+        oid, commit, author, int(date), state == _CUT, trusted_oid, trusted_commit, state == _FIRST
+    )
 
 
-def table_of(basis: Basis) -> ProvenanceTable:
-    """Return the table of a commit, from the cache or from git, which is then kept."""
-    try:
-        return ProvenanceTable(cache.mapped(os.path.join(basis.folder, basis.name)))
-    except CorruptCache:
-        return ProvenanceTable(memoryview(made(basis)))
+def _cells(basis: int, citations: Mapping[str, Citation]) -> Iterator[Row]:
+    for path, row in citations.items():
+        state = _CUT if row.is_shallow else _FIRST if row.is_first else ""
+        date = str(row.date)  # git may know numbers of 64 bits
+        yield (basis, os.fsencode(path), row.oid, row.commit, row.author, date, state,
+               row.trusted_oid, row.trusted_commit)  # fmt: skip
+
+
+def citations_of(basis: Basis) -> Citations:
+    """Return the citations of a commit, from the database or from git, which are then kept."""
+    wanted = basis.row
+    exact, older = bases.known(basis.repository.cache_dir, wanted)
+    if exact is not None:
+        return Citations(basis, exact, {})
+    found: dict[str, Citation] | None = None
+    for one in bases.straight(basis.repository, older, basis.head):
+        newest = _since(basis, one.head)
+        has_same_trust = one.trust == wanted.trust
+        if has_same_trust and one.worktree == wanted.worktree != b"":
+            return _moved(basis, one, newest)
+        rows = Citations(basis, one, {}).all()
+        if rows is not None:
+            is_same = has_same_trust
+            found = (
+                rows | _changed(basis, newest) if is_same else computed(basis, None, rows, newest)
+            )
+            break
+    if found is None:
+        found = computed(basis)
+    keep(basis.repository.cache_dir, wanted, found)
+    return Citations(basis, wanted, found, is_whole=True)
+
+
+def _moved(basis: Basis, row: BasisRow, newest: Mapping[str, Touch]) -> Citations:
+    """Let the rows of a worktree's basis follow it to a later commit."""
+    changed = _changed(basis, newest)
+
+    def change(rows: Rows) -> None:
+        rows.put_all("citation", _cells(row.number, changed))
+
+    moved = bases.move(basis.repository.cache_dir, row, basis.head, change)
+    return Citations(basis, row, changed) if moved is None else Citations(basis, moved, {})
+
+
+def keep(cache_dir: str, row: BasisRow, found: Mapping[str, Citation]) -> None:
+    """Keep the citations of a commit if that is possible."""
+
+    def fill(rows: Rows, number: int) -> None:
+        rows.put_all("citation", _cells(number, found))
+
+    bases.add(cache_dir, row, fill)
 
 
 def file_at(
     repository: Repository, commit: str, path: str, read: Callable[[], bytes | None]
 ) -> bytes | None:
     """Return a small file of a commit, None where it has none; `read` asks git, at most once."""
-    name = FILE + cache.digest(commit, path)
-    kept = cache.read(os.path.join(folder(repository), name), FILE_KIND)
-    if kept is None:
+    basis, key = commit.encode(), path.encode()
+    known = kept.read(repository.cache_dir, FILE, basis, key)
+    if known is None:
         data = read()
-        kept = b"-" if data is None else b"+" + data
-        cache.keep(folder(repository), name, FILE_KIND, kept, KEPT, FILE)
-    return kept[1:] if kept[:1] == b"+" else None
+        known = b"-" if data is None else b"+" + data
+        kept.write(repository.cache_dir, FILE, basis, known, key)
+    return known[1:] if known[:1] == b"+" else None
 
 
 MOST_SIGNERS = 256 * 1024
@@ -313,8 +343,8 @@ class Witness:
         self.trusted_ref = trusted_ref
         self.allowed_signers = allowed_signers
         self.is_cached = is_cached
-        self._table: ProvenanceTable | None = None
-        self._proofs: TextRows | None = None
+        self._citations: Citations | None = None
+        self._proofs: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def basis(self) -> Basis | None:
@@ -365,18 +395,13 @@ class Witness:
         paths = [record.path for record in records]
         if not self.is_cached:
             return computed(self.basis, paths)
-        try:
-            return self._kept(self.basis, paths)
-        except CorruptCache:
-            self._table = ProvenanceTable(memoryview(made(self.basis)))
-            return self._kept(self.basis, paths)
-
-    def _kept(self, basis: Basis, paths: list[str]) -> dict[str, Citation]:
-        """Look paths up in the table. Raises CorruptCache."""
-        if self._table is None:
-            self._table = table_of(basis)
-        table = self._table
-        return {path: row for path in paths if (row := table.row(path)) is not None}
+        for _attempt in range(_TRIES):
+            self._citations = self._citations or citations_of(self.basis)
+            found = self._citations.of(paths)
+            if found is not None:
+                return found
+            self._citations = None  # another process needs the rows for another commit
+        return computed(self.basis, paths)
 
     def _lift(self, found: dict[str, Origin], rows: Mapping[str, Citation]) -> None:
         """Raise what is trusted to signed, where somebody has signed its commit or its claim."""
@@ -384,17 +409,18 @@ class Witness:
                  for path, origin in found.items() if origin.trust == TRUST_LEVELS[2]}  # fmt: skip
         if self.basis is None or not asked:
             return
-        if self._proofs is None:
-            room = self.basis.folder if self.is_cached else ""
-            self._proofs = TextRows(room, self.basis.proofs_name, PROOFS_KIND, KEPT, PROOFS)
-        rows_of = self._proofs
-        missing = [
-            (path, *key) for path, key in asked.items() if rows_of.get(" ".join(key)) is None
-        ]
+        cache_dir, signers = self.basis.repository.cache_dir, self.basis.trust.encode()
+        keys = {" ".join(key) for key in asked.values()} - self._proofs.keys()
+        if keys and self.is_cached:
+            self._proofs |= kept.read_texts(cache_dir, PROOF, signers, keys)
+        missing = [(path, *key) for path, key in asked.items() if " ".join(key) not in self._proofs]
         if missing:
-            rows_of.add(_ask_proofs(self.basis, missing, is_cached=self.is_cached))
+            new = _ask_proofs(self.basis, missing, is_cached=self.is_cached)
+            self._proofs |= new
+            if self.is_cached:
+                kept.write_texts(cache_dir, PROOF, signers, new)
         for path, key in asked.items():
-            texts = rows_of.get(" ".join(key))
+            texts = self._proofs.get(" ".join(key))
             if texts:
                 signatures = tuple(map(Proof, texts[::2], texts[1::2]))
                 found[path] = found[path].replace(trust=TRUST_LEVELS[3], proofs=signatures)
@@ -412,7 +438,7 @@ def _ask_proofs(
     asked = [signatures.Asked(path, oid, commit) for path, commit, oid in missing]
     repository, at = basis.repository, basis.trusted_at
     signers = signers_at(repository, at, basis.allowed_signers, is_cached=is_cached)
-    room = basis.folder if is_cached else ""
+    room = repository.cache_dir if is_cached else ""
     found = signatures.proofs(repository, at, basis.directory, asked, signers, room)
     if found is None:
         return {}  # nobody can look here, which another time may be otherwise
@@ -483,45 +509,30 @@ def trusted_name(repository: Repository, trusted_ref: str) -> str:
     return next(named, DEFAULT_BRANCHES[0]).removeprefix("refs/remotes/")
 
 
-TRIED = 2
-"""Older tables that are looked at for rows that still hold."""
+def _changed(basis: Basis, newest: Mapping[str, Touch]) -> dict[str, Citation]:
+    """Return the rows of what was touched."""
+    present = {path: oid for path, (_commit, oid, _is_first) in newest.items() if oid}
+    return dict.fromkeys(newest, GONE) | _rows(basis, present, *_last(newest))
 
 
-def made(basis: Basis) -> bytes:
-    """Return the bytes of the table of a commit, and keep them where that is possible."""
-    data = _extended(basis) or written(computed(basis))
-    cache.write(basis.folder, basis.name, data, KEPT, TABLE)
-    return data
-
-
-def _extended(basis: Basis) -> bytes | None:
-    """Return an older table with what commits since have touched above it, None without one."""
-    for table, head, trust in _straight(basis):
-        newest = _since(basis, head)
-        if trust != basis.trust or len(newest) > NEWER_MOST:
-            continue
-        gone = dict.fromkeys((path for path, touch in newest.items() if not touch[1]), GONE)
-        present = {path: oid for path, (_commit, oid, _is_first) in newest.items() if oid}
-        last, added = _last(newest)
-        try:
-            data = table.extended(gone | _rows(basis, present, last, added))
-        except CorruptCache:
-            continue
-        if data is not None:
-            return data
-    return None
-
-
-def computed(basis: Basis, paths: Collection[str] | None = None) -> dict[str, Citation]:
+def computed(
+    basis: Basis,
+    paths: Collection[str] | None = None,
+    older: Mapping[str, Citation] = {},
+    newest: Mapping[str, Touch] = {},
+) -> dict[str, Citation]:
     """Return the row of every path of the directory, or of some; None means all.
 
-    For all of them an older table helps. Costs a few git processes.
+    `older` are rows of an older commit, and `newest` what was touched since. Costs a few git
+    processes.
     """
     listed = _listed(basis, paths) if paths is not None else [basis.directory]
     present = blobs(basis.repository, basis.head, *listed)
     if paths is not None:
         present = {path: present[path] for path in paths if path in present}
-    known, last, added = _known(basis, present) if paths is None else ({}, {}, set())
+    known = {path: row for path, row in older.items()
+             if path not in newest and row.oid == present.get(path)}  # fmt: skip
+    last, added = _last(newest)
     unknown = [path for path in present if path not in known and path not in last]
     if unknown:
         last |= last_commits(basis.repository, basis.head, unknown, basis.directory, present, added)
@@ -575,25 +586,7 @@ def _rows(
     return found
 
 
-def _known(
-    basis: Basis, present: Mapping[str, str]
-) -> tuple[dict[str, Citation], dict[str, str], set[str]]:
-    """Return the rows of an older table that still hold, and last commits and additions since.
-
-    Such a table knows another trusted ref, or too little of what was touched since.
-    """
-    for table, head, _trust in _straight(basis):
-        newest = _since(basis, head)
-        try:
-            rows = {path: table.row(path) for path in present if path not in newest}
-        except CorruptCache:
-            continue
-        found = {path: row for path, row in rows.items() if row and row.oid == present[path]}
-        return found, *_last(newest)
-    return {}, {}, set()
-
-
-def _last(newest: Mapping[str, tuple[str, str, bool]]) -> tuple[dict[str, str], set[str]]:
+def _last(newest: Mapping[str, Touch]) -> tuple[dict[str, str], set[str]]:
     """Return the last commit of each path that was touched, and those that it added."""
     return (
         {path: commit for path, (commit, _oid, _is_first) in newest.items()},
@@ -601,45 +594,14 @@ def _last(newest: Mapping[str, tuple[str, str, bool]]) -> tuple[dict[str, str], 
     )
 
 
-def _straight(basis: Basis) -> Iterator[tuple[ProvenanceTable, str, str]]:
-    """Yield older tables with their commit and trust, where a straight history leads from them.
-
-    Elsewhere even a file that nobody touched may have another last commit.
-    """
-    if basis.repository.is_partial:
-        return  # trees in between may be absent
-    for name in cache.newest(basis.folder, f"{basis.scope}-")[:TRIED]:
-        _table, _scope, head, trust = name.split("-")
-        if is_straight(basis.repository, head, basis.head):
-            try:
-                yield ProvenanceTable(cache.mapped(os.path.join(basis.folder, name))), head, trust
-            except CorruptCache:
-                continue
-
-
-def _since(basis: Basis, head: str) -> dict[str, tuple[str, str, bool]]:
-    """Return the last commit and the blob of each path that was touched since, and if it added it.
-
-    The blob is empty where the path was removed.
-    """
+def _since(basis: Basis, head: str) -> dict[str, Touch]:
+    """Return what was touched since a commit, by path."""
     rows = basis.repository.git.log_raw(
         "log", "--full-history", "--topo-order", "--format=%H", "--no-renames",
         "--end-of-options", f"{head}..{basis.head}", "--", basis.directory,
     )  # fmt: skip
-    newest: dict[str, tuple[str, str, bool]] = {}
+    newest: dict[str, Touch] = {}
     for commit, row in rows:
         oid = "" if row.status == "D" else row.oid
         newest.setdefault(row.path, (commit, oid, row.status == "A"))
     return newest
-
-
-def written(found: dict[str, Citation]) -> bytes:
-    """Return the bytes of a table."""
-    sections = cache.row_sections({path: _texts(row) for path, row in found.items()})
-    return cache.pack(KIND, (), sections | {"newer": b""}, GUARDED_BY_ROW)
-
-
-def _texts(row: Citation) -> tuple[str, ...]:
-    state = _CUT if row.is_shallow else _FIRST if row.is_first else ""
-    return (row.oid, row.commit, row.author, str(row.date), state, row.trusted_oid,
-            row.trusted_commit)  # fmt: skip

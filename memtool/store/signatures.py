@@ -25,7 +25,7 @@ from memtool.memory import document, timestamps
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, is_mutable
 from memtool.memory.memory import as_text
-from memtool.store import cache, process
+from memtool.store import kept, process
 from memtool.store.git import GitError
 from memtool.value import Value
 
@@ -52,7 +52,7 @@ BATCH = 50
 """Signatures that are checked before what was found is kept: half a second's work."""
 _BEGIN = "-----BEGIN SSH SIGNATURE-----"
 _DIGITS = 12
-_KIND, _PREFIX, _KEPT = "verified 1", "verified-", 4
+_KIND = "verified 1"
 _NO_KEYGEN = "ssh-keygen is not on the PATH, so no signature can be made or checked"
 
 
@@ -101,12 +101,12 @@ def proofs(
     directory: str,
     asked: Iterable[Asked],
     signers: bytes,
-    room: str = "",
+    cache_dir: str = "",
 ) -> dict[str, tuple[tuple[str, str], ...]] | None:
     """Return who signed versions of memories, by path: `commit` or `signature`, and the principal.
 
     `at` is the commit that holds detached signatures, `signers` the bytes of an allowed-signers
-    file, `room` the folder in which it is kept what was checked, if it is. None where there is no
+    file, `cache_dir` where it is kept what was checked, if it is. None where there is no
     ssh-keygen to ask.
     """
     versions = list(asked)
@@ -114,9 +114,11 @@ def proofs(
         return {one.path: () for one in versions}
     if not has_keygen(repository.git.env):
         return None
-    commits = signed_by(repository, {one.commit for one in versions if one.commit}, signers, room)
+    commits = signed_by(
+        repository, {one.commit for one in versions if one.commit}, signers, cache_dir
+    )
     try:
-        detached = detached_by(repository, at, directory, versions, signers, room)
+        detached = detached_by(repository, at, directory, versions, signers, cache_dir)
     except GitError:
         if not repository.is_partial:
             raise
@@ -130,21 +132,22 @@ def proofs(
 
 
 def signed_by(
-    repository: Repository, commits: set[str], signers: bytes, room: str = ""
+    repository: Repository, commits: set[str], signers: bytes, cache_dir: str = ""
 ) -> dict[str, str]:
     """Return the principal who signed each commit, for those with a good signature by a signer."""
     if not signers or not commits:
         return {}
-    rows = _rows(room, signers)
-    missing = sorted(commit for commit in commits if rows.get(commit) is None)
+    known = _known(cache_dir, signers, commits)
+    missing = sorted(commits - known.keys())
     with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
         file.write(signers)
         file.flush()
         for some in _batches(missing):
             found = _asked_of_git(repository, some, file.name)
-            rows.add({one: [found[one]] if one in found else [] for one in some})
-    known = ((commit, rows.get(commit)) for commit in commits)
-    return {commit: names[0] for commit, names in known if names}
+            new = {one: (found[one],) if one in found else () for one in some}
+            _keep(cache_dir, signers, new)
+            known |= new
+    return {commit: names[0] for commit, names in known.items() if names}
 
 
 def _asked_of_git(repository: Repository, commits: Sequence[str], signers: str) -> dict[str, str]:
@@ -166,10 +169,18 @@ def _asked_of_git(repository: Repository, commits: Sequence[str], signers: str) 
             if verdict == "G" and principal.isprintable()}  # fmt: skip
 
 
-def _rows(room: str, signers: bytes) -> cache.TextRows:
+def _known(cache_dir: str, signers: bytes, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return what is known of commits and claims by the bytes of an allowed-signers file."""
-    name = f"{_PREFIX}{cache.digest(signers.decode(errors='surrogateescape'))}"
-    return cache.TextRows(room, name, _KIND, _KEPT, _PREFIX)
+    return kept.read_texts(cache_dir, _KIND, _basis(signers), keys) if cache_dir else {}
+
+
+def _keep(cache_dir: str, signers: bytes, found: Mapping[str, tuple[str, ...]]) -> None:
+    if cache_dir:
+        kept.write_texts(cache_dir, _KIND, _basis(signers), found)
+
+
+def _basis(signers: bytes) -> bytes:
+    return hashlib.sha256(signers).digest()
 
 
 def _batches(rows: Sequence[One]) -> Iterator[Sequence[One]]:
@@ -233,7 +244,7 @@ def detached_by(
     directory: str,
     versions: Iterable[Asked],
     signers: bytes,
-    room: str = "",
+    cache_dir: str = "",
 ) -> dict[str, tuple[str, ...]]:
     """Return by path who signed what versions of memories say, in files that a commit holds."""
     files: dict[str, list[str]] = {}
@@ -250,7 +261,7 @@ def detached_by(
         (oid, claim) for one in wanted for oid in files[stem(one.path)]
         if (claim := claims[one.path]) is not None
     }, key=lambda pair: (pair[0], pair[1].claim))  # fmt: skip
-    held = _verified(repository, pairs, signers, room)
+    held = _verified(repository, pairs, signers, cache_dir)
     found: dict[str, tuple[str, ...]] = {}
     for one in wanted:
         claim = claims[one.path]
@@ -271,21 +282,23 @@ def signed_of(data: bytes, path: str) -> Signed | None:
 
 
 def _verified(
-    repository: Repository, pairs: list[tuple[str, Signed]], signers: bytes, room: str
+    repository: Repository, pairs: list[tuple[str, Signed]], signers: bytes, cache_dir: str
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return who signed which claim in which blob; each is checked once, by the same signers."""
-    rows = _rows(room, signers)
-    missing = [(oid, one) for oid, one in pairs if rows.get(f"{oid} {one.claim}") is None]
+    known = _known(cache_dir, signers, [f"{oid} {one.claim}" for oid, one in pairs])
+    missing = [(oid, one) for oid, one in pairs if f"{oid} {one.claim}" not in known]
     with tempfile.TemporaryDirectory(prefix="memtool-signers-") as place:
         listed = os.path.join(place, "signers")
         _put(listed, signers)
         for some in _batches(missing):
             texts = repository.git.blobs([oid for oid, _one in some], MOST_BYTES)
-            rows.add({
+            new = {
                 f"{oid} {one.claim}": tuple(_checked(repository, one, data, place, listed))
                 for (oid, one), data in zip(some, texts, strict=True)
-            })  # fmt: skip
-    return {(oid, one.claim): rows.get(f"{oid} {one.claim}") or () for oid, one in pairs}
+            }  # fmt: skip
+            _keep(cache_dir, signers, new)
+            known |= new
+    return {(oid, one.claim): known[f"{oid} {one.claim}"] for oid, one in pairs}
 
 
 def _checked(

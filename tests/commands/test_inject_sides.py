@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Sandbox
-from test_hot import HEAVY
+from test_hot import ALLOWED, HEAVY
 from watched import drive, libraries, warm
 
 from memtool.commands.inject import inject
@@ -218,7 +218,7 @@ def test_two_warm_sides_are_still_hot(project: Sandbox, everywhere: Sandbox):
     asked = ("inject", "--prompt", "how do deploys work?")
     expected, found = warm(project, *asked)
     assert b"glo-deploy" in expected
-    assert libraries(found) & HEAVY == set()
+    assert libraries(found) & HEAVY <= ALLOWED["inject"]
     answer, found = drive(project, *asked, PATH="/nowhere")
     assert (answer, found["started"]) == (expected, [])
 

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.memory.trust import Origin
-from memtool.store import provenance
-from memtool.store.cache import CorruptCache
-from memtool.store.provenance import Basis, Citation, ProvenanceTable, Witness
+from memtool.store import bases, facts, provenance
+from memtool.store.provenance import Basis, Citation, Citations, Witness
+from memtool.store.repository import Repository
+from memtool.store.state import close_shared
 
 
 def origins(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, Origin]:
@@ -336,8 +338,17 @@ def basis(sandbox: Sandbox) -> Basis:
     return found
 
 
-def tables(sandbox: Sandbox) -> list[Path]:
-    return sorted((sandbox.path / ".git" / "memtool" / "citations").glob("*"))
+def database(sandbox: Sandbox) -> Path:
+    """The file of the shared database, with all that was written in it."""
+    close_shared()
+    (path,) = (sandbox.path / ".git/memtool" / facts.FOLDER).glob("*.db")
+    return path
+
+
+def counts(sandbox: Sandbox, table: str) -> int:
+    """Count the rows of a table."""
+    cache_dir = sandbox.context().repository.cache_dir
+    return facts.read(cache_dir, lambda rows: len(list(rows.some(table, "1")))) or 0
 
 
 def both(sandbox: Sandbox, **settings: str) -> dict[str, Origin]:
@@ -354,38 +365,36 @@ def without_git(sandbox: Sandbox) -> Sandbox:
     return Sandbox(sandbox.path, sandbox.env | {"PATH": "/nowhere"})
 
 
-paths = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
-words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+paths = st.binary(min_size=1).map(os.fsdecode)
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 oids = st.text("0123456789abcdef", min_size=1, max_size=8)
 rows = st.builds(Citation, oids, words, words, st.integers(), st.booleans(), words, words)
 
 
-@given(st.dictionaries(paths, rows, max_size=12), paths)
-def test_a_table_holds_what_was_put_in(found: dict[str, Citation], absent: str) -> None:
-    """Every row comes back, and no other is there."""
-    table = ProvenanceTable(memoryview(provenance.written(found)))
-    assert {path: table.row(path) for path in found} == found
-    assert table.row(absent) == found.get(absent)
+@given(st.dictionaries(paths, rows, max_size=12))
+def test_a_citation_comes_back_as_it_was_kept(found: dict[str, Citation]) -> None:
+    """Every row, whatever its path and dates."""
+    with tempfile.TemporaryDirectory() as place:
+        row = bases.BasisRow(0, "scope", "", "head", b"", 0)
+        provenance.keep(place, row, found)
+        kept, _others = bases.known(place, row)
+        assert kept is not None
+        repository = Repository("", place, place, lambda: pytest.fail("asked git"))
+        repository.cache_dir = place
+        citations = Citations(Basis(repository, "", "head", "", ""), kept, {})
+        assert citations.of(found) == found
+        assert citations.all() == found
 
 
-def test_damage_is_never_an_answer(sandbox: Sandbox) -> None:
-    """A flipped bit or a cut gives the true row or a refusal, for every place and every path."""
-    row = Citation(
-        "ab" * 20, "cd" * 20, "Ada", 17, is_shallow=False, trusted_oid="", trusted_commit=""
-    )
-    found = {f".memory/{n}.md": row.replace(date=n) for n in range(9)}
-    whole = provenance.written(found)
-    draw = random.Random(1)
-    for at in range(len(whole)):
-        bent = bytearray(whole)
-        bent[at] ^= 1 << draw.randrange(8)
-        for data in (bytes(bent), whole[:at]):
-            for path in (*found, ".memory/none.md"):
-                try:
-                    answer = ProvenanceTable(memoryview(data)).row(path)
-                except CorruptCache:
-                    continue
-                assert answer == found.get(path)
+def test_a_lost_row_is_asked_of_git(sandbox: Sandbox) -> None:
+    """A path that has no row is not taken for one that no commit holds."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    expected = both(sandbox)
+    cache_dir = sandbox.context().repository.cache_dir
+    facts.write(cache_dir, lambda rows: rows.remove("citation"))
+    assert both(sandbox) == expected
+    assert counts(sandbox, "citation") == 1
 
 
 def test_the_warm_answer_starts_no_git(sandbox: Sandbox) -> None:
@@ -407,22 +416,23 @@ def test_the_warm_answer_starts_no_git(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flip", "folder", "none"])
 def test_a_broken_cache_costs_time_only(sandbox: Sandbox, damage: str) -> None:
-    """Missing, cut, changed or in the way: git answers, and the table is whole again."""
+    """Missing, cut, changed or in the way: git answers, and the rows are whole again."""
     for name in ("a", "b", "c"):
         sandbox.memory(f"dec-{name}")
     sandbox.commit()
     expected = both(sandbox)
-    (place,) = tables(sandbox)
+    place = database(sandbox)
     data = place.read_bytes()
     place.unlink()
     if damage == "folder":
         place.mkdir()
     elif damage != "none":
-        bent = {"empty": b"", "cut": data[:-9], "flip": data[:60] + b"?" + data[61:]}
+        bent = {"empty": b"", "cut": data[:-9], "flip": data.replace(b"Ada", b"Eve")}
         place.write_bytes(bent[damage])
     assert both(sandbox) == expected
-    if damage != "folder":
-        assert tables(sandbox)[0].read_bytes() == data
+    assert both(sandbox) == expected
+    if damage == "flip":
+        assert counts(sandbox, "citation") == 3
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -468,44 +478,77 @@ def test_every_history_gives_the_same_with_and_without_a_table(sandbox: Sandbox)
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "-m", kind)
         both(sandbox)
-    assert len(tables(sandbox)) <= provenance.KEPT
+    assert counts(sandbox, "basis") <= bases.KEPT
 
 
-def test_plain_commits_reuse_the_older_table(
+def test_a_plain_commit_moves_the_rows_on(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a straight commit only what it touched is looked for in history."""
-    sandbox.memory("dec-a")
-    sandbox.memory("dec-b")
+    """After a straight commit only what it touched is looked for in history and written."""
+    for name in "abc":
+        sandbox.memory(f"dec-{name}")
     first = sandbox.commit()
     both(sandbox)
     sandbox.memory("dec-b", "other\n")
+    sandbox.git("rm", "-q", ".memory/decision/2026-02/dec-c.md")
     second = sandbox.commit()
+    expected = both(sandbox)
+    assert {id_: origin.commit for id_, origin in expected.items()} == {
+        "dec-a": first, "dec-b": second,
+    }  # fmt: skip
+    assert (counts(sandbox, "basis"), counts(sandbox, "citation")) == (1, 3)
     monkeypatch.setattr(provenance, "last_commits", lambda *_a, **_k: pytest.fail("walked"))
-    table = provenance.table_of(basis(sandbox))
-    found = [table.row(f".memory/decision/2026-02/dec-{name}.md") for name in "ab"]
-    assert [row.commit for row in found if row] == [first, second]
+    sandbox.memory("dec-a", "other\n")
+    third = sandbox.commit()
+    tree = sandbox.context().tree()
+    found = Witness(tree.snapshot).origins(tree.records)
+    assert sorted(origin.commit for origin in found.values()) == sorted((second, third))
 
 
-def test_an_extended_table_forgets_what_was_removed_and_is_written_again_when_long(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Commit after commit the rows are those that git gives, whatever lies above the first ones."""
-    for name in "abcdef":
-        sandbox.memory(f"dec-{name}")
+def test_a_worktree_has_rows_of_its_own_once_it_moves_on(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Two worktrees share the rows of a commit; a commit of one leaves the other its rows."""
+    sandbox.memory("dec-a")
     sandbox.commit()
     both(sandbox)
-    monkeypatch.setattr(provenance, "NEWER_MOST", 3)
-    for name in "abcde":
-        sandbox.git("rm", "-q", f".memory/decision/2026-02/dec-{name}.md")
-        sandbox.memory("dec-f", f"after {name}\n")
-        sandbox.commit()
-        assert f"dec-{name}" not in both(sandbox)
-        table = provenance.table_of(basis(sandbox))
-        assert table.row(f".memory/decision/2026-02/dec-{name}.md") is None
-        row = table.row(".memory/decision/2026-02/dec-f.md")
-        assert row is not None
-        assert row.commit == sandbox.git("rev-parse", "HEAD").strip()
+    sandbox.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    side = Sandbox(tmp_path / "side", sandbox.env)
+    both(side)
+    assert counts(sandbox, "basis") == 1
+    side.memory("dec-a", "other\n")
+    side.commit()
+    both(side)
+    assert counts(sandbox, "basis") == 2
+    assert [both(one)["dec-a"] for one in (sandbox, side)] == [
+        origins(one, is_cached=False)["dec-a"] for one in (sandbox, side)
+    ]
+
+
+def test_rows_that_moved_on_meanwhile_are_not_used(sandbox: Sandbox) -> None:
+    """Who has found the rows of a commit asks git once they are those of another one."""
+    sandbox.memory("dec-a", "one\n")
+    first = sandbox.commit()
+    tree = sandbox.context().tree("HEAD")
+    early = Witness(tree.snapshot)
+    assert [origin.commit for origin in early.origins(tree.records).values()] == [first]
+    sandbox.memory("dec-a", "two\n")
+    sandbox.commit()
+    both(sandbox)
+    assert [origin.commit for origin in early.origins(tree.records).values()] == [first]
+
+
+def test_what_cannot_be_written_is_made_again(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the database refuses changes the answer is as without it."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    both(sandbox)
+    monkeypatch.setattr(facts, "write", lambda *_: False)
+    sandbox.memory("dec-a", "other\n")
+    sandbox.git("rm", "-q", ".memory/decision/2026-02/dec-b.md")
+    sandbox.commit()
+    assert both(sandbox).keys() == {"dec-a"}
 
 
 def test_a_table_of_another_clone_depth_is_not_used(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -529,6 +572,6 @@ def test_a_file_of_a_commit_is_read_once(sandbox: Sandbox) -> None:
         name = f"x-{data!r}"
         assert provenance.file_at(repository, commit, name, lambda data=data: data) == data
         assert provenance.file_at(repository, commit, name, lambda: b"other") == data
-    for place in tables(sandbox):
-        place.write_bytes(b"?" + place.read_bytes()[1:])
-    assert provenance.file_at(repository, commit, "x-None", lambda: b"new") == b"new"
+    place = database(sandbox)
+    place.write_bytes(place.read_bytes().replace(b"x-None", b"y-None"))
+    assert provenance.file_at(repository, commit, "y-None", lambda: b"new") == b"new"

@@ -165,14 +165,14 @@ def check(content: Content) -> Iterator[Problem]:
     repository = content.repository
     signatures.refuse_without_keygen(repository.git.env)
     last = _last_commits(held, [one.change for one in demands])
-    signers = signatures.signed_by(repository, set(last.values()), held.signers, _room(held))
+    signers = signatures.signed_by(repository, set(last.values()), held.signers, _cache_dir(held))
     claims = [
         signatures.Asked(one.change.path, one.change.after.oid, "")
         for one in demands
         if not one.is_act and one.change.after is not None
     ]
     detached = signatures.detached_by(
-        repository, held.end, held.directory, claims, held.signers, _room(held)
+        repository, held.end, held.directory, claims, held.signers, _cache_dir(held)
     ) if claims and held.signers else {}  # fmt: skip
     for one in demands:
         path = one.change.path
@@ -277,9 +277,9 @@ def _replaced(olds: Sequence[Version], new: Version | None) -> set[str]:
     return set(new.memory.replaces).difference(*known)
 
 
-def _room(held: Protection) -> str:
-    """Return the folder in which is kept what was verified; empty for none."""
-    return provenance.folder(held.context.repository) if held.context.is_cached else ""
+def _cache_dir(held: Protection) -> str:
+    """Return the directory in which is kept what was verified; empty for none."""
+    return held.context.repository.cache_dir if held.context.is_cached else ""
 
 
 def _last_commits(held: Protection, changed: Sequence[OwnedChange]) -> dict[str, str]:
