@@ -120,10 +120,10 @@ PHASES = (
     ("memtool.store.context", "discover", "find the repository"),
     ("memtool.index.index", "open_catalog", "check the files, open the index"),
     ("memtool.inject.gather", "standing", "weigh what supersedes what"),
-    ("memtool.inject.gather", "_retrieved", "search"),
-    ("memtool.inject.gather", "origins_of", "citations and trust"),
+    ("memtool.inject.gather", "_search", "search"),
+    ("memtool.inject.gather", "find_origins", "citations and trust"),
     ("memtool.inject.select", "choose", "choose among the hits"),
-    ("memtool.inject.candidates", "fill", "fill the budget, write the block"),
+    ("memtool.inject.tiers", "fill", "fill the budget, write the block"),
     ("memtool.cli.output", "write", "print"),
     ("memtool.commands._record", "note", "note it in the ledger"),
 )

@@ -80,17 +80,19 @@ class Asker:
     def ask(self, text: str) -> Answer:
         """Return what a question gets: the ten best, and the three of a block."""
         from memtool.fleet import ask
+        from memtool.fleet.inject_tier import fleet_tier
         from memtool.index import scoring
-        from memtool.inject import block, candidates, gather
+        from memtool.inject import block
+        from memtool.inject.answer import build_block
+        from memtool.inject.budget import plan
+        from memtool.inject.gather import GatherRequest
 
         found = ask.ask(self.context, scoring.question(text), self.own, most=3 * BEST, text=text)
         if not found.is_reached:
             raise SystemExit(found.note)
-        asked = gather.GatherRequest(
-            self.context, text, fleet=lambda prompt, own: ask.heard(self.context, prompt, own)
-        )
-        shares = candidates.plan(self.context.strict_settings, None, None)
-        given = gather.answer(asked, block.BY_NAME["text"], shares)
+        asked = GatherRequest(self.context, text)
+        shares = plan(self.context.strict_settings, None, None)
+        given = build_block(asked, block.BY_NAME["text"], shares, [fleet_tier])
         self.context.notes.clear()
         shown = [f"{one.repository}/{one.id}" for one in given.items if one.repository]
         return [f"{one.repository}/{one.record.id}" for one in found.hits], shown

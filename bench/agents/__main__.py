@@ -37,7 +37,7 @@ from pathlib import Path
 from project import Project
 from tasks import EDIT, PROMPT, START, TASKS, Choice, Step, Task
 
-from memtool.inject.candidates import tokens
+from memtool.inject.budget import tokens
 
 WITHOUT, MEMTOOL, NOTES = ARMS = ("without", "memtool", "notes")
 MODEL_S = 300

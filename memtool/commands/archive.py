@@ -8,7 +8,8 @@ from memtool.authoring import resolve, write
 from memtool.authoring.write import Changed
 from memtool.commands._render import changed as render
 from memtool.errors import MemtoolError
-from memtool.inject import block, gather
+from memtool.inject import answer, block
+from memtool.inject.gather import GatherRequest
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import BROKEN, clause
 from memtool.memory.memory import Fields, FieldValue, Memory
@@ -297,7 +298,7 @@ def _away(status: str, context: Context) -> Callable[[Memory], Fields]:
 
 def _note_crowded_out(context: Context) -> None:
     """Note which pinned memories agents are not shown for lack of room."""
-    left_out = gather.crowded_out(gather.GatherRequest(context), block.BY_NAME["text"])
+    left_out = answer.crowded_out(GatherRequest(context), block.BY_NAME["text"])
     if left_out:
         named = ", ".join(f"{one.id} ({one.reason})" for one in left_out[:MOST_NAMED])
         more = f" and {len(left_out) - MOST_NAMED} more" if len(left_out) > MOST_NAMED else ""

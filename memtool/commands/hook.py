@@ -260,14 +260,15 @@ def _start(context: Context, event: HookCall) -> Injected | None:
 
 def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
     """Return the primer, with the note that the session was given it."""
-    from memtool.inject import candidates, gather, session_primer, session_seen
+    from memtool.inject import gather, session_primer, session_seen
+    from memtool.inject.budget import plan
     from memtool.sessions import lifecycle
 
     session = context_of(event.given)
     primed = session_primer.prime(
         gather.GatherRequest(context, session=session),
         _form(event),
-        candidates.plan(context.strict_settings, _budget(context, event), None),
+        plan(context.strict_settings, _budget(context, event), None),
         None if is_brief else lifecycle.recap(context, event.given.session),
         is_brief=is_brief,
     )
@@ -280,7 +281,10 @@ def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
 
 
 def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.inject import candidates, file_rules, gather, session_seen
+    from memtool.commands._tiers import added_tiers
+    from memtool.inject import file_rules, gather, session_seen
+    from memtool.inject.answer import build_block
+    from memtool.inject.budget import plan, tokens
 
     given = event.given
     session, cache = context_of(given), context.repository.cache_dir
@@ -291,32 +295,25 @@ def _prompt(context: Context, event: HookCall) -> Injected:
     primer: Injected | None = None
     if session and session_seen.is_due(cache, session):
         primer = _primer(context, event, is_brief=session_seen.has_seen(cache, session))
-        left = contracts.most_tokens(event.contract.host) - candidates.tokens(primer.text)
+        left = contracts.most_tokens(event.contract.host) - tokens(primer.text)
         budget = max(0, min(budget, left))
     files = file_rules.inside(context, given.files)
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
     shown = primer.versions if primer else ()
     asked = gather.GatherRequest(context, prompt, files, session, shown=shown)
-    if context.is_hearing_fleet:
-        from memtool.fleet import ask  # off unless the user's own settings say so
-
-        asked = asked.replace(fleet=lambda text, own: ask.heard(context, text, own))
-    found = gather.answer(
-        asked,
-        _form(event),
-        candidates.plan(context.strict_settings, budget, None),
-    )
+    shares = plan(context.strict_settings, budget, None)
+    found = build_block(asked, _form(event), shares, added_tiers(context))
     return primer.followed_by(found) if primer else found
 
 
 def _edit(context: Context, event: HookCall) -> Injected | None:
     if not event.given.files:
         return None
-    from memtool.inject import file_rules, gather
+    from memtool.inject import answer, file_rules, gather
 
     files = file_rules.inside(context, event.given.files)
     asked = gather.GatherRequest(context, "", files, context_of(event.given))
-    return gather.governing(asked, _form(event), _budget(context, event))
+    return answer.build_rules_block(asked, _form(event), _budget(context, event))
 
 
 def _close(context: Context, event: HookCall) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from memtool.commands._tiers import added_tiers
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
+from memtool.inject.answer import build_block
 from memtool.inject.block import Injected
-from memtool.inject.candidates import gates_of, plan
+from memtool.inject.budget import plan
+from memtool.inject.candidates import gates_of
 from memtool.inject.file_rules import inside
-from memtool.inject.gather import MAX_PROMPT, GatherRequest, answer
+from memtool.inject.gather import MAX_PROMPT, GatherRequest
 from memtool.search.answer_gate import preset
 from memtool.search.scope import tell_expired
 from memtool.store.context import Context
@@ -112,7 +115,7 @@ def inject(
 
         injected = session_primer.prime(asked, form, shares, lifecycle.recap(context, session))
     else:
-        injected = answer(_heard(asked), form, shares)
+        injected = build_block(asked, form, shares, added_tiers(context))
         _note_silence(context, injected, format, explain=explain)
     injected = injected.replace(format=format or form.name)
     tell_expired(context, injected.expired)
@@ -131,16 +134,6 @@ def _note_silence(context: Context, injected: Injected, format: str, *, explain:
     """Say at a terminal that an empty block has reasons; a pipe is an agent's."""
     if context.is_person and not (injected.text or explain or format == "json"):
         context.notes.append("nothing relevant; --explain shows what was held back")
-
-
-def _heard(asked: GatherRequest) -> GatherRequest:
-    """Return a question that other repositories are asked, too, where the user wants that."""
-    context = asked.context
-    if not context.is_hearing_fleet:
-        return asked
-    from memtool.fleet import ask  # off unless the user's own settings say so
-
-    return asked.replace(fleet=lambda text, own: ask.heard(context, text, own))
 
 
 def _written(context: Context, path: str, *, dry_run: bool, is_other: bool) -> Block:

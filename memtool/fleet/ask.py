@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from memtool.fleet.backend import Backend, FleetSettings
     from memtool.index.reader import IndexReader
     from memtool.index.scoring import Question
-    from memtool.inject.fleet_tier import ForeignMemory
     from memtool.search.query import Query
     from memtool.store.context import Context
 
@@ -197,7 +196,7 @@ def showing_of(context: Context, text: str = "") -> Showing:
     )
 
 
-def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMemory]:
+def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[FleetHit]:
     """Return what other repositories may answer to a prompt, for the block of an agent.
 
     Where there is no answer a note says why, which a hook shows nobody.

@@ -23,7 +23,6 @@ from memtool.fleet.backend import (
 from memtool.index import scoring
 from memtool.index.postings import MOST_TF
 from memtool.index.scoring import LEAST_COUNT, Statistics, held, telling
-from memtool.inject.fleet_tier import ForeignMemory
 from memtool.memory import document
 from memtool.memory.lineage import Lineage
 from memtool.memory.visibility import is_alive, why_kept_back
@@ -176,12 +175,20 @@ ROUNDS = 4
 """So often candidates are ranked again, without those that are not what they were ranked by."""
 
 
-class FleetHit(ForeignMemory):
-    """A memory of another repository that is shown, with the terms of the question that it holds.
+class FleetHit(Value):
+    """A memory of another repository that answers, with the terms of the question that it holds.
 
-    `score` is the product of `factors`, the first being `relevance`; its memory is masked.
+    `record` holds the memory with secrets masked, its path there and an id of its bytes. `commit`
+    is the full id of the commit it was read from, `text` the memory as terms in English. `score`
+    is the product of `factors`, the first being `relevance`, and about 1 for the best.
     """
 
+    record: Record
+    repository: str
+    commit: str
+    text: bytes
+    score: float
+    factors: Mapping[str, float] = {}
     team: str = ""
     terms: tuple[str, ...] = ()
 

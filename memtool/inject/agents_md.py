@@ -232,7 +232,8 @@ def block(context: Context, at: str | None = None) -> str:
     from memtool.inject import candidates, select
     from memtool.inject.candidates import Eligibility
     from memtool.inject.effective_lineage import structural
-    from memtool.inject.session_primer import PrimerPart, compose
+    from memtool.inject.session_primer import compose
+    from memtool.inject.tiers import Tier
     from memtool.memory.trust import LOCAL
 
     settings = context.settings.replace(personal={})
@@ -251,15 +252,20 @@ def block(context: Context, at: str | None = None) -> str:
         facts = tuple(fact for fact in shown.facts if fact[0] != "trust")
         return write_passage(shown.replace(facts=facts), FORM)
 
-    parts = [
-        PrimerPart("Pinned", (), lambda taken: select.choose(pinned, grounds, origins, shown=taken),
-             settings.count("inject.pinned_most"), settings.count("inject.pinned_tokens")),
-        PrimerPart("Decisions, warnings and conventions", tuple(rules)),
-    ]  # fmt: skip
+    tiers = [
+        Tier(
+            candidates.PINNED,
+            lambda shown: select.choose(pinned, grounds, origins, shown=shown),
+            max_memories=settings.count("inject.pinned_most"),
+            max_tokens=settings.count("inject.pinned_tokens"),
+            title="Pinned",
+        ),
+        Tier("rules", title="Decisions, warnings and conventions", lines=tuple(rules)),
+    ]
     if not pinned and not rules:
         return ""
     budget = settings.count("inject.budget_tokens")
-    return compose(parts, text_of, FORM, budget, preamble=TREE_PREAMBLE).text
+    return compose(tiers, text_of, FORM, budget, preamble=TREE_PREAMBLE)[0]
 
 
 def _rules(tree: Tree, grounds: Eligibility) -> list[str]:

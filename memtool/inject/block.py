@@ -9,7 +9,8 @@ A row is only templates. Everything that is put into them is escaped first.
 
 from __future__ import annotations
 
-from memtool.inject.candidates import FLEET, SUMMARY, tokens
+from memtool.inject.budget import tokens
+from memtool.inject.candidates import GOVERNING, PINNED, RETRIEVAL, SUMMARY
 from memtool.memory import timestamps
 from memtool.search.scope import DIGEST, MEMORY, NONE, is_digest
 from memtool.value import Value, digest
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from memtool.inject.candidates import Budget, CandidateVerdict
+    from memtool.inject.budget import Budget
+    from memtool.inject.candidates import CandidateVerdict
     from memtool.memory.memory import Memory
 
 Escapes = tuple[tuple[str, str], ...]
@@ -281,8 +283,7 @@ def boundary_of(content: str) -> str:
 class BlockItem(Value):
     """One memory of the block. `text` is how it is written there, `tokens` what that costs.
 
-    `scope` is `global` for a memory of the user's, `fleet` for one of another `repository`, which
-    is empty for all others, else `project`.
+    `scope` says whose memory it is; `repository` is empty for one of the project or of the user.
     `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
     it is not known: the share of the worst of its files that is gone. `drift_level` is its level.
     `unproven` says what it lacks to fulfil its trust rule, empty for nothing.
@@ -303,15 +304,15 @@ class BlockItem(Value):
     repository: str = ""
 
     def plain(self) -> dict[str, Any]:
-        """Return the JSON shape, in which only memories of the fleet name a repository."""
+        """Return the JSON shape, in which only memories of other repositories name one."""
         shape = super().plain()
         if not self.repository:
             del shape["repository"]
         return shape
 
 
-_DEPTHS = {SUMMARY: DIGEST, FLEET: FLEET}
-"""The level that a tier answers on, where that is not a memory."""
+_DEPTHS = {PINNED: MEMORY, GOVERNING: MEMORY, RETRIEVAL: MEMORY, SUMMARY: DIGEST}
+"""The level that a tier answers on; that of another tier has its name."""
 
 
 class Injected(Value):
@@ -349,7 +350,7 @@ class Injected(Value):
         if not self.prompt.strip():
             return ""
         tiers = [item.tier for item in self.items if item.score is not None]
-        return _DEPTHS.get(tiers[0], MEMORY) if tiers else NONE
+        return _DEPTHS.get(tiers[0], tiers[0]) if tiers else NONE
 
     def followed_by(self, other: Injected) -> Injected:
         """Return both blocks in one answer, this one first."""
@@ -365,11 +366,8 @@ class Injected(Value):
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
-        shares = ["total", "pinned", "bridge", "retrieval", "summary"]
-        shares += ["fleet"] if self.budget.fleet else []
-        used = {"used": tokens(self.text)}
         shape: dict[str, Any] = {
-            "budget": {name: getattr(self.budget, name) for name in shares} | used,
+            "budget": self.budget.plain() | {"used": tokens(self.text)},
             "items": [item.plain() for item in self.items],
             "text": self.text,
             "freshness": self.freshness,

@@ -1,15 +1,7 @@
-"""Candidates: pinned, retrieved and summary memories, and the budget they share.
-
-Pinned memories come first, then what answers the prompt. Each tier has a most number and a share
-of the tokens; what does not fit is left out whole, never cut off inside a sentence.
-
-A token is estimated as four bytes of UTF-8, rounded up. That is what English and code come to in
-the tokenizers of today's models; other scripts cost fewer tokens than this says, never many more.
-"""
+"""Candidates: the memories that may be shown in a block, and what decides about each of them."""
 
 from __future__ import annotations
 
-from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps, visibility
 from memtool.memory.drift import mark
 from memtool.memory.likeness import SAME
@@ -19,7 +11,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Any
 
     from memtool.index.reader import Catalog, IndexReader
@@ -30,11 +22,6 @@ if TYPE_CHECKING:
     from memtool.search.drift import DriftWitness
     from memtool.store.config import Config
     from memtool.store.snapshot import Record
-
-BYTES_PER_TOKEN = 4
-
-WHOLE_TOKENS = 250
-"""A memory is shown whole up to this size, else its first paragraph."""
 
 DIGITS = 6
 """Of a score, where it is shown: the last bits of an exponential differ between machines."""
@@ -47,9 +34,8 @@ SUMMARY = "summary"
 """The tier of what sums up others: digests, and in a primer the session before."""
 PROJECT = "project"
 GLOBAL = "global"
-FLEET = "fleet"
-"""The scopes: whose memory it is, by the repository that it is in; that of the fleet is also a tier
-of its own, and stands for the trust that there is in it, less than `local`."""
+"""The scopes: whose memory it is, by the repository that it is in. A tier that is added to a block
+may have a scope of its own."""
 
 
 class Candidate(Value):
@@ -70,7 +56,7 @@ class Candidate(Value):
     """Whether what is shown of a digest answers the prompt by itself."""
     repository: str = ""
     commit: str = ""
-    """Of a memory of the fleet its `org/name`, and the full id of the commit it was read from."""
+    """Of a memory of neither scope its `org/name`, and the full id of the commit it is from."""
 
     @property
     def is_brief(self) -> bool:
@@ -83,7 +69,7 @@ class Candidate(Value):
 class CandidateVerdict(Value):
     """Why a candidate was shown or not. `weights` are its factors as they were computed.
 
-    `repository` is that of a memory of the fleet, empty for others.
+    `repository` is empty for a memory of the project or of the user.
     """
 
     id: str
@@ -107,18 +93,6 @@ class CandidateVerdict(Value):
         if not self.repository:
             del fields["repository"]
         return {names.get(name, name): value for name, value in fields.items()}
-
-
-class BlockEntry(Value):
-    """A candidate in the block, as it is written there."""
-
-    candidate: Candidate
-    text: str
-
-    @property
-    def tokens(self) -> int:
-        """What its text costs."""
-        return tokens(self.text)
 
 
 class Gates(Value):
@@ -145,43 +119,6 @@ def gates_of(config: Config) -> Gates:
         **{name: type(getattr(usual, name))(config.setting(f"inject.{name}"))
            for name in Gates.field_names}
     )  # fmt: skip
-
-
-class Cap:
-    """What some candidates may take together of a tier, or of a whole block; `fill` counts it down.
-
-    Without `tokens` only the number counts. What is beyond a soft one comes last, what is beyond
-    another one not at all.
-    """
-
-    def __init__(
-        self,
-        holds: Callable[[Candidate], bool],
-        reason: str,
-        places: int,
-        tokens: int | None = None,
-        *,
-        is_soft: bool = False,
-    ) -> None:
-        self.holds = holds
-        self.reason = reason
-        self.places = places
-        self.tokens = tokens
-        self.is_soft = is_soft
-        self.refused = 0
-        """How many were left out for it."""
-
-    def is_beyond(self, candidate: Candidate, tokens: int) -> bool:
-        """Tell whether a candidate of so many tokens would take too much."""
-        if not self.holds(candidate):
-            return False
-        return self.places < 1 or (self.tokens is not None and tokens > self.tokens)
-
-    def take(self, candidate: Candidate, tokens: int, places: int = 1) -> None:
-        """Count what a candidate takes."""
-        if self.holds(candidate):
-            self.places -= places
-            self.tokens = None if self.tokens is None else self.tokens - tokens
 
 
 class Eligibility(Value):
@@ -316,67 +253,6 @@ def pinned(grounds: Eligibility) -> list[Candidate]:
     return [Candidate(record, PINNED, scope=grounds.scope) for record in found]
 
 
-def fill(
-    candidates: Iterable[Candidate],
-    write: Callable[[Candidate, bool], str],
-    most: int,
-    share: int,
-    room: int,
-    caps: Sequence[Cap] = (),
-) -> tuple[list[BlockEntry], list[CandidateVerdict]]:
-    """Take candidates in order while they fit into `share` tokens and `room` bytes.
-
-    Each enters as its first paragraph; then what is small enough is shown whole, in the same
-    order, as long as that fits too. `write(candidate, is_whole)` gives the text. What is beyond
-    one of the `caps` is left out, or taken after all others where the cap is soft.
-    """
-    taken: list[BlockEntry] = []
-    wholes: list[str] = []
-    verdicts: list[CandidateVerdict] = []
-    waiting = list(candidates)
-    first = len(waiting)
-    for place, candidate in enumerate(waiting):  # it grows by what comes last
-        if len(taken) >= most:
-            verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
-            continue
-        brief = write(candidate, False)
-        whole = brief if _is_long(candidate.record.memory, brief) else write(candidate, True)
-        one = BlockEntry(candidate, min(whole, brief, key=_size))
-        beyond = [cap for cap in caps if cap.is_beyond(candidate, one.tokens)]
-        if place < first and beyond and all(cap.is_soft for cap in beyond):
-            waiting.append(candidate)
-            continue
-        hard = next((cap for cap in beyond if not cap.is_soft), None)
-        if hard is not None:
-            hard.refused += 1
-            verdicts.append(verdict(candidate, hard.reason, is_taken=False))
-            continue
-        if one.tokens > share or _size(one.text) > room:
-            left = max(0, min(share, room // BYTES_PER_TOKEN))
-            reason = f"over budget: {one.tokens} tokens, {left} left"
-            verdicts.append(verdict(candidate, reason, is_taken=False))
-            continue
-        share -= one.tokens
-        room -= _size(one.text)
-        for cap in caps:
-            cap.take(candidate, one.tokens)
-        taken.append(one)
-        wholes.append(whole)
-    for number, (one, text) in enumerate(zip(taken, wholes, strict=True)):
-        cost = tokens(text)
-        more, bytes_more = cost - one.tokens, _size(text) - _size(one.text)
-        is_beyond = any(cap.holds(one.candidate) and cap.tokens is not None and more > cap.tokens
-                        for cap in caps)  # fmt: skip
-        if cost <= WHOLE_TOKENS and more <= share and bytes_more <= room and not is_beyond:
-            for cap in caps:
-                cap.take(one.candidate, more, 0)
-            share -= more
-            room -= bytes_more
-            taken[number] = BlockEntry(one.candidate, text)
-    verdicts += [verdict(one.candidate, f"{one.tokens} tokens", is_taken=True) for one in taken]
-    return taken, verdicts
-
-
 def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVerdict:
     """Return the fate of a candidate."""
     if candidate.beside:
@@ -400,110 +276,3 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVe
 def rounded(score: float | None) -> float | None:
     """Return a score as it is shown."""
     return None if score is None else round(score, DIGITS)
-
-
-def _is_long(memory: Memory, brief: str) -> bool:
-    """Tell whether a memory is shown in brief whatever room there is; writing it adds to its size.
-
-    Most are, and a whole one of some pages need then not be written, only to be left out.
-    """
-    least = len(memory.body.strip("\r\n"))
-    return least > WHOLE_TOKENS * BYTES_PER_TOKEN and least > _size(brief)
-
-
-def _size(text: str) -> int:
-    return len(text.encode())
-
-
-class Budget(Value):
-    """Tokens of one block. The shares never exceed the total.
-
-    `bridge` leads from the session before to this one: in a primer it holds the state of the work
-    and what is new. `summary` holds what sums up others. Whatever is short is taken from the last
-    share first, in the order pinned, bridge, retrieval, summary; what stays empty goes to retrieval
-    in the answer to a prompt, and to the bridge in a primer, where nothing was asked.
-    """
-
-    total: int
-    pinned: int
-    bridge: int
-    retrieval: int
-    summary: int
-    retrieval_most: int = 0
-    """What the settings allow for retrieval, however much stays empty elsewhere."""
-    fleet: int = 0
-    """What memories of other repositories may take of what the others leave; 0 without a fleet."""
-
-    def to_retrieval(self, pinned: int, summary: int = 0) -> Budget:
-        """Return what the answer to a prompt has left, by the tokens that two tiers used."""
-        left = max(0, self.total - pinned - summary)
-        retrieval = min(self.retrieval_most, left)
-        return self.replace(pinned=pinned, bridge=0, retrieval=retrieval, summary=summary)
-
-    def to_bridge(self, pinned: int, summary: int) -> Budget:
-        """Return the shares of a primer, by the tokens that two tiers used."""
-        left = max(0, self.total - pinned - summary)
-        return self.replace(pinned=pinned, bridge=left, retrieval=0, summary=summary)
-
-
-ROWS: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = (
-    (8_000, (640, 200, 500, 300, 200)),
-    (20_000, (1_600, 200, 700, 500, 200)),
-    (50_000, (4_000, 320, 1_840, 1_196, 600)),
-    (100_000, (5_000, 400, 2_300, 1_500, 600)),
-)
-"""Tokens that the agent's window still has, and the (total, pinned, bridge, retrieval, summary)
-that a block may take of them. Between rows the numbers lie on the straight line.
-"""
-
-
-def tokens(text: str) -> int:
-    """Estimate the tokens of a text."""
-    return -(-_size(text) // BYTES_PER_TOKEN)
-
-
-def plan(config: Config, budget: int | None, remaining: int | None) -> Budget:
-    """Share out the tokens that were given, or that what remains allows, or of the settings.
-
-    Raises:
-        MemtoolError: a number is negative.
-    """
-    for name, number in (("--budget", budget), ("--remaining", remaining)):
-        if number is not None and number < 0:
-            raise MemtoolError(
-                f"{name} {number} is negative",
-                hint=f"{name} takes a number of tokens, 0 or more",
-                code="bad-budget",
-            )
-    pinned_most = config.count("inject.pinned_tokens")
-    retrieval_most = config.count("inject.retrieval_tokens")
-    if budget is None and remaining is not None:
-        total, pinned, bridge, retrieval, summary = allowed(remaining)
-        shares = (min(pinned, pinned_most), bridge, min(retrieval, retrieval_most), summary)
-        return _cut(total, shares, retrieval_most)
-    total = config.count("inject.budget_tokens") if budget is None else budget
-    return _cut(total, (pinned_most, 0, retrieval_most, 0), retrieval_most)
-
-
-def allowed(remaining: int) -> tuple[int, ...]:
-    """Return the row of the table for a number of remaining tokens, rounded down.
-
-    Below the first row its numbers shrink in proportion, above the last they stay.
-    """
-    low, below = 0, (0, 0, 0, 0, 0)
-    for high, above in ROWS:
-        if remaining <= high:
-            part, whole = remaining - low, high - low
-            return tuple(b + (a - b) * part // whole for b, a in zip(below, above, strict=True))
-        low, below = high, above
-    return below
-
-
-def _cut(total: int, wanted: tuple[int, int, int, int], retrieval_most: int) -> Budget:
-    left = total
-    granted = []
-    for share in wanted:
-        granted.append(min(share, left))
-        left -= granted[-1]
-    pinned, bridge, retrieval, summary = granted
-    return Budget(total, pinned, bridge, retrieval, summary, retrieval_most)

@@ -83,6 +83,12 @@ class EffectiveLineage(Value):
         return tuple(text.format(_named(ids)) for text, ids in table if ids)
 
 
+def best_level(witness: Witness) -> str:
+    """Return the most trust that an unsigned memory can have: more if there is a trusted ref."""
+    has_trusted_ref = witness.basis is not None and bool(witness.basis.trusted_at)
+    return TRUST_LEVELS[2 if has_trusted_ref else 1]
+
+
 def standing(
     tree: Tree,
     witness: Witness,
@@ -109,8 +115,7 @@ def standing(
     known = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
     origins = witness.origins(known)
     trust = {record.id: origins[record.path].trust for record in known}
-    has_trusted_ref = witness.basis is not None and bool(witness.basis.trusted_at)
-    best = TRUST_LEVELS[2 if has_trusted_ref else 1]
+    best = best_level(witness)
     newer = [record for record in known if record.id in edges]
     weak = [record for record in newer if RANK[trust[record.id]] < RANK[best]]
     committed = _committed_edges(tree, witness, weak, categories)
@@ -129,7 +134,7 @@ def standing(
         if lost:
             refused[new] = lost
         kept = sorted(old for old, level in own.items() if old not in lost and level == "committed")
-        if kept and has_trusted_ref:
+        if kept and best == TRUST_LEVELS[2]:
             unproven[new] = tuple(kept)
     lineage = tree.lineage.without(refused) if refused else tree.lineage
     forks = _forks({tree.lineage, lineage})

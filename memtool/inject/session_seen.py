@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from memtool.inject.candidates import BlockEntry, Candidate
+    from memtool.inject.candidates import Candidate
+    from memtool.inject.tiers import BlockEntry
     from memtool.store.context import Context
     from memtool.store.snapshot import Record
 
@@ -224,7 +225,7 @@ _BRIEF = "~"
 """Ends the version of what was shown as its statement only."""
 
 
-class Once(Value):
+class SeenMemories(Value):
     """What one session has seen: nothing without a session. `marks` gives a memory's warnings."""
 
     session: str
@@ -261,18 +262,18 @@ class Once(Value):
         return tuple(found)
 
 
-def once(
+def seen_memories(
     context: Context,
     session: str,
     marks: Callable[[Record], tuple[str, ...]],
     more: Iterable[tuple[str, str]] = (),
-) -> Once:
+) -> SeenMemories:
     """Return what a session has seen in this clone: nothing where its name is empty.
 
     `more` is what it is shown at this moment.
     """
     seen = read(context.repository.cache_dir, session) if session else frozenset()
-    return Once(session, seen.union(more), marks)
+    return SeenMemories(session, seen.union(more), marks)
 
 
 def keep(context: Context, answer: Any) -> None:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 
 from memtool.cli.arguments import Parameter, fit
 from memtool.errors import MemtoolError
-from memtool.inject.candidates import tokens
+from memtool.inject.budget import tokens
 from memtool.memory import timestamps
 from memtool.rpc.call import ServedRepository, answered, is_blank
 from memtool.rpc.procedures import ADD, CHANGE, READ, REMOVE

@@ -16,7 +16,7 @@ from memtool.commands.hook import FOREIGN, UNREADABLE, answered, hook
 from memtool.errors import MemtoolError
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
 from memtool.index import unindexed
-from memtool.inject import candidates as budgets
+from memtool.inject import budget as budgets
 from memtool.inject import session_seen
 from memtool.sessions import background
 
@@ -445,8 +445,8 @@ def test_a_bug_is_told_in_the_log_only(project: Sandbox):
     (project.path / ".memory" / "aliases.toml").write_bytes(b"")
     project.write("broken/memtool_breaks.py", "")
     site = project.path / "broken" / "sitecustomize.py"
-    site.write_text("import memtool.inject.gather as i\ndef inject(*_a, **_k): 1 / 0\n"
-                    "i.answer = inject\n")  # fmt: skip
+    site.write_text("import memtool.inject.answer as i\ndef inject(*_a, **_k): 1 / 0\n"
+                    "i.build_block = inject\n")  # fmt: skip
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
     done = project.process(
         "hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent)
@@ -458,8 +458,11 @@ def test_a_bug_is_told_in_the_log_only(project: Sandbox):
 def test_after_two_seconds_the_agent_goes_on(project: Sandbox):
     """A machine that hangs costs two seconds, not the session; the log tells of it."""
     site = project.path / "slow" / "sitecustomize.py"
-    project.write("slow/sitecustomize.py", "import time\nimport memtool.inject.gather as i\n"
-                  "def inject(*_a, **_k):\n    time.sleep(60)\ni.answer = inject\n")  # fmt: skip
+    project.write(
+        "slow/sitecustomize.py",
+        "import time\nimport memtool.inject.answer as i\n"
+        "def inject(*_a, **_k):\n    time.sleep(60)\ni.build_block = inject\n",
+    )
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
     began = time.monotonic()
     done = project.process(
@@ -489,9 +492,9 @@ def test_what_swallows_the_interruption_is_ended(project: Sandbox):
     site = project.path / "slow" / "sitecustomize.py"
     project.write(
         "slow/sitecustomize.py",
-        "import time\nimport memtool.inject.gather as i\n"
+        "import time\nimport memtool.inject.answer as i\n"
         "def inject(*_a, **_k):\n    while True:\n        try:\n            time.sleep(60)\n"
-        "        except BaseException:\n            pass\ni.answer = inject\n",
+        "        except BaseException:\n            pass\ni.build_block = inject\n",
     )
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
     done = project.process(

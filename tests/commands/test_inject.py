@@ -14,7 +14,7 @@ from conftest import Sandbox
 
 from memtool.commands.inject import inject, render
 from memtool.errors import MemtoolError
-from memtool.inject import candidates as budgets
+from memtool.inject import budget as budgets
 from memtool.inject.block import Injected
 from memtool.memory.fields import TYPES
 

@@ -7,8 +7,9 @@ from conftest import Sandbox
 
 from memtool.commands.inject import inject
 from memtool.errors import MemtoolError
-from memtool.inject import candidates as budgets
+from memtool.inject import budget as budgets
 from memtool.inject import session_primer, session_seen
+from memtool.inject.candidates import Eligibility
 from memtool.store.snapshot import Record
 
 ASKED = ("inject", "--primer")
@@ -326,13 +327,13 @@ def test_a_primer_weighs_a_bounded_number_of_memories(
         sandbox.memory(f"sem-{number}", f"Perhaps {number}.\n", type="semantic", status="candidate")
     sandbox.commit()
     weighed: list[str] = []
-    refusal = budgets.Eligibility.refusal
+    refusal = Eligibility.refusal
 
-    def count(grounds: budgets.Eligibility, record: Record) -> str:
+    def count(grounds: Eligibility, record: Record) -> str:
         weighed.append(record.id)
         return refusal(grounds, record)
 
-    monkeypatch.setattr(budgets.Eligibility, "refusal", count)
+    monkeypatch.setattr(Eligibility, "refusal", count)
     text = inject(sandbox.context(), primer=True).text
     assert "more than 200 candidates that nobody has confirmed" in text
     assert sum(id_.startswith("sta-") for id_ in weighed) <= session_primer.MAX_WEIGHED + 5

@@ -11,7 +11,7 @@ from test_hot import ALLOWED, HEAVY
 from watched import drive, libraries, warm
 
 from memtool.commands.inject import inject
-from memtool.inject import candidates as budgets
+from memtool.inject import budget as budgets
 from memtool.inject.block import Injected
 
 

@@ -7,7 +7,7 @@ from conftest import make_memory
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memtool.inject import candidates
+from memtool.inject import budget
 from memtool.inject.block import (
     BY_NAME,
     FORMATS,
@@ -190,7 +190,7 @@ def test_a_line_of_five_words_costs_little_more_than_its_id(form: BlockFormat) -
                          confidence="high", status="pinned")  # fmt: skip
     text = write_passage(passage(memory, f"{id_}@0625783426", "trusted"), form)
     assert len(text) - len(memory.body) <= len(id_) + 11 + 48
-    assert candidates.tokens(text) <= 35
+    assert budget.tokens(text) <= 35
 
 
 def test_every_host_has_a_format() -> None:

@@ -7,10 +7,11 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.inject import candidates as budgets
+from memtool.inject import budget as budgets
 from memtool.inject.block import FORMATS, BlockFormat
 from memtool.inject.candidates import Candidate
-from memtool.inject.session_primer import GUIDE, NOTHING, PrimerPart, compose
+from memtool.inject.session_primer import GUIDE, compose
+from memtool.inject.tiers import Tier
 from memtool.store.snapshot import Record
 
 FORM = FORMATS[-1]
@@ -25,29 +26,33 @@ def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as th
     return f"[{candidate.record.id}]\n| {'whole ' * 20 if is_whole else 'short'}\n"
 
 
-def passages(candidates: list[Candidate], most: int = 5, share: int = 1_000) -> PrimerPart:
+def passages(candidates: list[Candidate], most: int = 5, share: int = 1_000) -> Tier:
     def choose(taken):
         ids = {one.record.id for one in taken}
         return [one for one in candidates if one.record.id not in ids], []
 
-    return PrimerPart("Passages", (), choose, most, share)
+    return Tier("passages", choose, most, share, title="Passages")
+
+
+def titled(*lines: str, title: str = "Title") -> Tier:
+    return Tier("lines", title=title, lines=lines)
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 @given(st.lists(st.lists(st.text(max_size=60), max_size=8), max_size=4), st.integers(0, 600))
 def test_a_primer_keeps_its_budget(form: BlockFormat, parts: list[list[str]], total: int) -> None:
     """Whatever the lines hold, every byte counts."""
-    made = compose([PrimerPart("Title", tuple(lines)) for lines in parts], write, form, total)
-    assert budgets.tokens(made.text) <= total
-    assert made == NOTHING or made.text.count(GUIDE) == 1
+    text, _draft = compose([titled(*lines) for lines in parts], write, form, total)
+    assert budgets.tokens(text) <= total
+    assert text == "" or text.count(GUIDE) == 1
 
 
 @given(st.text(max_size=80), st.integers(0, 3))
 def test_a_line_stays_one_line_of_content(line: str, number: int) -> None:
     """No text ends the block, begins a line of its own, or becomes a part."""
     form = FORMATS[number % len(FORMATS)]
-    plain = compose([PrimerPart("Title", ("x",))], write, form, 1_000).text
-    text = compose([PrimerPart("Title", (line,))], write, form, 1_000).text
+    plain, _draft = compose([titled("x")], write, form, 1_000)
+    text, _draft = compose([titled(line)], write, form, 1_000)
     assert text.count("\n") == plain.count("\n")
     held = text.splitlines()[plain.splitlines().index("| x")]
     assert held.startswith("|")
@@ -55,30 +60,32 @@ def test_a_line_stays_one_line_of_content(line: str, number: int) -> None:
 
 def test_what_one_part_showed_the_next_does_not() -> None:
     """A part is told what is taken, in order."""
-    made = compose([passages(CANDIDATES[:2]), passages(CANDIDATES)], write, FORM, 2_000)
-    assert [one.candidate.record.id for one in made.taken] == [record.id for record in RECORDS]
+    tiers = [passages(CANDIDATES[:2]), passages(CANDIDATES)]
+    _text, draft = compose(tiers, write, FORM, 2_000)
+    assert [one.candidate.record.id for one in draft.entries] == [record.id for record in RECORDS]
 
 
 def test_a_part_without_content_has_no_title() -> None:
     """Nothing to say is not said."""
-    made = compose(
-        [PrimerPart("Empty"), passages([]), PrimerPart("Full", ("x",))], write, FORM, 2_000
-    )
-    assert "Empty" not in made.text
-    assert "Passages" not in made.text
-    assert "= Full\n" in made.text
+    tiers = [titled(title="Empty"), passages([]), titled("x", title="Full")]
+    text, _draft = compose(tiers, write, FORM, 2_000)
+    assert "Empty" not in text
+    assert "Passages" not in text
+    assert "= Full\n" in text
 
 
 def test_a_part_takes_its_most_and_its_share() -> None:
     """More is left out whole, and there is a verdict for each."""
-    made = compose([passages(CANDIDATES, most=2), passages([], 0, 0)], write, FORM, 2_000)
-    assert len(made.taken) == 2
-    assert sorted(one.is_taken for one in made.verdicts) == [False] * 4 + [True] * 2
-    assert compose([passages(CANDIDATES, share=0)], write, FORM, 2_000).taken == ()
+    tiers = [passages(CANDIDATES, most=2), passages([], 0, 0)]
+    _text, draft = compose(tiers, write, FORM, 2_000)
+    assert len(draft.entries) == 2
+    assert sorted(one.is_taken for one in draft.verdicts) == [False] * 4 + [True] * 2
+    _text, draft = compose([passages(CANDIDATES, share=0)], write, FORM, 2_000)
+    assert draft.entries == []
 
 
 def test_the_guide_alone_is_a_primer() -> None:
     """Where there are memories, but none to show, it says how to find and make some."""
-    made = compose([], write, FORM, 2_000)
-    assert GUIDE in made.text
-    assert compose([], write, FORM, 50) == NOTHING
+    text, _draft = compose([], write, FORM, 2_000)
+    assert GUIDE in text
+    assert compose([], write, FORM, 50)[0] == ""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from conftest import Sandbox, make_memory
 
+from memtool.fleet.inject_tier import NOTE, fleet_tier
+from memtool.fleet.rank import FleetHit
 from memtool.index import scoring
 from memtool.index.stored_fields import fields
 from memtool.inject import block
+from memtool.inject.answer import build_block
 from memtool.inject.block import FORMATS, Injected
-from memtool.inject.candidates import plan
-from memtool.inject.fleet_tier import NOTE, ForeignMemory
-from memtool.inject.gather import GatherRequest, answer
+from memtool.inject.budget import plan
+from memtool.inject.gather import GatherRequest
 from memtool.memory.memory import FieldValue
 from memtool.store.snapshot import Record
 from memtool.value import digest
+
+if TYPE_CHECKING:
+    from memtool.inject.answer import MakeTier
 
 COMMIT = "c0ffee" + "0" * 34
 PROMPT = "which broker carries the payment events between the ledger and the invoices"
@@ -24,17 +31,17 @@ OTHER = "A topic of the broker holds the payment events of one ledger for nine d
 
 def foreign(
     repository: str, id_: str, body: str = BODY, score: float = 1.0, **given: FieldValue
-) -> ForeignMemory:
+) -> FleetHit:
     """A memory of another repository, as who asks the fleet gives it."""
     memory = make_memory(id_, body, **{"title": f"Broker of {id_}", **given})
     record = Record(memory, f".memory/decision/2026-02/{id_}.md", digest(body.encode()))
     text = scoring.searchable(scoring.Document(record.path, fields(record)))[1]
-    return ForeignMemory(record, repository, COMMIT, text, score)
+    return FleetHit(record, repository, COMMIT, text, score)
 
 
 def asked(
     sandbox: Sandbox,
-    *found: ForeignMemory,
+    *found: FleetHit,
     prompt: str = PROMPT,
     form: str = "text",
     budget: int = 2_000,
@@ -43,9 +50,14 @@ def asked(
 ) -> Injected:
     """The block for a prompt, where the fleet gives what is given."""
     context = sandbox.context(**(env or {}))
-    request = GatherRequest(context, prompt, session=session, fleet=lambda _prompt, _own: found)
+    request = GatherRequest(context, prompt, session=session)
     shares = plan(context.strict_settings, budget, None)
-    return answer(request, block.BY_NAME[form], shares)
+    return build_block(request, block.BY_NAME[form], shares, [giving(*found)])
+
+
+def giving(*found: FleetHit) -> MakeTier:
+    """The fleet's tier, where the fleet gives what is given."""
+    return lambda inputs: fleet_tier(inputs, lambda _context, _prompt, _index: found)
 
 
 def why(injected: Injected) -> dict[str, str]:
@@ -69,7 +81,7 @@ def test_an_item_is_marked_and_last(sandbox: Sandbox) -> None:
     ]
     assert found.text.index("dec-own@") < found.text.index("dec-far@")
     assert NOTE.strip() in found.text
-    assert found.budget.fleet == 300
+    assert found.budget.added == {"fleet": 300}
 
 
 def test_the_fleet_alone_may_answer(sandbox: Sandbox) -> None:
@@ -185,10 +197,9 @@ def test_a_higher_bar_of_trust_keeps_it_out(sandbox: Sandbox) -> None:
     sandbox.write(".memory/config.toml", '[inject]\ntrust = "committed"\n')
     sandbox.commit()
     context = sandbox.context()
-    request = GatherRequest(
-        context, PROMPT, fleet=lambda _prompt, _own: [foreign("acme/a", "dec-far")]
-    )
-    found = answer(request, FORMATS[2], plan(context.strict_settings, None, None))
+    request = GatherRequest(context, PROMPT)
+    shares = plan(context.strict_settings, None, None)
+    found = build_block(request, FORMATS[2], shares, [giving(foreign("acme/a", "dec-far"))])
     assert found.items == ()
     assert context.notes == [
         "the fleet was not asked: inject.trust is committed, which nothing of it has"
@@ -199,13 +210,9 @@ def test_the_past_is_the_project_s_alone(sandbox: Sandbox) -> None:
     """No revision and no moment of the project knows what other repositories say today."""
     sandbox.memory("dec-own", "Colours of buttons are blue.\n")
     context = sandbox.context()
-    request = GatherRequest(
-        context,
-        PROMPT,
-        as_of="2026-02-28",
-        fleet=lambda _prompt, _own: [foreign("acme/a", "dec-far")],
-    )
-    found = answer(request, FORMATS[2], plan(context.strict_settings, None, None))
+    request = GatherRequest(context, PROMPT, as_of="2026-02-28")
+    shares = plan(context.strict_settings, None, None)
+    found = build_block(request, FORMATS[2], shares, [giving(foreign("acme/a", "dec-far"))])
     assert (found.items, found.verdicts) == ((), ())
 
 
