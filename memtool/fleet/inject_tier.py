@@ -44,12 +44,12 @@ from memtool.inject import select
 from memtool.inject.block import BlockItem, passage
 from memtool.inject.budget import BYTES_PER_TOKEN
 from memtool.inject.candidates import Candidate, rounded, verdict
-from memtool.inject.select import Wording, says_same
 from memtool.inject.session_seen import notice
 from memtool.inject.tiers import Cap, Tier
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import answer_gate
 from memtool.search.answer_gate import Gatekeeper, Strictness
+from memtool.search.comparison import ComparedText, says_same
 from memtool.store.provenance import SHORT
 from memtool.value import Value, digest
 
@@ -244,20 +244,20 @@ def _objection(candidate: Candidate, inputs: TierInputs) -> str:
 
 def _without_duplicates(candidates: Sequence[Candidate]) -> select.Chosen:
     """Return those that no earlier one says nearly as well, and why the rest is left out."""
-    kept: list[tuple[Candidate, Wording]] = []
+    kept: list[tuple[Candidate, ComparedText]] = []
     dropped: list[CandidateVerdict] = []
     for candidate in candidates:
-        wording = Wording(candidate.record.memory)
+        text = ComparedText(candidate.record.memory)
         same = next(
-            (one for one, other in kept if wording.is_equal(other) or says_same(wording, other)),
+            (one for one, other in kept if text.has_words_of(other) or says_same(text, other)),
             None,
         )
         if same is None:
-            kept.append((candidate, wording))
+            kept.append((candidate, text))
         else:
             reason = f"{same.record.id} of {same.repository} says the same"
             dropped.append(verdict(candidate, reason, is_taken=False))
-    return [candidate for candidate, _wording in kept], dropped
+    return [candidate for candidate, _text in kept], dropped
 
 
 def _version(candidate: Candidate) -> tuple[str, str]:

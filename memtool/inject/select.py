@@ -18,11 +18,9 @@ from memtool.inject.candidates import (
     Eligibility,
     verdict,
 )
-from memtool.memory.fields import RELATIONS
-from memtool.memory.likeness import SAME
 from memtool.memory.visibility import distrust
 from memtool.search import scope
-from memtool.value import cached_property
+from memtool.search.comparison import ComparedText, says_same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,73 +28,14 @@ if TYPE_CHECKING:
 
     from memtool.memory.memory import Memory
     from memtool.memory.trust import Origin
-    from memtool.search.comparison import ComparedText
 
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
     """What is worth showing, in order, and why the rest is not."""
     Threshold = Callable[[str], float]
     """Gives the share of the best score that a memory of a category must reach."""
 
-ROUGHLY = 0.3
-"""Least share of words, as they are written, that two texts must have in common for that."""
-FIRST = 6
-"""Words by which a memory begins, its type among them."""
 SOURCE_KINDS = frozenset({"commit", "file", "url", "session", "memory"})
 """Kinds that name one thing. A person or a tool says many."""
-
-
-class Wording:
-    """The words of a memory: how it begins, all as they are written, and as terms.
-
-    Each is worked out where what costs less did not tell two memories apart; terms cost a hundred
-    times what the words cost. Memories with the same words begin the same.
-    """
-
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self.head = f"{memory.type}\n{memory.title}\n"
-        self.text = f"{self.head}{memory.body}"
-        self.begin = " ".join(self.text.split(None, FIRST)[:FIRST]).lower()
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """All words as they are written, the type first; case does not count."""
-        return tuple(self.text.lower().split())
-
-    def is_equal(self, other: Wording) -> bool:
-        """Tell whether two memories have the same words, but for case and white space."""
-        return self.begin == other.begin and self.words == other.words
-
-    @cached_property
-    def rough(self) -> frozenset[str]:
-        """The words as they are written, without the type."""
-        return frozenset(self.words[1:])
-
-    @cached_property
-    def compared(self) -> ComparedText:
-        """What the measure of likeness is given."""
-        from memtool.search.comparison import ComparedText  # most memories are like no other
-
-        return ComparedText(self.memory)
-
-
-def says_same(one: Wording, other: Wording, share: float = SAME) -> bool:
-    """Tell whether two memories say the same: their likeness is at least `share`."""
-    if _overlap(one.rough, other.rough) < ROUGHLY or _names(one.memory, other.memory):
-        return False
-    from memtool.search.comparison import likeness_of
-
-    return likeness_of(one.compared, other.compared, share) >= share
-
-
-def _names(one: Memory, other: Memory) -> bool:
-    """Tell whether one of two memories names the other: whoever wrote it meant both."""
-    return any(b.id in a.items(key) for a, b in ((one, other), (other, one)) for key in RELATIONS)
-
-
-def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    both = len(first & second)
-    return both / max(1, len(first) + len(second) - both)
 
 
 def sources(memory: Memory) -> tuple[str, ...]:
@@ -250,24 +189,24 @@ class _Kept:
 
     def __init__(self, shown: Sequence[Candidate], grounds: Eligibility) -> None:
         self._grounds = grounds
-        self._alike: dict[str, list[tuple[str, Wording]]] = {}
+        self._alike: dict[str, list[tuple[str, ComparedText]]] = {}
         """Ids and words by how they begin: two with the same words say the same."""
-        self._kept: list[tuple[Candidate, Wording, bool]] = []
+        self._kept: list[tuple[Candidate, ComparedText, bool]] = []
         """Each with its words, and whether it sums up others."""
         self._sources: dict[str, int] = {}
         for one in shown:
-            self._keep(one, Wording(one.record.memory))
+            self._keep(one, ComparedText(one.record.memory))
 
     def objection(self, candidate: Candidate) -> str:
         """Return why a candidate is not worth its place beside them; else take it, and say so."""
         memory = candidate.record.memory
         id_ = memory.id
-        wording = Wording(memory)
-        for other, said in self._alike.get(wording.begin, ()):
-            if said.words == wording.words:
+        text = ComparedText(memory)
+        for other, said in self._alike.get(text.beginning, ()):
+            if said.words == text.words:
                 return "shown already" if other == id_ else f"says the same as {other}"
         if candidate.score is not None:
-            reason = self._repeated(candidate, wording)
+            reason = self._repeated(candidate, text)
             if reason:
                 return reason
             named = sources(memory)
@@ -276,25 +215,25 @@ class _Kept:
                 return f"{most} from {named[0]} are shown already"
             for name in named:
                 self._sources[name] = self._sources.get(name, 0) + 1
-        self._keep(candidate, wording)
+        self._keep(candidate, text)
         return ""
 
-    def _repeated(self, candidate: Candidate, wording: Wording) -> str:
+    def _repeated(self, candidate: Candidate, text: ComparedText) -> str:
         """Return which of them says nearly the same as a candidate, or sums it up."""
         memory = candidate.record.memory
         rivals = self._grounds.conflicts(memory.id)
-        for other, other_wording, is_sum in self._kept:
+        for other, other_text, is_sum in self._kept:
             if rivals and other.record.id in rivals:
                 continue
-            if says_same(wording, other_wording, self._grounds.gates.duplicate_threshold):
+            if says_same(text, other_text, self._grounds.gates.duplicate_threshold):
                 return f"says nearly the same as {other.record.id}"
             if is_sum and _sums_up(other, memory) and _score(other) > _score(candidate):
                 return f"summed up by {other.record.id}"
         return ""
 
-    def _keep(self, candidate: Candidate, wording: Wording) -> None:
-        self._alike.setdefault(wording.begin, []).append((candidate.record.id, wording))
-        self._kept.append((candidate, wording, is_digest(candidate)))
+    def _keep(self, candidate: Candidate, text: ComparedText) -> None:
+        self._alike.setdefault(text.beginning, []).append((candidate.record.id, text))
+        self._kept.append((candidate, text, is_digest(candidate)))
 
 
 def _sift(
@@ -426,11 +365,11 @@ def yielding(own: Sequence[Candidate], others: Sequence[Candidate]) -> Chosen:
     for one, other in clashes([*ours, *theirs]) if ours and theirs else ():
         if one < len(ours) <= other:
             reasons.setdefault(other - len(ours), f"it may contradict {_named(own[one])}")
-    said = [(_named(one), Wording(one.record.memory)) for one in own]
+    said = [(_named(one), ComparedText(one.record.memory)) for one in own]
     for number, memory in enumerate(theirs if ours else ()):
-        wording = Wording(memory)
-        same = next((name for name, other in said if wording.is_equal(other)), "") or next(
-            (name for name, other in said if says_same(wording, other)), ""
+        text = ComparedText(memory)
+        same = next((name for name, other in said if text.has_words_of(other)), "") or next(
+            (name for name, other in said if says_same(text, other)), ""
         )
         if same:
             reasons[number] = f"{same} says the same"

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import make_memory
 
-from memtool.inject import select
 from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility, Gates
 from memtool.inject.effective_lineage import EffectiveLineage
-from memtool.inject.select import Wording, choose, clashes, sources
+from memtool.inject.select import choose, clashes, sources
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
@@ -224,44 +223,6 @@ def test_a_digest_that_tells_what_was_forgotten_is_not_shown() -> None:
     kept, dropped = chosen(digest, forgotten)
     assert (kept, dropped["sem-sum"]) == ([], "out of date: dec-a no longer holds")
     assert chosen(digest)[0] == []
-
-
-def says_same(one: Memory, other: Memory) -> bool:
-    """Compare two memories by their words."""
-    return select.says_same(Wording(one), Wording(other))
-
-
-BODY = "Sessions are kept in redis with a time to live of thirty minutes, renewed at each request"
-
-
-@pytest.mark.parametrize(
-    ("other", "is_same"),
-    [
-        (BODY.upper() + "!", True),
-        (BODY.replace("kept", "holding"), True),
-        (BODY.replace("thirty", "30"), False),
-        (BODY.replace("are kept", "are not kept"), False),
-        ("Sessions", False),
-        (BODY + " and then " + " ".join(f"more{n}" for n in range(40)), False),
-    ],
-)
-def test_what_differs_in_little_but_its_look_says_the_same(
-    other: str,
-    is_same: bool,  # noqa: FBT001  # one of the pairs above
-) -> None:
-    """Case and signs do not count; numbers and negations do, whatever else is the same."""
-    one = make_memory("dec-a", BODY, title="Redis")
-    two = make_memory("dec-b", other, title="redis")
-    assert says_same(one, two) is is_same
-    assert says_same(two, one) is is_same
-
-
-def test_one_word_among_many_is_not_the_point() -> None:
-    """Nearly all words must be the same; the type does not count."""
-    long = " ".join(f"word{letter}{other}" for letter in "abcdef" for other in "ghijkl")
-    one = make_memory("dec-a", long, title="Same")
-    assert says_same(one, make_memory("dec-b", long + " extra", title="Same"))
-    assert says_same(one, make_memory("sem-b", long, title="Same", type="semantic"))
 
 
 def test_a_source_is_a_thing_not_a_place_in_it() -> None:
