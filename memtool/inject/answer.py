@@ -121,9 +121,7 @@ def _hits(inputs: TierInputs) -> Tier:
     def choose(shown: Sequence[Candidate]) -> Chosen:
         hits = [(one, one.hits) for one in inputs.repositories]
         chosen, dropped = choose_in_order(hits, threshold, shown)
-        return [
-            one.replace(tier=SUMMARY) if select.is_digest(one) else one for one in chosen
-        ], dropped
+        return [one.replace(tier=one.role.tier) if one.role else one for one in chosen], dropped
 
     return Tier(
         RETRIEVAL,

@@ -31,11 +31,29 @@ RETRIEVAL = "retrieval"
 GOVERNING = "governing"
 """The tiers; a governing one is about a file that was changed or that the prompt names."""
 SUMMARY = "summary"
-"""The tier of what sums up others: digests, and in a primer the session before."""
+"""The tier of what sums up others."""
 PROJECT = "project"
 GLOBAL = "global"
 """The scopes: whose memory it is, by the repository that it is in. A tier that is added to a block
 may have a scope of its own."""
+
+
+class Role(Value):
+    """What decides about a candidate of a special kind: a feature sets it on what was found.
+
+    It is shown in `tier`. From `share` of the best score on it comes first if it `leads`; below
+    that it is left out, for the reason `too_low` if there is one. `objection` and `weakness` are
+    reasons to leave it out: whatever it scores, and though it scores enough. While it is shown,
+    what it `covers` and scores less is not.
+    """
+
+    tier: str
+    share: float
+    leads: bool = False
+    objection: str = ""
+    too_low: str = ""
+    weakness: str = ""
+    covers: Callable[[Memory], bool] = lambda _memory: False
 
 
 class Candidate(Value):
@@ -52,8 +70,8 @@ class Candidate(Value):
     scope: str = PROJECT
     against: tuple[str, ...] = ()
     """The ids of what it conflicts with, where it is shown for itself."""
-    suffices: bool = True
-    """Whether what is shown of a digest answers the prompt by itself."""
+    role: Role | None = None
+    """What decides about it beside its score, if it was found and is of a special kind."""
     repository: str = ""
     commit: str = ""
     """Of a memory of neither scope its `org/name`, and the full id of the commit it is from."""

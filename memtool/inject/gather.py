@@ -10,14 +10,12 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.inject import candidates as candidate_list
-from memtool.inject import changed_here, file_rules, select
+from memtool.inject import changed_here, digests, file_rules, select
 from memtool.inject.block import BlockItem, passage
-from memtool.inject.budget import BYTES_PER_TOKEN
 from memtool.inject.candidates import GLOBAL, GOVERNING, PROJECT, RETRIEVAL, Candidate, Eligibility
 from memtool.inject.effective_lineage import RANK, best_level, standing
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, SeenMemories, seen_memories
-from memtool.inject.tiers import WHOLE_TOKENS
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
 from memtool.search.scope import drift_in, hurried, scope_of, trust_in
@@ -26,7 +24,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from memtool.inject.block import Passage
     from memtool.inject.candidates import CandidateVerdict
@@ -44,6 +42,10 @@ NOTE = (
     "corrects them."
 )
 """Follows the preamble of a block in which there is one, once in a session."""
+ROLES: tuple[Callable[[list[Candidate], Eligibility, Scope, str], list[Candidate]], ...] = (
+    digests.with_roles,
+)
+"""What gives candidates of a special kind their role, by what was searched and the prompt."""
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
 
@@ -219,7 +221,7 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
         # A file was rewritten in place, which only a check of every file is sure to see.
         return collect_candidates(context, request.replace(exact=True))
     context.notes.extend(found.notes)
-    hits = _candidates_of(found, scope, request.prompt, grounds.scope)
+    hits = _candidates_of(found, grounds, scope, request.prompt)
     rules = _rules_of(ruling, hits, grounds.scope)
     grounds = grounds.with_contradictions(seen)
     pinned, rules, hits = (with_conflicts(group, grounds) for group in (pinned, rules, hits))
@@ -301,22 +303,24 @@ def _search(scope: Scope, request: GatherRequest, most: int) -> Found:
     return found
 
 
-def _candidates_of(found: Found, scope: Scope, prompt: str, whose: str) -> list[Candidate]:
-    """Return what was found, with the digests of which no line answers the prompt marked so."""
+def _candidates_of(
+    found: Found, grounds: Eligibility, scope: Scope, prompt: str
+) -> list[Candidate]:
+    """Return what was found, with the roles that features give it."""
     hits = [
-        Candidate(hit.record, RETRIEVAL, hit.score, hit.factors, related=hit.related, scope=whose)
+        Candidate(
+            hit.record,
+            RETRIEVAL,
+            hit.score,
+            hit.factors,
+            related=hit.related,
+            scope=grounds.scope,
+        )
         for hit in found.hits
     ]
-    if not prompt.strip() or not any(map(select.is_digest, hits)):
-        return hits
-    from memtool.search import levels  # few stores have digests
-
-    sufficiency = levels.Sufficiency(scope, prompt, [one.record for one in hits])
-    most = WHOLE_TOKENS * BYTES_PER_TOKEN
-    return [
-        one.replace(suffices=sufficiency.digest(one.record, most)) if select.is_digest(one) else one
-        for one in hits
-    ]
+    for assign in ROLES:
+        hits = assign(hits, grounds, scope, prompt)
+    return hits
 
 
 def _rules_of(ruling: Sequence[Record], hits: Sequence[Candidate], whose: str) -> list[Candidate]:

@@ -4,9 +4,9 @@ Two memories say the same by the measure of the gate, `memory.likeness`: `30 sec
 `60 seconds` contradict each other.
 
 Search has let only relevant memories pass, and has ordered them. Here the best are taken so that
-none repeats another: near-duplicates are folded, no source speaks more than twice, and a digest
-stands for what it sums up. Contradictions are never folded: both sides are shown. What the project
-and the user's own repository have is put into one order, in which the user's gives way.
+none repeats another: near-duplicates are folded, no source speaks more than twice, and nothing is
+shown that a better one covers. Contradictions are never folded: both sides are shown. What the
+project and the user's own repository have is put into one order, in which the user's gives way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from memtool.inject.candidates import (
     verdict,
 )
 from memtool.memory.visibility import distrust
-from memtool.search import scope
 from memtool.search.comparison import ComparedText, says_same
 
 TYPE_CHECKING = False
@@ -66,9 +65,8 @@ def choose(
 
     Of what was found the best are looked at, as many as the gates say. Dropped is what scores
     below the threshold of its category, a share of the best score; what says the same as a better
-    one; what a better digest sums up; and the third from one source. What was found only because
-    a winner is related to it may score less. A digest that scores nearly as well as the best, and
-    that suffices, comes first; one that memtool wrote gives way to what it sums up if it does not.
+    one; what a better one covers; and the third from one source. What was found only because a
+    winner is related to it may score less. What leads by its role comes first.
 
     Only what may be shown counts in any of this, and nothing counts against what is more trusted:
     it sets no bar for it, takes none of its places, stands not for it, and comes before it only by
@@ -79,7 +77,7 @@ def choose(
     """
     weighed = _in_their_place(candidates, grounds, origins)
     kept, dropped = _sift(weighed, grounds, origins, threshold, shown, grounds.gates.looked_at)
-    kept = _digests_first(kept, grounds.gates.digest_threshold)
+    kept = _leaders_first(kept)
     listed: dict[str, Candidate] = {}
     found = {candidate.record.id: candidate for candidate in kept}
     for candidate in kept:
@@ -146,42 +144,15 @@ def _score(candidate: Candidate) -> float:
     return candidate.score or 0.0
 
 
-def _digests_first(candidates: list[Candidate], share: float) -> list[Candidate]:
-    least = share * max(map(_score, candidates), default=0.0)
-    ahead = [one for one in candidates if is_digest(one) and one.suffices and _score(one) >= least]
+def _leaders_first(candidates: list[Candidate]) -> list[Candidate]:
+    """Return candidates with those that lead in front, if they score nearly as well as the best."""
+    best = max(map(_score, candidates), default=0.0)
+    ahead = [
+        one
+        for one in candidates
+        if one.role and one.role.leads and _score(one) >= one.role.share * best
+    ]
     return [*ahead, *(one for one in candidates if one not in ahead)]
-
-
-def is_digest(candidate: Candidate) -> bool:
-    """Tell whether a memory that was found sums up others."""
-    return candidate.score is not None and scope.is_digest(candidate.record.memory)
-
-
-def _is_generated(candidate: Candidate) -> bool:
-    """Tell whether memtool wrote a digest; one that a person wrote says more than its sources."""
-    if not is_digest(candidate):
-        return False
-    from memtool.memory import memory  # few stores hold one
-
-    return memory.is_generated(candidate.record.memory)
-
-
-def _staleness(candidate: Candidate, grounds: Eligibility) -> str:
-    """Return what a digest that memtool wrote tells and no longer holds; empty where all does."""
-    for id_ in candidate.record.memory.items("derived_from") if _is_generated(candidate) else ():
-        record = grounds.tree.by_id.get(id_)
-        if record is None or grounds.objection(record.memory):
-            return f"out of date: {id_} no longer holds"
-    return ""
-
-
-def _sums_up(digest: Candidate, memory: Memory) -> bool:
-    """Tell whether what is shown of a digest holds a memory: of a long one that is the lead."""
-    if not (is_digest(digest) and digest.suffices) or memory.id not in digest.record.memory.items(
-        "derived_from"
-    ):
-        return False
-    return not _is_generated(digest) or memory.title in digest.record.memory.statement
 
 
 class _Kept:
@@ -191,8 +162,7 @@ class _Kept:
         self._grounds = grounds
         self._alike: dict[str, list[tuple[str, ComparedText]]] = {}
         """Ids and words by how they begin: two with the same words say the same."""
-        self._kept: list[tuple[Candidate, ComparedText, bool]] = []
-        """Each with its words, and whether it sums up others."""
+        self._kept: list[tuple[Candidate, ComparedText]] = []
         self._sources: dict[str, int] = {}
         for one in shown:
             self._keep(one, ComparedText(one.record.memory))
@@ -219,21 +189,22 @@ class _Kept:
         return ""
 
     def _repeated(self, candidate: Candidate, text: ComparedText) -> str:
-        """Return which of them says nearly the same as a candidate, or sums it up."""
+        """Return which of them says nearly the same as a candidate, or covers it."""
         memory = candidate.record.memory
         rivals = self._grounds.conflicts(memory.id)
-        for other, other_text, is_sum in self._kept:
+        for other, other_text in self._kept:
             if rivals and other.record.id in rivals:
                 continue
             if says_same(text, other_text, self._grounds.gates.duplicate_threshold):
                 return f"says nearly the same as {other.record.id}"
-            if is_sum and _sums_up(other, memory) and _score(other) > _score(candidate):
+            is_covered = other.role is not None and other.role.covers(memory)
+            if is_covered and _score(other) > _score(candidate):
                 return f"summed up by {other.record.id}"
         return ""
 
     def _keep(self, candidate: Candidate, text: ComparedText) -> None:
         self._alike.setdefault(text.beginning, []).append((candidate.record.id, text))
-        self._kept.append((candidate, text, is_digest(candidate)))
+        self._kept.append((candidate, text))
 
 
 def _sift(
@@ -248,43 +219,64 @@ def _sift(
 
     The most trusted come first to their turn, so that nothing less trusted stands against them.
     """
-    reasons: dict[int, str] = {}
-    digest_share = grounds.gates.digest_threshold
-    bests: dict[int, float] = {}
-    turns: list[tuple[int, int]] = []
-    for number, candidate in enumerate(candidates):
-        trust = origins[candidate.record.path].trust
-        reasons[number] = (
-            grounds.objection(candidate.record.memory)
-            or _staleness(candidate, grounds)
-            or distrust(trust, grounds.least_trust)
-        )
-        own_rank = grounds.rank(candidate.record, trust)
-        turns.append((-own_rank, number))
-        if not reasons[number]:
-            for rank in range(own_rank + 1):
-                bests[rank] = max(bests.get(rank, 0.0), _score(candidate))
+    levels = [origins[candidate.record.path].trust for candidate in candidates]
+    ranks = [
+        grounds.rank(candidate.record, trust)
+        for candidate, trust in zip(candidates, levels, strict=True)
+    ]
+    reasons = [
+        grounds.objection(candidate.record.memory)
+        or (candidate.role.objection if candidate.role else "")
+        or distrust(trust, grounds.least_trust)
+        for candidate, trust in zip(candidates, levels, strict=True)
+    ]
+    bests = _best_scores(candidates, ranks, reasons)
     so_far = _Kept(shown, grounds)
     place = 0
-    for turn, number in sorted(turns):
-        candidate, reason = candidates[number], reasons[number]
-        if not reason and candidate.score is not None and not candidate.related:
+    for number in sorted(range(len(candidates)), key=lambda number: -ranks[number]):
+        candidate = candidates[number]
+        if not reasons[number] and candidate.score is not None and not candidate.related:
             place += 1
-            best = bests[-turn]
-            share = threshold(candidate.record.memory.category)
-            if candidate.score < share * best:
-                reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
-            elif place > most:
-                reason = f"not among the best {most}"
-            elif _is_generated(candidate) and candidate.score < digest_share * best:
-                reason = "what it sums up answers better"
-            elif _is_generated(candidate) and not candidate.suffices:
-                reason = "no line of it answers by itself"
-        reasons[number] = reason or so_far.objection(candidate)
-    kept = [one for number, one in enumerate(candidates) if not reasons[number]]
-    dropped = [verdict(one, reasons[number], is_taken=False)
-               for number, one in enumerate(candidates) if reasons[number]]  # fmt: skip
+            best = bests[ranks[number]]
+            reasons[number] = (
+                _too_low(candidate, best, threshold(candidate.record.memory.category))
+                or (f"not among the best {most}" if place > most else "")
+                or _misfit(candidate, best)
+            )
+        reasons[number] = reasons[number] or so_far.objection(candidate)
+    kept = [one for one, reason in zip(candidates, reasons, strict=True) if not reason]
+    dropped = [
+        verdict(one, reason, is_taken=False)
+        for one, reason in zip(candidates, reasons, strict=True)
+        if reason
+    ]
     return kept, dropped
+
+
+def _best_scores(
+    candidates: Sequence[Candidate], ranks: Sequence[int], reasons: Sequence[str]
+) -> dict[int, float]:
+    """Return by rank the best score of what may be shown and is trusted as much, or more."""
+    bests: dict[int, float] = {}
+    for candidate, own_rank, reason in zip(candidates, ranks, reasons, strict=True):
+        for rank in range(own_rank + 1) if not reason else ():
+            bests[rank] = max(bests.get(rank, 0.0), _score(candidate))
+    return bests
+
+
+def _too_low(candidate: Candidate, best: float, share: float) -> str:
+    """Return why a score is too low beside the best one; empty where it is not."""
+    if _score(candidate) >= share * best:
+        return ""
+    return f"below the threshold {share * best:.3f}, {share:g} of the best score"
+
+
+def _misfit(candidate: Candidate, best: float) -> str:
+    """Return why a candidate of a special kind is not shown; empty where it may be."""
+    role = candidate.role
+    if role is None:
+        return ""
+    return role.too_low if role.too_low and _score(candidate) < role.share * best else role.weakness
 
 
 def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
@@ -332,8 +324,7 @@ def joined(
         if first.score is None or first.related or first.score >= share * best:
             kept += group
         else:
-            reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
-            dropped += [verdict(one, reason, is_taken=False) for one in group]
+            dropped += [verdict(one, _too_low(first, best, share), is_taken=False) for one in group]
     return kept, dropped
 
 

@@ -10,6 +10,7 @@ import pytest
 from conftest import make_memory
 
 from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility, Gates
+from memtool.inject.digests import with_roles
 from memtool.inject.effective_lineage import EffectiveLineage
 from memtool.inject.select import choose, clashes, sources
 from memtool.memory import timestamps
@@ -69,7 +70,8 @@ def chosen(
     origins = {
         record.path: Origin("", "", 0, levels.get(record.id, "committed")) for record in records
     }
-    kept, verdicts = choose(candidates, grounds, origins, lambda _category: threshold, shown)
+    hits = with_roles(candidates, grounds, None, "")  # type: ignore[arg-type]
+    kept, verdicts = choose(hits, grounds, origins, lambda _category: threshold, shown)
     return [one.record.id for one in kept], reasons(verdicts)
 
 
