@@ -1,47 +1,39 @@
-"""Drift of the memories of a tree: verdicts by `drift_verdict`, and the table that keeps them.
+"""Drift of the memories of a tree: verdicts by `drift_verdict`, and the rows that keep them.
 
 The verdict on a memory depends on its bytes and on HEAD alone; only whether a commit that HEAD does
-not lead to is cited well depends on the trusted one, too. It is kept as a row of one file,
-`<cache>/drift/<scope>-<HEAD>`, mapped as that of provenance is: a warm answer reads its few rows
-and starts no git. After plain commits all rows hold but those whose files were touched. They stay
-as they are; beside them is written what was touched since, with the rows that are new. A file that
-is missing or damaged costs time, never the answer.
+not lead to is cited well depends on the trusted one, too. It is kept as a row of the table `drift`:
+a warm answer reads its few rows and starts no git. After plain commits all rows hold but those
+whose files were touched; of these only the commit still holds that they compare with. Rows that are
+missing or damaged cost time, never the answer.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, SAME, UNKNOWN, Drift, FileDrift
 from memtool.memory.trust import LOCAL
 from memtool.search.features import governed
-from memtool.store import cache
-from memtool.store.bases import is_straight
-from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
+from memtool.store import bases, cache
+from memtool.store.bases import DRIFT
 from memtool.store.git import GitError
-from memtool.value import cached_property
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from memtool.search.drift_verdict import DriftQuestion
+    from memtool.store.bases import BasisRow
     from memtool.store.commit_files import CommitFiles
     from memtool.store.provenance import Witness
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
+    from memtool.store.state import Row, Rows
 
-KIND = "drift 8"
-SECTIONS = {**ROW_SECTIONS, "touched": "B", "newer": "B"}
-"""`touched` is what rows may depend on of all changes since they were made; rows that were made
-after these are a table by themselves in `newer`, or nothing."""
-NEWER_MOST, TOUCHED_MOST = 500, 5_000
-"""With more of either all rows are written again."""
-KEPT = 4
-TRIED = 2
-"""Older tables that are looked at for rows that still hold."""
+SCOPE = "drift 9"
+"""What the rows mean, and its version."""
 FEW = 2_000
 """A tree of no more memories is looked at as a whole, once one of them is asked for."""
 _NEXT = "\x01"
@@ -69,12 +61,13 @@ class DriftWitness:
         self._known: dict[str, Drift] = {}
         self._qualities: dict[str, str] = {}
         self._bases: dict[str, tuple[str, str]] = {}
-        self._table: DriftTable | None = None
-        self._rows: dict[str, list[str]] = {}
-        """Those that are in no table of HEAD yet."""
-        self._is_moved = False
-        """Whether the table was one of an older commit."""
-        self._is_read = False
+        self._rows: dict[str, DriftRow] = {}
+        self._read: set[str] = set()
+        """Paths whose rows were looked for in the database."""
+        self._new: set[str] = set()
+        """Paths whose rows are not in the database yet."""
+        self._basis: BasisRow | None = None
+        """The rows of HEAD in the database, once they are looked for."""
         self._head: CommitFiles | None = None
 
     @cached_property
@@ -111,6 +104,7 @@ class DriftWitness:
         wanted = [one for one in records if one.path not in self._known and _cites_code(one)]
         if not wanted or self._witness.basis is None:
             return
+        self._fetch(wanted)
         if any(self._kept(one) is None for one in wanted):
             is_small = len(self._tree.records) <= FEW and self._is_cached
             if is_small:
@@ -138,11 +132,12 @@ class DriftWitness:
 
     def levels(self, records: Iterable[Record]) -> dict[str, str]:
         """Return the levels of what `of` returns, quickly for many memories."""
-        found, rest = {}, []
+        found, rest, records = {}, [], list(records)
+        self._fetch(records)
         for one in records:
             row = self._row(one)
             if row is not None:
-                found[one.path] = row[_LEVEL]
+                found[one.path] = row.level
             else:
                 rest.append(one)
         return found | {path: drift.level for path, drift in self.of(rest).items()}
@@ -152,6 +147,7 @@ class DriftWitness:
         wanted = [one for one in records if _cites_code(one)]
         if basis is None or not wanted:
             return {}
+        self._fetch(wanted)
         found = {one.path: drift for one in wanted if (drift := self._kept(one)) is not None}
         missing = [one for one in wanted if one.path not in found]
         if missing:
@@ -175,17 +171,19 @@ class DriftWitness:
                     self._head = CommitFiles(basis.repository, basis.head, is_worktree=is_worktree)
                 fresh = drift_verdict.judge(basis.repository, self._head, asked)
             cited = drift_verdict.qualities(basis, asked) if asked else {}
-            rows = {one.path: _texts(one, *fresh[one.path], *cited[one.path]) for one in asked}
+            rows = {one.path: _row_of(one, *fresh[one.path], *cited[one.path]) for one in asked}
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
             self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
             if basis.repository.is_partial:  # what is not here today may be tomorrow
-                rows = {path: row for path, row in rows.items() if row[_LEVEL] != UNKNOWN}
+                rows = {path: row for path, row in rows.items() if row.level != UNKNOWN}
             unbased = [one for one in missing if one.path not in found]
             origins = self._witness.origins(unbased)
             found |= {
                 one.path: _unbased(one, is_committed=origins[one.path] != LOCAL) for one in unbased
             }
-            self._rows |= rows if self._is_cached else {}
+            if self._is_cached:
+                self._rows |= rows
+                self._new |= rows.keys()
         self._known |= found
         return found
 
@@ -206,26 +204,16 @@ class DriftWitness:
         if row is None:
             return found
         found = self._known[record.path] = _drift(row)
-        self._qualities[record.path] = row[_QUALITY]
+        self._qualities[record.path] = row.quality
         return found
 
-    def _row(self, record: Record) -> list[str] | None:
+    def _row(self, record: Record) -> DriftRow | None:
         """Return the row of a memory that still holds, None where there is none."""
-        if self._witness.basis is None or not self._is_cached:
+        row = self._rows.get(record.path)
+        if row is None or row.oid != record.oid:
             return None
-        if not self._is_read:
-            self._is_read = True
-            self._table = self._read()
-        row, is_good = self._rows.get(record.path), True
-        if row is None and self._table is not None:
-            try:
-                row, is_good = self._table.row(record.path)
-            except CorruptCache:
-                self._table = None
-        if row is None or row[0] != record.oid:
-            return None
-        if not is_good or row[_TRUSTED] not in ("", self._trusted_at):
-            self._bases[record.path] = row[0], row[1]
+        if not row.level or row.trusted not in ("", self._trusted_at):
+            self._bases[record.path] = row.oid, row.base
             return None
         return row
 
@@ -234,123 +222,107 @@ class DriftWitness:
         assert self._witness.basis is not None
         return self._witness.basis.trusted_at or "none"
 
-    def _read(self) -> DriftTable | None:
-        basis = self._witness.basis
-        assert basis is not None
-        try:
-            return DriftTable(cache.mapped(os.path.join(self._folder, self._name(basis.head))))
-        except CorruptCache:
-            found = self._older()
-            self._is_moved = found is not None
-            return found
+    def _fetch(self, records: Iterable[Record]) -> None:
+        """Read the rows of memories, each once."""
+        paths = [one.path for one in records if one.path not in self._read]
+        if not paths or self._witness.basis is None or not self._is_cached:
+            return
+        basis = self._basis = self._basis or self._find()
+        self._read |= set(paths)
+        if basis.number:
+            rows = bases.read(self._cache_dir, DRIFT, basis, set(paths) - self._rows.keys())
+            self._rows |= {path: DriftRow(*cells) for path, cells in (rows or {}).items()}
 
-    def _older(self) -> DriftTable | None:
-        """Return an older table, without the rows that hold no longer."""
+    def _find(self) -> BasisRow:
+        """Return the rows of HEAD in the database, made from older ones if that is possible.
+
+        Where they cannot be kept, or are those of another worktree, they are in this process.
+        """
         basis = self._witness.basis
         assert basis is not None
         repository = basis.repository
-        if repository.is_partial:
-            return None
-        scope = self._name("")
-        for name in cache.newest(self._folder, scope)[:TRIED]:
-            head = name.removeprefix(scope)
+        cut = ",".join(sorted(repository.shallow_commits()))
+        wanted = bases.new(repository, cache.digest(SCOPE, basis.directory, cut), "", basis.head)
+        exact, older = bases.known(self._cache_dir, wanted)
+        if exact is not None:
+            return exact
+        for one in bases.straight(repository, older, basis.head):
             try:
-                if is_straight(repository, head, basis.head):
-                    table = DriftTable(cache.mapped(os.path.join(self._folder, name)))
-                    table.touch(_tokens(repository, head, basis.head))
-                    return table
-            except (CorruptCache, GitError):
+                touched = _tokens(repository, one.head, basis.head)
+            except GitError:
                 continue
-        return None
+
+            if one.worktree == wanted.worktree != b"":
+                moved = bases.move(self._cache_dir, DRIFT, one, basis.head, _staling(one, touched))
+                if moved is not None:
+                    return moved
+            rows = bases.read(self._cache_dir, DRIFT, one)
+            if rows is not None:
+                held = {path: DriftRow(*cells) for path, cells in rows.items()}
+                self._rows = held | _stale(held, touched)
+                self._new |= held.keys()
+                break
+        return wanted
 
     def _keep(self) -> None:
-        """Write what no table has yet; all at once, since a table is written as a whole."""
-        if not self._rows and not self._is_moved:
+        """Write the rows that are new."""
+        if not self._new or not self._is_cached or self._basis is None:
             return
-        basis = self._witness.basis
-        assert basis is not None
-        data = _written(self._rows) if self._table is None else self._table.extended(self._rows)
-        self._table, self._rows, self._is_moved = DriftTable(memoryview(data)), {}, False
-        cache.write(self._folder, self._name(basis.head), data, KEPT)
+        cells = {path: self._rows[path].cells for path in self._new}
+        self._new.clear()
+        if self._basis.number:
+            bases.write(self._cache_dir, DRIFT, self._basis, cells)
+        else:
+            self._basis = bases.add(self._cache_dir, DRIFT, self._basis, cells) or self._basis
 
     @property
-    def _folder(self) -> str:
+    def _cache_dir(self) -> str:
         assert self._witness.basis is not None
-        return os.path.join(self._witness.basis.repository.cache_dir, "drift")
-
-    def _name(self, head: str) -> str:
-        basis = self._witness.basis
-        assert basis is not None
-        cut = ",".join(sorted(basis.repository.shallow_commits()))
-        return f"{cache.digest(KIND, sys.byteorder, basis.directory, cut)}-{head}"
-
-
-class DriftTable:
-    """The rows of a file: blob, commit, level, what it depends on, files, quality, trusted commit.
-
-    Some are older than the rest, and hold where nothing was touched that they depend on.
-    """
-
-    def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a file. Raises CorruptCache where it is none, or damaged."""
-        self._sections = Sections(raw, KIND, SECTIONS)
-        self._table = RowTable(self._sections)
-        self._table.check()
-        newer = self._sections["newer"]
-        self._newer: dict[str, list[str]] = {}
-        if newer.nbytes:
-            self._newer = RowTable(Sections(newer, KIND, ROW_SECTIONS)).rows()
-        touched = bytes(self._sections["touched"]).decode(errors="surrogateescape")
-        self._touched = set(filter(None, touched.split(_NEXT)))
-
-    def row(self, path: str) -> tuple[list[str] | None, bool]:
-        """Return the row of a path, None for none, and whether it holds. Raises CorruptCache."""
-        found = self._newer.get(path)
-        if found is not None:
-            return found, True
-        found = self._table.row(path)
-        return found, found is not None and _holds(path, found, self._touched)
-
-    def touch(self, touched: set[str]) -> None:
-        """Let all rows be older than some changes; `/` is touched by every one."""
-        self._newer = {p: row for p, row in self._newer.items() if _holds(p, row, touched)}
-        self._touched |= touched
-
-    def extended(self, rows: dict[str, list[str]]) -> bytes:
-        """Return the bytes of a file with these and further rows. Raises CorruptCache."""
-        newer = self._newer | rows
-        if len(newer) > NEWER_MOST or len(self._touched) > TOUCHED_MOST:
-            older = self._table.rows().items()
-            held = {path: row for path, row in older if _holds(path, row, self._touched)}
-            return _written(held | newer)
-        self._table.check()
-        kept = {name: bytes(self._sections.unchecked(name)) for name in ROW_SECTIONS}
-        return _written(newer, kept, self._touched)
-
-
-def _holds(path: str, row: list[str], touched: set[str]) -> bool:
-    """Tell whether a row holds after some changes: none touched what it depends on."""
-    if not touched:
-        return True
-    is_same = path not in touched and touched.isdisjoint(row[_WATCHED].split(_NEXT))
-    return is_same and not row[_TRUSTED]
-
-
-def _written(
-    rows: dict[str, list[str]], older: dict[str, bytes] | None = None, touched: Iterable[str] = ()
-) -> bytes:
-    """Return the bytes of a file, of rows alone or with the sections of older ones."""
-    own = cache.row_sections(rows)
-    newer = cache.pack(KIND, (), own, GUARDED_BY_ROW) if older is not None and rows else b""
-    marks = _NEXT.join(sorted(touched)).encode(errors="surrogateescape")
-    sections = (own if older is None else older) | {"touched": marks, "newer": newer}
-    return cache.pack(KIND, (), sections, GUARDED_BY_ROW)
+        return self._witness.basis.repository.cache_dir
 
 
 _KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now", "naming")
 
 
-_LEVEL, _WATCHED, _QUALITY, _TRUSTED = 2, 3, 5, 6
+class DriftRow(Value):
+    """What is kept of a memory: its blob, the commit compared with, and the verdict.
+
+    `level` is empty where something was touched since that the verdict depends on. `trusted` is the
+    trusted commit where that matters. `watched` is what it depends on, `files` its files as JSON.
+    """
+
+    oid: str
+    base: str
+    level: str
+    quality: str
+    trusted: str
+    watched: bytes
+    files: str
+
+    @property
+    def cells(self) -> Row:
+        """The row of the database, without basis and path."""
+        verdict = (self.level, self.quality, self.trusted, self.watched, self.files)
+        return (self.oid, self.base, *verdict)
+
+    def holds(self, path: str, touched: set[str]) -> bool:
+        """Tell whether the verdict holds after some changes: none touched what it depends on."""
+        watched = os.fsdecode(self.watched).split(_NEXT)
+        return path not in touched and touched.isdisjoint(watched) and not self.trusted
+
+
+def _stale(rows: Mapping[str, DriftRow], touched: set[str]) -> dict[str, DriftRow]:
+    """Return the rows that do not hold after some changes, without their verdict."""
+    return {path: row.replace(level="") for path, row in rows.items()
+            if row.level and not row.holds(path, touched)}  # fmt: skip
+
+
+def _staling(basis: BasisRow, touched: set[str]) -> Callable[[Rows], dict[str, Row]]:
+    def stale(rows: Rows) -> dict[str, Row]:
+        held = {path: DriftRow(*cells) for path, cells in bases.all_of(rows, DRIFT, basis)}
+        return {path: row.cells for path, row in _stale(held, touched).items()}
+
+    return stale
 
 
 def _cites_code(record: Record) -> bool:
@@ -360,30 +332,29 @@ def _cites_code(record: Record) -> bool:
     )
 
 
-def _texts(
+def _row_of(
     asked: DriftQuestion, drift: Drift, watched: Iterable[str], quality: str, trusted: str
-) -> list[str]:
+) -> DriftRow:
     import json
 
     files = json.dumps([[getattr(one, name) for name in _KEPT_OF_FILES]
                         for one in drift.files], separators=(",", ":"))  # fmt: skip
-    kept = _NEXT.join(sorted(watched))
-    return [asked.oid, asked.base, drift.level, kept, files, quality, trusted]
+    kept = os.fsencode(_NEXT.join(sorted(watched)))
+    return DriftRow(asked.oid, asked.base, drift.level, quality, trusted, kept, files)
 
 
-def _drift(row: list[str]) -> Drift:
-    _oid, base, level, _kept, rows, *_cited = row
-    if rows == "[]":
-        return Drift(level, base)
+def _drift(row: DriftRow) -> Drift:
+    if row.files == "[]":
+        return Drift(row.level, row.base)
     import json  # most memories have not drifted
 
     files = []
-    for path, now, how, why, name, lines, share, moved, naming in json.loads(rows):
+    for path, now, how, why, name, lines, share, moved, naming in json.loads(row.files):
         cited, there, named = (
             None if pair is None else (pair[0], pair[1]) for pair in (lines, moved, naming)
         )
         files.append(FileDrift(path, now, how, why, name, cited, share, there, named))
-    return Drift(level, base, tuple(files))
+    return Drift(row.level, row.base, tuple(files))
 
 
 def _unbased(record: Record, *, is_committed: bool) -> Drift:

@@ -1,9 +1,9 @@
 """Bases: the commits that rows of the shared database are about.
 
-Rows such as citations hold for one commit. After plain commits on top of it most of them hold as
-they are, so a worktree has a basis that moves on with its HEAD: rows of touched paths are written
-anew, the others stay. A basis of another worktree, or of a commit that is not checked out, stays
-where it is.
+Rows of some tables begin with a basis and a path, and hold for one commit. After plain commits on
+top of it most of them hold as they are, so a worktree has a basis that moves on with its HEAD: rows
+of touched paths are written anew, the others stay. A basis of another worktree, or of a commit that
+is not checked out, stays where it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from memtool.store.repository import Repository
@@ -32,8 +32,10 @@ TRIED = 2
 """Older bases that are looked at for rows that still hold."""
 STEPS_MOST = 1_000
 """Commits between two states that are looked at one by one."""
-_TABLES = ("citation",)
-"""Those whose rows begin with the number of a basis."""
+CITATION, DRIFT = "citation", "drift"
+"""The tables whose rows begin with the number of a basis and a path."""
+_AT_ONCE = 500
+"""Paths that one statement names."""
 
 
 class BasisRow(Value):
@@ -128,28 +130,86 @@ def is_straight(repository: Repository, old: str, new: str) -> bool:
     return at == old
 
 
-def move(
-    cache_dir: str, basis: BasisRow, head: str, change: Callable[[Rows], None]
-) -> BasisRow | None:
-    """Change the rows of a basis to those of another commit; return it there, None if it stays."""
-    moved = basis.replace(head=head, used=int(time.time()))
+def read(
+    cache_dir: str, table: str, basis: BasisRow, paths: Iterable[str] | None = None
+) -> dict[str, Any] | None:
+    """Return the cells of rows by path, of some paths or of all.
 
-    def advance(rows: Rows) -> None:
-        if not basis.is_held(rows):
-            raise Unavailable("another process has moved this basis")
-        change(rows)
-        rows.put("basis", *moved.cells)
-
-    return moved if facts.write(cache_dir, advance) else None
-
-
-def add(cache_dir: str, basis: BasisRow, fill: Callable[[Rows, int], None]) -> None:
-    """Keep a basis with its rows if that is possible, and drop those that are out of use.
-
-    `fill` writes the rows, and gets the number of the basis.
+    None is for rows that are no longer those of this commit, or cannot be read.
     """
 
+    def ask(rows: Rows) -> dict[str, Any] | None:
+        if not basis.is_held(rows):
+            return None
+        return dict(
+            all_of(rows, table, basis) if paths is None else _some_of(rows, table, basis, paths)
+        )
+
+    return facts.read(cache_dir, ask)
+
+
+def all_of(rows: Rows, table: str, basis: BasisRow) -> Iterator[tuple[str, Any]]:
+    """Return path and cells of each row."""
+    return map(_parted, rows.some(table, "basis = ?", basis.number))
+
+
+def _some_of(
+    rows: Rows, table: str, basis: BasisRow, paths: Iterable[str]
+) -> Iterator[tuple[str, Any]]:
+    wanted = sorted(map(os.fsencode, paths))
+    for at in range(0, len(wanted), _AT_ONCE):
+        some = wanted[at : at + _AT_ONCE]
+        where = f"basis = ? AND path IN ({','.join('?' * len(some))})"
+        yield from map(_parted, rows.some(table, where, basis.number, *some))
+
+
+def _parted(row: Any) -> tuple[str, Any]:
+    _number, path, *cells = row
+    return os.fsdecode(path), cells
+
+
+def write(cache_dir: str, table: str, basis: BasisRow, cells: Mapping[str, Row]) -> None:
+    """Write rows if they still are those of this commit, and that is possible."""
+
     def change(rows: Rows) -> None:
+        if basis.is_held(rows):
+            _put(rows, table, basis.number, cells)
+
+    facts.write(cache_dir, change)
+
+
+def _put(rows: Rows, table: str, number: int, cells: Mapping[str, Row]) -> None:
+    rows.put_all(table, ((number, os.fsencode(path), *own) for path, own in cells.items()))
+
+
+def move(
+    cache_dir: str,
+    table: str,
+    basis: BasisRow,
+    head: str,
+    changed: Callable[[Rows], Mapping[str, Row]],
+) -> BasisRow | None:
+    """Let the rows of a basis be those of another commit; return it there, None if it stays.
+
+    `changed` returns the rows that differ.
+    """
+    moved = basis.replace(head=head, used=int(time.time()))
+
+    def change(rows: Rows) -> None:
+        if not basis.is_held(rows):
+            raise Unavailable("another process has moved this basis")
+        _put(rows, table, basis.number, changed(rows))
+        rows.put("basis", *moved.cells)
+
+    return moved if facts.write(cache_dir, change) else None
+
+
+def add(cache_dir: str, table: str, basis: BasisRow, cells: Mapping[str, Row]) -> BasisRow | None:
+    """Keep a basis with its rows, and drop others out of use; None if that is impossible."""
+    added = basis
+
+    def change(rows: Rows) -> None:
+        nonlocal added
         kept = sorted(map(_of, rows.some("basis", "1")), key=lambda one: -one.used)
         own = (basis.scope, basis.trust, basis.head, basis.worktree)
         like = [one for one in kept if (one.scope, one.worktree) == (basis.scope, basis.worktree)]
@@ -157,10 +217,10 @@ def add(cache_dir: str, basis: BasisRow, fill: Callable[[Rows, int], None]) -> N
         for one in kept:
             is_same = (one.scope, one.trust, one.head, one.worktree) == own
             if is_same or one.number in left or one.used < basis.used - UNUSED_S:
-                for table in (*_TABLES, "basis"):
-                    rows.remove(table, one.number)
-        number = 1 + max((one.number for one in kept), default=0)
-        rows.put("basis", *basis.replace(number=number).cells)
-        fill(rows, number)
+                for name in (CITATION, DRIFT, "basis"):
+                    rows.remove(name, one.number)
+        added = basis.replace(number=1 + max((one.number for one in kept), default=0))
+        rows.put("basis", *added.cells)
+        _put(rows, table, added.number, cells)
 
-    facts.write(cache_dir, change)
+    return added if facts.write(cache_dir, change) else None

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 TABLES = {
     "cochange": 1,
-    "drift": 1,
     "gate": 1,
     "lately": 1,
 }

@@ -30,8 +30,18 @@ _CITATION = (
     "basis INT, path BLOB, oid TEXT, last_commit TEXT, author TEXT, date TEXT, state TEXT, "
     "trusted_oid TEXT, trusted_commit TEXT"
 )
+_DRIFT = (
+    "basis INT, path BLOB, oid TEXT, base TEXT, level TEXT, quality TEXT, trusted TEXT, "
+    "watched BLOB, files TEXT"
+)
 FACTS = Schema(
-    2, (Table("kept", _KEPT, 3), Table("basis", _BASIS, 1), Table("citation", _CITATION, 2))
+    2,
+    (
+        Table("kept", _KEPT, 3),
+        Table("basis", _BASIS, 1),
+        Table("citation", _CITATION, 2),
+        Table("drift", _DRIFT, 2),
+    ),
 )
 DAY_S = 86_400
 UNUSED_S = 30 * DAY_S

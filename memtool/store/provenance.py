@@ -12,24 +12,23 @@ cost time, never the answer.
 
 from __future__ import annotations
 
-import os
-
 from memtool.errors import MemtoolError
 from memtool.memory.trust import LOCAL, TRUST_LEVELS, Origin, Proof
-from memtool.store import bases, cache, facts, kept
+from memtool.store import bases, cache, kept
+from memtool.store.bases import CITATION
 from memtool.store.git import GitError
 from memtool.store.repository import branch_commit, head_commit, named_commit
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from typing import Any
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Any, Self
 
     from memtool.store.bases import BasisRow
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Snapshot
-    from memtool.store.state import Row, Rows
+    from memtool.store.state import Row
 
     Touch = tuple[str, str, bool]
     """The last commit that touched a path, the blob, empty for none, and whether it added it."""
@@ -105,8 +104,8 @@ SCOPE = "citation 1"
 PROOF, FILE = "proof", "file"
 """Kinds of what is kept besides: who signed which versions, and small files of a commit."""
 _TRIES = 3
-_AT_ONCE = 500
-"""Paths that one statement names."""
+_CUT, _FIRST = "cut", "first"
+"""States of a row: history ends there, or the commit added the path."""
 
 
 class Citation(Value):
@@ -125,6 +124,21 @@ class Citation(Value):
     trusted_oid: str
     trusted_commit: str
     is_first: bool = False
+
+    @classmethod
+    def of(cls, cells: Any) -> Self:
+        """Return the citation that a row of the database has."""
+        oid, commit, author, date, state, trusted_oid, trusted_commit = cells
+        is_cut, is_first = state == _CUT, state == _FIRST
+        return cls(oid, commit, author, int(date), is_cut, trusted_oid, trusted_commit, is_first)
+
+    @property
+    def cells(self) -> Row:
+        """The row of the database, without basis and path."""
+        state = _CUT if self.is_shallow else _FIRST if self.is_first else ""
+        date = str(self.date)  # git may know numbers of 64 bits
+        trusted = (self.trusted_oid, self.trusted_commit)
+        return (self.oid, self.commit, self.author, date, state, *trusted)
 
     @property
     def is_trusted(self) -> bool:
@@ -165,7 +179,7 @@ class Citations:
     """
 
     def __init__(
-        self, basis: Basis, row: BasisRow, newer: dict[str, Citation], *, is_whole: bool = False
+        self, basis: Basis, row: BasisRow, known: dict[str, Citation], *, is_whole: bool = False
     ) -> None:
         """Take the basis as the database has it, and rows that hold in place of those there.
 
@@ -173,7 +187,7 @@ class Citations:
         """
         self._basis = basis
         self._row = row
-        self._newer = newer
+        self._known = known
         self._is_whole = is_whole
 
     def of(self, paths: Iterable[str]) -> dict[str, Citation] | None:
@@ -182,75 +196,26 @@ class Citations:
         None is for rows that are no longer those of this commit, or cannot be read.
         """
         wanted = set(paths)
-        found = {path: self._newer[path] for path in wanted & self._newer.keys()}
+        found = {path: self._known[path] for path in wanted & self._known.keys()}
         if not self._is_whole and wanted - found.keys():
-            asked = sorted(wanted - found.keys())
-            known = facts.read(
-                self._basis.repository.cache_dir, lambda rows: self._read(rows, asked)
-            )
-            if known is None:
+            cache_dir = self._basis.repository.cache_dir
+            rows = bases.read(cache_dir, CITATION, self._row, wanted - found.keys())
+            if rows is None:
                 return None
-            found |= known
+            found |= {path: Citation.of(cells) for path, cells in rows.items()}
             missing = wanted - found.keys()
             if missing:
-                found |= self._asked(missing)
+                asked = dict.fromkeys(missing, GONE) | computed(self._basis, missing)
+                bases.write(cache_dir, CITATION, self._row, _cells(asked))
+                found |= asked
+            self._known |= found
         return {path: row for path, row in found.items() if row.oid}
-
-    def _read(self, rows: Rows, paths: list[str]) -> dict[str, Citation] | None:
-        if not self._row.is_held(rows):
-            return None
-        found: dict[str, Citation] = {}
-        for at in range(0, len(paths), _AT_ONCE):
-            some = [os.fsencode(path) for path in paths[at : at + _AT_ONCE]]
-            where = f"basis = ? AND path IN ({','.join('?' * len(some))})"
-            found |= dict(map(_citation, rows.some("citation", where, self._row.number, *some)))
-        return found
-
-    def _asked(self, paths: Collection[str]) -> dict[str, Citation]:
-        """Return the rows of paths as git gives them, and keep them."""
-        found = dict.fromkeys(paths, GONE) | computed(self._basis, paths)
-        self._newer |= found
-
-        def change(rows: Rows) -> None:
-            if self._row.is_held(rows):
-                rows.put_all("citation", _cells(self._row.number, found))
-
-        facts.write(self._basis.repository.cache_dir, change)
-        return found
-
-    def all(self) -> dict[str, Citation] | None:
-        """Return the rows of the database by path; None as in `of`."""
-
-        def ask(rows: Rows) -> dict[str, Citation] | None:
-            number = self._row.number
-            found = rows.some("citation", "basis = ?", number) if self._row.is_held(rows) else None
-            return None if found is None else dict(map(_citation, found))
-
-        return facts.read(self._basis.repository.cache_dir, ask)
-
-
-_CUT, _FIRST = "cut", "first"
-
-
-def _citation(row: Any) -> tuple[str, Citation]:
-    _basis, path, oid, commit, author, date, state, trusted_oid, trusted_commit = row
-    return os.fsdecode(path), Citation(
-        oid, commit, author, int(date), state == _CUT, trusted_oid, trusted_commit, state == _FIRST
-    )
-
-
-def _cells(basis: int, citations: Mapping[str, Citation]) -> Iterator[Row]:
-    for path, row in citations.items():
-        state = _CUT if row.is_shallow else _FIRST if row.is_first else ""
-        date = str(row.date)  # git may know numbers of 64 bits
-        yield (basis, os.fsencode(path), row.oid, row.commit, row.author, date, state,
-               row.trusted_oid, row.trusted_commit)  # fmt: skip
 
 
 def citations_of(basis: Basis) -> Citations:
     """Return the citations of a commit, from the database or from git, which are then kept."""
-    wanted = basis.row
-    exact, older = bases.known(basis.repository.cache_dir, wanted)
+    cache_dir, wanted = basis.repository.cache_dir, basis.row
+    exact, older = bases.known(cache_dir, wanted)
     if exact is not None:
         return Citations(basis, exact, {})
     found: dict[str, Citation] | None = None
@@ -259,37 +224,30 @@ def citations_of(basis: Basis) -> Citations:
         has_same_trust = one.trust == wanted.trust
         if has_same_trust and one.worktree == wanted.worktree != b"":
             return _moved(basis, one, newest)
-        rows = Citations(basis, one, {}).all()
+        rows = bases.read(cache_dir, CITATION, one)
         if rows is not None:
-            is_same = has_same_trust
-            found = (
-                rows | _changed(basis, newest) if is_same else computed(basis, None, rows, newest)
-            )
+            held = {path: Citation.of(cells) for path, cells in rows.items()}
+            if has_same_trust:
+                found = held | _changed(basis, newest)
+            else:
+                found = computed(basis, None, held, newest)
             break
     if found is None:
         found = computed(basis)
-    keep(basis.repository.cache_dir, wanted, found)
+    bases.add(cache_dir, CITATION, wanted, _cells(found))
     return Citations(basis, wanted, found, is_whole=True)
+
+
+def _cells(citations: Mapping[str, Citation]) -> dict[str, Row]:
+    return {path: one.cells for path, one in citations.items()}
 
 
 def _moved(basis: Basis, row: BasisRow, newest: Mapping[str, Touch]) -> Citations:
     """Let the rows of a worktree's basis follow it to a later commit."""
     changed = _changed(basis, newest)
-
-    def change(rows: Rows) -> None:
-        rows.put_all("citation", _cells(row.number, changed))
-
-    moved = bases.move(basis.repository.cache_dir, row, basis.head, change)
+    cells = _cells(changed)
+    moved = bases.move(basis.repository.cache_dir, CITATION, row, basis.head, lambda _rows: cells)
     return Citations(basis, row, changed) if moved is None else Citations(basis, moved, {})
-
-
-def keep(cache_dir: str, row: BasisRow, found: Mapping[str, Citation]) -> None:
-    """Keep the citations of a commit if that is possible."""
-
-    def fill(rows: Rows, number: int) -> None:
-        rows.put_all("citation", _cells(number, found))
-
-    bases.add(cache_dir, row, fill)
 
 
 def file_at(

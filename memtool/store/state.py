@@ -44,8 +44,8 @@ _UNUSED_S = 14 * 86_400
 _TOUCH_S = 600
 _MARSHAL_FORMAT = 2
 """Writes type, length and value, and no references: equal rows give equal bytes."""
-_shared: dict[tuple[str, int], State] = {}
-"""What `State.shared` has opened in this process, by pointer and thread."""
+_shared: dict[tuple[str, str, int], State] = {}
+"""What `State.shared` has opened in this process, by folder, key and thread."""
 
 
 class Unavailable(Exception):  # a state of the place, not a fault of the program
@@ -221,7 +221,7 @@ class State:
         Raises:
             CorruptCache: as `open` does.
         """
-        own = _pointer(place, schema, key), _thread()
+        own = place, key, _thread()
         state = _shared.get(own)
         if state is not None:
             if state.is_reading or state.is_current():
@@ -485,6 +485,8 @@ class _Translated:
 
         if isinstance(error, OSError):
             raise Unavailable(f"{error.filename}: {files.reason(error)}") from None
+        if isinstance(error, UnicodeDecodeError):  # the message quotes a damaged schema
+            raise CorruptCache("the schema is damaged") from None
         if not isinstance(error, sqlite3.DatabaseError) or isinstance(
             error, sqlite3.ProgrammingError
         ):

@@ -21,8 +21,9 @@ from memtool.commands.stats import stats
 from memtool.commands.status import status
 from memtool.errors import MemtoolError
 from memtool.memory import drift as rules
-from memtool.store import cache
+from memtool.store import bases, facts
 from memtool.store.commit_files import CommitFiles
+from memtool.store.state import close_shared
 
 PAGES = "def fetch_pages():\n    return 1\n\n\ndef other():\n    return 2\n"
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
@@ -256,9 +257,9 @@ def test_what_cannot_be_told_is_no_flag(sandbox: Sandbox) -> None:
     }
 
 
-def test_it_is_the_same_with_and_without_the_table(code: Sandbox) -> None:
+def test_it_is_the_same_with_and_without_rows(code: Sandbox) -> None:
     """Rows that a commit did not touch are taken over; the answer is that of a first look."""
-    levels(code)  # the table of the first commit
+    levels(code)  # the rows of the first commit
     broken(code)
     kept = drift(code.context(), all=True)
     again = drift(code.context(), all=True)
@@ -271,12 +272,10 @@ def test_it_is_the_same_with_and_without_the_table(code: Sandbox) -> None:
     assert levels(code) == {"dec-lines": "broken", "dec-name": "broken", "dec-moved": "touched"}
 
 
-@pytest.mark.parametrize("most", [1, 500])
-def test_a_table_of_many_commits_says_what_a_first_look_does(
-    code: Sandbox, most: int, monkeypatch: pytest.MonkeyPatch
+def test_rows_of_many_commits_say_what_a_first_look_does(
+    code: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files and memories come, go and come back; a few rows are asked for on the way."""
-    monkeypatch.setattr("memtool.search.drift.NEWER_MOST", most)
     monkeypatch.setattr("memtool.search.drift.FEW", 0)
     levels(code)
     (memory,) = (str(p.relative_to(code.path)) for p in code.path.rglob("dec-name.md"))
@@ -307,23 +306,23 @@ def test_a_table_of_many_commits_says_what_a_first_look_does(
 def test_a_search_after_a_commit_looks_at_it_once(
     code: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a large tree only what may be shown is looked at: one list of files, and one new table."""
+    """In a large tree only what may be shown is looked at: one list of files, and one writing."""
     monkeypatch.setattr("memtool.search.drift.FEW", 0)
     drift(code.context())
     broken(code)
     done = []
-    listed, written = CommitFiles.__init__, cache.write
+    listed, written = CommitFiles.__init__, bases.write
 
     def listing(self: CommitFiles, *args: object, **options: object) -> None:
         done.append("listed")
         listed(self, *args, **options)  # type: ignore[arg-type]
 
-    def writing(folder: str, *args: object) -> str:
-        done.extend(["written"] * folder.endswith("drift"))
-        return written(folder, *args)  # type: ignore[arg-type]
+    def writing(cache_dir: str, table: str, *args: object) -> None:
+        done.extend(["written"] * (table == bases.DRIFT))
+        written(cache_dir, table, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(CommitFiles, "__init__", listing)
-    monkeypatch.setattr(cache, "write", writing)
+    monkeypatch.setattr(bases, "write", writing)
     hits = search(code.context(), "title", limit=2).results
     assert done == ["listed", "written"]
     assert search(code.context(), "title", limit=2).results == hits
@@ -429,15 +428,29 @@ def test_review_says_which_decision_a_change_breaks(code: Sandbox) -> None:
     assert "BREAKS IT" not in render_review(review(code.context(), f"{second}..HEAD"))
 
 
-def test_a_damaged_table_costs_time_alone(code: Sandbox) -> None:
-    """It is made again."""
+def test_damaged_rows_cost_time_alone(code: Sandbox) -> None:
+    """They are made again."""
     broken(code)
     expected = levels(code)
-    folder = code.path / ".git/memtool/drift"
-    for file in folder.iterdir():
-        raw = bytearray(file.read_bytes())
-        raw[-20:] = b"#" * 20
-        file.write_bytes(bytes(raw))
+    close_shared()
+    (path,) = code.path.glob(".git/memtool/state/*.db")
+    data = path.read_bytes()
+    assert b"broken" in data
+    path.write_bytes(data.replace(b"broken", b"braken"))
+    assert levels(code) == expected
+    close_shared()
+    assert facts.damages(str(code.path / ".git/memtool")) == []
+
+
+def test_a_worktree_begins_with_the_rows_of_another(code: Sandbox, tmp_path: Path) -> None:
+    """And a commit there leaves these as they are."""
+    expected = levels(code)
+    code.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    side = Sandbox(tmp_path / "side", code.env)
+    assert levels(side) == expected
+    broken(side)
+    assert drift(side.context(), all=True) == drift(side.context(MEMTOOL_NO_CACHE="1"), all=True)
+    assert levels(side)["dec-name"] == "broken"
     assert levels(code) == expected
 
 
