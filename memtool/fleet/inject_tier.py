@@ -150,9 +150,6 @@ class ForeignSource(Value):
             tokens=entry.tokens,
             commit=candidate.commit,
             trust=FLEET,
-            drift=None,
-            drift_level=None,
-            conflicts=(),
             text=entry.text,
             repository=candidate.repository,
         )

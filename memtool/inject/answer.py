@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from memtool.index.reader import EXACT
-from memtool.inject import changed_here, file_rules, select
+from memtool.inject import changed_here, drifted, file_rules, select
 from memtool.inject.block import PREAMBLE, REMINDER, Injected, frame_bytes
 from memtool.inject.budget import BYTES_PER_TOKEN, plan
 from memtool.inject.candidates import (
@@ -23,7 +23,6 @@ from memtool.inject.gather import collect_all, collect_candidates, find_origins
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, notice
 from memtool.inject.tiers import BlockDraft, Cap, Tier, writer
-from memtool.memory.drift import BROKEN
 from memtool.search import answer_gate
 from memtool.value import Value
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.block import BlockFormat
     from memtool.inject.budget import Budget
+    from memtool.inject.candidates import Eligibility
     from memtool.inject.gather import GatherRequest, RepositoryCandidates
     from memtool.inject.select import Chosen, Threshold
     from memtool.inject.tiers import MemorySource
@@ -40,14 +40,11 @@ if TYPE_CHECKING:
     MakeTier = Callable[["TierInputs"], Tier]
     """Makes a tier from what there is for a block; one without candidates if it has none."""
 
-MAX_BROKEN = 2
-"""Broken memories that an answer shows with their marks, beside those that are pinned."""
-
 
 class TierInputs(Value):
     """What a tier is made from: the request, what was collected for it, and the block so far.
 
-    `limits` hold for the whole block, and `drifted` for all of it but what is pinned.
+    `limits` hold for the whole block.
     """
 
     request: GatherRequest
@@ -55,7 +52,6 @@ class TierInputs(Value):
     shares: Budget
     draft: BlockDraft
     limits: Sequence[Cap]
-    drifted: Cap
 
     @property
     def retrieval_tokens(self) -> int:
@@ -180,14 +176,14 @@ def _inputs(request: GatherRequest, form: BlockFormat, shares: Budget) -> TierIn
     frame = frame_bytes(form, preamble_of(repositories, everything))
     room = shares.total * BYTES_PER_TOKEN - frame
     draft = BlockDraft(writer(repositories, form), form, room)
-    limits = [_global_cap(repositories)]
-    return TierInputs(request, repositories, shares, draft, limits, _drifted_cap(repositories))
+    limits = [make([one.grounds for one in repositories]) for make in LIMITS]
+    return TierInputs(request, repositories, shares, draft, limits)
 
 
 def _report_omissions(inputs: TierInputs) -> None:
     """Tell, below what answers, what is left out for a reason that the agent should know."""
     draft = inputs.draft
-    draft.reserve_notices(filter(None, (cap.notice for cap in (*inputs.limits, inputs.drifted))))
+    draft.reserve_notices(filter(None, (cap.notice for cap in inputs.limits)))
     draft.place_notices()
     for repository in inputs.repositories:
         draft.verdicts += repository.yielded + _not_found(repository)
@@ -365,31 +361,19 @@ def choose_in_order(
     return chosen, verdicts
 
 
-def _global_cap(repositories: Sequence[RepositoryCandidates]) -> Cap:
+def _global_cap(sides: Sequence[Eligibility]) -> Cap:
     """Return the limit on the user's memories in a block, which stand beside the project's."""
-    first = repositories[0]
-    most = first.grounds.gates.global_most
+    first = sides[0]
+    most = first.gates.global_most
     reason = f"a block holds {most} global memories (inject.global_most)"
     return Cap(lambda one: first.scope == PROJECT and one.scope != PROJECT, reason, most)
 
 
-def _drifted_cap(repositories: Sequence[RepositoryCandidates]) -> Cap:
-    """Return the limit on broken memories of an answer: where many are, one line says so.
-
-    Half of a store may be broken after a rewrite of the code; the places are for what still holds.
-    """
-    by_scope = {one.scope: one.grounds for one in repositories}
-
-    def holds(one: Candidate) -> bool:
-        drift = by_scope[one.scope].drift_of(one.record)
-        return drift is not None and drift.level == BROKEN
-
-    def said(count: int) -> str:
-        what = "1 more answers" if count == 1 else f"{count} more answer"
-        return f"[DRIFTED] {what} this, left out: what they name is gone (`memtool drift`)"
-
-    reason = f"a block holds {MAX_BROKEN} that have drifted from the code"
-    return Cap(holds, reason, MAX_BROKEN, notice=said)
+LIMITS: tuple[Callable[[Sequence[Eligibility]], Cap], ...] = (
+    _global_cap,
+    drifted.broken_cap,
+)
+"""The limits on memories of a kind in a whole block."""
 
 
 def _answer_caps(
@@ -397,7 +381,7 @@ def _answer_caps(
 ) -> list[Cap]:
     """Return the limits of a tier that answers."""
     caps = trust_caps(inputs.repositories[0], chosen, most, share)
-    return [*inputs.limits, inputs.drifted, *caps]
+    return [*inputs.limits, *caps]
 
 
 def trust_caps(

@@ -296,10 +296,10 @@ class BlockItem(Value):
     tokens: int
     commit: str | None
     trust: str
-    drift: float | None
-    drift_level: str | None
-    conflicts: tuple[str, ...]
-    text: str
+    drift: float | None = None
+    drift_level: str | None = None
+    conflicts: tuple[str, ...] = ()
+    text: str = ""
     unproven: str = ""
     repository: str = ""
 

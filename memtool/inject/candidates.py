@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from memtool.memory import lifecycle, timestamps, visibility
-from memtool.memory.drift import mark
 from memtool.memory.likeness import SAME
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
@@ -11,15 +10,13 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from memtool.index.reader import Catalog, IndexReader
     from memtool.inject.effective_lineage import EffectiveLineage
-    from memtool.memory.drift import Drift
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
-    from memtool.search.drift import DriftWitness
     from memtool.store.config import Config
     from memtool.store.snapshot import Record
 
@@ -139,6 +136,17 @@ def gates_of(config: Config) -> Gates:
     )  # fmt: skip
 
 
+class Signal(Value):
+    """What a feature tells of the memories of one repository.
+
+    `mark` is the warning that a memory is shown with, empty for none; `details` are fields of its
+    item in the block.
+    """
+
+    mark: Callable[[Record], str]
+    details: Callable[[Record], Mapping[str, Any]]
+
+
 class Eligibility(Value):
     """What decides about a memory beside its relevance: lineage, life and trust, at one second.
 
@@ -159,8 +167,7 @@ class Eligibility(Value):
     withholds: Collection[str] = ()
     """The labels of privacy, in lower case, with which a memory is for no agent."""
 
-    drift: DriftWitness | None = None
-    """What tells what became of the files of memories, None where they are not this project's."""
+    signals: Sequence[Signal] = ()
     contradicting: Mapping[str, tuple[str, ...]] = {}
     """Of those that may be shown together, the memories that certainly contradict each other, by
     the id of each of them, in the order of `conflicts.marked`."""
@@ -181,9 +188,8 @@ class Eligibility(Value):
         lacking = self.unproven(record)
         if lacking:
             marks = (f"[UNPROVEN] {lacking}", *marks)
-        drifted = mark(self.drift_of(record))
-        if drifted:
-            marks = (*marks, drifted)
+        signalled = (signal.mark(record) for signal in self.signals)
+        marks = (*marks, *filter(None, signalled))
         if record.path in self.changed:
             marks = (*marks, self.changed[record.path])
         if record.memory.status == "candidate":
@@ -203,9 +209,12 @@ class Eligibility(Value):
         found = TRUST_LEVELS.index(trust)
         return min(found, 2) if found and self.unproven(record) else found
 
-    def drift_of(self, record: Record) -> Drift | None:
-        """Return what became of the files of a memory, None where it names none."""
-        return None if self.drift is None else self.drift(record)
+    def details(self, record: Record) -> dict[str, Any]:
+        """Return what the signals add to the item of a memory, by the names of its fields."""
+        details: dict[str, Any] = {}
+        for signal in self.signals:
+            details.update(signal.details(record))
+        return details
 
     def refusal(self, record: Record) -> str:
         """Return why a memory may not be shown: it is not current, or has not enough trust."""

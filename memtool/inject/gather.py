@@ -10,7 +10,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.inject import candidates as candidate_list
-from memtool.inject import changed_here, digests, file_rules, select
+from memtool.inject import changed_here, digests, drifted, file_rules, select
 from memtool.inject.block import BlockItem, passage
 from memtool.inject.candidates import GLOBAL, GOVERNING, PROJECT, RETRIEVAL, Candidate, Eligibility
 from memtool.inject.effective_lineage import RANK, best_level, standing
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memtool.inject.block import Passage
-    from memtool.inject.candidates import CandidateVerdict
+    from memtool.inject.candidates import CandidateVerdict, Signal
     from memtool.inject.changed_here import LevelView
     from memtool.inject.select import Chosen, Threshold
     from memtool.inject.tiers import BlockEntry
@@ -46,6 +46,8 @@ ROLES: tuple[Callable[[list[Candidate], Eligibility, Scope, str], list[Candidate
     digests.with_roles,
 )
 """What gives candidates of a special kind their role, by what was searched and the prompt."""
+SIGNALS: tuple[Callable[[Scope], Signal | None], ...] = (drifted.signal,)
+"""What features tell of the memories of a scope."""
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
 
@@ -139,7 +141,6 @@ class RepositoryCandidates(Value):
         candidate = entry.candidate
         record = candidate.record
         origin = self.origins[record.path]
-        drift = self.grounds.drift_of(record)
         return BlockItem(
             id=record.id,
             tier=candidate.tier,
@@ -148,11 +149,10 @@ class RepositoryCandidates(Value):
             tokens=entry.tokens,
             commit=origin.commit or None,
             trust=origin.trust,
-            drift=None if drift is None else drift.share,
-            drift_level=None if drift is None else drift.level,
             conflicts=self.grounds.conflicts(record.id),
             text=entry.text,
             unproven=self.grounds.unproven(record),
+            **self.grounds.details(record),
         )
 
     def versions(self, entries: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
@@ -209,8 +209,11 @@ def collect_all(request: GatherRequest) -> list[RepositoryCandidates]:
 
 def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCandidates:
     """Collect what one repository has for a block. Raises MemtoolError as `index.open` does."""
-    view, grounds = _weigh(context, request)
-    scope = _search_scope(context, view, grounds)
+    view, least = _open(context, request)
+    scope = _scope(context, view, context.moment_of(request.as_of))
+    grounds = _weigh(context, view, scope, least)
+    # A search, too, must find what a file has not the trust to replace.
+    scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.refusal)
     found = _search(scope, request, grounds.gates.looked_at)
     pinned = candidate_list.pinned(grounds)
     ruling = [] if context.is_global else file_rules.rules_over(
@@ -249,41 +252,46 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     )
 
 
-def _weigh(context: Context, request: GatherRequest) -> tuple[LevelView, Eligibility]:
-    """Return a repository as its level of trust sees it, and what may be shown of it."""
+def _open(context: Context, request: GatherRequest) -> tuple[LevelView, str]:
+    """Return a repository as its level of trust sees it, and the least trust of what is shown."""
     tree = index.open(context, request.at, request.as_of, exact=request.exact)
     witness = context.witness(tree)
-    settings = context.strict_settings
-    least = settings.text("inject.trust")
+    least = context.strict_settings.text("inject.trust")
     if context.is_global:  # the user's own, which seldom has a remote that could vouch for more
         least = min(least, best_level(witness), key=RANK.__getitem__)
+    level = "" if request.is_replay else least
     now = context.moment_of(request.as_of)
-    view = changed_here.view_of(context, tree, witness, "" if request.is_replay else least, now)
+    return changed_here.view_of(context, tree, witness, level, now), least
+
+
+def _scope(context: Context, view: LevelView, now: int) -> Scope:
+    """Return what is searched of a repository, with what its own history says of it."""
     tree, witness = view.tree, view.witness
-    categories = settings.categories
-    return view, Eligibility(
-        tree=tree,
-        standing=standing(tree, witness, least, now, categories, context.trust_rules),
-        now=now,
-        categories=categories,
-        least_trust=least,
-        scope=GLOBAL if context.is_global else PROJECT,
-        gates=candidate_list.gates_of(settings),
+    return hurried(context, scope_of(context, tree, now)).replace(
         trust=trust_in(tree, lambda: witness),
-        changed=view.marks,
-        withholds=settings.private_labels,
+        best_trust=best_level(witness),
         drift=None if context.is_global else drift_in(tree, lambda: witness),
     )
 
 
-def _search_scope(context: Context, view: LevelView, grounds: Eligibility) -> Scope:
-    """Return what is searched: a search, too, must find what a file may not replace."""
-    return hurried(context, scope_of(context, view.tree, grounds.now)).replace(
-        lineage=grounds.standing.lineage,
-        trust=grounds.trust,
-        best_trust=best_level(view.witness),
-        refuses=grounds.refusal,
-        drift=grounds.drift,
+def _weigh(context: Context, view: LevelView, scope: Scope, least: str) -> Eligibility:
+    """Return what decides about the memories of a repository."""
+    settings, rules = context.strict_settings, context.trust_rules
+    categories = settings.categories
+    lineage = standing(view.tree, view.witness, least, scope.now, categories, rules)
+    signals = (make(scope) for make in SIGNALS)
+    return Eligibility(
+        tree=view.tree,
+        standing=lineage,
+        now=scope.now,
+        categories=categories,
+        least_trust=least,
+        scope=GLOBAL if context.is_global else PROJECT,
+        gates=candidate_list.gates_of(settings),
+        trust=scope.trust,
+        changed=view.marks,
+        withholds=settings.private_labels,
+        signals=tuple(signal for signal in signals if signal is not None),
     )
 
 
