@@ -238,7 +238,7 @@ def rebuild(folder: Path, count: int, search: list[str], n: int) -> None:
 
 def wide(folder: Path, count: int, n: int) -> None:
     """Print the verbs that look at all memories, and the first search after a commit of one."""
-    shutil.rmtree(folder / ".git" / "memtool" / "gate", ignore_errors=True)
+    shutil.rmtree(folder / ".git" / "memtool" / "state", ignore_errors=True)
     first = Cost([*MODULE, "conflicts"], folder).cpu_s
     row("conflicts, first time", count, f"{first:.2f} s", "")
     calls = {

@@ -515,7 +515,8 @@ def scan(context: Context) -> HistoryScan:
     checked = 0
     for batch in _batches(git, _objects(git, directory)):
         checked += len(batch)
-        unseen = [row for row in batch if not verdicts.is_clean(row[0])]
+        clean = verdicts.clean(oid for oid, _path in batch)
+        unseen = [row for row in batch if row[0] not in clean]
         contents = git.blobs([oid for oid, _path in unseen], MOST_BYTES)
         for (oid, path), data in zip(unseen, contents, strict=True):
             text = Text(path, oid, data.decode(errors="replace"))
@@ -528,7 +529,8 @@ def scan(context: Context) -> HistoryScan:
                 verdicts.add(oid)
         verdicts.save()
     commits = git.line("rev-list", "--all", "--full-history", "--", directory).split()
-    for text in _messages(git, [one for one in commits if not verdicts.is_clean(one)]):
+    clean = verdicts.clean(commits)
+    for text in _messages(git, [one for one in commits if one not in clean]):
         found = find(text.text, allowed)
         problems.extend(secrets.problems(text, found))
         if not found:

@@ -21,7 +21,6 @@ import mmap
 import os
 import sys
 import time
-from bisect import bisect_left
 from zlib import crc32
 
 from memtool import tables, value
@@ -31,7 +30,7 @@ from memtool.store.files import TEMP_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
 STALE_S = 3600
@@ -45,10 +44,6 @@ _PLAIN = ".json"
 _SEAL_BYTES = len(b"01234567 01234567\n")
 """Bytes of the checksums of the content and of the name that every file ends with."""
 _VALUE = {"value": "B"}
-ROW_SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
-"""The sections of a `RowTable`: hashes of the paths in order, and ends, checksums and bytes."""
-GUARDED_BY_ROW = ("sums", "rows")
-_FIELD_END = "\0"
 
 
 HIT, READ, BUILT, DAMAGED = "hit", "read", "built", "damaged"
@@ -151,69 +146,6 @@ class Sections:
         return self._raw[name][0].cast(self._types[name])
 
 
-class RowTable:
-    """Rows of texts by path, which are found in a mapped file without reading the others.
-
-    Every row is guarded by a checksum, and the hashes are checked before a path is called absent.
-    """
-
-    def __init__(self, sections: Sections) -> None:
-        """Take `ROW_SECTIONS` of a file. Raises CorruptCache where they do not fit together."""
-        self._sections = sections
-        self._hashes, self._ends, self._sums, self._rows = map(sections.unchecked, ROW_SECTIONS)
-        if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
-            raise CorruptCache("the sections do not fit together")
-
-    def row(self, path: str) -> list[str] | None:
-        """Return the texts of a path, None where there is no row. Raises CorruptCache."""
-        key = crc32(os.fsencode(path))
-        at = bisect_left(self._hashes, key)
-        while at < len(self._hashes) and self._hashes[at] == key:
-            name, *texts = self._fields(at)
-            if name == path:
-                return texts
-            at += 1
-        self.check()
-        return None
-
-    def rows(self) -> dict[str, list[str]]:
-        """Return all rows by path. Raises CorruptCache."""
-        parted = map(self._fields, range(len(self._hashes)))
-        return {name: texts for name, *texts in parted}
-
-    def check(self) -> None:
-        """Raise CorruptCache where what a search goes by is damaged."""
-        _whole = self._sections["hashes"], self._sections["ends"]
-
-    def _fields(self, at: int) -> list[str]:
-        raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
-        if crc32(raw, at) != self._sums[at]:
-            raise CorruptCache(f"row {at} is damaged")
-        return raw.decode(errors="surrogateescape").split(_FIELD_END)
-
-
-def row_sections(rows: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
-    """Return the sections of a `RowTable`. `pack` leaves those of `GUARDED_BY_ROW` unguarded."""
-    order = sorted((crc32(os.fsencode(path)), os.fsencode(path), path) for path in rows)
-    raws = []
-    for _key, _name, path in order:
-        texts = (text.replace(_FIELD_END, " ") for text in rows[path])
-        raws.append(_FIELD_END.join((path, *texts)).encode(errors="surrogateescape"))
-    ends = [0]
-    for raw in raws:
-        ends.append(ends[-1] + len(raw))
-    return {
-        "hashes": _numbers(key for key, _name, _path in order),
-        "ends": _numbers(ends),
-        "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
-        "rows": b"".join(raws),
-    }
-
-
-def _numbers(values: Iterable[int]) -> bytes:
-    return b"".join(value.to_bytes(4, sys.byteorder) for value in values)
-
-
 def _magic(kind: str) -> bytes:
     return f"memtool {kind} {sys.byteorder}\n".encode()
 
@@ -311,9 +243,9 @@ def read(path: str, kind: str) -> bytes | None:
         return None
 
 
-def keep(folder: str, name: str, kind: str, value: bytes, most: int = 0, prefix: str = "") -> str:
-    """Keep one small value as a file; `most` and `prefix` as in `write`, and so the note."""
-    return write(folder, name, pack(kind, (), {"value": value}), most, prefix)
+def keep(folder: str, name: str, kind: str, value: bytes) -> str:
+    """Keep one small value as a file; return a note as `write` does."""
+    return write(folder, name, pack(kind, (), {"value": value}))
 
 
 def read_json(path: str, kind: str) -> Any:
@@ -326,20 +258,15 @@ def read_json(path: str, kind: str) -> Any:
     return json.loads(text)
 
 
-def keep_json(
-    folder: str, name: str, kind: str, value: Any, most: int = 0, prefix: str = ""
-) -> str:
-    """Keep one small value of plain types; `most` and `prefix` as in `write`, and so the note."""
+def keep_json(folder: str, name: str, kind: str, value: Any) -> str:
+    """Keep one small value of plain types; return a note as `write` does."""
     import json
 
-    return keep(folder, name, kind, json.dumps(value, separators=(",", ":")).encode(), most, prefix)
+    return keep(folder, name, kind, json.dumps(value, separators=(",", ":")).encode())
 
 
-def write(folder: str, name: str, data: bytes, most: int = 0, prefix: str = "") -> str:
-    """Put a file in its place in one step; return a note where that is impossible, else nothing.
-
-    Of the files whose names begin with `prefix` the `most` that were used last stay; 0 for all.
-    """
+def write(folder: str, name: str, data: bytes) -> str:
+    """Put a file in its place in one step; return a note where that is impossible, else nothing."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         place = os.path.join(folder, name)
@@ -348,7 +275,7 @@ def write(folder: str, name: str, data: bytes, most: int = 0, prefix: str = "") 
         files.put(folder, name, sealed(place, data))
     except OSError as error:
         return _note(folder, error)
-    sweep(folder, prefix, most, name)
+    sweep(folder)
     return ""
 
 
@@ -384,7 +311,7 @@ def write_folder(
             drop(aside)
     except OSError as error:
         return _note(folder, error)
-    sweep(folder, "", most, name)
+    sweep(folder, most, name)
     return ""
 
 
@@ -400,11 +327,11 @@ def _note(folder: str, error: OSError) -> str:
     return f"{folder}: {reason_of(error)}"
 
 
-def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:
+def sweep(folder: str, most: int = 0, newest: str = "") -> None:
     """Remove what was used longest ago, and what killed writers left behind.
 
-    Of what begins with `prefix` the `most` that were used last stay, among them `newest`; 0 for
-    all. Processes that have mapped a file keep what they see.
+    The `most` that were used last stay, among them `newest`; 0 for all. Processes that have mapped
+    a file keep what they see.
     """
     found = []
     try:
@@ -422,7 +349,7 @@ def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:
         if name.startswith(TEMP_PREFIX):
             if used < now - STALE_S:
                 drop(os.path.join(folder, name))
-        elif most and name.startswith(prefix) and name != newest:
+        elif most and name != newest:
             count += 1
             if count > most:
                 drop(os.path.join(folder, name))
@@ -481,42 +408,3 @@ def code_version(rooms: Collection[str], *given: object) -> str:
                 status = entry.stat()
                 rows.append(f"{room}/{entry.name} {status.st_size} {status.st_mtime_ns}")
     return digest(*rows)
-
-
-class TextRows:
-    """Rows of texts by a key, in one small file that grows: read once, and looked through as bytes.
-
-    No key or text holds a tab or a line feed. Without a folder nothing is kept.
-    """
-
-    def __init__(self, folder: str, name: str, kind: str, most: int, prefix: str) -> None:
-        """Take where the file is; `most` files that begin with `prefix` stay there."""
-        self._place = (folder, name, kind)
-        self._room = (most, prefix)
-        kept = read(os.path.join(folder, name), kind) if folder else None
-        self._rows = b"\n" + (kept or b"")
-        self._known: dict[str, tuple[str, ...]] = {}
-
-    def get(self, key: str) -> tuple[str, ...] | None:
-        """Return the texts of a key, None where it has no row."""
-        if key not in self._known:
-            at = self._rows.find(f"\n{key}\t".encode())
-            if at < 0:
-                return None
-            row = self._rows[at + 1 : self._rows.index(b"\n", at + 1)]
-            self._known[key] = tuple(row.decode().split("\t")[1:-1])
-        return self._known[key]
-
-    def add(self, found: Mapping[str, Sequence[str]]) -> None:
-        """Add rows, and keep them with those that are there."""
-        if not found:
-            return
-        rows = set(filter(None, self._rows.split(b"\n")))
-        for key, texts in found.items():
-            self._known[key] = tuple(texts)
-            rows.add("\t".join([key, *texts, ""]).encode())
-        data = b"".join(row + b"\n" for row in sorted(rows))
-        self._rows = b"\n" + data
-        folder, name, kind = self._place
-        if folder:
-            keep(folder, name, kind, data, *self._room)

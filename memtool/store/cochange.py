@@ -1,16 +1,14 @@
 """Files that change together in git, and files that the work at hand changed.
 
-One file for each commit that is read from, `<cache>/cochange/<scope>-<commit>`, with a line for
-each path that has companions. A warm answer finds its few lines here and starts no git; without
-the cache the answer is the same.
+For each commit that is read from a table is kept, with a line for each path that has companions. A
+warm answer finds its few lines there and starts no git; without it the answer is the same.
 
 How closely two files belong together is the share of commits that they have in common, of the
 average number of both: a file that every commit touches belongs to none. Bounds are those of
 code-maat, but for fewer commits in common, as young repositories have few.
 
-What a branch changed is kept in one small file for each commit, `<cache>/lately/<scope>-<commit>`,
-so that a session which starts asks git only for what differs on disk; without the cache the answer
-is the same. Where git cannot say, nothing was changed.
+What a branch changed is kept for each commit, so that a session which starts asks git only for what
+differs on disk; without it the answer is the same. Where git cannot say, nothing was changed.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import os
 from itertools import combinations
 
 from memtool.errors import MemtoolError
-from memtool.store import cache
+from memtool.store import cache, kept
 from memtool.store.files import read_regular
 from memtool.store.git import REGULAR
 
@@ -29,9 +27,7 @@ if TYPE_CHECKING:
 
     from memtool.store.repository import Repository
 
-VERSION = "cochange 2"
-KEPT = 4
-"""Tables that stay: those of the commits that were read from last."""
+KIND = "cochange 2"
 
 
 def companions(
@@ -61,17 +57,13 @@ def _companions(table: bytes, path: bytes) -> list[bytes]:
 
 def _table(repository: Repository, directory: str, head: str, *, is_cached: bool) -> bytes:
     """Return the lines for a commit, from the cache or from git, which are then kept."""
-    folder = os.path.join(repository.cache_dir, "cochange")
     cut = ",".join(sorted(repository.shallow_commits()))
-    name = f"{cache.digest(VERSION, directory, cut)}-{head}"
-    if is_cached:
-        table = cache.read(os.path.join(folder, name), VERSION)
-        if table is not None:
-            return table
-
-    table = counted(commits(repository, directory, head))
-    if is_cached:
-        cache.keep(folder, name, VERSION, table, KEPT)
+    basis = cache.digest(directory, cut, head).encode()
+    table = kept.read(repository.cache_dir, KIND, basis) if is_cached else None
+    if table is None:
+        table = counted(commits(repository, directory, head))
+        if is_cached:
+            kept.write(repository.cache_dir, KIND, basis, table)
     return table
 
 
@@ -135,7 +127,7 @@ MAX_BRANCH_COMMITS = 100
 MAX_COMMIT_FILES = 50
 """A commit of more files is an import, a move or a formatting, and is not what work is about."""
 MOST = 500
-CHANGED_VERSION = "lately 3"
+CHANGED_KIND = "lately 3"
 _MAGIC = {"GIT_LITERAL_PATHSPECS": "0"}
 """Git passes the memories over itself: it need not look at ten thousand files on disk."""
 MAX_COMPARED_FILES = 500
@@ -239,15 +231,15 @@ def _past(repository: Repository, directory: str, head: str, trusted_at: str) ->
 
 def _kept_past(repository: Repository, directory: str, head: str, trusted_at: str) -> list[str]:
     """Return what `_past` says, from the cache or from git, which is then kept."""
-    folder = os.path.join(repository.cache_dir, "lately")
     cut = ",".join(sorted(repository.shallow_commits()))
-    name = f"{cache.digest(CHANGED_VERSION, directory, cut, trusted_at)}-{head}"
-    kept = cache.read(os.path.join(folder, name), CHANGED_VERSION)
-    if kept is None:
+    basis = cache.digest(directory, cut, trusted_at, head).encode()
+    known = kept.read(repository.cache_dir, CHANGED_KIND, basis)
+    if known is None:
         paths = _past(repository, directory, head, trusted_at)
-        cache.keep(folder, name, CHANGED_VERSION, os.fsencode("\0".join(paths)), KEPT)
+        data = os.fsencode("\0".join(paths))
+        kept.write(repository.cache_dir, CHANGED_KIND, basis, data)
         return paths
-    return [path for path in os.fsdecode(kept).split("\0") if path]
+    return [path for path in os.fsdecode(known).split("\0") if path]
 
 
 def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """Derived files: the one list of what is rebuilt from memories and git, and the one way to drop it.
 
-A reader that meets damage raises `CorruptCache`, and no format mends itself. `retry_if_damaged`
-runs a verb again without what may be damaged: first without the tables, which git makes again in a
-moment, then without the search index, and last without any cache. What a user or an agent did
-(sessions, what they were shown, the ledger, the audit) is on no list here: it cannot be made again.
+A reader of the search index that meets damage raises `CorruptCache`, and no format mends itself.
+`retry_if_damaged` runs a verb again, without the index and last without any cache. Facts that are
+damaged are absent (`facts.py`). What a user or an agent did (sessions, what they were shown, the
+ledger, the audit) is on no list here: it cannot be made again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,9 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-TABLES = {
-    "cochange": 1,
-    "gate": 1,
-    "lately": 1,
-}
+FACTS = {"state": 1}
 """What is made again from git, or by comparing texts: names below the cache directory, and whether
 each is a file (0), a folder of files (1), or a folder of folders (2)."""
-DATABASES = {"state": 1}
-"""The same of databases, which find their own damage."""
 COUNTS = {"ledger.accesses": 0, "ledger.accesses-settled": 0, "ledger.latencies": 0}
 """The same of what the ledger writes anew when it is read damaged; it is never dropped."""
 INDEX = {"index": 2}
@@ -46,15 +40,15 @@ def damages(repository: Repository) -> list[str]:
     counts = {os.path.join(repository.cache_dir, name): depth for name, depth in COUNTS.items()}
     from memtool.store import facts  # no hot verb needs it
 
-    tables = {os.path.join(repository.cache_dir, name): depth for name, depth in TABLES.items()}
-    places = (tables | _index(repository) | counts).items()
+    places = (_index(repository) | counts).items()
     found = [path for place, depth in places for path in cache.damages(place, depth)]
     return found + facts.damages(repository.cache_dir)
 
 
 def drop(repository: Repository) -> bool:
     """Remove everything derived; return whether it is gone."""
-    return _drop(_tables(repository) | _index(repository))
+    facts = {os.path.join(repository.cache_dir, name): depth for name, depth in FACTS.items()}
+    return _drop(facts | _index(repository))
 
 
 def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
@@ -70,7 +64,7 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     files.take_waited_s()
     noted, written = len(context.notes), files.writes()
     contexts = [one for one in (context, context.beside) if one is not None]
-    for find in (_tables, _index, None):
+    for find in (_index, None):
         try:
             return ask()
         except CorruptCache as error:
@@ -85,11 +79,6 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
                 ) from None
             del context.notes[noted:]
     return ask()  # another process damages files all the time, so without any
-
-
-def _tables(repository: Repository) -> dict[str, int]:
-    names = TABLES | DATABASES
-    return {os.path.join(repository.cache_dir, name): depth for name, depth in names.items()}
 
 
 def _index(repository: Repository) -> dict[str, int]:

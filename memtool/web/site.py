@@ -10,7 +10,7 @@ from memtool import tables
 from memtool.cli import output
 from memtool.commands.site import BuiltSite, render
 from memtool.errors import MemtoolError
-from memtool.gate.checks.secrets import MOST_BYTES, Verdicts, code
+from memtool.gate.checks.secrets import Verdicts, code
 from memtool.index import index
 from memtool.memory.changes import stem
 from memtool.memory.fields import PRIVATE_LABELS
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from memtool.cli.arguments import Call
 
+MOST_BYTES = 16 << 20
+"""Of a file that is searched for secrets."""
 MOST_NAMED = 5
 """Places of secrets that the refusal names."""
 ROOM = "site"
@@ -149,7 +151,8 @@ def refuse_secrets(context: Context, commit: str) -> None:
     allowed = allowlist(settings)
     entries = [one for one in context.repository.git.ls_tree(commit, context.directory)
                if one.kind == "blob"]  # fmt: skip
-    unseen = [one for one in entries if not verdicts.is_clean(one.oid)]
+    clean = verdicts.clean(one.oid for one in entries)
+    unseen = [one for one in entries if one.oid not in clean]
     blobs = context.repository.git.blobs([one.oid for one in unseen], MOST_BYTES)
     places: list[str] = []
     first: tuple[str, str] | None = None

@@ -112,15 +112,14 @@ def test_an_unwritable_folder_gives_a_note(tmp_path: Path) -> None:
     assert cache.write(str(tmp_path), "x", DATA).endswith("Permission denied")
 
 
-def test_only_the_last_used_of_a_prefix_stay(tmp_path: Path) -> None:
-    """What was just written is among them, whatever the clock says; other prefixes stay."""
+def test_only_the_last_used_stay(tmp_path: Path) -> None:
+    """What was just written is among them, whatever the clock says."""
     for age in range(6):
-        for prefix in ("a-", "b-"):
-            (tmp_path / f"{prefix}{age}").write_text("x")
-            os.utime(tmp_path / f"{prefix}{age}", (2e9 - age, 2e9 - age))
-    cache.write(str(tmp_path), "a-new", DATA, 3, "a-")
-    found = sorted(os.listdir(tmp_path))
-    assert found == ["a-0", "a-1", "a-new", *(f"b-{age}" for age in range(6))]
+        (tmp_path / f"a-{age}").write_text("x")
+        os.utime(tmp_path / f"a-{age}", (2e9 - age, 2e9 - age))
+    cache.write(str(tmp_path), "a-new", DATA)
+    cache.sweep(str(tmp_path), 3, "a-new")
+    assert sorted(os.listdir(tmp_path)) == ["a-0", "a-1", "a-new"]
 
 
 def test_leftovers_of_killed_writers_go(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_many_writers_leave_one_whole_file(tmp_path: Path) -> None:
     """Writers and readers at once: every reader sees a whole file."""
 
     def work(number: int) -> bytes | None:
-        cache.keep(str(tmp_path), "x", KIND, b"%d" % number * 1000, 1)
+        cache.keep(str(tmp_path), "x", KIND, b"%d" % number * 1000)
         return cache.read(str(tmp_path / "x"), KIND)
 
     with ThreadPoolExecutor(8) as pool:

@@ -1,36 +1,31 @@
 """The secrets check: nothing that looks like a secret or like personal data is kept.
 
 It owns the check of files, the refusal of texts that are to become memories, and the verdicts:
-which blobs were searched and found clean. Verdicts are a file of the cache, one id a line, named
-by the detectors and settings that it was made with. Ids are only added; a file that has grown too
-long is begun again.
+which blobs were searched and found clean, by the detectors and settings of now.
 """
 
 from __future__ import annotations
 
-import os
+from itertools import islice
 
 from memtool.errors import MemtoolError
 from memtool.gate.content import Content, Text
 from memtool.memory.schema import Problem
-from memtool.store import cache
-from memtool.store.cache import CorruptCache
+from memtool.store import cache, kept
 from memtool.store.config import CONFIG_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memtool.redaction.find import Allowlist, Detection
     from memtool.store.config import Config
 
 MOST_SHOWN = 20
 """Detections of one file that are shown as problems."""
-MOST_BYTES = 16 << 20
-MOST_SOUGHT = 100
-"""Ids that are looked for one by one."""
-ROOM = "gate"
-"""The directory below the cache directory for what the gate can work out again."""
+KIND = "clean"
+_AT_ONCE = 200
+"""Texts whose verdicts are asked for together: they may be long."""
 RULES = ("memory", "index", "search", "redaction", "gate")
 """The rooms of the package whose code decides what a check finds."""
 MOST_NAMED = 5
@@ -41,16 +36,20 @@ def check(content: Content) -> Iterator[Problem]:
     """Yield each secret by kind and line. No message shows any part of it."""
     verdicts = Verdicts(content.repository.cache_dir, content.settings)
     allowed = None
-    for text in content.texts:
-        if verdicts.is_clean(text.oid):
-            continue
-        from memtool.redaction import find as detectors  # most commits have no new text
+    texts = iter(content.texts)
+    while some := list(islice(texts, _AT_ONCE)):
+        clean = verdicts.clean(text.oid for text in some)
+        for text in some:
+            if text.oid in clean:
+                continue
+            from memtool.redaction import find as detectors  # most commits have no new text
 
-        allowed = allowed or detectors.allowlist(content.settings)
-        found = detectors.find(text.text, allowed)
-        if not found:
-            verdicts.add(text.oid)
-        yield from problems(text, unexpected(text.path, found, content.directory, content.settings))
+            allowed = allowed or detectors.allowlist(content.settings)
+            found = detectors.find(text.text, allowed)
+            if not found:
+                verdicts.add(text.oid)
+            told = unexpected(text.path, found, content.directory, content.settings)
+            yield from problems(text, told)
     verdicts.save()
 
 
@@ -141,44 +140,24 @@ class Verdicts:
     """The clean blobs of one repository, under the present detectors and settings."""
 
     def __init__(self, cache_dir: str, settings: Config) -> None:
-        self._folder = os.path.join(cache_dir, ROOM)
+        self._cache_dir = cache_dir
         version = cache.code_version(("redaction",), sorted(settings.given.items()))
-        self._path = os.path.join(self._folder, f"clean-{version}")
-        self._new: list[str] = []
-        self._asked = 0
-        self._seen: set[str] = set()
-        self._known = _read(self._path)
+        self._basis = version.encode()
+        self._new: dict[bytes, bytes] = {}
 
-    def is_clean(self, oid: str) -> bool:
-        """Return whether a blob was found clean before."""
-        if not oid or oid in self._seen:
-            return bool(oid)
-        self._asked += 1
-        if self._asked == MOST_SOUGHT:  # a whole tree: taking the file apart costs less by now
-            self._seen.update(self._known.decode(errors="replace").split("\n"))
-        return self._asked < MOST_SOUGHT and self._known.find(f"{oid}\n".encode()) >= 0
+    def clean(self, oids: Iterable[str]) -> frozenset[str]:
+        """Return those of some blobs that were found clean before."""
+        keys = [oid.encode() for oid in oids if oid]
+        known = kept.read_all(self._cache_dir, KIND, self._basis, keys)
+        return frozenset(key.decode() for key in keys if key in known or key in self._new)
 
     def add(self, oid: str) -> None:
         """Remember that a blob is clean."""
-        if oid and oid not in self._seen:
-            self._seen.add(oid)
-            self._new.append(oid)
+        if oid:
+            self._new[oid.encode()] = b""
 
     def save(self) -> None:
-        """Write what is new; where the cache cannot be written, the next check searches again."""
-        if not self._new:
-            return
-        rows = "".join(f"{oid}\n" for oid in self._new).encode()
-        known = self._known if len(self._known) <= MOST_BYTES else b""
-        name = os.path.basename(self._path)
-        if not cache.write(self._folder, name, known + rows, 1, "clean-"):
-            self._known = known + rows
+        """Write what is new; where that cannot be written, the next check searches again."""
+        if self._new:
+            kept.write_all(self._cache_dir, KIND, self._basis, self._new)
             self._new.clear()
-
-
-def _read(path: str) -> bytes:
-    """Return the rows that are kept, nothing where they are damaged."""
-    try:
-        return bytes(cache.mapped(path, is_whole=True))
-    except CorruptCache:
-        return b""
