@@ -63,6 +63,12 @@ POSIX_ONLY = {
     "import pwd": "memtool.hosts.install",
 }
 """What only POSIX has, and the one module that may name it."""
+LEAVES = ("importing", "upkeep", "hosts", "fleet", "mcp", "web")
+"""Features: only verbs use them, so that each can go with its verbs and its rows in tables."""
+USERS = {
+    "memtool.cli.hooks": "hosts",  # the error boundary of what hosts call
+}
+"""What else uses one, and why."""
 IMPURE = {
     "os", "io", "time", "datetime", "subprocess", "socket", "pathlib", "tempfile", "random",
 }  # fmt: skip
@@ -156,6 +162,20 @@ def test_imports_go_down_only() -> None:
         for module in MODULES
         for name in imports(module)
         if is_ours(name) and name != "memtool" and LAYER[room(name)] > LAYER[room(module)]
+    )
+    assert found == []
+
+
+def test_features_are_leaves() -> None:
+    """Nothing imports a feature but verbs: no other feature, no layer above, not for types."""
+    found = sorted(
+        f"{module} -> {name}"
+        for module in MODULES
+        for name in imports(module)
+        if is_ours(name)
+        and room(name) in LEAVES
+        and room(module) not in (room(name), "commands")
+        and USERS.get(module) != room(name)
     )
     assert found == []
 

@@ -10,6 +10,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import ids
 from memtool.memory.memory import Memory
 from memtool.redaction.find import allowlist
+from memtool.search.levels import digests_in_use
 from memtool.sessions import findings
 from memtool.store import files
 from memtool.store.context import Context
@@ -20,7 +21,6 @@ from memtool.upkeep.digest import (
     Digest,
     DigestChange,
     committed,
-    digests,
     memories,
     sum_up,
     unquoted_labels,
@@ -137,7 +137,7 @@ def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
     now, known = context.now, context.settings.categories
     labels = unquoted_labels(context.settings)
-    have = {record.memory.category for record in digests(tree)}
+    have = {record.memory.category for record in digests_in_use(tree)}
     return sorted(
         name
         for name in known

@@ -281,7 +281,7 @@ def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
 
 
 def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.commands._tiers import added_tiers
+    from memtool.commands._features import added_tiers
     from memtool.inject import file_rules, gather, session_seen
     from memtool.inject.answer import build_block
     from memtool.inject.budget import plan, tokens

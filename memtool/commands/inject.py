@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.commands._tiers import added_tiers
+from memtool.commands._features import added_tiers
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block

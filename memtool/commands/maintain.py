@@ -104,6 +104,14 @@ class Maintained(Value):
         return self.only or ", ".join(self.periods)
 
 
+def next_due(context: Context) -> int | None:
+    """Return the second at which upkeep is due next; None without a schedule."""
+    cache, now = context.repository.cache_dir, context.now
+    if not context.settings.texts(upkeep_plan.SCHEDULE):
+        return None
+    return min(upkeep_plan.due_moments(context.settings, cache, now).values())
+
+
 def maintain(
     context: Context,
     *,

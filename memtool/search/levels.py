@@ -16,6 +16,7 @@ from __future__ import annotations
 from memtool.index import scoring
 from memtool.index.scoring import Document, telling
 from memtool.memory.memory import is_generated
+from memtool.memory.visibility import GONE
 from memtool.search import answer_gate, expansion, retrieve
 from memtool.search.answer_gate import LEADERS, Gatekeeper
 from memtool.search.retrieve import Retriever
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from memtool.search.features import Facts
     from memtool.search.retrieve import Hit, Scope
-    from memtool.store.snapshot import Record
+    from memtool.store.snapshot import Record, Tree
 
 MOST_READ = 4_000
 """Characters of a question in which names are looked for."""
@@ -35,6 +36,17 @@ MOST_NAMES = 20
 LEAST_ID_PARTS = 3
 _AROUND = "\"'`<>()[]{},;:!?*@“”„«»"
 _QUOTES = '"`'
+
+
+def digests_in_use(tree: Tree) -> list[Record]:
+    """Return the digests in use that memtool wrote, by id."""
+    return [
+        record
+        for record in tree.records
+        if record.memory.status not in GONE
+        and tree.lineage.is_head(record.id)
+        and is_generated(record.memory)
+    ]
 
 
 def climb(scope: Scope, text: str, hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], str]:

@@ -25,6 +25,7 @@ from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generate
 from memtool.memory.visibility import GONE, private_label
 from memtool.redaction.find import Allowlist
 from memtool.search import conflicts, filters
+from memtool.search.levels import digests_in_use
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import Message
@@ -89,7 +90,7 @@ def plan_digests(
     Without `wanted` these are of the categories that have a digest already: nothing is summed up
     unasked.
     """
-    names = sorted(set(wanted) or {record.memory.category for record in digests(tree)})
+    names = sorted(set(wanted) or {record.memory.category for record in digests_in_use(tree)})
     found = [
         sum_up(tree, name, now, categories, random, word=word, withholds=withholds)
         for name in names
@@ -112,7 +113,7 @@ def sum_up(
     `random` draws the end of an id. `word` may give other words for the lines of memories, by id;
     it is called only where the page changes. `withholds` are labels of what it never quotes.
     """
-    replaces = tuple(one for one in digests(tree) if one.memory.category == category)
+    replaces = tuple(one for one in digests_in_use(tree) if one.memory.category == category)
     living = memories(tree, category, now, categories, withholds)
     if not living:
         return Digest(category, EMPTY, None, replaces, 0)
@@ -140,17 +141,6 @@ def sum_up(
     memory = Memory(fields=fields, body=page(members, more, word(members) if word else {}))
     change = CHANGED if replaces else NEW
     return Digest(category, change, memory, replaces, len(members), more)
-
-
-def digests(tree: Tree) -> list[Record]:
-    """Return the digests in use that memtool wrote, by id."""
-    return [
-        record
-        for record in tree.records
-        if record.memory.status not in GONE
-        and tree.lineage.is_head(record.id)
-        and is_generated(record.memory)
-    ]
 
 
 def unquoted_labels(config: Config) -> frozenset[str]:

@@ -23,8 +23,8 @@ from starlette.routing import Route
 
 from memtool.cli.main import bug
 from memtool.cli.output import visible
+from memtool.commands import _features
 from memtool.errors import MemtoolError
-from memtool.fleet.backend import settings_of
 from memtool.rpc.procedures import READ
 from memtool.store import derived
 from memtool.value import Value
@@ -218,18 +218,17 @@ class Application:
 
     def view(self, visitor: Visitor) -> PageView:
         """Return what a page is shown in."""
-        has_fleet = self._has_fleet()
         menu = tuple(
             (page.path, page.menu)
             for page in PAGES
-            if page.menu and (has_fleet or not page.is_fleet)
+            if page.menu and (not page.feature or self._has(page.feature))
         )
         return PageView(self.served.name, menu, self.served.is_writing, nonce=visitor.nonce)
 
-    def _has_fleet(self) -> bool:
-        """Tell whether the user has set other repositories to ask; False where nobody can tell."""
+    def _has(self, feature: str) -> bool:
+        """Tell whether the user has set a feature up; False where nobody can tell."""
         try:
-            return settings_of(self.served.place.open()).is_set
+            return _features.is_set(self.served.place.open(), feature)
         except MemtoolError:
             return False
 

@@ -13,14 +13,15 @@ import time
 from difflib import get_close_matches
 
 from memtool.cli.arguments import Parameter, fit
+from memtool.commands.maintain import next_due
 from memtool.errors import MemtoolError
 from memtool.inject.budget import tokens
 from memtool.memory import timestamps
 from memtool.rpc.call import ServedRepository, answered, is_blank
 from memtool.rpc.procedures import ADD, CHANGE, READ, REMOVE
+from memtool.search.levels import digests_in_use
 from memtool.sessions import store as sessions_store
 from memtool.store import ledger
-from memtool.upkeep import digest, plan
 from memtool.value import Value
 from memtool.web import rest
 from memtool.web.rest import HttpAnswer, JobList
@@ -155,7 +156,7 @@ def get_category(call: ClientCall, given: Given) -> dict[str, Any]:
     """Return the living memories of a category, a line each; its digest says only the same."""
     asked = f"category:{given['category']}"
     found = call.ask("list", filters=asked, limit=0, sort="newest")
-    own = {record.id for record in digest.digests(call.place.open().tree())}
+    own = {record.id for record in digests_in_use(call.place.open().tree())}
     rows = [one for one in found["memories"] if one["id"] not in own]
     return {
         "category": given["category"],
@@ -169,16 +170,13 @@ def get_stats(call: ClientCall, _given: Given) -> dict[str, Any]:
     """Return counts, when the newest memory was made, and when upkeep is due by the schedule."""
     found = call.ask("stats")
     newest = call.ask("list", limit=1, sort="newest")["memories"]
-    context = call.place.open()
-    cache = context.repository.cache_dir
-    due = plan.due_moments(context.settings, cache, context.now)
-    is_scheduled = bool(context.settings.texts(plan.SCHEDULE))
+    due = next_due(call.place.open())
     return {
         "totalItems": found["memories"],
         "totalCategories": len(found["categories"]),
         "totalResources": found["sessions"]["sessions"],
         "lastMemorized": newest[0]["timestamp"] if newest else None,
-        "nextMaintenance": timestamps.render(min(due.values())) if is_scheduled else None,
+        "nextMaintenance": None if due is None else timestamps.render(due),
     }
 
 

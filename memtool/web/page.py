@@ -26,8 +26,8 @@ class Page(Value):
 
     `path` may hold `{name}` for a part of it. `menu` is its title in the menu, empty where it is
     not there. `is_private` says that it shows what is in no commit: the usage log or the sessions,
-    so that it is no page of the static site. `is_slow` says that it may take over 0.1 s, `is_fleet`
-    that the menu has it only where the user has set other repositories to ask.
+    so that it is no page of the static site. `is_slow` says that it may take over 0.1 s. Only where
+    the user has set the `feature` up the menu has it.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Page(Value):
     menu: str = ""
     is_private: bool = False
     is_slow: bool = False
-    is_fleet: bool = False
+    feature: str = ""
 
 
 class PageQuery:

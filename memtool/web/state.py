@@ -16,8 +16,7 @@ import sys
 import threading
 import time
 
-from memtool.fleet.backend import home_of, settings_of
-from memtool.fleet.git_backend import STATE
+from memtool.commands import _features
 from memtool.index import unindexed
 from memtool.store.repository import global_directory
 from memtool.value import Value, digest
@@ -162,9 +161,7 @@ def _stamp(context: Context) -> Stamp:
     place = global_directory(context.env) if context.is_personal else ""
     if place and not context.is_global:
         rows += (_status(os.path.join(place, name)) for name in (".memory", ".git/index"))
-    fleet = settings_of(context)
-    if fleet.is_set and not fleet.url:  # what a server has is looked at again each minute
-        rows.append(_status(os.path.join(home_of(context.env), STATE)))
+    rows += map(_status, _features.state_files(context))
     cache = repository.cache_dir
     private = [row for name in USAGE for row in _files(os.path.join(cache, name))]
     private += _files(os.path.join(cache, SESSIONS))

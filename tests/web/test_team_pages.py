@@ -77,7 +77,7 @@ def test_every_link_of_every_page_leads_to_a_page(team: Browser):
         assert len(found.text) < 60_000, path
         links = re.findall(r'href="(/[^"#]*)"', found.text)
         todo += [html.unescape(one) for one in links if not one.startswith("/static")]
-    assert {one.path for one in PAGES if "{" not in one.path and not one.is_fleet} <= seen
+    assert {one.path for one in PAGES if "{" not in one.path and not one.feature} <= seen
 
 
 @pytest.mark.parametrize(

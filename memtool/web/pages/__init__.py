@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from memtool.web.page import Page
 from memtool.web.pages.conflicts import conflicts
+from memtool.web.pages.fleet import fleet
 from memtool.web.pages.forms import new, supersede
 from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
 from memtool.web.pages.memory import memory
-from memtool.web.pages.reports import digests, fleet, health, review
+from memtool.web.pages.reports import digests, health, review
 from memtool.web.pages.search import search
 from memtool.web.pages.sessions import findings, session, sessions
 from memtool.web.pages.status import status
@@ -41,7 +42,9 @@ PAGES: tuple[Page, ...] = (
     Page("/digests", "digests.html", digests, menu="Digests"),
     Page("/digests/{category}", "digests.html", digests),
     Page("/report", "health.html", health, menu="Health", is_private=True, is_slow=True),
-    Page("/fleet", "fleet.html", fleet, menu="Fleet", is_private=True, is_slow=True, is_fleet=True),
+    Page(
+        "/fleet", "fleet.html", fleet, menu="Fleet", is_private=True, is_slow=True, feature="fleet"
+    ),
     Page("/new", "form.html", new, menu="New", is_private=True),
     Page("/m/{id}", "memory.html", memory, is_private=True, is_slow=True),
     Page("/m/{id}/diff", "diff.html", memory_diff, is_slow=True),

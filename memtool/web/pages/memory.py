@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from memtool.commands import _features
 from memtool.commands.blame import blame
 from memtool.commands.log import log
 from memtool.commands.show import show
 from memtool.commands.why import why
 from memtool.errors import MemtoolError
-from memtool.fleet import backend, similar
 from memtool.index import index
 from memtool.memory.fields import order
 from memtool.memory.memory import as_text
-from memtool.search import conflicts
+from memtool.search import conflicts, contradictions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "log": asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
         "injected": asked(lambda: _injections(context, shown.id)) if at is None else None,
         "at": at or "",
-        "to_fleet": shown.type in similar.TYPES and backend.is_set(context),
+        "to_fleet": shown.type in contradictions.TYPES and _features.is_set(context, "fleet"),
         "notes": list(dict.fromkeys(notes)),
     }
 

@@ -1,21 +1,18 @@
-"""Pages that report: how memories are used, digests, the review of a range, and the fleet."""
+"""Pages that report: how memories are used, digests, and the review of a range."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from memtool.commands.doctor import doctor
-from memtool.commands.fleet import fleet_status
-from memtool.commands.fleet_similar import fleet_similar
 from memtool.commands.review import review as review_of
 from memtool.commands.stats import stats
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.visibility import OUT_OF_USE
-from memtool.search import scope
+from memtool.search import levels, scope
 from memtool.store import ledger, usage_log
-from memtool.upkeep import digest as upkeep
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
     from memtool.store.snapshot import Record, Tree
     from memtool.web.page import PageQuery
 
-FLEET_S, GROUPS = 10, 50
-"""Seconds that a page compares decisions, and how many groups it shows."""
 DAYS = 60
 """Days that a plot of latencies shows."""
 WIDTH, HEIGHT = 480, 80
@@ -186,7 +181,7 @@ def digests(context: Context, query: PageQuery) -> dict[str, Any]:
         )
     tree = index.open(context, query.text("at") or None)
     rows = []
-    for one in upkeep.digests(tree):
+    for one in levels.digests_in_use(tree):
         if category in ("", one.memory.category):
             members = one.memory.items("derived_from")
             held = [id_ for id_ in members if id_ in tree.by_id and tree.lineage.is_head(id_)]
@@ -214,28 +209,3 @@ def review(context: Context, query: PageQuery) -> dict[str, Any]:
         "titles": {one.id: one.memory.title for one in known},
         "notes": [*context.notes],
     }
-
-
-def fleet(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the repositories of the fleet, and what their decisions share with those of this one.
-
-    With `id` it is about one memory, with `all=1` about all decisions of all repositories.
-    """
-    id_, is_all = query.text("id"), query.text("all") == "1"
-    limit = query.number("limit", GROUPS) or GROUPS
-    values: dict[str, Any] = {"title": "Fleet", "query": query, "found": None, "refused": None}
-    try:
-        values["status"] = fleet_status(context)
-    except MemtoolError as error:
-        if error.code != "no-fleet":
-            raise
-        return {**values, "status": None, "refused": error, "notes": [*context.notes]}
-    try:
-        values["found"] = fleet_similar(
-            context, id_, all=is_all and not id_, limit=limit, seconds=FLEET_S
-        )
-    except MemtoolError as error:
-        if error.code != "no-fleet":
-            raise
-        values["refused"] = error
-    return {**values, "notes": [*context.notes]}

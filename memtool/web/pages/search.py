@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from memtool.commands import _features
 from memtool.commands.search import ALL_OTHERS
 from memtool.commands.search import search as searched
 from memtool.errors import MemtoolError
-from memtool.fleet import backend
 from memtool.index import analyzer, index
 from memtool.memory.fields import STATUSES, TYPES
 from memtool.search import snippet
@@ -44,7 +44,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "linked": LINKED,
         "categories": sorted(context.settings.categories),
         "explain": explain,
-        "has_fleet": backend.is_set(context),
+        "has_fleet": _features.is_set(context, "fleet"),
         "found": None,
         "facets": {},
         "notes": [],
@@ -57,7 +57,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
     found = searched(
         context, asked, limit=limit or MOST_ROWS, offset=offset, explain=explain,
         at=query.text("at") or None, as_of=query.text("as_of") or None,
-        fleet=query.text("fleet") == "1" and backend.is_set(context),
+        fleet=query.text("fleet") == "1" and _features.is_set(context, "fleet"),
     )  # fmt: skip
     language = context.settings.text(index.LANGUAGE_KEY)
     said = " ".join(word for word in words.split() if ":" not in word)  # filters stand in no text

@@ -1,0 +1,44 @@
+"""The page of the fleet: its repositories, and what their decisions share with those here."""
+
+from __future__ import annotations
+
+from memtool.commands.fleet import fleet_status
+from memtool.commands.fleet_similar import fleet_similar
+from memtool.errors import MemtoolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from memtool.store.context import Context
+    from memtool.web.page import PageQuery
+
+COMPARE_S = 10
+"""Seconds that the page compares decisions."""
+MAX_GROUPS = 50
+"""Groups of decisions that it shows, unless the address says how many."""
+
+
+def fleet(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return the repositories of the fleet, and what their decisions share with those of this one.
+
+    With `id` it is about one memory, with `all=1` about all decisions of all repositories.
+    """
+    id_, is_all = query.text("id"), query.text("all") == "1"
+    limit = query.number("limit", MAX_GROUPS) or MAX_GROUPS
+    values: dict[str, Any] = {"title": "Fleet", "query": query, "found": None, "refused": None}
+    try:
+        values["status"] = fleet_status(context)
+    except MemtoolError as error:
+        if error.code != "no-fleet":
+            raise
+        return {**values, "status": None, "refused": error, "notes": [*context.notes]}
+    try:
+        values["found"] = fleet_similar(
+            context, id_, all=is_all and not id_, limit=limit, seconds=COMPARE_S
+        )
+    except MemtoolError as error:
+        if error.code != "no-fleet":
+            raise
+        values["refused"] = error
+    return {**values, "notes": [*context.notes]}
