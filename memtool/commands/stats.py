@@ -14,9 +14,9 @@ from memtool.memory import timestamps
 from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
-from memtool.store.ledger import Act, CacheUse, Counted, Latency, Ledger, LockWaits
+from memtool.store.ledger import Act, CacheUse, Counted, Health, Latency, Ledger, LockWaits
 from memtool.store.snapshot import Tree
-from memtool.store.usage_log import INTERRUPTED, Health
+from memtool.store.usage_log import INTERRUPTED
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False
@@ -174,7 +174,7 @@ def stats(
         depths=depths,
         most_accessed=tuple(_used(row, trees) for row in accessed),
         most_injected=tuple(_used(row, trees) for row in injected),
-        health=usage_log.health(directory),
+        health=ledger.health(directory),
         audit=dict(sorted(Counter(act.kind for act in acts).items())),
         interrupted=sum(act.outcome == INTERRUPTED for act in acts),
         still_holds=_still_holds(acts),

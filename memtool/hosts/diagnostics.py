@@ -277,10 +277,7 @@ def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
 
 def mend(context: Context) -> Iterator[str]:
     """Rebuild what is derived and broken, and yield what was done."""
-    is_damaged = _derived(context).state == BROKEN
-    if is_damaged:
-        ledger.renew(context.repository.cache_dir)
-    if is_damaged or _result(_index, context).state == BROKEN:
+    if _derived(context).state == BROKEN or _result(_index, context).state == BROKEN:
         derived.drop(context.repository)
         context.opened = None
         index.open(context, exact=True)

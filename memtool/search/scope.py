@@ -12,14 +12,13 @@ from memtool.memory.trust import Origin
 from memtool.memory.visibility import PRIVATE, STALE
 from memtool.search import expansion, retrieve
 from memtool.search.retrieve import Scope
-from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
@@ -157,14 +156,17 @@ def told_trust(trust: str, unproven: str) -> str:
 
 def scope_of(context: Context, tree: Tree, now: int) -> Scope:
     """Return what a search of a tree needs to know, as seen at the second `now`."""
+    from memtool.store.usage_counts import UsageCounts
+
+    counts = UsageCounts(context.repository.cache_dir)
     return Scope(
         tree=tree,
         now=now,
         config=context.settings,
         aliases=expansion.parse(aliases_file(context), aliases_path(context)),
         origins=lambda: context.origins(tree, tree.records),
-        accesses=lambda ids: accesses(context, ids),
-        settled_accesses=lambda ids: accesses(context, ids, is_settled=True),
+        accesses=counts.shown,
+        settled_accesses=counts.settled,
         is_replay=now != context.now or tree.snapshot.kind != "worktree",
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
@@ -202,22 +204,6 @@ def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], s
     return trust
 
 
-def accesses(context: Context, ids: Iterable[str], *, is_settled: bool = False) -> dict[str, int]:
-    """Return how many answers showed each memory; `is_settled` leaves those of today out."""
-    from memtool.store import usage_log  # only where a setting or an order asks for them
-
-    directory, wanted = context.repository.cache_dir, list(ids)
-    try:
-        if is_settled:
-            return usage_log.settled_accesses(directory, wanted, time.time())
-        return usage_log.accesses(directory, wanted)
-    except CorruptCache:
-        from memtool.store import ledger  # SQLite costs half an interpreter start
-
-        counts = ledger.renew(directory)
-        return {id_: counts.get(id_, 0) for id_ in wanted}
-
-
 def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:
     basis = None if context.is_global else context.witness(tree).basis  # the files are a project's
     if basis is None:
@@ -241,10 +227,10 @@ def hurried(context: Context, scope: Scope) -> Scope:
         return scope
     if scope.is_replay or context.env.get("MEMTOOL_NOW"):
         return scope
-    from memtool.store import usage_log  # only where that setting is on
+    from memtool.store import ledger  # only where that setting is on
 
-    past = usage_log.health(context.repository.cache_dir)
-    return scope.replace(clock=time.monotonic, is_narrow=past.state == usage_log.DEGRADED)
+    past = ledger.health(context.repository.cache_dir)
+    return scope.replace(clock=time.monotonic, is_narrow=past.state == ledger.DEGRADED)
 
 
 def aliases_path(context: Context) -> str:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 FACTS = {"state": 1}
 """What is made again from git, or by comparing texts: names below the cache directory, and whether
 each is a file (0), a folder of files (1), or a folder of folders (2)."""
-COUNTS = {"ledger.accesses": 0, "ledger.accesses-settled": 0, "ledger.latencies": 0}
-"""The same of what the ledger writes anew when it is read damaged; it is never dropped."""
 INDEX = {"index": 2}
 """The same of what is made again by reading every memory."""
 OWN_INDEX = {"manifest": 0, "vectors": 0}
@@ -37,10 +35,9 @@ OWN_INDEX = {"manifest": 0, "vectors": 0}
 
 def damages(repository: Repository) -> list[str]:
     """Return the derived files that are not what was written, or cannot be read."""
-    counts = {os.path.join(repository.cache_dir, name): depth for name, depth in COUNTS.items()}
     from memtool.store import facts  # no hot verb needs it
 
-    places = (_index(repository) | counts).items()
+    places = _index(repository).items()
     found = [path for place, depth in places for path in cache.damages(place, depth)]
     return found + facts.damages(repository.cache_dir)
 

@@ -9,33 +9,30 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
 from memtool.errors import MemtoolError, reason_of
 from memtool.memory.timestamps import DAY_S
-from memtool.store import cache, files
+from memtool.store import files
 from memtool.store.cache import BUILT, HIT, READ
 from memtool.store.state import is_unavailable
+from memtool.store.usage_counts import PATIENCE_S, connect_to_read
 from memtool.store.usage_log import (
-    ACCESSES,
-    ASKED,
     INTENT,
     KEPT_DAYS,
     KEPT_KINDS,
-    MOST_LATENCIES,
-    SETTLED_ACCESSES,
+    LEDGER,
     SPOOL_FOLDER,
     AuditEvent,
     Note,
     claim,
-    put_counts,
     read_events,
     read_notes,
     seal,
     sealed,
-    write_accesses,
-    write_latencies,
+    waiting,
 )
 from memtool.value import Value
 
@@ -61,7 +58,11 @@ CREATE TABLE IF NOT EXISTS costs (
     answer INTEGER PRIMARY KEY, state TEXT NOT NULL, is_damaged INTEGER NOT NULL,
     waited_ms REAL NOT NULL)
 """
-_LATER_SCHEMAS = (_AUDIT_SCHEMA, _DEPTHS_SCHEMA, _COSTS_SCHEMA)
+_SETTLED_SCHEMA = """
+CREATE TABLE IF NOT EXISTS settled (memory TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID
+"""
+_FOLDED_SCHEMA = "CREATE TABLE IF NOT EXISTS folded (day INTEGER NOT NULL)"
+_LATER_SCHEMAS = (_AUDIT_SCHEMA, _DEPTHS_SCHEMA, _COSTS_SCHEMA, _SETTLED_SCHEMA, _FOLDED_SCHEMA)
 """Tables that an older ledger may lack."""
 
 
@@ -98,7 +99,7 @@ class Act(Value):
     operation: str
 
 
-NAME = "ledger.db"
+NAME = LEDGER
 FORMAT = 1
 KEPT_ANSWERS = 10_000
 """Answers that are kept in detail; of older ones only the counts remain."""
@@ -108,7 +109,6 @@ INJECTING = ("inject", "hook-start", "hook-edit")
 """What answers are noted as that nobody asked for: they reached an agent by themselves."""
 FIRST_PLACES = 3
 """Results of a search that count as used; who sees more looks through a list."""
-PATIENCE_S = 5.0
 ASIDE = f"{NAME}.broken"
 """What a ledger that is no database becomes."""
 _SCHEMA = """
@@ -314,7 +314,7 @@ class Ledger:
 
 
 def fold(directory: str, *, is_patient: bool = True) -> bool:
-    """Take the notes of the spool over, and renew the counts of accesses.
+    """Take the notes of the spool over.
 
     `directory` is the cache directory of the repository. Each note is taken over exactly once,
     whoever is killed on the way. Where another process is at it, a patient caller waits and others
@@ -371,15 +371,12 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
         for schema in _LATER_SCHEMAS:
             connection.execute(schema)
         return connection
-    from urllib.parse import quote
-
-    # Even a reader writes next to a database in WAL mode; where it may not, nobody writes.
-    mode = "mode=ro" if os.access(os.path.dirname(path), os.W_OK) else "immutable=1"
-    return sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=PATIENCE_S)
+    return connect_to_read(path)
 
 
 def _fold(directory: str) -> None:
     with closing(_connect(os.path.join(directory, NAME))) as connection:
+        _settle(connection, int(time.time()) // DAY_S)
         for path in sealed(directory):
             handle = claim(path)
             if handle is not None:
@@ -392,28 +389,60 @@ def _fold(directory: str) -> None:
         names = [name for (name,) in connection.execute("SELECT name FROM taken").fetchall()]
         gone = [(name,) for name in names if name not in left]
         connection.executemany("DELETE FROM taken WHERE name = ?", gone)
-        held = Ledger(connection)
-        write_accesses(directory, held.counts())
-        write_latencies(directory, held.asked_ms())
 
 
-def renew(directory: str) -> dict[str, int]:
-    """Write the small files for hot verbs anew, and return how many answers showed each memory.
+def _settle(connection: sqlite3.Connection, today: int) -> None:
+    """Note what was counted before this day, the first time on a day that notes are taken over."""
+    row = connection.execute("SELECT day FROM folded").fetchone()
+    if row is not None and row[0] >= today:
+        return
+    with _transaction(connection):
+        connection.execute("DELETE FROM settled")
+        connection.execute(
+            "INSERT INTO settled SELECT memory, sum(count) FROM counts GROUP BY memory"
+        )
+        connection.execute("DELETE FROM folded")
+        connection.execute("INSERT INTO folded VALUES (?)", (today,))
 
-    Nothing is counted if the ledger cannot be read. Where nothing can be written, the files stay.
+
+ASKED = ("inject", "search")
+"""The answers that somebody waits for and that a search makes."""
+MOST_LATENCIES = 100
+LEAST_LATENCIES = 20
+"""Fewer answers have no 95th percentile."""
+SLOW_MS = 300.0
+HEALTHY, DEGRADED, TOO_FEW = "healthy", "degraded", "too few answers"
+
+
+class Health(Value):
+    """How long the last questions took.
+
+    `state` is `healthy`, `degraded` where their 95th percentile is over `SLOW_MS`, or `too few
+    answers`; `p95_ms` is None then.
+    """
+
+    state: str
+    samples: int
+    p95_ms: float | None
+
+
+def health(directory: str) -> Health:
+    """Return how long the last questions took, at most `MOST_LATENCIES` of them.
+
+    Those that the spool still has are the last ones; the ledger counts as empty if it cannot be
+    read.
     """
     try:
         with reading(directory) as held:
-            counts, latencies = held.counts(), held.asked_ms()
+            found = held.asked_ms()
     except MemtoolError:
-        return {}
-    with suppress(OSError):
-        for name in (ACCESSES, SETTLED_ACCESSES):
-            if cache.damages(os.path.join(directory, name), 0):
-                cache.drop(os.path.join(directory, name))
-                put_counts(directory, name, counts)
-        write_latencies(directory, latencies)
-    return dict(counts)
+        found = []
+    found += [note.elapsed_ms for note in waiting(directory) if note.verb in ASKED]
+    samples = sorted(found[-MOST_LATENCIES:])
+    if len(samples) < LEAST_LATENCIES:
+        return Health(TOO_FEW, len(samples), None)
+    p95_ms = samples[-(-len(samples) * 95 // 100) - 1]  # by nearest rank: one that was
+    return Health(DEGRADED if p95_ms > SLOW_MS else HEALTHY, len(samples), p95_ms)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -1,9 +1,8 @@
 """The usage log: what was answered and how fast, what was changed that git cannot see.
 
-Importing SQLite costs half an interpreter start, so an answer only appends a line to the spool;
-`ledger.fold` takes the lines over now and then. Nobody waits: writers share a lock, whoever takes
-a file over renames it first, and where a lock is held the next file is taken. Counts of accesses
-are next to it in a small file that a hot verb can read.
+An answer only appends a line to the spool, and `ledger.fold` takes the lines over now and then.
+Nobody waits: writers share a lock, whoever takes a file over renames it first, and where a lock is
+held the next file is taken.
 
 An audited act has two lines, its intent and its outcome. While it runs, a locked file marks it;
 where the file is there and nobody holds it, the act was cut off, and the next act reports it.
@@ -17,8 +16,7 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.store import cache, files
-from memtool.store.cache import AbsentCache, CorruptCache
+from memtool.store import files
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -37,6 +35,8 @@ def is_kept(context: Context) -> bool:
     return not context.env.get(SWITCH) and bool(context.settings.setting(SETTING))
 
 
+LEDGER = "ledger.db"
+"""The database that takes the lines over, next to the spool."""
 SPOOL_FOLDER = "spool"
 CURRENT = "notes"
 SEALED_PREFIX = "sealed-"
@@ -125,8 +125,6 @@ def seal(directory: str) -> None:
     Raises:
         OSError: it cannot be renamed.
     """
-    import time
-
     folder = os.path.join(directory, SPOOL_FOLDER)
     name = f"{SEALED_PREFIX}{time.time_ns():020}-{os.urandom(4).hex()}"
     try:  # noqa: SIM105  # contextlib would cost a third of an interpreter start
@@ -195,6 +193,17 @@ def read_notes(data: bytes) -> Iterator[Note]:
             yield note
 
 
+def waiting(directory: str) -> Iterator[Note]:
+    """Yield the notes that the ledger has not taken over yet, the oldest first."""
+    for path in (*sealed(directory), os.path.join(directory, SPOOL_FOLDER, CURRENT)):
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:
+            continue
+        yield from read_notes(data)
+
+
 def _note_of(fields: list[str]) -> Note | None:
     if fields.pop() != END or len(fields) < _NOTE_FIELDS:
         return None
@@ -234,174 +243,6 @@ def _word(text: str) -> str:
 
 def _text(text: str) -> str:
     return " ".join(text.split())[:MOST_TEXT]
-
-
-ACCESSES = "ledger.accesses"
-"""The file of how many answers showed each memory: a sorted line `id TAB count` each."""
-SETTLED_ACCESSES = "ledger.accesses-settled"
-"""The same file as it was last written before the day on which `ACCESSES` was."""
-
-
-def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
-    """Return how many answers showed each memory, 0 for those that none did.
-
-    `directory` is the cache directory of the repository. The file is searched by halves, so that
-    an id costs some 6 microseconds, however many memories were counted.
-
-    Raises:
-        CorruptCache: the file is damaged; `ledger.renew` writes it anew.
-    """
-    return _counts(directory, ACCESSES, ids)
-
-
-def settled_accesses(directory: str, ids: Iterable[str], now: float) -> dict[str, int]:
-    """Return the counts as they were last written before this UTC day; `now` is the clock's second.
-
-    Rankings use these: a question must not change its own answer while it is asked again.
-
-    Raises:
-        CorruptCache: the file is damaged; `ledger.renew` writes it anew.
-    """
-    is_settled = 0 <= _day_written(directory) < _day(now)
-    return _counts(directory, ACCESSES if is_settled else SETTLED_ACCESSES, ids)
-
-
-def _day(second: float) -> int:
-    return int(second) // timestamps.DAY_S
-
-
-def _day_written(directory: str) -> int:
-    """Return the day on which `ACCESSES` was written by the clock, -1 if it is absent."""
-    try:
-        return _day(os.stat(os.path.join(directory, ACCESSES)).st_mtime)
-    except OSError:
-        return -1
-
-
-def _counts(directory: str, name: str, ids: Iterable[str]) -> dict[str, int]:
-    table = _small_file(directory, name)
-    return {id_: _count(table, id_.encode()) for id_ in ids}
-
-
-def _small_file(directory: str, name: str) -> bytes:
-    """Return what the ledger wrote for hot verbs, empty if it is absent. Raises CorruptCache."""
-    try:
-        return bytes(cache.mapped(os.path.join(directory, name), is_whole=True))
-    except AbsentCache:
-        return b""
-
-
-def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
-    """Write how many answers showed each memory, in one step.
-
-    The first time on a day, what was written before is kept as the counts that are settled.
-
-    Raises:
-        OSError: it cannot be written there.
-    """
-    counts = list(counts)
-    if 0 <= _day_written(directory) < _day(time.time()):
-        try:
-            _put(directory, SETTLED_ACCESSES, _small_file(directory, ACCESSES))
-        except CorruptCache:
-            put_counts(directory, SETTLED_ACCESSES, counts)
-    put_counts(directory, ACCESSES, counts)
-
-
-def put_counts(directory: str, name: str, counts: Iterable[tuple[str, int]]) -> None:
-    """Write counts as one of the files. Raises OSError if it cannot be written there."""
-    lines = sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts)
-    _put(directory, name, b"".join(lines))
-
-
-def _put(directory: str, name: str, data: bytes) -> None:
-    path = os.path.join(directory, name)
-    if os.path.isdir(path):
-        cache.drop(path)
-    files.put(directory, name, cache.sealed(path, data))
-
-
-def _count(table: bytes, id_: bytes) -> int:
-    """Find the line of an id in a sorted table of ids and counts, and return its count."""
-    wanted = id_ + b"\t"  # no id holds a tab, and every character of one sorts behind it
-    length = len(wanted)
-    low, high = 0, len(table)
-    while low < high:
-        middle = (low + high) // 2
-        start = table.rfind(b"\n", low, middle) + 1 or low
-        found = table[start : start + length]
-        if found == wanted:
-            end = table.find(b"\n", start)
-            count = table[start + length : end]
-            return int(count) if end > 0 and count.isdigit() else 0
-        if found < wanted:
-            low = table.find(b"\n", middle) + 1 or high
-        else:
-            high = start
-    return 0
-
-
-LATENCIES = "ledger.latencies"
-"""The file of how long the last questions took, in milliseconds, a line each, the oldest first."""
-ASKED = ("inject", "search")
-"""The answers that somebody waits for and that a search makes."""
-MOST_LATENCIES = 100
-LEAST_LATENCIES = 20
-"""Fewer answers have no 95th percentile."""
-SLOW_MS = 300.0
-HEALTHY, DEGRADED, TOO_FEW = "healthy", "degraded", "too few answers"
-
-
-class Health(Value):
-    """How long the last questions took.
-
-    `state` is `healthy`, `degraded` where their 95th percentile is over `SLOW_MS`, or `too few
-    answers`; `p95_ms` is None then.
-    """
-
-    state: str
-    samples: int
-    p95_ms: float | None
-
-
-def health(directory: str) -> Health:
-    """Return how long the last questions took, at most `MOST_LATENCIES` of them.
-
-    Without SQLite: what the ledger has taken over is in a small file, the rest in the spool.
-    """
-    samples = sorted(_latencies(directory))
-    if len(samples) < LEAST_LATENCIES:
-        return Health(TOO_FEW, len(samples), None)
-    p95_ms = samples[-(-len(samples) * 95 // 100) - 1]  # by nearest rank: one that was
-    return Health(DEGRADED if p95_ms > SLOW_MS else HEALTHY, len(samples), p95_ms)
-
-
-def _latencies(directory: str) -> list[float]:
-    current = os.path.join(directory, SPOOL_FOLDER, CURRENT)
-    try:
-        found = [float(line) for line in _small_file(directory, LATENCIES).split()]
-    except (CorruptCache, ValueError):  # the ledger writes it anew; it costs statistics only
-        found = []
-    for path in (*sealed(directory), current):
-        found += [note.elapsed_ms for note in read_notes(_read(path)) if note.verb in ASKED]
-    return found[-MOST_LATENCIES:]
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def write_latencies(directory: str, latencies: Iterable[float]) -> None:
-    """Write how long the last questions took, the oldest first, in one step.
-
-    Raises:
-        OSError: it cannot be written there.
-    """
-    _put(directory, LATENCIES, "".join(f"{ms:.3f}\n" for ms in latencies).encode())
 
 
 KINDS: dict[str, str] = {

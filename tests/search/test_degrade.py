@@ -12,8 +12,9 @@ from memtool.index import index
 from memtool.search import retrieve
 from memtool.search.answer_gate import LIMIT_S, search_prose
 from memtool.search.scope import hurried, scope_of
-from memtool.store import ledger, usage_log
-from memtool.store.usage_log import DEGRADED, HEALTHY, TOO_FEW, Note, append_note, health
+from memtool.store import ledger
+from memtool.store.ledger import DEGRADED, HEALTHY, TOO_FEW, Health, health
+from memtool.store.usage_log import Note, append_note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,27 +112,27 @@ def test_health_is_that_of_the_last_hundred_questions(tmp_path: Path) -> None:
     place = str(tmp_path)
     past(place, 1.0, 19)
     past(place, 9_000.0, 50, verb="check")
-    assert health(place) == usage_log.Health(TOO_FEW, 19, None)
+    assert health(place) == Health(TOO_FEW, 19, None)
     past(place, 1.0, 81)
-    assert health(place) == usage_log.Health(HEALTHY, 100, 1.0)
+    assert health(place) == Health(HEALTHY, 100, 1.0)
     past(place, 301.0, 6, verb="search")
-    assert health(place) == usage_log.Health(DEGRADED, 100, 301.0)
+    assert health(place) == Health(DEGRADED, 100, 301.0)
     ledger.fold(place)
-    assert health(place) == usage_log.Health(DEGRADED, 100, 301.0)
+    assert health(place) == Health(DEGRADED, 100, 301.0)
     past(place, 1.0, 1)
-    assert health(place) == usage_log.Health(DEGRADED, 100, 301.0)
+    assert health(place) == Health(DEGRADED, 100, 301.0)
     past(place, 1.0, 94)
-    assert health(place) == usage_log.Health(HEALTHY, 100, 1.0)
+    assert health(place) == Health(HEALTHY, 100, 1.0)
 
 
-def test_a_damaged_file_of_latencies_costs_statistics_only(tmp_path: Path) -> None:
-    """What the ledger took over is unknown then; what came since still counts."""
+def test_a_damaged_ledger_costs_statistics_only(tmp_path: Path) -> None:
+    """What it took over is unknown then; what came since still counts."""
     place = str(tmp_path)
     past(place, 1.0, 30)
     ledger.fold(place)
-    (tmp_path / usage_log.LATENCIES).write_bytes(b"\xff\n1.0\n")
+    (tmp_path / ledger.NAME).write_bytes(b"no database")
     past(place, 2.0, 20)
-    assert health(place) == usage_log.Health(HEALTHY, 20, 2.0)
+    assert health(place) == Health(HEALTHY, 20, 2.0)
 
 
 def test_stats_shows_the_health_of_the_search(sandbox: Sandbox) -> None:

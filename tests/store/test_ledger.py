@@ -12,6 +12,7 @@ import pytest
 from memtool.errors import MemtoolError
 from memtool.store import ledger, usage_log
 from memtool.store.ledger import Counted, Injection
+from memtool.store.usage_counts import UsageCounts
 from memtool.store.usage_log import Note, ShownItem
 
 WRITER = """
@@ -39,6 +40,10 @@ def noted(directory: Path, *notes: Note) -> None:
     ledger.fold(str(directory))
 
 
+def shown(directory: Path, ids: list[str]) -> dict[str, int]:
+    return UsageCounts(str(directory)).shown(ids)
+
+
 def sessions(directory: Path) -> list[str]:
     with sqlite3.connect(directory / ledger.NAME) as connection:
         rows = connection.execute(
@@ -64,7 +69,7 @@ def test_notes_become_counts_latencies_and_injections(tmp_path: Path) -> None:
         injection = Injection(20, "dec-a", "retrieval", 1.5, "r", "feed", "")
         assert held.injections("", 0) == held.injections("dec-a", 1) == [injection]
         assert held.injections("dec-b", 0) == []
-    assert usage_log.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 2, "dec-b": 1}
+    assert shown(tmp_path, ["dec-a", "dec-b"]) == {"dec-a": 2, "dec-b": 1}
 
 
 def test_percentiles_are_latencies_that_were(tmp_path: Path) -> None:
@@ -78,7 +83,7 @@ def test_percentiles_are_latencies_that_were(tmp_path: Path) -> None:
 def test_a_memory_counts_once_per_answer(tmp_path: Path) -> None:
     """One that stands twice in an answer was shown once."""
     noted(tmp_path, note(1, "inject", 1.0, "dec-a", "dec-a"))
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
 
 
 def test_injections_come_newest_first_in_the_order_of_their_block(tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_folding_twice_counts_once(tmp_path: Path) -> None:
     """A second fold finds nothing new."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     ledger.fold(str(tmp_path))
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
     assert usage_log.sealed(str(tmp_path)) == []
 
 
@@ -109,7 +114,7 @@ def test_who_was_killed_between_taking_and_removing_counts_once(tmp_path: Path) 
     connection.close()
     Path(path).write_bytes(data + usage_log.note_line(note(2, "show", 1.0, "dec-b")))
     ledger.fold(str(tmp_path))
-    assert usage_log.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 1, "dec-b": 1}
+    assert shown(tmp_path, ["dec-a", "dec-b"]) == {"dec-a": 1, "dec-b": 1}
 
 
 def test_sixteen_processes_lose_nothing(tmp_path: Path) -> None:
@@ -160,7 +165,7 @@ def test_a_broken_ledger_is_put_aside(tmp_path: Path, data: bytes) -> None:
     """What is no database costs the old statistics, not the new ones."""
     (tmp_path / ledger.NAME).write_bytes(data)
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
     assert (tmp_path / "ledger.db.broken").read_bytes() == data
 
 
@@ -171,7 +176,7 @@ def test_a_ledger_of_another_format_is_put_aside(tmp_path: Path) -> None:
     connection.close()
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     assert (tmp_path / "ledger.db.broken").exists()
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
 
 
 def test_a_database_that_another_process_holds_is_left_alone(
@@ -188,7 +193,7 @@ def test_a_database_that_another_process_holds_is_left_alone(
     connection.execute("ROLLBACK")
     connection.close()
     ledger.fold(str(tmp_path))
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 2}
+    assert shown(tmp_path, ["dec-a"]) == {"dec-a": 2}
 
 
 def test_a_deleted_ledger_is_an_empty_one(tmp_path: Path) -> None:
@@ -216,7 +221,7 @@ def test_nobody_else_may_read_the_ledger(tmp_path: Path) -> None:
     """What somebody worked on is their own."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     usage_log.append_note(str(tmp_path), note(1, "show", 1.0, "dec-a"))
-    for path in (ledger.NAME, "spool/notes", usage_log.ACCESSES):
+    for path in (ledger.NAME, "spool/notes"):
         assert (tmp_path / path).stat().st_mode & 0o077 == 0, path
 
 
@@ -224,12 +229,4 @@ def test_few_modules_import_sqlite() -> None:
     """Half an interpreter start is paid here, and where databases of others are read."""
     root = Path(usage_log.__file__).parents[1]
     users = {path.name for path in root.rglob("*.py") if "import sqlite3" in path.read_text()}
-    assert users == {"ledger.py", "state.py", "formats.py", "claude_mem.py"}
-
-
-def test_damaged_counts_are_written_anew(tmp_path: Path) -> None:
-    """What the ledger counted is asked of it again, and the file is whole afterwards."""
-    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
-    (tmp_path / usage_log.ACCESSES).write_bytes(b"dec-a\t9\n")
-    assert ledger.renew(str(tmp_path)) == {"dec-a": 1}
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert users == {"ledger.py", "usage_counts.py", "state.py", "formats.py", "claude_mem.py"}

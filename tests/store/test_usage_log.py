@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.store import ledger, usage_log
-from memtool.store.cache import CorruptCache
 from memtool.store.usage_log import (
     DONE,
     INTENT,
@@ -26,59 +23,6 @@ from memtool.store.usage_log import (
 )
 
 IDS = st.from_regex(r"[a-z0-9][a-z0-9._-]{2,12}", fullmatch=True)
-
-
-@given(st.dictionaries(IDS, st.integers(1, 10**6), max_size=40), st.lists(IDS, max_size=10))
-def test_every_count_is_found_and_no_other(counts: dict[str, int], strangers: list[str]) -> None:
-    """Searching the file by halves gives what a dict would, also for ids that begin alike."""
-    with tempfile.TemporaryDirectory() as folder:
-        usage_log.write_accesses(folder, counts.items())
-        wanted = [*counts, *strangers, *(id_[:-1] for id_ in counts)]
-        assert usage_log.accesses(folder, wanted) == {id_: counts.get(id_, 0) for id_ in wanted}
-
-
-def test_without_files_nothing_was_counted(tmp_path: Path) -> None:
-    """A deleted ledger means zeros, not an error."""
-    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 0}
-
-
-def test_settled_counts_are_those_of_the_last_day_before(tmp_path: Path) -> None:
-    """Whatever is written on a day, its first reader and its last one read the same."""
-    now = time.time()
-    day_s = 86_400
-
-    def settled(at: float) -> int:
-        return usage_log.settled_accesses(str(tmp_path), ["dec-a"], at)["dec-a"]
-
-    for count in (1, 2):
-        usage_log.write_accesses(str(tmp_path), [("dec-a", count)])
-        assert (settled(now), settled(now + day_s)) == (0, count)
-    os.utime(tmp_path / usage_log.ACCESSES, (now - day_s, now - day_s))
-    for count in (3, 4):
-        assert settled(now) == 2
-        usage_log.write_accesses(str(tmp_path), [("dec-a", count)])
-    assert (settled(now), settled(now + day_s)) == (2, 4)
-
-
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"dec-a", b"dec-a\tmany\n", b"\0\xff\n" * 9])
-def test_a_broken_file_is_damaged(tmp_path: Path, data: bytes) -> None:
-    """Whatever the file holds, no count is taken from it."""
-    (tmp_path / usage_log.ACCESSES).write_bytes(data)
-    with pytest.raises(CorruptCache):
-        usage_log.accesses(str(tmp_path), ["dec-a", "zzz"])
-
-
-def test_asking_needs_no_database() -> None:
-    """What ranking asks must not cost the import of SQLite."""
-    script = (
-        "import sys; from memtool.store import usage_log; "
-        "usage_log.accesses('/nowhere', ['dec-a']); "
-        "print(sorted({'sqlite3', '_sqlite3', 'json', 're', 'typing'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
 
 
 WORDS = st.from_regex(r"[a-z0-9._-]{1,30}", fullmatch=True)

@@ -11,8 +11,9 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.visibility import OUT_OF_USE
-from memtool.search import levels, scope
-from memtool.store import ledger, usage_log
+from memtool.search import levels
+from memtool.store import ledger
+from memtool.store.usage_counts import UsageCounts
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -87,7 +88,7 @@ def health(context: Context, query: PageQuery) -> dict[str, Any]:
     return {
         "title": "Health",
         "found": found,
-        "slow_ms": usage_log.SLOW_MS,
+        "slow_ms": ledger.SLOW_MS,
         "signs": doctor(context).signs if query.text("doctor") == "1" else (),
         "plots": plots(timed),
         "use": use(timed),
@@ -148,8 +149,8 @@ def _plot(verb: str, days: dict[int, list[float]], first: int, last: int) -> Lat
             for row in rows
         )
 
-    is_near = most_ms >= usage_log.SLOW_MS
-    slo = round(HEIGHT - usage_log.SLOW_MS * HEIGHT / most_ms, 1) if is_near else None
+    is_near = most_ms >= ledger.SLOW_MS
+    slo = round(HEIGHT - ledger.SLOW_MS * HEIGHT / most_ms, 1) if is_near else None
     dates = (timestamps.date(day * timestamps.DAY_S) for day in (first, last))
     return LatencyPlot(verb, points(1), points(2), round(most_ms, 1), slo, *dates)
 
@@ -166,7 +167,7 @@ def never_used(context: Context, tree: Tree) -> list[Record]:
         for one in tree.records
         if tree.lineage.is_head(one.id) and one.memory.status not in OUT_OF_USE
     ]
-    counts = scope.accesses(context, (one.id for one in heads))
+    counts = UsageCounts(context.repository.cache_dir).shown(one.id for one in heads)
     unused = [one for one in heads if not counts.get(one.id)]
     return sorted(unused, key=lambda one: (one.memory.timestamp, one.id))
 
