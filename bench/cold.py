@@ -119,7 +119,7 @@ PHASES = (
     ("memtool.cli.arguments", "parse", "read the arguments"),
     ("memtool.store.context", "discover", "find the repository"),
     ("memtool.index.index", "open_catalog", "check the files, open the index"),
-    ("memtool.inject.gather", "standing", "weigh what supersedes what"),
+    ("memtool.inject.gather", "compute_effective_lineage", "weigh what supersedes what"),
     ("memtool.inject.gather", "_search", "search"),
     ("memtool.inject.gather", "find_origins", "citations and trust"),
     ("memtool.inject.select", "choose", "choose among the hits"),

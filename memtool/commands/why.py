@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from memtool.index import index
-from memtool.inject.effective_lineage import EffectiveLineage, standing
+from memtool.inject.effective_lineage import EffectiveLineage, compute_effective_lineage
 from memtool.memory import timestamps
 from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import CHANGED, UNKNOWN, Drift, reason
@@ -140,7 +140,9 @@ def chains(
     }
     facts = Facts(tree, context.now, categories, dict)
     least = context.strict_settings.text("inject.trust")
-    weighed = standing(tree, witness, least, context.now, categories, context.trust_rules)
+    weighed = compute_effective_lineage(
+        tree, witness, least, context.now, categories, context.trust_rules
+    )
     for record in wanted:
         grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
         origin = origins[record.path]

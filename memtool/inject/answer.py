@@ -19,7 +19,7 @@ from memtool.inject.candidates import (
     CandidateVerdict,
 )
 from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
-from memtool.inject.gather import collect_all, collect_candidates, find_origins
+from memtool.inject.gather import collect_all, collect_rules
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, notice
 from memtool.inject.tiers import BlockDraft, Cap, Tier, writer
@@ -221,36 +221,21 @@ def build_rules_block(request: GatherRequest, form: BlockFormat, budget_tokens: 
     Raises:
         MemtoolError: there is no memory directory.
     """
-    context = request.context
-    own = collect_candidates(context, request.replace(files=()))
-    grounds = own.grounds
-    records = file_rules.rules_over(context, grounds, request.files)
-    if not request.exact and not grounds.tree.verify(records):
-        return build_rules_block(request.replace(exact=True), form, budget_tokens)
-    rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in records]
-    grounds = grounds.with_contradictions(records)
-    silenced: tuple[str, ...] = ()
-    if own.view.silenced is not None:
-        there = grounds.replace(tree=own.view.silenced)
-        governing = file_rules.rules_over(context, there, request.files)
-        silenced = changed_here.silenced(own.view, governing)
-    own = own.replace(
-        grounds=grounds, origins=find_origins(own.witness, grounds, rules), silenced=silenced
-    )
+    own = collect_rules(request)
     most = min(budget_tokens, MOST_RULE_TOKENS)
-    room = most * BYTES_PER_TOKEN - frame_bytes(form, preamble_of([own], rules))
+    room = most * BYTES_PER_TOKEN - frame_bytes(form, preamble_of([own], own.rules))
     draft = BlockDraft(writer([own], form), form, room)
     is_told = draft.reserve_notices(override_notices([own]))
     draft.fill(
         Tier(
             GOVERNING,
-            lambda shown: own.choose(rules, shown=shown),
+            lambda shown: own.choose(own.rules, shown=shown),
             max_memories=MOST_RULES,
             max_tokens=most,
         )
     )
     draft.place_notices()
-    shares = plan(context.strict_settings, most, None)
+    shares = plan(request.context.strict_settings, most, None)
     return injected(request, [own], draft, shares, is_told=is_told)
 
 

@@ -89,7 +89,7 @@ def best_level(witness: Witness) -> str:
     return TRUST_LEVELS[2 if has_trusted_ref else 1]
 
 
-def standing(
+def compute_effective_lineage(
     tree: Tree,
     witness: Witness,
     least: str,

@@ -13,7 +13,7 @@ from memtool.inject import candidates as candidate_list
 from memtool.inject import changed_here, digests, drifted, file_rules, select
 from memtool.inject.block import BlockItem, passage
 from memtool.inject.candidates import GLOBAL, GOVERNING, PROJECT, RETRIEVAL, Candidate, Eligibility
-from memtool.inject.effective_lineage import RANK, best_level, standing
+from memtool.inject.effective_lineage import RANK, best_level, compute_effective_lineage
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, SeenMemories, seen_memories
 from memtool.search.answer_gate import search_prose
@@ -252,6 +252,33 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     )
 
 
+def collect_rules(request: GatherRequest) -> RepositoryCandidates:
+    """Collect what governs the files of a request in the project, and nothing that answers.
+
+    Raises:
+        MemtoolError: as `index.open` does.
+    """
+    context = request.context
+    own = collect_candidates(context, request.replace(files=()))
+    grounds = own.grounds
+    records = file_rules.rules_over(context, grounds, request.files)
+    if not request.exact and not grounds.tree.verify(records):
+        return collect_rules(request.replace(exact=True))
+    rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in records]
+    grounds = grounds.with_contradictions(records)
+    silenced: tuple[str, ...] = ()
+    if own.view.silenced is not None:
+        there = grounds.replace(tree=own.view.silenced)
+        governing = file_rules.rules_over(context, there, request.files)
+        silenced = changed_here.silenced(own.view, governing)
+    return own.replace(
+        grounds=grounds,
+        rules=rules,
+        origins=find_origins(own.witness, grounds, rules),
+        silenced=silenced,
+    )
+
+
 def _open(context: Context, request: GatherRequest) -> tuple[LevelView, str]:
     """Return a repository as its level of trust sees it, and the least trust of what is shown."""
     tree = index.open(context, request.at, request.as_of, exact=request.exact)
@@ -278,7 +305,9 @@ def _weigh(context: Context, view: LevelView, scope: Scope, least: str) -> Eligi
     """Return what decides about the memories of a repository."""
     settings, rules = context.strict_settings, context.trust_rules
     categories = settings.categories
-    lineage = standing(view.tree, view.witness, least, scope.now, categories, rules)
+    lineage = compute_effective_lineage(
+        view.tree, view.witness, least, scope.now, categories, rules
+    )
     signals = (make(scope) for make in SIGNALS)
     return Eligibility(
         tree=view.tree,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.inject.effective_lineage import EffectiveLineage, standing
+from memtool.inject.effective_lineage import EffectiveLineage, compute_effective_lineage
 
 
 def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> EffectiveLineage:
     ws = sandbox.context()
     tree = ws.tree(at)
-    return standing(tree, ws.witness(tree), least, ws.now)
+    return compute_effective_lineage(tree, ws.witness(tree), least, ws.now)
 
 
 def fetch(sandbox: Sandbox) -> None:
