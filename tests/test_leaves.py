@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import sys
@@ -26,27 +27,37 @@ TABLES = (
 )
 """Where a feature has rows: these files are edited, all others that need it are deleted."""
 CALLS = (
+    ("init",),
     ("remember", "Sessions live in redis."),
     ("search", "sessions in redis"),
-    ("inject", "--prompt", "where do sessions live?"),
     ("inject", "--primer"),
+    ("inject", "--prompt", "where do sessions live?"),
     ("check",),
     ("status",),
     ("list",),
     ("log",),
     ("doctor",),
+    ("help",),
 )
-IMPORT_ALL = """
-import sys
+PROGRAM = """
+import contextlib, io, json, sys
 from importlib import import_module
 from pathlib import Path
+from memtool.cli.main import main
 root = Path(sys.argv[1])
 for path in sorted((root / "memtool").rglob("*.py")):
     name = ".".join(path.relative_to(root).with_suffix("").parts)
     if not name.endswith("__main__"):
         import_module(name.removesuffix(".__init__"))
+answers = []
+for call in json.loads(sys.argv[2]):
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as out:
+        code = main(call)
+        out.flush()
+        answers.append((code, out.buffer.getvalue().decode()))
+print(json.dumps(answers))
 """
-RUN = "import sys; from memtool.cli.main import main; sys.exit(main(sys.argv[1:]))"
+"""Imports every module of a copy, and prints how it answers to calls."""
 
 
 def needs(tree: ast.Module, gone: set[str]) -> set[str]:
@@ -136,21 +147,19 @@ def test_the_rest_works_without_it(sandbox: Sandbox, tmp_path: Path, feature: st
     """Every module is imported, and everyday verbs answer as they do with it."""
     root = tmp_path / "copy"
     delete(feature, root)
-    env = sandbox.env | {"PYTHONPATH": str(root)}
-
-    def run(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-P", "-c", *args],
-            cwd=sandbox.path, env=env, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    imported = run(IMPORT_ALL, str(root))
-    assert (imported.returncode, imported.stderr) == (0, "")
-    assert run(RUN, "init").returncode == 0
-    for call in CALLS:
-        done = run(RUN, *call)
-        assert done.returncode in (0, 1), (call, done.stderr)
-    assert "redis" in run(RUN, "search", "sessions").stdout
-    verbs = {line.split()[0] for line in run(RUN, "help").stdout.splitlines() if line.strip()}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, str(root), json.dumps(CALLS)],
+        cwd=sandbox.path,
+        env=sandbox.env | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = {call[0]: answer for call, answer in zip(CALLS, json.loads(done.stdout), strict=True)}
+    assert {name for name, (code, _text) in answers.items() if code > 1} == set(), done.stderr
+    assert "redis" in answers["search"][1]
+    assert "redis" in answers["inject"][1]
+    verbs = {line.split()[0] for line in answers["help"][1].splitlines() if line.strip()}
     assert "search" in verbs
     assert {"fleet": "publish", "web": "serve"}[feature] not in verbs
