@@ -3,8 +3,9 @@
 Positional parameters are positional arguments, keyword-only ones are options. The docstring is
 Google style: a first line, paragraphs, `Example:` and `Args:`. `inspect` and `typing` would cost
 twice a bare interpreter start, at every prompt of an agent, so annotations are read as text; a verb
-that needs a new kind of parameter gets a row in `KINDS`. `fit` is the one place where a value is
-checked against its parameter: the command line, the MCP tools and the Python API all call it.
+that needs a new kind of parameter gets a row in `KINDS`. Choices are `Literal["low", "high"]`, or
+`Annotated[str, TABLE]` for the names of a table. `fit` is the one place where a value is checked
+against its parameter: the command line, the MCP tools and the Python API all call it.
 
 `argparse` would double the time of a cold start, and its messages name no next step. The grammar:
 options may stand anywhere; `--option=value` and `--option value` mean the same; after `--` every
@@ -127,7 +128,7 @@ def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Paramet
     defaults |= run.__kwdefaults__ or {}
     found = []
     for name in (*positional, *many, *options):
-        kind, choices, is_tuple = _shape(run.__annotations__[name])
+        kind, choices, is_tuple = _shape(run.__annotations__[name], run.__globals__)
         is_many = is_tuple or name in many
         found.append(
             Parameter(
@@ -144,7 +145,7 @@ def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Paramet
     return tuple(found)
 
 
-def _shape(annotation: str) -> tuple[type, tuple[str, ...], bool]:
+def _shape(annotation: str, tables: dict[str, Any]) -> tuple[type, tuple[str, ...], bool]:
     """Return kind, choices, and whether it is a tuple. An empty choice means: not given."""
     inner = annotation.removesuffix(" | None")
     is_tuple = inner.startswith("tuple[") and inner.endswith(", ...]")
@@ -153,6 +154,8 @@ def _shape(annotation: str) -> tuple[type, tuple[str, ...], bool]:
     if inner.startswith("Literal["):
         choices = [choice.strip("'\"") for choice in inner[8:-1].split(", ")]
         return str, tuple(filter(None, choices)), is_tuple
+    if inner.startswith("Annotated[str, "):
+        return str, tuple(tables[inner[15:-1]]), is_tuple
     if inner not in KINDS:
         raise TypeError(f"no surface knows how to ask for a {annotation}")
     return KINDS[inner], (), is_tuple

@@ -6,14 +6,14 @@ import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from memtool.authoring import draft, write
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
 from memtool.gate.near_duplicates import THRESHOLD_KEY
-from memtool.importing import base, claude_mem, jsonl, originals
+from memtool.importing import SOURCES, base, claude_mem, jsonl, originals
 from memtool.importing.base import Target
 from memtool.importing.entries import StoreRequest
 from memtool.importing.originals import ForeignRecord
@@ -37,25 +37,6 @@ from memtool.upkeep.migration import StepDone
 from memtool.value import Value
 
 SHOWN_PROBLEMS = 20
-IMPORTERS: dict[str, tuple[str, str]] = {
-    "adr": ("decision_records", "adr_drafts"),
-    "pep": ("decision_records", "pep_drafts"),
-    "claude": ("agents", "drafts"),
-}
-"""Modules of importing, and their functions from a path and the repository's top to drafts; JSON
-lines take more than these."""
-STORES: dict[str, tuple[str, str]] = {
-    "json": ("json_stores", "drafts"),
-    "mcp-memory": ("json_stores", "graph_drafts"),
-    "mem0": ("json_stores", "mem0_drafts"),
-    "beads": ("beads", "drafts"),
-    "claude-mem": ("claude_mem", "drafts"),
-    "markdown": ("notes", "drafts"),
-    "basic-memory": ("notes", "basic_memory_drafts"),
-    "memory-bank": ("notes", "memory_bank_drafts"),
-    "serena": ("notes", "serena_drafts"),
-}
-"""The same for stores of other tools; theirs get what is asked for in place of the top."""
 MOST_STDIN = 256 << 20
 """Most bytes that are read from stdin."""
 
@@ -151,21 +132,7 @@ def _imported_text(imported: Imported) -> str:
 
 def import_(
     context: Context,
-    from_: Literal[
-        "adr",
-        "pep",
-        "claude",
-        "jsonl",
-        "json",
-        "mcp-memory",
-        "mem0",
-        "beads",
-        "claude-mem",
-        "markdown",
-        "basic-memory",
-        "memory-bank",
-        "serena",
-    ],
+    from_: Annotated[str, SOURCES],
     path: str,
     *,
     map: tuple[str, ...] = (),
@@ -221,7 +188,7 @@ def import_(
         now=context.now,
         allowed=allowlist(context.settings),
         redacts=redact,
-        is_store=from_ in STORES,
+        is_store=SOURCES[from_].is_store,
         threshold=context.settings.number(THRESHOLD_KEY),
         command=f"memtool import {from_} {shlex.quote(path)}",
     )
@@ -241,7 +208,7 @@ def import_(
     if not plan.found and not plan.problems:
         raise MemtoolError(
             f"there is no record {'on stdin' if is_stdin else f'in {path}'}",
-            hint=f"memtool import {from_} PATH wants {_WANTED[from_]}",
+            hint=f"memtool import {from_} PATH wants {SOURCES[from_].wanted}",
             code="no-records",
         )
     _tell_expired(context, plan.placed)
@@ -272,22 +239,7 @@ def import_(
 
 def migrate(
     context: Context,
-    from_: Literal[
-        "",
-        "adr",
-        "pep",
-        "claude",
-        "jsonl",
-        "json",
-        "mcp-memory",
-        "mem0",
-        "beads",
-        "claude-mem",
-        "markdown",
-        "basic-memory",
-        "memory-bank",
-        "serena",
-    ] = "",
+    from_: Annotated[str, SOURCES] = "",
     path: str = "",
     *,
     to: int = 0,
@@ -373,23 +325,6 @@ def _uncommitted(context: Context, paths: Collection[str]) -> list[str]:
     return sorted(new.intersection(paths))
 
 
-_WANTED = {
-    "adr": "a directory of markdown files such as 0001-keep-records.md",
-    "pep": "a directory of files that begin with PEP:, Title: and Status:",
-    "claude": "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
-    "jsonl": "a file with one JSON object a line, plain or .gz, or - for stdin",
-    "json": "a JSON document with a list of entries, or a directory of them",
-    "mcp-memory": "the memory.json of the MCP memory server, with entities and relations",
-    "mem0": "a JSON document with the memories of mem0",
-    "beads": "the issues.jsonl of beads, or a directory that has it",
-    "claude-mem": "the claude-mem.db of claude-mem, its directory, or a JSON export",
-    "markdown": "a directory of markdown files with a front matter",
-    "basic-memory": "a directory of notes of basic-memory",
-    "memory-bank": "a directory memory-bank with files such as activeContext.md",
-    "serena": "a directory .serena/memories with markdown files",
-}
-
-
 def _drafts(
     context: Context,
     from_: str,
@@ -404,15 +339,16 @@ def _drafts(
         data = _filters.read_stdin(MOST_STDIN) if is_stdin else None
         categories = context.settings.categories
         return jsonl.drafts(place, top, pairs, categories=categories, stdin=data)
-    if pairs and from_ in IMPORTERS:
+    source = SOURCES[from_]
+    if pairs and not source.is_store:
         raise MemtoolError(
             f"--map is for JSON and stores of other tools, {from_} records have names of their own",
             hint="--set KEY=VALUE sets a key of every memory",
         )
-    module, name = (IMPORTERS | STORES)[from_]
+    module, _, name = source.drafts.partition(".")
     drafts: Callable[[str, Any], Iterable[ForeignRecord | Problem]]
     drafts = getattr(import_module(f"memtool.importing.{module}"), name)
-    if from_ in IMPORTERS:
+    if not source.is_store:
         return drafts(place, top)
     chosen = jsonl.field_map(pairs, {})
     asked = StoreRequest(top, tuple(context.settings.categories), context.now, project, chosen)

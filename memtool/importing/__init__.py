@@ -1,1 +1,96 @@
-"""Memories from other homes: decision records, agent files, JSON lines."""
+"""Memories from other homes: decision records, agent files, JSON lines, stores of other tools."""
+
+from __future__ import annotations
+
+from memtool.value import Value
+
+
+class Source(Value):
+    """A kind of records that can be taken over, and how they are read.
+
+    `drafts` is a function of a module here, from a path to drafts. That of a store of another tool
+    also gets a `StoreRequest`, any other the top of the repository; JSON lines take more than that.
+    """
+
+    name: str
+    drafts: str
+    wanted: str
+    is_store: bool = False
+
+
+_ROWS = (
+    Source(
+        "adr",
+        "decision_records.adr_drafts",
+        "a directory of markdown files such as 0001-keep-records.md",
+    ),
+    Source(
+        "pep",
+        "decision_records.pep_drafts",
+        "a directory of files that begin with PEP:, Title: and Status:",
+    ),
+    Source(
+        "claude",
+        "agents.drafts",
+        "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
+    ),
+    Source(
+        "jsonl", "jsonl.drafts", "a file with one JSON object a line, plain or .gz, or - for stdin"
+    ),
+    Source(
+        "json",
+        "json_stores.drafts",
+        "a JSON document with a list of entries, or a directory of them",
+        is_store=True,
+    ),
+    Source(
+        "mcp-memory",
+        "json_stores.graph_drafts",
+        "the memory.json of the MCP memory server, with entities and relations",
+        is_store=True,
+    ),
+    Source(
+        "mem0",
+        "json_stores.mem0_drafts",
+        "a JSON document with the memories of mem0",
+        is_store=True,
+    ),
+    Source(
+        "beads",
+        "beads.drafts",
+        "the issues.jsonl of beads, or a directory that has it",
+        is_store=True,
+    ),
+    Source(
+        "claude-mem",
+        "claude_mem.drafts",
+        "the claude-mem.db of claude-mem, its directory, or a JSON export",
+        is_store=True,
+    ),
+    Source(
+        "markdown",
+        "notes.drafts",
+        "a directory of markdown files with a front matter",
+        is_store=True,
+    ),
+    Source(
+        "basic-memory",
+        "notes.basic_memory_drafts",
+        "a directory of notes of basic-memory",
+        is_store=True,
+    ),
+    Source(
+        "memory-bank",
+        "notes.memory_bank_drafts",
+        "a directory memory-bank with files such as activeContext.md",
+        is_store=True,
+    ),
+    Source(
+        "serena",
+        "notes.serena_drafts",
+        "a directory .serena/memories with markdown files",
+        is_store=True,
+    ),
+)
+SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}
+"""Every kind of records that can be taken over, in the order of the help page."""

@@ -10,6 +10,7 @@ from memtool.cli import arguments
 from memtool.cli.arguments import Call, HelpPage, interface, parse, wants_json
 from memtool.commands import BY_NAME, GROUPS, VERBS, Verb
 from memtool.errors import MemtoolError
+from memtool.importing import SOURCES
 
 WORDS = (
     "new", "pin", "decision", "T", "1", "", "-", "--", "-x", "-h", "-C", "=", "--=", "--tag",
@@ -240,7 +241,12 @@ def test_only_parameters_without_a_default_are_required():
 def test_an_unknown_annotation_is_a_loud_error():
     """A verb cannot get a parameter that no surface knows how to ask for."""
     with pytest.raises(TypeError, match="dict"):
-        arguments._shape("dict[str, int]")
+        arguments._shape("dict[str, int]", {})
+
+
+def test_a_table_gives_the_choices_of_a_parameter():
+    """What a verb can take over is what the table of sources has, in its order."""
+    assert parameter("import", "from_").choices == tuple(SOURCES)
 
 
 def test_the_docstring_gives_summary_description_example_and_helps():

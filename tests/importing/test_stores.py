@@ -14,8 +14,9 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.commands.import_ import IMPORTERS, STORES, Imported, import_, migrate
+from memtool.commands.import_ import Imported, import_, migrate
 from memtool.errors import MemtoolError
+from memtool.importing import SOURCES
 from memtool.importing.entries import INVERSE, NAMES, OWN
 
 DATA = Path(__file__).parent / "data" / "stores"
@@ -205,7 +206,7 @@ def test_what_a_model_wrote_unreviewed_is_a_candidate(sandbox: Sandbox):
 def test_the_page_of_stores_names_each_kind_and_key():
     """docs/import.md has a row for every FROM and shows every name that a store may use."""
     page = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
-    names = [*STORES, *IMPORTERS, *OWN, *INVERSE]
+    names = [*SOURCES, *OWN, *INVERSE]
     names += [name for known in (*NAMES.values(), *OWN.values()) for name in known]
     assert [name for name in names if f"`{name}`" not in page] == []
 
