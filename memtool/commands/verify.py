@@ -26,7 +26,7 @@ from memtool.search.verification import (
 from memtool.store import progress, usage_log
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.store.reachability import UNKNOWN
+from memtool.store.sources import UNKNOWN
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False

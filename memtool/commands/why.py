@@ -23,9 +23,8 @@ from memtool.search.verification import (
     verify,
 )
 from memtool.sessions.model import Finding
-from memtool.store import evidence
 from memtool.store.context import Context
-from memtool.store.evidence import Evidence
+from memtool.store.evidence import Evidence, evidence
 from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
@@ -123,7 +122,7 @@ def chains(
     texts = [text for each in records for text in each.memory.items("source")]
     origins = context.origins(tree, records)
     with History(context.repository) as history:
-        found = evidence.resolve(history, tree.snapshot, head, texts)
+        found = evidence(history, tree.snapshot, head, texts)
     if known is not None:
         found = {text: _within(one, known, head) for text, one in found.items()}
     learned: dict[str, list[Finding]] = {}

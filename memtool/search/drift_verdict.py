@@ -14,16 +14,26 @@ from collections import Counter
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, SAME, TOUCHED, UNKNOWN, Drift, FileDrift
 from memtool.memory.schema import parse_source
+from memtool.store import sources
 from memtool.store.commit_files import MOST_BYTES, BlobTexts, CommitFiles
 from memtool.store.files import governs
 from memtool.store.git import REGULAR, SUBMODULE, GitError
 from memtool.store.provenance import LISTED_MOST
-from memtool.store.reachability import MISSING, REACHED, UNREACHABLE, commit_states
+from memtool.store.sources import (
+    ABSENT,
+    MISSING,
+    OK,
+    UNREACHABLE,
+    Citation,
+    is_usable,
+    objects_at,
+    present_commits,
+)
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memtool.store.provenance import Basis, Witness
     from memtool.store.repository import Repository
@@ -34,15 +44,12 @@ MOST_MEMBERS = 50
 MAX_CITED_PLACES = 100
 """Places of one file that a memory cites and that are looked for, each in time linear in lines."""
 _NOTHING: Mapping[str, str] = {}
-ABSENT = "absent"
-"""The type of what a partial clone does not hold."""
 
 
 class DriftQuestion(Value):
     """A memory that is to be looked at, and the commit since which; `files` are paths and globs.
 
-    `commits` are those that its sources name, `cites` the files of sources, each with its commit,
-    empty for that of the memory.
+    `citations` are its sources that git can look up.
     """
 
     path: str
@@ -51,8 +58,7 @@ class DriftQuestion(Value):
     files: tuple[str, ...]
     cited: tuple[tuple[str, tuple[int, int]], ...]
     base: str
-    commits: tuple[str, ...] = ()
-    cites: tuple[tuple[str, str], ...] = ()
+    citations: tuple[Citation, ...] = ()
 
 
 def bases(
@@ -106,23 +112,20 @@ def questions(
     found = []
     for record in records:
         memory = record.memory
-        sources = [parse_source(one) for one in memory.items("source")]
+        parsed = [parse_source(one) for one in memory.items("source")]
         cited = {
             (posixpath.normpath(one.target), one.lines)
-            for one in sources
+            for one in parsed
             if one.kind == "file" and one.lines
         }
         files = [posixpath.normpath(one) for one in memory.items("files")]
-        files += [posixpath.normpath(one.target) for one in sources if one.kind == "file"]
+        files += [posixpath.normpath(one.target) for one in parsed if one.kind == "file"]
         text = f"{memory.title}\n{memory.body}"
         for path in files:
             cited.update((path, lines) for lines in rules.cited(text, path))
         usable = dict.fromkeys(path for path in files if is_usable(path))
         base = since[record.path]
-        commits = sorted({one.commit for one in sources if one.commit})
-        cites = [
-            (one.commit, posixpath.normpath(one.target)) for one in sources if one.kind == "file"
-        ]
+        citations = [Citation(one, base) for one in parsed if one.kind in ("commit", "file")]
         found.append(
             DriftQuestion(
                 record.path,
@@ -131,20 +134,10 @@ def questions(
                 tuple(usable),
                 tuple(sorted(cited)),
                 base,
-                tuple(commits),
-                tuple(one for one in cites if is_usable(one[1])),
+                tuple(citations),
             )
         )
     return found
-
-
-def is_usable(path: str) -> bool:
-    """Tell whether git can be asked about a path that a memory names."""
-    return (
-        path not in (".", "..")
-        and not path.startswith(("../", "/", ".git/"))
-        and (path.isprintable())
-    )
 
 
 RESOLVED, UNRESOLVED, UNTOLD = "resolved", "unresolved", ""
@@ -156,30 +149,15 @@ def qualities(basis: Basis, asked: Sequence[DriftQuestion]) -> dict[str, tuple[s
     `resolved` and `unresolved` are known for good, and nothing is where a memory cites none of
     them or this clone cannot tell. With it comes the trusted commit if the answer depends on that.
     """
-    repository = basis.repository
-    named = {name for one in asked for name in one.commits}
-    states = commit_states(repository, named, [basis.head])
-    beside = [name for name, state in states.items() if state[0] != REACHED]
-    trusted = commit_states(repository, beside, [basis.trusted_at]) if basis.trusted_at else {}
-    reached = states | {name: state for name, state in trusted.items() if state[0] == REACHED}
-    places = {
-        (one.path, cite): (reached[cite[0]][1] if cite[0] else one.base, cite[1])
-        for one in asked
-        for cite in one.cites
-    }
-    known = known_commits(repository, {base for base, _path in places.values() if base})
-    there = stood(repository, {place for place in places.values() if place[0] in known})
+    cited = {citation for one in asked for citation in one.citations}
+    resolved = sources.resolve(basis.repository, cited, (basis.head, basis.trusted_at))
     found = {}
     for one in asked:
-        held = {reached[name][0] for name in one.commits}
-        for cite in one.cites:
-            base, path = places[one.path, cite]
-            info = there.get((base, path))
-            is_told = base in known and (info is None or info[1] != ABSENT)
-            held.add(MISSING if is_told and info is None else REACHED if is_told else UNKNOWN)
-        is_open = any(name in beside for name in one.commits)
-        quality = RESOLVED if held == {REACHED} else UNTOLD
-        quality = UNRESOLVED if held & {MISSING, UNREACHABLE} else quality
+        rows = [(each.source.commit, resolved[each]) for each in one.citations]
+        statuses = {row.status for _commit, row in rows}
+        quality = RESOLVED if statuses == {OK} else UNTOLD
+        quality = UNRESOLVED if statuses & {MISSING, UNREACHABLE} else quality
+        is_open = any(commit and row.tip != basis.head for commit, row in rows)
         found[one.path] = quality, (basis.trusted_at or "none") if is_open else ""
     return found
 
@@ -234,7 +212,7 @@ def judge(
 def _pairs(
     repository: Repository, head: CommitFiles, asked: Sequence[DriftQuestion]
 ) -> tuple[dict[str, list[FilePair]], dict[str, set[str]]]:
-    known = known_commits(repository, {one.base for one in asked})
+    known = present_commits(repository, {one.base for one in asked})
     members = {}
     watched: dict[str, set[str]] = {}
     for one in asked:
@@ -250,7 +228,7 @@ def _pairs(
         for file in one.files
         for path in (file, *members[one.path, file])
     }
-    there = stood(repository, wanted)
+    there = objects_at(repository, wanted)
     pairs: dict[str, list[FilePair]] = {}
     lost: dict[tuple[str, str], str] = {}
     for one in asked:
@@ -299,43 +277,6 @@ def _pairs_of(
             pair = _submodule(repository, head, base, path)
         if pair is not None:
             yield pair
-
-
-def known_commits(repository: Repository, commits: Iterable[str]) -> frozenset[str]:
-    """Return those of some commits that are here."""
-    order = sorted(commits)
-    if repository.is_partial:  # a question about an object that is not here would end git
-        return repository.git.present().intersection(order)
-    infos = repository.git.infos([f"{commit}^{{commit}}" for commit in order])
-    return frozenset(one for one, info in zip(order, infos, strict=True) if info)
-
-
-def stood(
-    repository: Repository, wanted: Iterable[tuple[str, str]]
-) -> dict[tuple[str, str], tuple[str, str, int] | None]:
-    """Return id, type and size of what was at paths in commits, None where nothing was.
-
-    The type is `ABSENT` where a partial clone does not hold it.
-    """
-    order = sorted(wanted)
-    if not repository.is_partial:
-        infos = repository.git.infos([f"{base}:{path}" for base, path in order])
-        return dict(zip(order, infos, strict=True))
-    present = repository.git.present()
-    found: dict[tuple[str, str], tuple[str, str, int] | None] = {}
-    for base in dict.fromkeys(base for base, _path in order):
-        paths = [path for other, path in order if other == base]
-        try:
-            listed = repository.git.ls_tree(base, *paths, recursive=False, with_folders=True)
-            rows = {one.path: one.oid for one in listed}
-        except GitError:  # not even its folders are here
-            found |= {(base, path): ("", ABSENT, 0) for path in paths}
-            continue
-        here = [path for path in paths if rows.get(path) in present]
-        infos = repository.git.infos([rows[path] for path in here])
-        found |= {(base, path): (rows[path], ABSENT, 0) for path in paths if path in rows}
-        found |= {(base, path): info for path, info in zip(here, infos, strict=True)}
-    return {key: found.get(key) for key in order}
 
 
 def _members(head: CommitFiles, file: str) -> tuple[tuple[str, ...], str]:
@@ -412,7 +353,9 @@ def _follow(
 ) -> None:
     """Put where a file lies today in the place of one that is gone, where it was renamed."""
     near = [(one, pair, head.near(pair.path, pair.old)) for one, pair in gone]
-    were = stood(repository, {(one.base, path) for one, _pair, paths in near for path in paths})
+    were = objects_at(
+        repository, {(one.base, path) for one, _pair, paths in near for path in paths}
+    )
     is_new = {key for key, info in were.items() if info is None}
     texts = BlobTexts(repository, head.own)
     moved: dict[tuple[str, str], bool] = {}

@@ -14,20 +14,23 @@ from memtool.memory import drift as rules
 from memtool.memory.schema import Source, parse_source
 from memtool.memory.trust import LOCAL
 from memtool.memory.visibility import is_alive, superseded
-from memtool.search.drift_verdict import (
-    ABSENT,
-    DriftQuestion,
-    bases,
-    is_usable,
-    judge,
-    known_commits,
-    stood,
-)
+from memtool.search.drift_verdict import DriftQuestion, bases, judge
 from memtool.store.commit_files import BlobTexts, CommitFiles
-from memtool.store.evidence import LEAVES
 from memtool.store.git import SUBMODULE
 from memtool.store.provenance import SHORT
-from memtool.store.reachability import MISSING, REACHED, UNKNOWN, UNREACHABLE, commit_states
+from memtool.store.sources import (
+    ABSENT,
+    BEYOND_GIT,
+    MISSING,
+    NO_COMMIT,
+    OK,
+    UNBASED,
+    UNKNOWN,
+    UNREACHABLE,
+    UNUSABLE,
+    Citation,
+    resolve,
+)
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.store.evidence import Evidence
     from memtool.store.provenance import Basis, Witness
+    from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
+    from memtool.store.sources import Resolution
 
 SOUND, WEAK, BROKEN = "sound", "weak", "broken"
 VERDICTS = (BROKEN, WEAK, UNKNOWN, SOUND)
@@ -231,13 +236,13 @@ def _memory(tree: Tree, lives: Callable[[Record], bool], text: str, id_: str) ->
         return CheckedSource(text, "memory", "superseded", superseded(newer))
     if not any(map(lives, tree.with_ids((id_,)))) or record.memory.status == "deprecated":
         return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
-    return CheckedSource(text, "memory", REACHED, record.memory.title)
+    return CheckedSource(text, "memory", OK, record.memory.title)
 
 
 def _session(text: str, found: Evidence | None) -> CheckedSource:
     if found is None:
         return CheckedSource(text, "session", UNKNOWN, "a session of another clone")
-    detail = "it is here, private to this clone" if found.status == REACHED else found.detail
+    detail = "it is here, private to this clone" if found.status == OK else found.detail
     return CheckedSource(text, "session", found.status, detail)
 
 
@@ -248,8 +253,8 @@ def _other(text: str, source: Source, sites: Mapping[str, tuple[str, str]]) -> C
     if kind == "url" and not is_address(source.target):
         return CheckedSource(text, kind, "malformed", "it is no http or https address")
     if kind in ("human", "tool"):
-        return CheckedSource(text, kind, "stated", LEAVES[kind])
-    return CheckedSource(text, kind, UNKNOWN, LEAVES.get(kind, "there is no commit yet"))
+        return CheckedSource(text, kind, "stated", BEYOND_GIT[kind])
+    return CheckedSource(text, kind, UNKNOWN, BEYOND_GIT.get(kind, "there is no commit yet"))
 
 
 def is_address(text: str) -> bool:
@@ -290,7 +295,7 @@ def _evidence(
     pointers = [one.status for one in sources if one.kind in ("commit", "session")]
     pointer = None
     if pointers and UNKNOWN not in pointers:
-        pointer = all(status == REACHED for status in pointers)
+        pointer = all(status == OK for status in pointers)
     return FailureEvidence(pointer, not newer)
 
 
@@ -301,80 +306,96 @@ def _by_git(
     parsed: Mapping[str, Sequence[tuple[str, Source]]],
 ) -> dict[tuple[str, str], CheckedSource]:
     """Return what git says of commits and files, by the path of the memory and the source."""
-    named = {one.commit for rows in parsed.values() for _text, one in rows if one.commit}
-    states = commit_states(basis.repository, named, (basis.head, basis.trusted_at))
     origins, since = witness.origins(records), bases(records, witness)
-    found: dict[tuple[str, str], CheckedSource] = {}
-    asked: list[tuple[tuple[str, str], Source, DriftQuestion]] = []
-    for record in records:
-        origin = origins[record.path]
-        for text, source in parsed[record.path]:
-            key = (record.path, text)
-            if (source.commit and states[source.commit][0] != REACHED) or source.kind == "commit":
-                found[key] = _commit(text, source, *states[source.commit])
-            elif source.kind == "file":
-                path = posixpath.normpath(source.target)
-                base = states[source.commit][1] if source.commit else since[record.path]
-                if not is_usable(path):
-                    found[key] = CheckedSource(text, "file", UNKNOWN, f"{path} is git's own")
-                elif not base:
-                    why = "this clone ends before the commit that wrote the memory"
-                    detail = "the memory is not committed yet" if origin == LOCAL else why
-                    found[key] = CheckedSource(text, "file", UNKNOWN, detail)
-                else:
-                    lines = ((path, source.lines),) if source.lines else ()
-                    question = DriftQuestion(_key(*key), "", "", (path,), lines, base)
-                    asked.append((key, source, question))
-    return found | _files(basis, asked)
+    cited = {
+        (path, text): Citation(source, since[path])
+        for path, rows in parsed.items()
+        for text, source in rows
+        if source.kind in ("commit", "file")
+    }
+    resolved = resolve(basis.repository, cited.values(), (basis.head, basis.trusted_at))
+    head = CommitFiles(basis.repository, basis.head)
+    found = {}
+    files = {}
+    for key, citation in cited.items():
+        source, resolution = citation.source, resolved[citation]
+        if source.kind == "file" and resolution.status == OK:
+            files[key] = source, resolution
+        elif _is_of_commit(source, resolution):
+            found[key] = _commit(key[1], source, resolution)
+        else:
+            is_local = origins[key[0]] == LOCAL
+            found[key] = _lost_file(key[1], source, resolution, head, is_local=is_local)
+    return found | _files(basis.repository, head, files)
 
 
-def _commit(text: str, source: Source, status: str, id_: str) -> CheckedSource:
-    name = source.commit[:SHORT]
+def _is_of_commit(source: Source, resolution: Resolution) -> bool:
+    """Tell whether a resolution is about the commit that the source names."""
+    is_lost = resolution.status == UNREACHABLE or not resolution.commit
+    return source.kind == "commit" or bool(source.commit and is_lost)
+
+
+def _commit(text: str, source: Source, resolution: Resolution) -> CheckedSource:
+    name, status = source.commit[:SHORT], resolution.status
     details = {
-        REACHED: f"commit {name} leads to HEAD or the trusted ref",
+        OK: f"commit {name} leads to HEAD or the trusted ref",
         UNREACHABLE: f"commit {name} is here, and leads to neither HEAD nor the trusted ref",
         MISSING: f"commit {name} is not in this clone",
         UNKNOWN: f"commit {name} is not in this clone, which need not hold it, or not the only one",
     }
-    return CheckedSource(text, source.kind, status, details[status], commit=id_)
+    return CheckedSource(text, source.kind, status, details[status], commit=resolution.commit)
+
+
+def _lost_file(
+    text: str, source: Source, resolution: Resolution, head: CommitFiles, *, is_local: bool
+) -> CheckedSource:
+    """Say of a file why nothing is known of it at the commit where it was looked up."""
+    file, at = posixpath.normpath(source.target), resolution.commit[:SHORT]
+    cut = "this clone ends before the commit that wrote the memory"
+    details = {
+        UNUSABLE: f"{file} is git's own",
+        UNBASED: "the memory is not committed yet" if is_local else cut,
+        NO_COMMIT: f"commit {at} is not in this clone",
+        SUBMODULE: f"{file} is a submodule",
+        ABSENT: "this partial clone does not hold it",
+        "": f"{file} was not there at {at}",
+    }
+    row = CheckedSource(text, "file", resolution.status, details[resolution.type])
+    if resolution.type in (UNUSABLE, UNBASED):
+        return row
+    now = file if resolution.type == SUBMODULE and file in head.entries else ""
+    return row.replace(then=_then(source, resolution), now=now, commit=resolution.commit)
+
+
+def _then(source: Source, resolution: Resolution) -> str:
+    file = posixpath.normpath(source.target)
+    return f"{file}{_span(source.lines)}@{resolution.commit[:SHORT]}"
 
 
 def _files(
-    basis: Basis, asked: Sequence[tuple[tuple[str, str], Source, DriftQuestion]]
+    repository: Repository,
+    head: CommitFiles,
+    cited: Mapping[tuple[str, str], tuple[Source, Resolution]],
 ) -> dict[tuple[str, str], CheckedSource]:
-    """Return what became of files that are cited."""
-    repository = basis.repository
-    known = known_commits(repository, {one.base for _key, _source, one in asked})
-    there = stood(
-        repository, {(one.base, one.files[0]) for _key, _source, one in asked if one.base in known}
-    )
-    head = CommitFiles(repository, basis.head)
-    drifts = judge(repository, head, [one for _key, _source, one in asked])
+    """Return what became of files that were there when they were cited."""
+    asked = []
+    for key, (source, resolution) in cited.items():
+        file = posixpath.normpath(source.target)
+        lines = ((file, source.lines),) if source.lines else ()
+        asked.append(DriftQuestion(_key(*key), "", "", (file,), lines, resolution.commit))
+    drifts = judge(repository, head, asked)
     texts = BlobTexts(repository)
-    texts.load(
-        info[0]
-        for _key, source, one in asked
-        if source.lines and (info := there.get((one.base, one.files[0]))) and info[1] == "blob"
-    )
+    texts.load(one.oid for source, one in cited.values() if source.lines and one.type == "blob")
     found = {}
-    for (path, text), source, one in asked:
-        file, cut = one.files[0], one.base[:SHORT]
-        then = f"{file}{_span(source.lines)}@{cut}"
-        row = CheckedSource(text, "file", REACHED, "", then, commit=one.base)
-        info = there.get((one.base, file))
-        count = len(texts.rows(info[0])) if info and source.lines and info[1] == "blob" else 0
-        is_submodule = head.entries.get(file, ("",))[0] == SUBMODULE
-        if one.base not in known:
-            row = row.replace(status=UNKNOWN, detail=f"commit {cut} is not in this clone")
-        elif info is None and is_submodule:  # git cannot say what of another repository was there
-            row = row.replace(status=UNKNOWN, detail=f"{file} is a submodule", now=file)
-        elif info is None:
-            row = row.replace(status=MISSING, detail=f"{file} was not there at {cut}")
-        elif info[1] == ABSENT:
-            row = row.replace(status=UNKNOWN, detail="this partial clone does not hold it")
-        elif source.lines and 0 < count < source.lines[1]:
-            row = row.replace(status=MISSING, detail=f"{file} had only {count} lines at {cut}")
-        elif info[1] == "tree" and any(head.below(f"{file}/")):
+    for (path, text), (source, resolution) in cited.items():
+        file, at = posixpath.normpath(source.target), resolution.commit[:SHORT]
+        then = _then(source, resolution)
+        row = CheckedSource(text, "file", OK, "", then, commit=resolution.commit)
+        is_text = source.lines and resolution.type == "blob"
+        count = len(texts.rows(resolution.oid)) if is_text else 0
+        if source.lines and 0 < count < source.lines[1]:
+            row = row.replace(status=MISSING, detail=f"{file} had only {count} lines at {at}")
+        elif resolution.type == "tree" and any(head.below(f"{file}/")):
             row = row.replace(detail=f"{file} is a folder that is there", now=file)
         else:
             files = drifts[_key(path, text)][0].files
@@ -405,7 +426,7 @@ def _file(row: CheckedSource, source: Source, file: str, drift: FileDrift | None
     has_moved = now != file or lines != source.lines
     # Cited lines that stand elsewhere are what was cited, whatever else became of the file.
     is_changed = drift.level == rules.CHANGED and not source.lines
-    status = "changed" if is_changed else "moved" if has_moved else REACHED
+    status = "changed" if is_changed else "moved" if has_moved else OK
     return row.replace(status=status, detail=detail, now=f"{now}{_span(lines)}")
 
 

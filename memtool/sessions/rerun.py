@@ -48,7 +48,7 @@ from memtool.store import files, ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
-from memtool.store.reachability import full_ids
+from memtool.store.sources import AMBIGUOUS, commit_states
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -152,10 +152,10 @@ def plan(context: Context, memory: Memory, limit_s: int) -> RerunPlan:
     head, commit = context.repository.git.head(), ""
     if not obstacle:
         context.repository.refuse_bare("run it in a clone")
-        commit = full_ids(context.repository, [environment.commit])[environment.commit]
-        cut = environment.commit[:SHORT]
-        if commit == "ambiguous":
-            obstacle, commit = f"several commits begin with {cut}", ""
+        state = commit_states(context.repository, [environment.commit])[environment.commit]
+        commit, cut = state.commit, environment.commit[:SHORT]
+        if state.type == AMBIGUOUS:
+            obstacle = f"several commits begin with {cut}"
         elif not commit:
             obstacle = f"commit {cut} is not in this clone"
     return RerunPlan(

@@ -16,20 +16,20 @@ from memtool.memory.schema import Source, parse_source
 from memtool.store.files import read_regular
 from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
 from memtool.store.provenance import SHORT
-from memtool.store.reachability import full_ids
 from memtool.store.snapshot import Snapshot
+from memtool.store.sources import (
+    ABSENT,
+    AMBIGUOUS,
+    BEYOND_GIT,
+    MISSING,
+    Citation,
+    Resolution,
+    resolve,
+)
 from memtool.value import Value
 
 EXCERPT = 100
 """Characters of a file's line that are shown."""
-LEAVES: dict[str, str] = {
-    "human": "a person's word",
-    "url": "a site, which is not asked",
-    "session": "a session, private to the clone that held it",
-    "tool": "what a tool answered",
-}
-"""Sources that git knows nothing of, and what they are."""
-
 _WORDS = {
     "directory": "is a directory",
     "link": "is a link or device, or lies behind a link",
@@ -54,7 +54,7 @@ class Evidence(Value):
     date: str = ""
 
 
-def resolve(
+def evidence(
     history: History, snapshot: Snapshot, head: str, wanted: Iterable[str]
 ) -> dict[str, Evidence]:
     """Look sources up, by their text; files are those of the snapshot unless they name a commit.
@@ -62,51 +62,43 @@ def resolve(
     `head` is the commit that a worktree or tree belongs to, empty before the first one. Sources
     that only a person, a site or a session can answer for are unknown, memories are not looked up.
     """
-    texts = sorted(set(wanted))
-    parsed = {text: parse_source(text) for text in texts}
-    named = {source.commit for source in parsed.values() if source.commit}
-    commits = full_ids(snapshot.repository, named)
+    cited = {text: Citation(parse_source(text), head) for text in sorted(set(wanted))}
+    resolved = resolve(
+        snapshot.repository,
+        (one for one in cited.values() if one.source.kind in ("commit", "file")),
+    )
     found = {}
-    for text, source in parsed.items():
-        if source.kind == "commit":
-            found[text] = _commit(history, text, source, commits)
-        elif source.kind == "file":
-            found[text] = _file(history, snapshot, head, text, source, commits)
+    for text, citation in cited.items():
+        source = citation.source
+        if source.kind not in ("commit", "file"):
+            found[text] = Evidence(text, source.kind, "unknown", BEYOND_GIT.get(source.kind, ""))
+        elif source.commit and not resolved[citation].commit:
+            found[text] = _absent(history, text, source, resolved[citation])
+        elif source.kind == "commit":
+            commit = history.commit(resolved[citation].commit)
+            found[text] = _with(
+                commit, text, source, commit.subject or "a commit without a message"
+            )
         else:
-            found[text] = Evidence(text, source.kind, "unknown", LEAVES.get(source.kind, ""))
+            found[text] = _file(history, snapshot, text, source, resolved[citation])
     return found
 
 
-def _commit(history: History, text: str, source: Source, commits: dict[str, str]) -> Evidence:
-    id_ = commits[source.commit]
-    if id_ in ("", "ambiguous"):
-        return _absent(history, text, source, id_)
-    commit = history.commit(id_)
-    return _with(commit, text, source, commit.subject or "a commit without a message")
-
-
-def _absent(history: History, text: str, source: Source, id_: str) -> Evidence:
-    if id_:
-        return Evidence(text, source.kind, "unknown", f"several commits begin with {source.commit}")
-    where = f"commit {source.commit} is not in this clone"
-    if history.boundary:
-        return Evidence(text, source.kind, "unknown", f"{where}, which is shallow")
-    return Evidence(text, source.kind, "missing", where)
+def _absent(history: History, text: str, source: Source, resolution: Resolution) -> Evidence:
+    detail = f"commit {source.commit} is not in this clone"
+    if resolution.type == AMBIGUOUS:
+        detail = f"several commits begin with {source.commit}"
+    elif history.boundary:
+        detail = f"{detail}, which is shallow"
+    return Evidence(text, source.kind, resolution.status, detail)
 
 
 def _file(
-    history: History,
-    snapshot: Snapshot,
-    head: str,
-    text: str,
-    source: Source,
-    commits: dict[str, str],
+    history: History, snapshot: Snapshot, text: str, source: Source, resolution: Resolution
 ) -> Evidence:
-    path = posixpath.normpath(source.target)
-    at = commits[source.commit] if source.commit else head
-    if source.commit and at in ("", "ambiguous"):
-        return _absent(history, text, source, at)
-    committed = history.stored(at, path) if at else None
+    path, at = posixpath.normpath(source.target), resolution.commit
+    is_held = at and resolution.status != MISSING and resolution.type != ABSENT
+    committed = history.stored(at, path) if is_held else None
     is_here = snapshot.kind == "worktree" and not source.commit
     present = _on_disk(snapshot.repository.top, path) if is_here else committed
     if present is None and os.path.exists(
@@ -114,6 +106,8 @@ def _file(
     ):
         present = committed
     where = "" if is_here else f" at {at[:SHORT]}"
+    if present is None and resolution.type == ABSENT:
+        return Evidence(text, "file", "unknown", f"this partial clone does not hold {path}{where}")
     if present is None:
         gone = f"{path} is not there{where}"
         if committed:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlsplit
 
-from memtool.store.reachability import REACHED, UNKNOWN
+from memtool.store.sources import OK, UNKNOWN
 
 DEAD = "dead"
 LIMIT_S = 5.0
@@ -76,7 +76,7 @@ def _ask(address: str, limit_s: float, may_ask: Callable[[str], bool]) -> tuple[
     if status in _GONE:
         return DEAD, f"the site answers {status}: there is no such page"
     if status in _FINE:
-        return REACHED, f"the site answers {status}"
+        return OK, f"the site answers {status}"
     return UNKNOWN, f"the site answers {status}"
 
 

@@ -243,9 +243,9 @@ def test_bad_input_gets_a_sentence(code: Sandbox) -> None:
     ):
         code.memory(f"dec-{number}0", source=(f"file:{path}#L1-L2",))
     code.memory("dec-sub", source=("file:sub",))
-    code.commit("two")
+    code.git("add", "--all")
     code.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
-    code.git("commit", "--quiet", "-m", "sub")
+    code.git("commit", "--quiet", "-m", "two")
     assert statuses(code)["file:sub"] == "unknown"
     assert set(statuses(code).values()) <= {"ok", "missing", "unknown"}
     for call in (lambda: verify(code.context(), "dec-nowhere"),

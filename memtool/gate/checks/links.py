@@ -10,7 +10,7 @@ import os
 
 from memtool.gate.content import Content, File
 from memtool.memory.fields import RELATIONS
-from memtool.memory.schema import Problem, parse_source
+from memtool.memory.schema import Problem, Source, parse_source
 from memtool.memory.visibility import GONE
 from memtool.value import Value
 
@@ -27,7 +27,7 @@ MOST_FOLDERS = 100
 class NamedTarget(Value):
     """One thing that a file names: a `memory`, a `file`, a `glob`, or a `commit`, maybe with path.
 
-    `target` is an id, a path, or `COMMIT` or `COMMIT:PATH`.
+    `target` is an id or a path; of a commit `text`, the source, says which.
     """
 
     file: File
@@ -42,15 +42,15 @@ def check(content: Content) -> Iterator[Problem]:
     # What is superseded or deleted may speak of what is gone.
     current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
     wanted = [item for file in current for item in _wanted(file, content)]
-    targets = {kind: [item.target for item in wanted if item.kind == kind] for kind in _FAULTS}
-    paths = _present(content, [*targets["file"], *targets["glob"]])
-    found = {
-        "memory": frozenset(filter(content.kin.is_there, targets["memory"])),
-        "commit": _resolved(content, targets["commit"]),
-        "file": paths,
-        "glob": paths,
+    paths = _present(content, [item.target for item in wanted if item.kind in ("file", "glob")])
+    unresolved = _unresolved(content, [item.text for item in wanted if item.kind == "commit"])
+    is_there: dict[str, Callable[[NamedTarget], bool]] = {
+        "memory": lambda item: content.kin.is_there(item.target),
+        "commit": lambda item: item.text not in unresolved,
+        "file": lambda item: item.target in paths,
+        "glob": lambda item: item.target in paths,
     }
-    lost = [item for item in wanted if item.target not in found[item.kind]]
+    lost = [item for item in wanted if not is_there[item.kind](item)]
     renamed = _renamed(content, lost)
     for item in lost:
         if (item.file.path, _clean(item.target)) not in renamed:
@@ -125,10 +125,9 @@ def named(file: File, is_there: Callable[[str], bool] = lambda _id: False) -> It
     line = file.line_of("source")
     for text in memory.items("source"):
         source = parse_source(text)
-        if source.kind == "file" and source.commit:
-            yield NamedTarget(file, "commit", f"{source.commit}:{source.target}", line, text)
-        elif source.kind in ("memory", "commit", "file"):
-            yield NamedTarget(file, source.kind, source.target, line, text)
+        kind = "commit" if source.commit else source.kind
+        if kind in ("memory", "commit", "file"):
+            yield NamedTarget(file, kind, source.target, line, text)
     for glob in memory.items("files"):
         yield NamedTarget(file, "glob", glob, file.line_of("files"), f"files: {glob}")
     if "[[" in memory.body and not all(map(is_there, _linked(memory.body))):
@@ -195,24 +194,15 @@ def _clean(path: str) -> str:
 
 def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
     """Tell of names without wildcards whether a tree has them, as files or directories."""
+    from memtool.store.sources import MISSING, Citation, is_usable, resolve
+
     plain = {
-        name: path
+        name: Citation(Source("file", path), tree)
         for name in names
-        if (path := _clean(name)) == _fixed(path)
-        and path
-        and ".." not in path.split("/")
-        and "\n" not in path
+        if (path := _clean(name)) == _fixed(path) and path and is_usable(path)
     }
-    git = content.repository.git
-    infos = git.infos([f"{tree}:{path}" for path in plain.values()])
-    found = {name for name, info in zip(plain, infos, strict=True) if info is not None}
-    unclear = sorted({plain[name] for name in plain if name not in found})
-    if len(unclear) > MOST_FOLDERS:
-        return dict.fromkeys(found, True)
-    if unclear:  # a submodule is there, but its commit is not
-        there = {entry.path for entry in git.ls_tree(tree, *unclear, recursive=False)}
-        found.update(name for name in plain if plain[name] in there)
-    return {name: name in found for name in plain}
+    resolved = resolve(content.repository, plain.values())
+    return {name: resolved[one].status != MISSING for name, one in plain.items()}
 
 
 def _listed(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
@@ -223,28 +213,15 @@ def _listed(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
     return sorted({*git.names(*listing, "-z", "--", *some)})
 
 
-def _resolved(content: Content, wanted: Iterable[str]) -> frozenset[str]:
-    """Return which of the commits, or paths in commits, this clone has.
+def _unresolved(content: Content, texts: Sequence[str]) -> frozenset[str]:
+    """Return which sources name a commit, or a path in one, that is missing from this clone.
 
-    In a shallow clone every one of them counts as there, since nobody can tell.
+    It may be on any branch, and what several commits begin with is one of them.
     """
-    names = sorted(set(wanted))
-    git = content.repository.git
-    if not names or content.repository.is_shallow:
-        return frozenset(names)
-    asked = {name: name if ":" in name else f"{name}^{{commit}}" for name in names}
-    infos = git.infos(list(asked.values()))
-    found = {name for name, info in zip(names, infos, strict=True) if info is not None}
-    unclear = [name for name in names if name not in found]
-    if unclear:  # maybe two objects begin so
-        given = "".join(f"{asked[name]}\n" for name in unclear)
-        rows = git.run(
-            "cat-file", "--batch-check=%(objectname)", stdin=given.encode(errors="surrogateescape")
-        )
-        answers = rows.decode(errors="replace").splitlines()
-        found.update(
-            name
-            for name, row in zip(unclear, answers, strict=True)
-            if row.endswith(" ambiguous") or " " not in row
-        )
-    return frozenset(found)
+    if not texts:
+        return frozenset()
+    from memtool.store.sources import MISSING, Citation, resolve
+
+    cited = {text: Citation(parse_source(text)) for text in texts}
+    resolved = resolve(content.repository, cited.values())
+    return frozenset(text for text, one in cited.items() if resolved[one].status == MISSING)
