@@ -5,8 +5,6 @@ Nothing else names a feature outside of its own verbs and pages, so that it goes
 
 from __future__ import annotations
 
-import os
-
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -61,12 +59,12 @@ def _fleet_tiers(context: Context) -> list[MakeTier]:
 
 def _fleet_files(context: Context) -> list[str]:
     from memtool.fleet.backend import home_of, settings_of
-    from memtool.fleet.git_backend import STATE
+    from memtool.fleet.git_backend import index_files
 
     fleet = settings_of(context)
     if not fleet.is_set or fleet.url:  # what a server has is looked at again each minute
         return []
-    return [os.path.join(home_of(context.env), STATE)]
+    return index_files(home_of(context.env))
 
 
 FEATURES: tuple[Feature, ...] = (Feature("fleet", _is_fleet_set, _fleet_tiers, _fleet_files),)

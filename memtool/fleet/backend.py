@@ -17,7 +17,7 @@ import os
 from memtool.errors import MemtoolError
 from memtool.index import scoring
 from memtool.index.scoring import Document
-from memtool.index.stored_fields import fields
+from memtool.index.text import fields
 from memtool.memory.schema import is_id
 from memtool.store.context import GLOBAL_MEMORIES
 from memtool.store.files import name_matches

@@ -1,19 +1,13 @@
-"""The embedded backend: the memories of all repositories of a fleet in a few segments on disk.
+"""The embedded backend: the memories of all repositories of a fleet in one index on disk.
 
     report = sync(context, jobs)          # looks at all repositories, indexes what changed
     GitBackend(home, now).candidates(asked, within)
 
-A segment is one of memtool's own (`index.postings`, with `index.stored_fields` beside it) and holds
-whole repositories, `MOST_IN_SEGMENT` memories at most, so that a question opens a handful of files
-where it would open one segment a repository: opening a segment and finding twenty terms in it costs
-a cold process about a millisecond. It never changes. A repository whose memories changed is dead in
-the segment that has it, and is indexed again in a new one, together with what lies in segments that
-are small or half dead by now; so a repository is written again about as often as the logarithm of
-how many there are.
-
-`state.json` says which repositories there are, what was wrong with them, and which rows of which
-segment are theirs. It is replaced as a whole, so that a question never sees half a sync. All of it
-may be deleted: the next sync makes it again.
+The index is a database like that of a worktree (see `index.schema`). A sync removes the memories of
+each repository that changed, and adds them as they are now: they have numbers one after the other.
+Which numbers are whose is written in the same transaction, with the list of repositories and what
+was wrong with them, so that a question never sees half a sync. All of it may be deleted: the next
+sync makes it again.
 
 The memories are stored with their whole file in place of the body: what `rank` reads is what git
 has, and nothing is stored twice.
@@ -21,6 +15,7 @@ has, and nothing is stored twice.
 
 from __future__ import annotations
 
+import json
 import os
 from bisect import bisect_right
 
@@ -46,50 +41,51 @@ from memtool.fleet.repositories import (
     Looker,
     open_bare,
 )
-from memtool.index import index, postings, stored_fields
-from memtool.index.analyzer import TOKENIZER
-from memtool.index.reader import IndexReader, LeafReader
+from memtool.index import index
+from memtool.index.analyzer import ENGLISH, TOKENIZER
+from memtool.index.schema import SCHEMA
 from memtool.memory import document, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.visibility import why_kept_back
 from memtool.store import cache, snapshot
-from memtool.store.cache import AbsentCache, CorruptCache
+from memtool.store.cache import CorruptCache
 from memtool.store.files import locked, name_matches
 from memtool.store.repository import local_environment
 from memtool.store.snapshot import Record
+from memtool.store.state import State, Unavailable, thread_number
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from memtool.fleet.backend import FleetQuery
     from memtool.memory.fields import Category
     from memtool.store.context import Context
+    from memtool.store.state import Rows
 
-STATE, LOCK = "state.json", "lock"
-KIND = f"fleet 1 {postings.FORMAT} {TOKENIZER}"
-"""What is kept is of no use to another version of the analyzer or of the index."""
-MOST_IN_SEGMENT = 20_000
-"""Memories of one segment: what is built at once must fit into memory."""
-USUAL_SIZE = 500
-"""Memories that a repository is taken to have before it was read."""
+FOLDER, LOCK = "index", "lock"
+KEY = f"fleet 2 {TOKENIZER}"
+"""What is kept is of no use to another version of the analyzer."""
+STATE = "fleet"
+"""The row of the table `meta` that has the state, as JSON."""
 UNHEARD = "fleet.allow does not name it"
 """The note of a repository that is not indexed, since the user does not want to hear it."""
 MANY = "only the newest"
 """How the note begins of a repository of which not all is indexed."""
 JOBS = 4
 """Repositories that are looked at at once."""
+_WAIT_S = 10.0
 MOST_ROUNDS = 8
 """So often candidates are looked for again, without repositories that had more than their share."""
 
 
 class Part(Value):
-    """Which memories of a segment are a repository's: those numbered from `first` to before `end`.
+    """Which memories are a repository's: those numbered from `first` to before `end`.
 
-    `key` says what they were made of; where a repository has another one by now, they are dead.
+    `key` says what they were made of.
     """
 
     name: str
@@ -98,24 +94,15 @@ class Part(Value):
     end: int
 
 
-class FleetSegment(Value):
-    """A segment by its name, and the repositories in it, in the order of their numbers."""
-
-    name: str
-    parts: tuple[Part, ...]
-
-    @property
-    def count(self) -> int:
-        """How many memories it holds, dead ones included."""
-        return self.parts[-1].end if self.parts else 0
-
-
 class FleetState(Value):
-    """What the last sync left: `synced` is its second, `repositories` are in the user's order."""
+    """What the last sync left: `synced` is its second, `repositories` are in the user's order.
+
+    `parts` are in the order of their numbers.
+    """
 
     synced: int
     repositories: tuple[FleetRepository, ...]
-    segments: tuple[FleetSegment, ...]
+    parts: tuple[Part, ...]
 
 
 class SyncReport(Value):
@@ -129,20 +116,37 @@ class SyncReport(Value):
 def state_of(home: str) -> FleetState | None:
     """Return what the last sync left; None where there is nothing that this version can read."""
     try:
-        found = cache.read_json(os.path.join(home, STATE), KIND)
-        if found is None:
+        state = State.open(os.path.join(home, FOLDER), SCHEMA, key=KEY)
+        if state is None:
             return None
-        rows = tuple(
+        with state.read() as rows:
+            found = _state_in(rows)
+        state.close()
+    except (CorruptCache, Unavailable):
+        return None
+    return found
+
+
+def _state_in(rows: Rows) -> FleetState | None:
+    row = rows.one("meta", STATE)
+    if row is None:
+        return None
+    found = json.loads(str(row[1]))
+    return FleetState(
+        found["synced"],
+        tuple(
             FleetRepository(**{**row, "private": tuple(row["private"])})
             for row in found["repositories"]
-        )
-        segments = tuple(
-            FleetSegment(name, tuple(Part(*part) for part in parts))
-            for name, parts in found["segments"]
-        )
-        return FleetState(found["synced"], rows, segments)
-    except (KeyError, TypeError, ValueError):
-        return None
+        ),
+        tuple(Part(*part) for part in found["parts"]),
+    )
+
+
+def index_files(home: str) -> list[str]:
+    """Return the databases, whose times change with each sync."""
+    folder = os.path.join(home, FOLDER)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".db")]
 
 
 def size_of(home: str) -> int:
@@ -199,28 +203,21 @@ def _synced(
         rows = repositories.unique(
             threads.map(lambda one: looker.look(one, is_fetching=not is_dry), found)
         )
-    builder = Builder(context, home)
+    reader = RepositoryReader(context, home)
     before_rows = {row.name: row for row in before.repositories if row.tree} if before else {}
-    old = [one for one in before.segments if _is_whole(home, one.name)] if before else []
     # What the user does not want to hear changes no statistics of what they do.
     allow = required(context).allow
-    keys = {row.name: builder.key_of(row) for row in rows if row.tree and is_named(row.name, allow)}
-    known = {part.name: part for one in old for part in one.parts}
-    sizes = {name: part.end - part.first for name, part in known.items()}
-    kept, missing = plan(old, keys, sizes)
-    changed = [name for name in missing if name not in known or known[name].key != keys[name]]
+    keys = {row.name: reader.key_of(row) for row in rows if row.tree and is_named(row.name, allow)}
+    old = before.parts if before else ()
+    kept = [part for part in old if keys.get(part.name) == part.key]
+    missing = sorted(keys.keys() - {part.name for part in kept})
     if is_dry:
         state = FleetState(before.synced if before else 0, tuple(rows), tuple(kept))
-        return SyncReport(state, len(changed), is_dry=True)
+        return SyncReport(state, len(missing), is_dry=True)
     by_name = {row.name: row for row in rows if row.tree}
-    made = builder.build([by_name[name] for name in missing], keys, tell)
-    segments = (*kept, *made)
-    counts = {
-        part.name: part.end - part.first
-        for one in segments
-        for part in one.parts
-        if keys.get(part.name) == part.key
-    }
+    fresh = reader.read([by_name[name] for name in missing], tell)
+    counts = {part.name: part.end - part.first for part in kept}
+    counts |= {name: len(filed) for name, filed in fresh.items()}
 
     def settled(row: FleetRepository) -> FleetRepository:
         if not row.tree:
@@ -231,67 +228,103 @@ def _synced(
         return row.replace(
             key=keys[row.name],
             count=counts.get(row.name, 0),
-            note=builder.notes.get(row.name, "") if row.name in missing else held,
-            problem=builder.problems.get(row.name) or row.problem,
+            note=reader.notes.get(row.name, "") if row.name in missing else held,
+            problem=reader.problems.get(row.name) or row.problem,
         )
 
-    state = FleetState(context.now, tuple(map(settled, rows)), segments)
-    note = cache.keep_json(home, STATE, KIND, _plain(state))
-    if note:
-        raise _unwritable(note)
-    _sweep(home, segments)
+    state = FleetState(context.now, tuple(map(settled, rows)), tuple(kept))
+    tell(f"indexing {plural(sum(map(len, fresh.values())), 'memory', 'memories')}")
+    state = _indexed(context, home, state, old, keys, fresh)
     looker.sweep(one.remote for one in found if one.remote)
-    return SyncReport(state, len(changed))
+    return SyncReport(state, len(missing))
+
+
+def _indexed(
+    context: Context,
+    home: str,
+    state: FleetState,
+    old: Sequence[Part],
+    keys: Mapping[str, str],
+    fresh: Mapping[str, Sequence[Filed]],
+) -> FleetState:
+    """Bring the index up to date; return the state with the numbers of all memories.
+
+    Raises:
+        MemtoolError: it cannot be written.
+    """
+    gone = [part for part in old if part not in state.parts]
+    added = [
+        (
+            Record(Memory(one.memory.fields, one.data.decode()), path, ""),
+            document_of(one.memory, path),
+        )
+        for name, filed in fresh.items()
+        for one in filed
+        for path in (f"{name}/{one.path}",)
+    ]
+    categories = context.own_settings.categories
+    parts = list(state.parts)
+
+    def finish(rows: Rows, first: int) -> None:
+        nonlocal state
+        now = list(parts)
+        for name, filed in fresh.items():
+            now.append(Part(name, keys[name], first, first + len(filed)))
+            first += len(filed)
+        state = state.replace(parts=tuple(now))
+        rows.put("meta", STATE, json.dumps(_plain(state), separators=(",", ":")))
+
+    def fill(rows: Rows) -> None:
+        index.fill(rows, added, categories, ENGLISH)
+        finish(rows, 0)
+
+    def update(rows: Rows) -> None:
+        removed = [number for part in gone for number in range(part.first, part.end)]
+        numbers = index.update(rows, removed, added, categories, ENGLISH)
+        finish(rows, next(iter(numbers), 0))
+
+    place = os.path.join(home, FOLDER)
+    opened = _opened(place)
+    if parts and opened is not None:
+        note = opened.write(update, wait_s=_WAIT_S)
+    else:
+        opened = State.rebuilt(place, SCHEMA, fill, key=KEY, instead_of=opened)
+        note = opened.note
+    opened.close()
+    if note:
+        raise MemtoolError(
+            f"the fleet cannot be kept: {note}",
+            hint="XDG_CACHE_HOME=/path/to/a/directory names another place",
+            code="no-fleet",
+        )
+    return state
 
 
 def _plain(state: FleetState) -> dict[str, Any]:
     return {
         "synced": state.synced,
         "repositories": [row.plain() for row in state.repositories],
-        "segments": [
-            [one.name, [[part.name, part.key, part.first, part.end] for part in one.parts]]
-            for one in state.segments
-        ],
+        "parts": [[one.name, one.key, one.first, one.end] for one in state.parts],
     }
 
 
-def plan(
-    segments: Iterable[FleetSegment], keys: Mapping[str, str], sizes: Mapping[str, int]
-) -> tuple[list[FleetSegment], list[str]]:
-    """Return the segments that stay, and the repositories that are to be indexed, sorted.
-
-    `keys` says what each repository is made of now, `sizes` how many memories it had. A segment
-    stays unless more than half of it is dead, or it is about as small as what is indexed beside it:
-    then that is one with it.
-    """
-    kept = []
-    missing = set(keys)
-    for one in segments:
-        living = [part for part in one.parts if keys.get(part.name) == part.key]
-        count = sum(part.end - part.first for part in living)
-        if count * 2 > one.count or (living and not one.count):
-            kept.append((count, one, {part.name for part in living}))
-            missing.difference_update(kept[-1][2])
-    size = sum(sizes.get(name, USUAL_SIZE) for name in missing)
-    staying = []
-    for count, one, names in sorted(kept, key=lambda found: found[0]):
-        if missing and count <= 2 * size and count + size <= MOST_IN_SEGMENT:
-            missing |= names
-            size += count
-        else:
-            staying.append(one)
-    return staying, sorted(missing)
+def _opened(place: str) -> State | None:
+    try:
+        return State.open(place, SCHEMA, key=KEY)
+    except CorruptCache:
+        cache.drop(place)
+        return None
 
 
-class Builder:
-    """Makes segments of repositories; `problems` and `notes` say by name what was wrong with them.
+class RepositoryReader:
+    """Reads the memories of repositories.
 
-    A repository with a problem is in no segment.
+    `problems` and `notes` say by name what was wrong with them. A repository with a problem has no
+    memories.
     """
 
     def __init__(self, context: Context, home: str) -> None:
         self._env = context.env
-        self._home = home
         self._clones = os.path.join(home, CLONES, "")
         self._labels = context.own_settings.private_labels
         self._categories: Mapping[str, Category] = context.own_settings.categories
@@ -302,36 +335,22 @@ class Builder:
         """Return what the documents of a repository are made of."""
         rows = [f"{one.name} {one.ttl_days} {one.temporal_class}"
                 for _name, one in sorted(self._categories.items())]  # fmt: skip
-        return cache.digest(KIND, row.tree, row.directory, *sorted(self._labels_of(row)), *rows)
+        return cache.digest(KEY, row.tree, row.directory, *sorted(self._labels_of(row)), *rows)
 
     def _labels_of(self, row: FleetRepository) -> frozenset[str]:
         return frozenset(self._labels.union(label.lower() for label in row.private))
 
-    def build(
-        self,
-        rows: Sequence[FleetRepository],
-        keys: Mapping[str, str],
-        tell: Callable[[str], None],
-    ) -> list[FleetSegment]:
-        """Return the segments of repositories, each as full as it may be, and keep them."""
-        made = []
-        taken: list[tuple[FleetRepository, list[Filed]]] = []
-        count = 0
+    def read(
+        self, rows: Sequence[FleetRepository], tell: Callable[[str], None]
+    ) -> dict[str, list[Filed]]:
+        """Return the memories of repositories that can be read, by name."""
+        found = {}
         for number, row in enumerate(rows):
             tell(f"reading {row.name}, {number + 1} of {len(rows)}")
             filed = self._read(row)
-            if filed is None:
-                continue
-            if taken and count + len(filed) > MOST_IN_SEGMENT:
-                tell(f"indexing {plural(count, 'memory', 'memories')}")
-                made.append(self._made(taken, keys))
-                taken, count = [], 0
-            taken.append((row, filed))
-            count += len(filed)
-        if taken:
-            tell(f"indexing {plural(count, 'memory', 'memories')}")
-            made.append(self._made(taken, keys))
-        return made
+            if filed is not None:
+                found[row.name] = filed
+        return found
 
     def _read(self, row: FleetRepository) -> list[Filed] | None:
         """Return the memories of a repository that are for the fleet; None where git fails."""
@@ -355,35 +374,6 @@ class Builder:
             notes.append("1 file is no memory" if unread == 1 else f"{unread:,} files are none")
         self.notes[row.name] = "; ".join(notes)
         return found
-
-    def _made(
-        self, taken: Sequence[tuple[FleetRepository, list[Filed]]], keys: Mapping[str, str]
-    ) -> FleetSegment:
-        from memtool.index import build  # bm25s and numpy
-
-        filed = {f"{row.name}/{one.path}": one for row, found in taken for one in found}
-        paths = sorted(filed)
-        files = build.build(document_of(filed[path].memory, path) for path in paths)
-        files[stored_fields.FILE] = stored_fields.pack(
-            (
-                Record(Memory(one.memory.fields, one.data.decode()), path, "")
-                for path, one in filed.items()
-            ),
-            self._categories,
-        )
-        parts = []
-        first = 0
-        for row, found in sorted(taken, key=lambda one: f"{one[0].name}/"):
-            parts.append(Part(row.name, keys[row.name], first, first + len(found)))
-            first += len(found)
-        name = cache.digest(*(text for part in parts for text in (part.name, part.key)), size=16)
-        folder = os.path.join(self._home, postings.FOLDER)
-        note = cache.write_folder(
-            folder, name, files, 0, lambda _place: _is_whole(self._home, name)
-        )
-        if note:
-            raise _unwritable(note)
-        return FleetSegment(name, tuple(parts))
 
 
 class Filed(Value):
@@ -430,63 +420,25 @@ def filed_in(
     return list(first.values()), kept_back, unread
 
 
-def _is_whole(home: str, name: str) -> bool:
-    try:
-        index.open_base(home, name)
-    except CorruptCache:
-        return False
-    return True
-
-
-def _sweep(home: str, segments: Iterable[FleetSegment]) -> None:
-    """Remove the segments that nothing names; processes that have mapped one keep it."""
-    folder = os.path.join(home, postings.FOLDER)
-    kept = {one.name for one in segments}
-    for name in cache.newest(folder, ""):
-        if name not in kept:
-            cache.drop(os.path.join(folder, name))
-
-
-def _unwritable(note: str) -> MemtoolError:
-    return MemtoolError(
-        f"the fleet cannot be kept: {note}",
-        hint="XDG_CACHE_HOME=/path/to/a/directory names another place",
-        code="no-fleet",
-    )
-
-
 class OpenedFleet:
-    """The segments of a state, opened, to be asked again and again."""
+    """The index of a fleet, opened, to be asked again and again."""
 
-    def __init__(self, home: str, state: FleetState) -> None:
-        """Map the segments. Raises CorruptCache where one is gone or damaged."""
-        self.state = state
-        rows = {row.name: row for row in state.repositories if row.tree}
-        living: dict[str, Part] = {}
-        leaves = []
-        self.rows: list[FleetRepository | None] = []
-        self.firsts: list[int] = []
-        first = 0
-        for one in state.segments:
-            base = index.open_base(home, one.name)
-            dead: set[int] = set()
-            for part in one.parts:
-                row = rows.get(part.name)
-                is_current = row is not None and row.key == part.key
-                is_living = is_current and living.setdefault(part.name, part) is part
-                if part.end > part.first:
-                    self.rows.append(row if is_living else None)
-                    self.firsts.append(first + part.first)
-                if not is_living:
-                    dead.update(range(part.first, part.end))
-            leaves.append(LeafReader(base.index, base.memories, first, frozenset(dead)))
-            first += base.index.count
-        self.size = first
-        self.reader = IndexReader(leaves)
+    def __init__(self, state: State) -> None:
+        """Begin to read. Raises CorruptCache where it is damaged."""
+        self.index = index.OpenIndex(state)
+        self.reader = self.index.all_parts
+        found = _state_in(self.index.rows)
+        if found is None:
+            raise CorruptCache("the list of repositories is gone")
+        self.state = found
+        rows = {row.name: row for row in found.repositories if row.tree}
+        self.parts = [part for part in found.parts if part.end > part.first]
+        self.rows = [rows.get(part.name) for part in self.parts]
+        self._firsts = [part.first for part in self.parts]
 
     def row(self, number: int) -> int:
         """Return which of `rows` a document belongs to."""
-        return bisect_right(self.firsts, number) - 1
+        return bisect_right(self._firsts, number) - 1
 
     def allowed(
         self, asked: FleetQuery, now: int, left: Mapping[int, frozenset[int] | None]
@@ -496,7 +448,13 @@ class OpenedFleet:
         `left` says of a row which of its documents still may, where not all do.
         """
         admitted = [row is not None and asked.admits(row.name, row.team) for row in self.rows]
-        fits = [_fitting(part, asked, now) for part in self.reader.parts]
+        memories = self.index.memories
+        tags = [tag.casefold() for tag in asked.tags]
+
+        def is_wanted(item: str) -> bool:
+            return any(name_matches(tag, item.casefold()) for tag in tags)
+
+        tagged = memories.listing("tags", is_wanted) if tags else None
 
         def may(number: int) -> bool:
             place = self.row(number)
@@ -505,29 +463,13 @@ class OpenedFleet:
             kept = left.get(place)
             if kept is not None and number not in kept:
                 return False
-            part, local = self.reader.part(number)
-            return fits[self.reader.parts.index(part)](local)
+            return (
+                memories.row(number).is_alive(now)
+                and (not asked.types or memories.kind(number).type in asked.types)
+                and (tagged is None or number in tagged)
+            )
 
         return may
-
-
-def _fitting(part: LeafReader, asked: FleetQuery, now: int) -> Callable[[int], bool]:
-    """Return which documents of a segment are alive, and of the types and tags asked for."""
-    shelf = part.shelf
-    begins, untils, kind_of = shelf.begins, shelf.untils, shelf.kind_of
-    kinds = [not asked.types or kind.type in asked.types for kind in shelf.kinds]
-    tags = [tag.casefold() for tag in asked.tags]
-
-    def is_wanted(item: bytes) -> bool:
-        name = item.decode(errors="replace").casefold()
-        return any(name_matches(tag, name) for tag in tags)
-
-    tagged = frozenset(shelf.listing("tags", is_wanted)) if tags else None
-    return lambda local: (
-        begins[local] <= now <= untils[local]
-        and kinds[kind_of[local]]
-        and (tagged is None or local in tagged)
-    )
 
 
 OLD_S = 7 * 86_400
@@ -548,8 +490,8 @@ def _summary(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
     return ", ".join(parts)
 
 
-_held: dict[str, tuple[tuple[int, ...], OpenedFleet]] = {}
-"""What is kept open, by home, with the status of the state's file: a process may ask again."""
+_held: dict[str, OpenedFleet] = {}
+"""What is kept open, by home: a process may ask again."""
 
 
 class GitBackend:
@@ -569,41 +511,28 @@ class GitBackend:
         del within  # it reads a few files of this machine; who asks waits no longer than that
         try:
             return self._candidates(asked)
-        except AbsentCache:  # as where a sync has swept a segment away
-            _held.pop(self._home, None)
-        except CorruptCache:
-            raise self._damaged() from None
-        try:
-            return self._candidates(asked)
         except CorruptCache:
             raise self._damaged() from None
 
     def _damaged(self) -> FleetUnavailable:
         """Remove what cannot be read, since a sync builds on what seems whole, and say so."""
         _held.pop(self._home, None)
-        for name in (STATE, postings.FOLDER):
-            cache.drop(os.path.join(self._home, name))
+        cache.drop(os.path.join(self._home, FOLDER))
         return FleetUnavailable("its index is damaged: memtool fleet sync makes it again")
 
     def opened(self) -> OpenedFleet:
         """Return what the last sync left, opened. Raises FleetUnavailable and CorruptCache."""
-        stamp: tuple[int, ...] = ()
-        try:
-            status = os.stat(os.path.join(self._home, STATE))
-            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-        except FileNotFoundError:
-            pass  # nothing is there to be read either
-        known = _held.get(self._home)
-        if known is not None and known[0] == stamp and known[1].reader.read <= index.MOST_READ:
-            return known[1]
-        state = state_of(self._home)
+        key = f"{self._home} {thread_number()}"  # a connection belongs to one thread
+        known = _held.get(key)
+        if known is not None and known.index.is_unchanged():
+            return known
+        _held.clear()
+        state = State.open(os.path.join(self._home, FOLDER), SCHEMA, key=KEY)
         if state is None:
             raise FleetUnavailable(
                 "nothing of it is here: memtool fleet sync fetches and indexes it"
             )
-        found = OpenedFleet(self._home, state)
-        _held.clear()
-        _held[self._home] = (stamp, found)
+        found = _held[key] = OpenedFleet(state)
         return found
 
     def all(self, asked: FleetQuery) -> Iterator[FleetCandidate]:
@@ -615,13 +544,10 @@ class GitBackend:
         try:
             opened = self.opened()
             may = opened.allowed(asked, self._now, {})
-            for number in range(opened.size):
-                if may(number):
+            for part in opened.parts:
+                opened.index.memories.load(range(part.first, part.end))
+                for number in filter(may, range(part.first, part.end)):
                     yield self._candidate(opened, number)
-        except AbsentCache:
-            raise FleetUnavailable(
-                "part of it is gone: ask again after memtool fleet sync"
-            ) from None
         except CorruptCache:
             raise self._damaged() from None
 
@@ -649,9 +575,8 @@ class GitBackend:
     def _candidate(self, opened: OpenedFleet, number: int) -> FleetCandidate:
         row = opened.rows[opened.row(number)]
         assert row is not None
-        part, local = opened.reader.part(number)
-        path = part.shelf.path(local).removeprefix(f"{row.name}/")
-        data = part.shelf.body(local).encode()
+        path = opened.index.memories.path(number).removeprefix(f"{row.name}/")
+        data = opened.index.memories.body(number).encode()
         return FleetCandidate(
             row.name, row.commit, path, data, opened.reader.text(number), row.team
         )

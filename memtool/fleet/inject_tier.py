@@ -39,7 +39,7 @@ from __future__ import annotations
 from memtool.fleet import ask
 from memtool.index.analyzer import ENGLISH
 from memtool.index.scoring import question
-from memtool.index.stored_fields import SELF_DESCRIBING, plain_text
+from memtool.index.text import SELF_DESCRIBING, plain_text
 from memtool.inject import select
 from memtool.inject.block import BlockItem, passage
 from memtool.inject.budget import BYTES_PER_TOKEN

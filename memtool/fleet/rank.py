@@ -21,7 +21,6 @@ from memtool.fleet.backend import (
     within_share,
 )
 from memtool.index import scoring
-from memtool.index.postings import MOST_TF
 from memtool.index.scoring import LEAST_COUNT, Statistics, held, telling
 from memtool.memory import document
 from memtool.memory.lineage import Lineage
@@ -136,12 +135,9 @@ def ranked(
     gained = scoring.gains(asked.weights, statistics)
     looked = []
     for one in candidates:
-        words = one.text.split()
-        frequencies = _frequencies(words, gained)
-        against = scoring.damping(len(words), statistics.count, statistics.length)
-        score = scoring.bm25(gained, frequencies, against)
+        score = scoring.text_score(one.text, gained, statistics)
         if score > 0.0:
-            looked.append((score, one, len(words)))
+            looked.append((score, one, len(one.text.split())))
     looked.sort(key=lambda found: (-found[0], found[1].repository, found[1].path))
     kept = {id(one) for one in within_share((one for _score, one, _length in looked), most)}
     looked = [found for found in looked if id(found[1]) in kept]
@@ -153,17 +149,6 @@ def ranked(
         lambda number: number,
     )
     return [Scored(looked[number][1], score, parts) for number, score, parts in hits]
-
-
-def _frequencies(words: Sequence[bytes], gained: Mapping[str, float]) -> dict[str, int]:
-    """Return how often each of some terms stands among words, up to what an index counts."""
-    found: dict[str, int] = {}
-    wanted = {term.encode(): term for term in gained}
-    for word in words:
-        term = wanted.get(word)
-        if term is not None:
-            found[term] = found.get(term, 0) + 1
-    return {term: min(count, MOST_TF) for term, count in found.items()}
 
 
 FACTORS = (

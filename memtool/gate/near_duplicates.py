@@ -14,7 +14,6 @@ best are compared in full.
 from __future__ import annotations
 
 import os
-from itertools import count, repeat
 
 from memtool.memory import likeness as measure
 from memtool.memory.changes import stem
@@ -209,7 +208,7 @@ class IndexedMemories:
         """The memories that supersede an id, or propose to; a deleted one does not."""
         found: dict[str, list[int]] = {}
         for part in self.reader.parts:
-            for local, _is_proposed, olds in part.shelf.links:
+            for local, _id, _is_proposed, olds in part.shelf.links:
                 for old in olds:
                     found.setdefault(old, []).append(part.first + local)
         return found
@@ -487,9 +486,8 @@ def _opened(
     if reader is not None:
         stored: dict[bytes, int] = {}
         before, between = form
-        for first, oids, paths in reader.stamps():
-            listed = map(b"".join, zip(repeat(before), oids, repeat(between), paths, strict=False))
-            stored.update(zip(listed, count(first), strict=False))
+        for number, name, blob in reader.stamps():
+            stored[b"%b%b%b%b" % (before, blob.hex().encode(), between, name)] = number
         indexed = IndexedMemories(
             reader, {stored[row] for row in stored.keys() - rows}, settings.text("search.language")
         )

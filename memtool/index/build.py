@@ -1,38 +1,28 @@
-"""Building: documents become the files of a segment; the one owner of bm25s and numpy.
+"""Building: documents become rows of postings; the one owner of bm25s and numpy.
 
 A run is what is written between spaces (see `analyzer`). Ten thousand memories hold nearly two
 million, of which one in forty is new, so what terms a run gives is a table beside them. The
 documents become one long row of numbers of runs, with marks where a field begins, and where a head
-and a document end; whole arrays are worked on, never single words. bm25s scores them and saves
-its files, which `bm25s.BM25.load` opens. Terms and documents
-are sorted, so that the same documents give the same bytes, whatever the hash seed.
+and a document end; whole arrays are worked on, never single words. bm25s scores them. Terms are
+sorted, so that the same documents give the same rows, whatever the hash seed.
 """
 
 from __future__ import annotations
 
 import os
 from itertools import chain, islice, pairwise
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
-from memtool.index import analyzer
-from memtool.index.postings import (
-    ARRAYS,
-    IN_HEAD,
-    MOST_TF,
-    SIDECAR,
-    deflated,
-    joined,
-)
-from memtool.index.scoring import HEAD_FIELDS, K1, B
+from memtool.index import analyzer, postings
+from memtool.index.postings import IN_HEAD
+from memtool.index.scoring import HEAD_FIELDS, K1, MOST_TF, B
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -42,6 +32,9 @@ if TYPE_CHECKING:
 
 _NO_BARS = "DISABLE_TQDM"
 """The variable that bm25s reads when it is imported."""
+
+ARRAYS = {"data": "f4", "indices": "i4", "indptr": "i8"}
+"""bm25s's arrays, and their types."""
 
 FIELD, HEAD, END = 0, 1, 2
 """The numbers of the marks: a field begins, a head has ended, a document has ended."""
@@ -107,41 +100,62 @@ SLICE = 500
 """Documents that are worked on at once: arrays of so many stay in the processor's cache."""
 
 
-def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> dict[str, bytes]:
-    """Return the files of a segment by name. `language` is that of words in Latin letters.
+class Built(Value):
+    """What was made of documents: their texts as terms by number, their lengths, and the postings.
 
-    Raises:
-        ValueError: two documents have the same key.
+    `lengths` are the terms of each and those in its head. Each posting row has term, chunk, heads,
+    top and data, as the table `posting`. `words` are all terms, the commonest first.
     """
-    ordered = sorted(documents, key=lambda document: document.key)
-    if len({document.key for document in ordered}) != len(ordered):
-        raise ValueError("two documents have the same key")
-    vocabulary, found, texts, ids = _read(ordered, language)
-    files, arrays = _scored(ids, vocabulary)
-    names = [name.encode() for name in vocabulary]
-    heads, tf = found.head_df.astype(np.uint32), found.frequencies()
-    indptr, data = arrays["indptr"], arrays["data"]
-    tops = np.maximum.reduceat(data, indptr[:-1]) if vocabulary else np.zeros(0, data.dtype)
-    by_df = sorted(range(len(names)), key=lambda number: (-found.df[number], names[number]))
-    dictionary, packed = deflated(texts, map(names.__getitem__, by_df))
-    sections: dict[str, bytes] = {
-        "terms": b"".join(names),
-        "term_ends": _ends("u4", names),
-        "tops": tops.tobytes(),
-        "head_df": heads.tobytes(),
-        "term_sums": _term_sums(
-            names, indptr.tolist(), [heads, tops], [arrays["indices"], data, tf]
-        ),
-        "tf": tf.tobytes(),
-        "lengths": _column(found.lengths, len(ordered)),
-        "head_lengths": _column(found.head_lengths, len(ordered)),
-        "text_sums": _column(map(crc32, packed), len(packed)),
-        "texts": b"".join(packed),
-        "text_ends": _ends("u8", packed),
-        "dictionary": dictionary,
-    }
-    numbers = [len(ordered), sum(found.lengths), sum(found.head_lengths)]
-    return files | {SIDECAR: joined(numbers, sections)}
+
+    texts: list[bytes]
+    lengths: list[tuple[int, int]]
+    postings: Iterator[tuple[str, int, int, float, bytes]]
+    words: list[bytes]
+
+
+def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> Built:
+    """Return what is stored of documents, numbered in their order.
+
+    `language` is that of words in Latin letters.
+    """
+    vocabulary, found, texts, ids = _read(documents, language)
+    arrays = _scored(ids, vocabulary)
+    by_df = sorted(range(len(vocabulary)), key=lambda term: (-found.df[term], vocabulary[term]))
+    return Built(
+        texts,
+        list(zip(found.lengths, found.head_lengths, strict=True)),
+        _rows(vocabulary, found, arrays, len(texts)),
+        [vocabulary[term].encode() for term in by_df],
+    )
+
+
+def _rows(
+    vocabulary: Sequence[str], found: Postings, arrays: Mapping[str, NDArray[Any]], count: int
+) -> Iterator[tuple[str, int, int, float, bytes]]:
+    """Yield the rows of the table `posting`, term by term and chunk by chunk."""
+    if not vocabulary:
+        return
+    frequencies = found.frequencies()
+    numbers, indptr = arrays["indices"], arrays["indptr"]
+    rarity = np.log(1.0 + (count - found.df + 0.5) / (found.df + 0.5))  # as `scoring.idf`
+    scores = (arrays["data"] / np.repeat(rarity, found.df)).astype(np.float32)
+    terms = np.repeat(np.arange(len(vocabulary)), found.df)
+    places = terms.astype(np.int64) << 32 | numbers // postings.CHUNK
+    starts = np.flatnonzero(np.append(True, places[1:] != places[:-1])[: len(places)])
+    heads = np.add.reduceat(frequencies >= IN_HEAD, starts, dtype=np.int64)
+    tops = np.maximum.reduceat(scores, starts)
+    ends = np.append(starts[1:], len(places)).tolist()
+    assert len(indptr) == len(vocabulary) + 1
+    columns = zip(
+        terms[starts].tolist(), (places[starts] & 0xFFFFFFFF).tolist(), heads.tolist(),
+        tops.tolist(), starts.tolist(), ends, strict=True,
+    )  # fmt: skip
+    raw = numbers.tobytes(), scores.tobytes(), frequencies.tobytes()
+    for term, chunk, in_heads, top, start, end in columns:
+        data = b"".join((
+            raw[0][4 * start : 4 * end], raw[1][4 * start : 4 * end], raw[2][start:end],
+        ))  # fmt: skip
+        yield vocabulary[term], chunk, in_heads, top, data
 
 
 def _read(
@@ -276,50 +290,18 @@ def _bm25s() -> ModuleType:
     return bm25s  # type: ignore[no-any-return]
 
 
-def _scored(
-    ids: list[list[int]], vocabulary: Sequence[str]
-) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Let bm25s score documents, given as numbers of terms; return its files, and its arrays."""
-    numbers = {name: number for number, name in enumerate(vocabulary)}
-    retriever = _bm25s().BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
-    if vocabulary:
-        retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
-    else:
-        retriever.scores, retriever.vocab_dict = {"num_docs": len(ids)}, {}
-        retriever.nonoccurrence_array = None
-    for name, (_file, kind, _code) in ARRAYS.items():
-        empty = np.zeros(int(name == "indptr"), kind)
-        retriever.scores[name] = retriever.scores.get(name, empty).astype(kind, copy=False)
-    with TemporaryDirectory() as folder:
-        retriever.save(folder, show_progress=False)
-        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
-    return files, retriever.scores
+def _scored(ids: list[list[int]], vocabulary: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return bm25s's arrays of documents, given as numbers of terms.
 
-
-def _term_sums(
-    names: Sequence[bytes], ends: list[int], stored: Iterable[Any], posted: Iterable[Any]
-) -> bytes:
-    """Return the checksum of each term: its row in `stored`, its postings in `posted` columns.
-
-    It goes from column to column (see `layout.term_sum`), so that no step is one of Python's.
+    They are `data` (the score of each term in each document, float32), `indices` (the documents,
+    int32) and `indptr` (where each term's postings begin, int64).
     """
-    sums = map(crc32, names)
-    for columns, cuts in ((stored, range(len(ends))), (posted, ends)):
-        for column in columns:
-            raw = column.tobytes()
-            places = [cut * column.itemsize for cut in cuts]
-            sums = map(crc32, map(raw.__getitem__, map(slice, places, places[1:])), sums)
-    return _column(sums, len(names))
-
-
-def _column(numbers: Iterable[int], count: int) -> bytes:
-    return np.fromiter(numbers, np.uint32, count).tobytes()
-
-
-def _ends(kind: str, parts: Sequence[bytes]) -> bytes:
-    """Return where parts end that are joined, beginning with 0."""
-    sizes = np.fromiter(map(len, parts), np.int64, len(parts))
-    return np.append(0, np.cumsum(sizes)).astype(kind).tobytes()
+    retriever = _bm25s().BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
+    if not vocabulary:
+        return {name: np.zeros(int(name == "indptr"), kind) for name, kind in ARRAYS.items()}
+    numbers = {name: number for number, name in enumerate(vocabulary)}
+    retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
+    return {name: retriever.scores[name].astype(kind, copy=False) for name, kind in ARRAYS.items()}
 
 
 MOST_BYTE = 127

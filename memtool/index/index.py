@@ -1,4 +1,4 @@
-"""The index of a worktree: opened as it is stored, refreshed where files changed, or built.
+"""The index of a worktree: opened as it is stored, updated where files changed, or built.
 
     catalog = index.open(context)                       # the worktree
     catalog = index.open(context, "HEAD")               # a revision, or `:index`
@@ -6,54 +6,52 @@
     catalog.freshness                                   # "exact" or "dir-exact"
     catalog.verify(records)                             # are these files still the same
 
-Where nothing changed, the manifest and the segment that it names are mapped, every folder is looked
-at, and that is all. A process that asks again finds both mapped still, as long as their files are
-the same. Where few files changed, they are read, and searched beside the segment; where several
-did, the manifest is written again with them. Where very many did, or no manifest can be used, every
-file is read, and their segment taken from the cache or built. The index of a revision is a segment
-too, opened or built when it is searched.
+A worktree has one database (see `schema`) in its own git directory. Where nothing changed, every
+folder is looked at, and that is all. Files that changed are read, and their rows replaced. Where
+very many did, or there is no database, every file is read and the database built. A new worktree
+begins with a copy of another one's. The index of a revision is a database, too, named by its
+content and built when it is searched.
 
-`<cache>/index/<hash>/` is one segment with its stored fields, named by its content, that never
-changes, so readers need no lock. A cache that is missing, of another version or not writable costs
-time, never the answer. One that turns out to be damaged raises `CorruptCache`: who called drops it
-(`drop`) and asks again.
+A database that is missing, of another version or not writable costs time, never the answer. One
+that turns out to be damaged raises `CorruptCache`: who called drops it (`drop`) and asks again.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 
 from memtool import redaction
-from memtool.index import manifest, postings, scoring, stored_fields
+from memtool.index import memories, postings, scoring, stamps
 from memtool.index.analyzer import TOKENIZER
-from memtool.index.manifest import NEVER, NO_MEMORY, Manifest, check, is_ordinary
-from memtool.index.postings import Segment
+from memtool.index.memories import Entry, MemoryRows
+from memtool.index.postings import PostingRows
 from memtool.index.reader import (
     DIR_EXACT,
     EXACT,
     Catalog,
-    Delta,
     IndexReader,
     LeafReader,
     StoredCatalog,
     Worktree,
-    pack_texts,
-    unpack_texts,
 )
+from memtool.index.schema import SCHEMA
 from memtool.index.scoring import Document
-from memtool.index.stored_fields import StoredFields, fields
+from memtool.index.stamps import NEVER, NO_MEMORY, Changes, Stamps, check, is_ordinary
+from memtool.index.text import fields
 from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
 from memtool.store.snapshot import Record, Tree, blob_hash
-from memtool.value import Value, cached_property
+from memtool.store.state import LOCKED, State, thread_number
+from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from memtool.index.manifest import Changes, Folder, Stat
+    from memtool.index.postings import Posting
+    from memtool.index.stamps import Folder, Stat
+    from memtool.memory.fields import Category
     from memtool.memory.schema import Problem
     from memtool.memory.three_way import Divided
     from memtool.redaction.mask import Mask
@@ -61,135 +59,102 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
+    from memtool.store.state import Rows
 
+    Filed = tuple[Record, Document]
+    """A memory, and what is searched of it."""
 
-MOST_SEGMENTS = 4
-"""Segments that stay: those last used, since branches and worktrees share a cache."""
-MOST_HELD = 4
+FOLDER = os.path.join("memtool", "index")
+"""Where the database of a worktree is, below the worktree's own git directory."""
+TREES = "trees"
+"""Where those of revisions are, below the cache directory that all worktrees share."""
+MOST_TREES = 4
+"""Databases of revisions that stay: those last used."""
+MOST_OPEN = 4
 """Worktrees that one process keeps open."""
 MOST_READ = 2_000
 """Memories that are kept as they were read, about 10 MB; then all of it is opened again."""
-LEAST_KEPT = 64
-"""So many changes may be kept next to any segment ..."""
-MOST_KEPT = 1_000
-"""... so many next to one of a few thousand memories: searching them reads all of them ..."""
-KEPT_SHARE = 10
-"""... and next to a larger one, as a share of its memories: one in so many."""
-FEW_READ = 2
-"""So many memories may be read at every start before the manifest is written again with them ...
-
-Sooner, if nothing in it would be doubtful: writing it costs about what reading one of them does.
-"""
-READ_SHARE = 20_000
-"""... and one more for each so many files, since the manifest of many takes longer to write."""
-
+LEAST_CHANGED = 64
+"""So many changes are always written into the rows that there are ..."""
+CHANGED_SHARE = 4
+"""... and of a larger index one in so many; building it anew is faster from there on."""
+FEW_ASKED = 200
+"""For so many files the index is asked one by one whether it has them."""
+_WAIT_S = 0.15
+"""How long an answer waits for another process that writes; then it goes on with a copy."""
+LANGUAGE_KEY = "search.language"
 ALLOWING = ("redaction.allow_emails", "redaction.allow_domains", "redaction.allow")
 """The settings that allow what would be masked."""
 
-_held: dict[str, Held] = {}
-"""What is kept open, by git directory."""
-_bases: dict[str, tuple[tuple[Stat, ...], BaseSegment]] = {}
-"""Segments that are kept open, by place, with the status of their files."""
+_open: dict[tuple[str, str, int, int], OpenIndex] = {}
+"""What is kept open, by git directory, key, process and thread, which a connection belongs to."""
 
 
-class BaseSegment(Value):
-    """The segment that holds most memories, and their stored fields, numbered alike."""
+class OpenIndex:
+    """An open index, read in one snapshot."""
 
-    name: str
-    index: Segment
-    memories: StoredFields
+    def __init__(self, state: State) -> None:
+        """Begin to read. Raises CorruptCache, and Unavailable where that is impossible."""
+        self.state = state
+        self.rows = state.read().__enter__()
+        self.memories = MemoryRows(self.rows)
+        self.change = self.memories.meta("change")
+        index = PostingRows(self.rows, self.memories)
+        self.all_parts = IndexReader([LeafReader(index, self.memories)], state.note)
 
+    @cached_property
+    def stamps(self) -> Stamps:
+        """The files as they were when the index was written."""
+        return Stamps(self.rows)
 
-class Held:
-    """A manifest, the segment that it names, and both as one collection, to be searched again."""
-
-    note = ""
-
-    def __init__(self, kept: Manifest, base: BaseSegment, stamp: tuple[Stat, ...]) -> None:
-        """Take what was opened; `stamp` says which files it was. Raises CorruptCache."""
-        self.kept = kept
-        self.base = base
-        self.stamp = stamp
-        self.carried = StoredFields(kept.memories()) if kept.carrying else None
-        self.all_parts = self.parts(None)
-
-    def parts(self, second: int | None) -> IndexReader:
-        """Return what is to be searched, without what was written later. Raises CorruptCache."""
-        if second is None and "all_parts" in self.__dict__:
+    def parts(self, as_of: int | None) -> IndexReader:
+        """Return what is to be searched, without what was written after a second."""
+        dead = set() if as_of is None else self.memories.later_than(as_of)
+        if not dead:
             return self.all_parts
-        base, carried = self.base, self.carried
-        found = [LeafReader(base.index, base.memories, 0, self.kept.dead)]
-        if carried is not None and carried.count:
-            texts = unpack_texts(self.kept.texts())
-            found.append(LeafReader(Delta(texts), carried, base.index.count, frozenset()))
-        return IndexReader(_without_later(found, second))
+        (part,) = self.all_parts.parts
+        return IndexReader([LeafReader(part.index, part.shelf, 0, frozenset(dead))])
 
-    def problems(self) -> list[Problem]:
-        """Return what is wrong with single files and folders."""
-        return [problem for own in self.kept.problems.values() for problem in own]
+    def is_unchanged(self) -> bool:
+        """Begin a new snapshot; return whether it has the same rows. Raises CorruptCache."""
+        if not self.state.is_current() or self.all_parts.read > MOST_READ:
+            return False
+        self.rows.__exit__()
+        self.rows.__enter__()
+        return MemoryRows(self.rows).meta("change") == self.change
 
-    def status(self, path: str) -> Stat | None:
-        """Return the status that a file has."""
-        return self.kept.status_of(path)
+    def close(self) -> None:
+        """End the snapshot, and close the database."""
+        self.rows.__exit__()
+        self.state.close()
 
 
 class Refresh:
-    """A worktree that is read again where it differs from its manifest, or as a whole."""
-
-    note = ""
+    """What differs between a worktree and its index: read, and ready to be written."""
 
     def __init__(
-        self, context: Context, key: str, kept: Manifest | None, seen: Changes | None
+        self, context: Context, seen: Changes, old: MemoryRows | None, clean: Collection[str]
     ) -> None:
-        """Read what differs from a manifest, or, without one, every file. Raises CorruptCache."""
-        self.repository = context.repository
-        self.directory = context.directory
-        self.settings = context.settings
-        self.categories = context.settings.categories
-        self.key = key
-        self.blob_id = blob_hash(self.repository.object_format)
-        self.kept = kept
-        self.taken_ns = time.time_ns() if seen is None else seen.taken_ns
-        self.dead: set[int] = set()
-        self.old: StoredFields | None = None
-        """The memories in no segment that the manifest carries; `fresh` were read just now."""
-        self.fresh: list[Record] = []
-        self.texts: list[bytes] = []
-        self._stored: tuple[list[int], bytes] | None = None
-        if kept is None or seen is None:
-            self.build()
-            return
+        """Read the files that differ. `old` are memories that need not be read again.
+
+        `clean` are blobs without secrets. Raises CorruptCache.
+        """
+        self.context = context
         self.seen = seen
-        self.take(kept)
-        if len(self.dead) + len(self.living()) > most_changes(self.base.index.count):
-            self.build()
+        self.old = old
+        self.added: list[tuple[Folder, str, Record]] = []
+        self.removed = {number for number in seen.dropped if number >= 0}
+        self._clean = clean
+        if seen.unread:
+            self._read_all()
 
-    def take(self, kept: Manifest) -> None:
-        """Read what differs from the manifest. Raises CorruptCache."""
-        self.base = open_base(self.repository.cache_dir, kept.segment)
-        self.old, self.texts = StoredFields(kept.memories()), unpack_texts(kept.texts())
-        self.dead = set(kept.dead)
-        for folder, name, slot, data in self.unread():
-            path = f"{folder.path}/{name}"
-            oid = self.blob_id(data)
-            found = self.known(path, oid, slot)
-            if found is None:
-                record = self.read(folder, path, oid, data)
-                found = NO_MEMORY if record is None else self.carry(record)
-            else:
-                self.seen.dropped.discard(found)
-                self.dead.discard(found)
-            folder.files[name] = (folder.files[name][0], found)
-        self.dead.update(slot for slot in self.seen.dropped if slot >= 0)
-
-    def unread(self) -> list[tuple[Folder, str, int | None, bytes]]:
-        """Return the files that are to be read: folder, name, slot that it had, and bytes."""
-        found = []
-        ends = snapshot.LineEnds(self.repository, self.directory)
-        paths = [f"{folder.path}/{name}" for folder, name, _slot in self.seen.unread]
-        ignored = snapshot.ignored(self.repository, self.directory, paths)
-        for folder, name, slot in self.seen.unread:
-            path = f"{folder.path}/{name}"
+    def _read_all(self) -> None:
+        repository, directory = self.context.repository, self.context.directory
+        ends = snapshot.LineEnds(repository, directory)
+        blob_id = blob_hash(repository.object_format)
+        paths = [f"{folder.path}/{name}" for folder, name, _number in self.seen.unread]
+        ignored = snapshot.ignored(repository, directory, paths)
+        for (folder, name, number), path in zip(self.seen.unread, paths, strict=True):
             if folder.problems:
                 folder.problems = tuple(one for one in folder.problems if one.path != path)
             if path in ignored:
@@ -197,119 +162,122 @@ class Refresh:
                 folder.files[name] = (NEVER, NO_MEMORY)
                 continue
             data = ends.read_file(path)
-            if isinstance(data, bytes):
-                found.append((folder, name, slot, data))
-                both = self.divided(path, data) if b"<<<<<<< " in data else None
-                if both is not None:
-                    folder.problems = (*folder.problems, self.mask.problem(both.problem))
-            else:
+            if not isinstance(data, bytes):
                 folder.problems = (*folder.problems, data)
-        return found
+                continue
+            both = self._divided(path, data) if b"<<<<<<< " in data else None
+            if both is not None:
+                folder.problems = (*folder.problems, self._mask.problem(both.problem))
+            oid = blob_id(data)
+            known = self._known(path, oid, number)
+            if known is not None:
+                folder.files[name] = (folder.files[name][0], known)
+                self.removed.discard(known)
+            elif (record := self._record(folder, path, oid, data)) is not None:
+                self.added.append((folder, name, record))
 
-    def known(self, path: str, oid: str, slot: int | None) -> int | None:
-        """Return the slot that holds a file as it is now, else None. Raises CorruptCache."""
-        if slot is not None and slot < NO_MEMORY and self.carried(NO_MEMORY - 1 - slot).oid == oid:
-            return slot
-        memories = self.base.memories
-        number = slot if slot is not None and slot >= 0 else memories.number_at(path)
-        return number if number is not None and memories.oid(number) == oid else None
+    def _known(self, path: str, oid: str, number: int | None) -> int | None:
+        """Return the memory that a file still is, None where it is another."""
+        if self.old is None:
+            return None
+        if number is not None and number >= 0:
+            return number if self.old.oid(number) == oid else None
+        if len(self.seen.unread) > FEW_ASKED:
+            known, stored = self._stored.get(path, (None, ""))
+            return known if stored == oid else None
+        number = self.old.number_at(path)
+        return number if number is not None and self.old.oid(number) == oid else None
 
-    def read(self, folder: Folder, path: str, oid: str, data: bytes) -> Record | None:
+    @cached_property
+    def _stored(self) -> dict[str, tuple[int, str]]:
+        """Number and blob of all memories of the index by path."""
+        assert self.old is not None
+        return {path: (number, oid) for number, path, oid in self.old.blobs()}
+
+    def _record(self, folder: Folder, path: str, oid: str, data: bytes) -> Record | None:
         """Return a file as a memory; what is wrong with one that is none goes to its folder."""
         from memtool.memory import document  # only where files changed
 
         try:
-            memory = document.read(data, path, self.categories)
+            memory = document.read(data, path, self.context.settings.categories)
         except document.Unreadable as error:
-            both = self.divided(path, data)
+            both = self._divided(path, data)
             if both is None:
-                folder.problems = (*folder.problems, *map(self.mask.problem, error.problems))
+                problems = map(self._mask.problem, error.problems)
+                folder.problems = (*folder.problems, *problems)
                 return None
             memory = both.memory
-        return Record(self.mask.read(memory, data, oid), path, oid)
+        return Record(self._mask.read(memory, data, oid), path, oid)
 
-    def divided(self, path: str, data: bytes) -> Divided | None:
+    def _divided(self, path: str, data: bytes) -> Divided | None:
         """Return a file whose merge is unfinished as both sides have it, where that is known."""
         from memtool.memory import three_way  # few files are ever in a merge
 
-        return three_way.divided(data, path, self.categories)
+        return three_way.divided(data, path, self.context.settings.categories)
 
     @cached_property
-    def mask(self) -> Mask:
-        """What takes the secrets out of what is read: nothing of the index holds one."""
+    def _mask(self) -> Mask:
+        """What takes the secrets out of what is read: nothing of the index contains one."""
         from memtool.redaction.mask import Mask  # `re`: only where files changed
 
-        return Mask(self.settings, _clean(self.repository, self.key))
+        return Mask(self.context.settings, self._clean)
 
-    def carry(self, record: Record) -> int:
-        """Add a memory to those in no segment and return its slot."""
-        self.fresh.append(record)
-        document = Document(record.path, fields(record))
-        self.texts.append(scoring.searchable(document, self.settings.text(LANGUAGE_KEY))[1])
-        return NO_MEMORY - len(self.texts)
+    @property
+    def is_news(self) -> bool:
+        """Whether any memory differs, not only the times of files."""
+        return bool(self.added or self.removed)
 
-    def carried(self, number: int) -> Record:
-        """Return a memory that is in no segment. Raises CorruptCache."""
-        count = self.old.count if self.old else 0
-        if self.old and number < count:
-            return self.old.record(number)
-        return self.fresh[number - count]
+    def kept(self) -> set[int]:
+        """Return the memories that the files still are."""
+        folders = self.seen.folders.values()
+        return {number for one in folders for _status, number in one.files.values() if number >= 0}
 
-    def living(self) -> list[int]:
-        """Return the memories in no segment that count, by their numbers among the carried."""
-        gone = {NO_MEMORY - 1 - slot for slot in self.seen.dropped if slot < NO_MEMORY}
-        return [number for number in range(len(self.texts)) if number not in gone]
+    def records(self) -> list[tuple[Folder, str, Record]]:
+        """Return all memories of the folders that were read, with where they are, by path."""
+        found = list(self.added)
+        for folder in self.seen.folders.values():
+            for name, (_status, number) in folder.files.items():
+                if number >= 0:
+                    assert self.old is not None
+                    found.append((folder, name, self.old.record(number)))
+        return sorted(found, key=lambda one: one[2].path)
 
-    def stored(self) -> tuple[list[int], bytes]:
-        """Return the numbers of these by path, and their stored fields, which are made once."""
-        if self._stored is None:
-            numbers = sorted(self.living(), key=lambda number: self.carried(number).path)
-            memories = [self.carried(number) for number in numbers]
-            self._stored = numbers, stored_fields.pack(memories, self.categories)
-        return self._stored
+    def write(self, rows: Rows) -> None:
+        """Bring the rows of an index up to date."""
+        settings = self.context.settings
+        added = documents(record for _folder, _name, record in self.added)
+        language = settings.text(LANGUAGE_KEY)
+        numbers = []
+        if self.is_news:
+            numbers = update(rows, self.removed, added, settings.categories, language)
+        for (folder, name, _record), number in zip(self.added, numbers, strict=True):
+            folder.files[name] = (folder.files[name][0], number)
+        self.write_stamps(rows)
 
-    def build(self) -> None:
-        """Read every file, and take the segment of them or build it."""
-        self.kept, self.old, self.fresh, self.texts = None, None, [], []
-        self._stored = None
-        self.dead = set()
-        self.taken_ns = time.time_ns()
-        self.seen = check(self.repository.top, self.directory, None, exact=True)
-        found = [
-            (folder, name, f"{folder.path}/{name}", self.blob_id(data), data)
-            for folder, name, _slot, data in self.unread()
-        ]
-        name_ = name_of(self.key, [(path, oid) for _folder, _name, path, oid, _data in found])
-        base = _stored_base(self.repository.cache_dir, name_)
-        stored = base.memories.paths() if base is not None else frozenset()
-        records = [
-            record
-            for folder, _name, path, oid, data in found
-            if path not in stored and (record := self.read(folder, path, oid, data)) is not None
-        ]
-        if base is None:
-            cache_dir = self.repository.cache_dir
-            base, self.note = make_base(cache_dir, name_, records, self.settings)
-        self.base = base
-        numbers = {base.memories.path(number): number for number in range(base.memories.count)}
-        for folder, name, path, _oid, _data in found:
-            folder.files[name] = (folder.files[name][0], numbers.get(path, NO_MEMORY))
+    def build(self, rows: Rows, mask: str) -> None:
+        """Write an index anew, over whatever the rows are."""
+        found = self.records()
+        settings = self.context.settings
+        filed = documents(record for _folder, _name, record in found)
+        fill(rows, filed, settings.categories, settings.text(LANGUAGE_KEY))
+        rows.put("meta", "mask", mask)
+        for number, (folder, name, _record) in enumerate(found):
+            folder.files[name] = (folder.files[name][0], number)
+        self.write_stamps(rows)
 
-    def parts(self, as_of: int | None) -> IndexReader:
-        """Return what is to be searched, without what was written after a second."""
-        found = [LeafReader(self.base.index, self.base.memories, 0, frozenset(self.dead))]
-        if self.living():
-            numbers, raw = self.stored()
-            index = Delta([self.texts[number] for number in numbers])
-            beside = StoredFields(memoryview(raw))
-            found.append(LeafReader(index, beside, self.base.index.count, frozenset()))
-        return IndexReader(_without_later(found, as_of))
+    def write_stamps(self, rows: Rows) -> None:
+        """Write the folders as they were seen."""
+        for path in self.seen.vanished:
+            stamps.forget(rows, path)
+        for folder in self.seen.folders.values():
+            stamps.write(rows, folder, self.seen.taken_ns)
+        rows.put("meta", "change", os.urandom(8).hex())
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with single files and folders."""
         found = [problem for folder in self.seen.folders.values() for problem in folder.problems]
-        if self.kept is not None:
-            for path, own in self.kept.problems.items():
+        if self.seen.stamps is not None:
+            for path, own in self.seen.stamps.problems.items():
                 if path not in self.seen.folders and path not in self.seen.vanished:
                     found += own
         return found
@@ -320,52 +288,96 @@ class Refresh:
         folder = self.seen.folders.get(place)
         if folder is not None:
             return folder.files[name][0] if name in folder.files else None
-        return self.kept.status_of(path) if self.kept is not None else None
+        return self.seen.stamps.status_of(path) if self.seen.stamps is not None else None
 
-    def is_worth_keeping(self) -> bool:
-        """Tell whether a new manifest saves later starts more than it costs now."""
-        if self.kept is None:
-            return True
-        if len(self.fresh) >= FEW_READ + self.kept.files // READ_SHARE:
-            return True
-        certain_ns = self.taken_ns - manifest.DOUBT_NS
-        return all(
-            folder.status[2] <= certain_ns
-            and all(status[2] <= certain_ns for status, _slot in folder.files.values())
-            for folder in self.seen.folders.values()
-        )
 
-    def keep(self) -> None:
-        """Write the manifest of the worktree as it was seen."""
-        numbers, stored = self.stored()
-        slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, n in enumerate(numbers)}
-        folders = dict(self.seen.folders)
-        kept = self.kept
-        if kept is not None:
-            for path in kept.carrying:
-                number = kept.place_of(path)
-                if number is not None and path not in folders and path not in self.seen.vanished:
-                    folders[path] = kept.folder(number)
-        for folder in folders.values():
-            for name, (status, slot) in folder.files.items():
-                if slot < NO_MEMORY:
-                    folder.files[name] = (status, slots[slot])
-        unchanged = None
-        if kept is not None:
-            places = [
-                place
-                for place, path in enumerate(kept.folders)
-                if path not in folders and path not in self.seen.vanished
-            ]
-            unchanged = (kept, places)
-        data = manifest.pack(
-            (self.key, self.base.name, tuple(sorted(self.dead))),
-            self.taken_ns,
-            folders,
-            unchanged,
-            (stored, pack_texts([self.texts[number] for number in numbers])),
+def documents(records: Iterable[Record]) -> list[Filed]:
+    """Return memories with what is searched of each."""
+    return [(record, Document(record.path, fields(record))) for record in records]
+
+
+def fill(
+    rows: Rows, filed: Sequence[Filed], categories: Mapping[str, Category], language: str
+) -> None:
+    """Write an index anew, its memories numbered in the order given; bm25s scores them."""
+    from memtool.index import build  # bm25s and numpy: 15 interpreter starts
+
+    cache.note_event(cache.BUILT)
+    for table in SCHEMA.tables:
+        rows.remove(table.name)
+    built = build.build((document for _record, document in filed), language)
+    bodies = [record.memory.body.encode(errors="surrogatepass") for record, _document in filed]
+    dictionaries = {
+        "body": memories.dictionary(memories.common_words(bodies)),
+        "text": memories.dictionary(built.words),
+    }
+    rows.put_all("dictionary", dictionaries.items())
+    entries = [
+        Entry(number, record, text, *lengths)
+        for number, ((record, _document), text, lengths) in enumerate(
+            zip(filed, built.texts, built.lengths, strict=True)
         )
-        self.note = manifest.store(self.repository.own_dir, data)
+    ]
+    memories.store(rows, entries, categories, dictionaries)
+    rows.put_all("posting", built.postings)
+    count, length = len(entries), sum(entry.length for entry in entries)
+    rows.put_all("meta", (("basis_count", count), ("basis_length", length)))
+    rows.put_all("meta", _totals(count, length, sum(one.head_length for one in entries), count))
+    ids: dict[str, int] = {}
+    for record, _document in filed:
+        ids[record.id] = ids.get(record.id, 0) + 1
+    memories.mark_twins(rows, (id_ for id_, count in ids.items() if count > 1))
+
+
+def update(
+    rows: Rows,
+    removed: Iterable[int],
+    added: Sequence[Filed],
+    categories: Mapping[str, Category],
+    language: str,
+) -> list[int]:
+    """Remove memories from an index and add others; return the numbers of these."""
+    old = MemoryRows(rows)
+    changes: dict[str, dict[int, Posting | None]] = {}
+    count, length, head_length = map(old.number, ("count", "length", "head_length"))
+    ids = set()
+    for number in removed:
+        row, record = old.row(number), old.record(number)
+        for term in set(old.text(number).decode().split()):
+            changes.setdefault(term, {})[number] = None
+        memories.remove(rows, number, record)
+        ids.add(record.id)
+        count -= 1
+        length -= row.length
+        head_length -= row.head_length
+    entries = []
+    for number, (record, document) in enumerate(added, old.size):
+        text = scoring.searchable(document, language)[1]
+        entry = Entry(number, record, text, len(text.split()), len(scoring.head_of(text)))
+        for term, posting in postings.postings_of(text, old.basis).items():
+            changes.setdefault(term, {})[number] = posting
+        ids.add(record.id)
+        count += 1
+        length += entry.length
+        head_length += entry.head_length
+        entries.append(entry)
+    memories.store(rows, entries, categories, old.dictionaries)
+    postings.change(rows, changes)
+    memories.mark_twins(rows, ids)
+    rows.put_all("meta", _totals(count, length, head_length, old.size + len(entries)))
+    return [entry.n for entry in entries]
+
+
+def _totals(count: int, length: int, head_length: int, size: int) -> list[tuple[str, int | str]]:
+    """Return the rows of `meta` that say how much there is, and name this state of it."""
+    return [
+        ("count", count),
+        ("length", length),
+        ("head_length", head_length),
+        ("next", size),
+        ("version", os.urandom(8).hex()),
+        ("change", os.urandom(8).hex()),
+    ]
 
 
 def open(  # noqa: A001  # read as index.open
@@ -423,7 +435,6 @@ def open_catalog(
         CorruptCache: the index is damaged, as asking the catalog may raise, too.
     """
     repository, settings = context.repository, context.settings
-    key = f"{key_of(repository, context.directory, settings)} {mask_key(settings)}"
     is_worktree = at is None and not repository.is_bare
     is_narrow = is_worktree and context.narrowed is not None
     if (
@@ -432,10 +443,12 @@ def open_catalog(
         and context.is_cached
         and is_ordinary(repository, context.directory)
     ):
-        return _open_worktree(context, key, as_of, exact=exact)
+        return _open_worktree(context, as_of, exact=exact)
     from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
 
-    clean = context.clean or (_clean(repository, key) if context.is_cached else frozenset())
+    key = key_of(repository, context.directory, settings)
+    last = _last(context, key) if context.is_cached else None
+    clean = context.clean or (_clean(last.memories) if last is not None else frozenset())
     taken = context.snapshot(at)
     if context.left_out:
         seen = tuple(one for one in taken.entries if one.path not in context.left_out)
@@ -443,10 +456,10 @@ def open_catalog(
     if is_narrow:
         few = context.narrowed or ()
         taken = taken.replace(entries=tuple(one for one in taken.entries if one.path in few))
-    known = _known(repository, key, taken) if context.is_cached else {}
+    known = _known(last, taken) if last is not None else {}
     tree = Tree(taken, settings.categories, as_of, Mask(settings, clean), known)
-    cache_dir = repository.cache_dir if context.is_cached and not is_narrow else ""
-    return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, settings))
+    whole = f"{key} {mask_key(settings)}"
+    return Catalog(tree, lambda: _open_tree(context, whole, tree.records, last))
 
 
 def last_reader(repository: Repository, directory: str, settings: Config) -> IndexReader | None:
@@ -454,197 +467,299 @@ def last_reader(repository: Repository, directory: str, settings: Config) -> Ind
 
     No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
     """
-    kept = manifest.load(repository.own_dir)
-    key = key_of(repository, directory, settings)
-    if kept is None or kept.key.partition(" ")[0] != key:  # whatever is masked in it
-        return None
     try:
-        return Held(kept, open_base(repository.cache_dir, kept.segment), ()).all_parts
+        found = _opened(place_of(repository), key_of(repository, directory, settings))
     except CorruptCache:
         return None
+    return None if found is None else found.all_parts
 
 
 def drop(repository: Repository) -> bool:
     """Remove what is stored of the index; tell whether it is gone."""
-    _held.pop(repository.own_dir, None)
-    _bases.clear()
-    places = (
-        os.path.join(repository.own_dir, manifest.FILE),
-        os.path.join(repository.cache_dir, postings.FOLDER),
-    )
+    for key in [key for key in _open if key[0] == repository.own_dir]:
+        _open.pop(key)
+    places = place_of(repository), os.path.join(repository.cache_dir, TREES)
     for place in places:
         cache.drop(place)
     return not any(map(os.path.lexists, places))
 
 
+def is_built(context: Context) -> bool:
+    """Tell whether there is an index of the worktree, which may be out of date."""
+    key = key_of(context.repository, context.directory, context.settings)
+    return State.last_used(place_of(context.repository), SCHEMA, key=key) > 0
+
+
+def count_to_build(context: Context) -> int:
+    """Return how many files the next answer reads because it must build the index; else 0."""
+    repository, directory = context.repository, context.directory
+    if repository.is_bare or not context.is_cached or not is_ordinary(repository, directory):
+        return 0
+    found = _last(context, key_of(repository, directory, context.settings))
+    if found is None:
+        return len(check(repository.top, directory, None, exact=True).unread)
+    try:
+        seen = check(repository.top, directory, found.stamps, exact=False)
+        return found.stamps.files if seen.count() > most_changes(found.memories.count) else 0
+    except CorruptCache:
+        return found.stamps.files
+
+
+def place_of(repository: Repository) -> str:
+    """Return the folder of a worktree's index."""
+    return os.path.join(repository.own_dir, FOLDER)
+
+
+def _opened(place: str, key: str) -> OpenIndex | None:
+    """Open the index in a folder, None if there is none. Raises CorruptCache."""
+    state = State.open(place, SCHEMA, key=key)
+    return None if state is None else OpenIndex(state)
+
+
+def in_memory(records: Sequence[Record], settings: Config, first: int = 0) -> LeafReader:
+    """Return an index of few memories that ends with the process. Numbers begin at `first`."""
+    filed, language = documents(records), settings.text(LANGUAGE_KEY)
+    terms = sum(len(scoring.searchable(document, language)[0]) for _record, document in filed)
+
+    def write(rows: Rows) -> None:
+        rows.put_all("meta", (("basis_count", len(filed)), ("basis_length", terms)))
+        rows.put_all("meta", _totals(0, 0, 0, 0))
+        update(rows, (), filed, settings.categories, language)
+
+    rows = State.in_memory(SCHEMA, write).read().__enter__()
+    shelf = MemoryRows(rows)
+    return LeafReader(PostingRows(rows, shelf), shelf, first)
+
+
 def _open_tree(
-    cache_dir: str, key: str, records: Sequence[Record], settings: Config
+    context: Context, key: str, records: Sequence[Record], last: OpenIndex | None
 ) -> IndexReader:
-    """Return the index of records, from the cache or built now; it is kept where there is one."""
+    """Return the index of records, from the cache or built now; it is kept where there is one.
+
+    It begins with a copy of the worktree's, if that differs little.
+    """
+    settings = context.settings
+    categories, language = settings.categories, settings.text(LANGUAGE_KEY)
+    if not context.is_cached or context.narrowed is not None:
+        ordered = documents(sorted(records, key=lambda record: record.path))
+        state = State.in_memory(SCHEMA, lambda rows: fill(rows, ordered, categories, language))
+        return OpenIndex(state).all_parts
+    place = os.path.join(context.repository.cache_dir, TREES)
     name = name_of(key, [(record.path, record.oid) for record in records])
-    base, note = _stored_base(cache_dir, name) if cache_dir else None, ""
-    if base is None:
-        base, note = make_base(cache_dir, name, records, settings)
-    else:
+    try:
+        found = _opened(place, name)
+    except CorruptCache:
+        cache.drop(place)
+        found = None
+    if found is not None:
         cache.note_event(cache.HIT)
-    return IndexReader([LeafReader(base.index, base.memories, 0, frozenset())], note)
+        return found.all_parts
+    known = {(path, oid): n for n, path, oid in last.memories.blobs()} if last else {}
+    added = [record for record in records if (record.path, record.oid) not in known]
+    removed = set(known.values())
+    removed.difference_update(known.get((one.path, one.oid), -1) for one in records)
+    model = last if len(removed) + len(added) <= most_changes(len(known)) else None
+
+    def write(rows: Rows) -> None:
+        if model is not None:
+            update(rows, removed, documents(added), categories, language)
+        else:
+            ordered = documents(sorted(records, key=lambda record: record.path))
+            fill(rows, ordered, categories, language)
+
+    state = State.rebuilt(
+        place, SCHEMA, write, key=name, copy_of=model.state if model else None, most=MOST_TREES
+    )
+    found = OpenIndex(state)
+    if state.note:
+        found.all_parts.note = f"the search index is not kept: {state.note}"
+    return found.all_parts
 
 
-def _open_worktree(context: Context, key: str, second: int | None, *, exact: bool) -> StoredCatalog:
-    """Open the memories of a worktree that lies on disk as a whole."""
+def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> StoredCatalog:
+    """Open the memories of a worktree that is on disk as a whole."""
+    repository, settings = context.repository, context.settings
+    key = key_of(repository, context.directory, settings)
     try:
-        view, is_exact = _looked_at(context, key, exact=exact)
-        parts = view.parts(second)
-    except CorruptCache:  # as where another process has swept the segment away
-        drop(context.repository)
-        view, is_exact = _looked_at(context, key, exact=exact)
-        parts = view.parts(second)
-    taken = Worktree(context.repository, context.directory)
-    categories = context.settings.categories
-    found = StoredCatalog(taken, parts, view.problems(), view.status, categories)
-    found.freshness = EXACT if is_exact else DIR_EXACT
-    found.notes += filter(None, [view.note])
-    return found
+        found, refresh = _looked_at(context, key, exact=exact)
+    except CorruptCache:
+        drop(repository)
+        found, refresh = _looked_at(context, key, exact=exact)
+    catalog = StoredCatalog(
+        Worktree(repository, context.directory),
+        found.parts(as_of),
+        refresh.problems(),
+        refresh.status,
+        settings.categories,
+    )
+    catalog.freshness = EXACT if refresh.seen.is_exact else DIR_EXACT
+    if found.state.note:
+        catalog.notes.append(f"the search index is not kept: {found.state.note}")
+    return catalog
 
 
-def _looked_at(context: Context, key: str, *, exact: bool) -> tuple[Held | Refresh, bool]:
-    """Return the worktree as its manifest says, or as it differs from that.
+def _looked_at(context: Context, key: str, *, exact: bool) -> tuple[OpenIndex, Refresh]:
+    """Return the index of a worktree as the files are, and how they differed from it."""
+    repository, directory = context.repository, context.directory
+    mask = mask_key(context.settings)
+    found = _held(repository, key) or _opened(place_of(repository), key)
+    if found is None or found.memories.meta("mask") != mask:
+        found, refresh = _built(context, key, mask, None, found)
+    else:
+        seen = check(repository.top, directory, found.stamps, exact=exact)
+        if seen.count() > most_changes(found.memories.count):
+            found, refresh = _built(context, key, mask, found.memories, found)
+        else:
+            found, refresh = _up_to_date(context, key, found, seen)
+    _hold(repository, key, found)
+    return found, refresh
 
-    It comes with whether every file was checked.
-    """
-    repository = context.repository
-    held = _still_held(repository)
-    kept = held.kept if held is not None else manifest.load(repository.own_dir)
-    seen = None
-    if kept is not None and kept.key == key:
-        seen = check(repository.top, context.directory, kept, exact=exact)
-        if not (seen.folders or seen.vanished):
-            cache.note_event(cache.HIT)
-            return held or _hold(repository, kept), seen.is_exact
-    _held.pop(repository.own_dir, None)
+
+def _up_to_date(
+    context: Context, key: str, found: OpenIndex, seen: Changes
+) -> tuple[OpenIndex, Refresh]:
+    """Return an index with what changed written to it, or to a copy if that is impossible."""
+    refresh = Refresh(context, seen, found.memories, ())
+    if not seen:
+        cache.note_event(cache.HIT)
+        return found, refresh
     cache.note_event(cache.READ)
-    found = Refresh(context, key, kept if seen is not None else None, seen)
-    if not found.note and found.is_worth_keeping():
-        found.keep()
-    return found, found.seen.is_exact
+    if not refresh.is_news and not seen.is_certain():
+        return found, refresh  # it would be read again all the same
+    state, before = found.state, found.change
+
+    def write(rows: Rows) -> None:
+        nonlocal refresh
+        now = MemoryRows(rows)
+        if now.meta("change") != before:  # another process was first
+            top, directory = context.repository.top, context.directory
+            again = check(top, directory, Stamps(rows), exact=seen.is_exact)
+            refresh = Refresh(context, again, now, ())
+        refresh.write(rows)
+
+    why_not = state.write(write, wait_s=_WAIT_S)
+    if not why_not and state.path:
+        found.close()
+        opened = _opened(os.path.dirname(state.path), key)
+        if opened is None:
+            return _looked_at(context, key, exact=seen.is_exact)
+        refresh.seen.stamps = opened.stamps
+        return opened, refresh
+    if not state.is_current():  # another process has built a newer one
+        return _looked_at(context, key, exact=seen.is_exact)
+    if why_not:
+        state = state.copied()
+        state.note = "" if why_not.endswith(LOCKED) else why_not
+        state.write(write)
+    opened = OpenIndex(state)
+    refresh.seen.stamps = opened.stamps
+    return opened, refresh
 
 
-def _still_held(repository: Repository) -> Held | None:
-    """Return what an earlier call of this process opened, if these are the same files still."""
-    held = _held.get(repository.own_dir)
-    if held is None or held.all_parts.read > MOST_READ:
-        return None
-    place = _place(repository.cache_dir, held.kept.segment)
-    if _stamp(repository, place) != held.stamp:
-        return None
-    cache.touch(place)
-    return held
+def _built(
+    context: Context, key: str, mask: str, known: MemoryRows | None, unfit: OpenIndex | None
+) -> tuple[OpenIndex, Refresh]:
+    """Return an index that was built of all files, and what was read of them.
+
+    Those that are `known` are not read again; `unfit` is the index that it replaces.
+    """
+    repository, directory = context.repository, context.directory
+    model = None if unfit else _sibling(repository, key, mask)
+    source = known if model is None else model.memories
+    refresh: Refresh | None = None
+
+    def write(rows: Rows) -> None:
+        nonlocal refresh
+        seen = check(repository.top, directory, None, exact=True)
+        refresh = Refresh(context, seen, source, _clean(source) if source else ())
+        if model is not None:
+            refresh.removed = set(model.memories.numbers()) - refresh.kept()
+            changed = len(refresh.removed) + len(refresh.added)
+            if changed <= most_changes(model.memories.count):
+                for path in model.stamps.folders:
+                    stamps.forget(rows, path)
+                refresh.write(rows)
+                return
+        refresh.build(rows, mask)
+
+    state = State.rebuilt(
+        place_of(repository), SCHEMA, write, key=key,
+        instead_of=unfit.state if unfit else None, copy_of=model.state if model else None,
+    )  # fmt: skip
+    found = OpenIndex(state)
+    if refresh is None:  # another process has built it meanwhile
+        seen = check(repository.top, directory, found.stamps, exact=True)
+        return _up_to_date(context, key, found, seen)
+    return found, refresh
 
 
-def _hold(repository: Repository, kept: Manifest) -> Held:
-    """Open the segment of a manifest, for this call and those after it. Raises CorruptCache."""
-    stamp = _stamp(repository, _place(repository.cache_dir, kept.segment))
-    held = Held(kept, open_base(repository.cache_dir, kept.segment), stamp)
-    while len(_held) >= MOST_HELD:
-        _held.pop(next(iter(_held)), None)
-    _held[repository.own_dir] = held
-    return held
-
-
-def _stamp(repository: Repository, place: str) -> tuple[Stat, ...]:
-    """Return the status of the files of a manifest and its segment; nothing if one is missing."""
-    return _status_of(place, os.path.join(repository.own_dir, manifest.FILE))
-
-
-def _status_of(place: str, *others: str) -> tuple[Stat, ...]:
-    own = (os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES))
+def _sibling(repository: Repository, key: str, mask: str) -> OpenIndex | None:
+    """Return the index of another worktree of the repository, the one that was last used."""
+    common = os.path.dirname(repository.cache_dir)
     try:
-        return tuple(manifest.stat_of(os.stat(path)) for path in (*others, *own))
+        names = os.listdir(os.path.join(common, "worktrees"))
     except OSError:
-        return ()
+        return None
+    homes = [common, *(os.path.join(common, "worktrees", name) for name in sorted(names))]
+    places = [os.path.join(home, FOLDER) for home in homes if home != repository.own_dir]
+    for place in sorted(places, key=lambda place: -State.last_used(place, SCHEMA, key=key)):
+        try:
+            found = _opened(place, key)
+        except CorruptCache:
+            continue
+        if found is not None and found.memories.meta("mask") == mask:
+            return found
+    return None
 
 
-def _without_later(parts: list[LeafReader], as_of: int | None) -> list[LeafReader]:
-    """Return the parts without what was written after a second."""
-    if as_of is not None:
-        for part in parts:
-            part.dead |= part.shelf.later_than(as_of)
-    return parts
+def _held(repository: Repository, key: str) -> OpenIndex | None:
+    """Return what an earlier call of this process opened, if its rows are the same still."""
+    found = _open.get(_holder(repository, key))
+    return found if found is not None and found.is_unchanged() else None
 
 
-def open_base(cache_dir: str, name: str) -> BaseSegment:
-    """Map a segment with its memories, and note that it is in use. Raises CorruptCache.
-
-    It never changes, so this process opens it once, as long as its files are the same.
-    """
-    place = _place(cache_dir, name)
-    stamp = _status_of(place)
-    known, base = _bases.get(place, ((), None))
-    if base is None or not stamp or stamp != known:
-        base = _mapped_base(place)
-        while len(_bases) >= MOST_HELD:
-            _bases.pop(next(iter(_bases)), None)
-        _bases[place] = stamp, base
-    cache.touch(place)
-    return base
+def _hold(repository: Repository, key: str, found: OpenIndex) -> None:
+    """Keep an index open for later calls of this process."""
+    if found.state.path:
+        while len(_open) >= MOST_OPEN:
+            _open.pop(next(iter(_open)), None)
+        _open[_holder(repository, key)] = found
 
 
-def _stored_base(cache_dir: str, name: str) -> BaseSegment | None:
+def _holder(repository: Repository, key: str) -> tuple[str, str, int, int]:
+    return repository.own_dir, key, os.getpid(), thread_number()
+
+
+def _last(context: Context, key: str) -> OpenIndex | None:
+    """Return the index of the worktree as it was last written, None without one that fits."""
     try:
-        return open_base(cache_dir, name)
+        found = _held(context.repository, key) or _opened(place_of(context.repository), key)
+        fits = found is not None and found.memories.meta("mask") == mask_key(context.settings)
     except CorruptCache:
         return None
+    return found if fits else None
 
 
-def _mapped_base(place: str) -> BaseSegment:
-    memories = StoredFields(cache.mapped(os.path.join(place, stored_fields.FILE)))
-    index = Segment.open(place)
-    if index.count != memories.count:
-        raise CorruptCache("the index is not of these memories")
-    return BaseSegment(os.path.basename(place), index, memories)
+def _clean(known: MemoryRows) -> frozenset[str]:
+    """Return the blobs of the memories in which nothing is masked."""
+    withheld = known.withheld
+    return frozenset(oid for number, _path, oid in known.blobs() if number not in withheld)
 
 
-def make_base(
-    cache_dir: str, name: str, records: Iterable[Record], settings: Config
-) -> tuple[BaseSegment, str]:
-    """Build the segment of records and keep it, unless there is no cache.
-
-    Return it with a note, empty if there is nothing to say.
-    """
-    from memtool.index import build  # bm25s and numpy: 15 interpreter starts
-
-    cache.note_event(cache.BUILT)
-    ordered = sorted(records, key=lambda record: record.path)
-    documents = (Document(record.path, fields(record)) for record in ordered)
-    files = build.build(documents, settings.text(LANGUAGE_KEY))
-    files[stored_fields.FILE] = stored_fields.pack(ordered, settings.categories)
-    note = ""
-    if cache_dir:
-        folder = os.path.join(cache_dir, postings.FOLDER)
-        note = cache.write_folder(folder, name, files, MOST_SEGMENTS, _is_whole)
-    views = {file: memoryview(data) for file, data in files.items()}
-    base = BaseSegment(name, Segment(views), StoredFields(views[stored_fields.FILE]))
-    return base, f"the search index is not kept: {note}" if note else ""
-
-
-def _is_whole(place: str) -> bool:
-    try:
-        _mapped_base(place)
-    except CorruptCache:
-        return False
-    return True
-
-
-def _place(cache_dir: str, name: str) -> str:
-    return os.path.join(cache_dir, postings.FOLDER, name)
-
-
-LANGUAGE_KEY = "search.language"
+def _known(last: OpenIndex, taken: Snapshot) -> dict[str, Record]:
+    """Return by path the files of a commit that an index has, and in which nothing is wrong."""
+    faulty = {one.path for own in last.stamps.problems.values() for one in own}
+    wanted = {one.path: one.oid for one in taken.entries if one.oid and one.path not in faulty}
+    numbers = {
+        path: number for number, path, oid in last.memories.blobs() if wanted.get(path) == oid
+    }
+    last.memories.load(numbers.values())
+    return {path: last.memories.record(number) for path, number in numbers.items()}
 
 
 def key_of(repository: Repository, directory: str, settings: Config) -> str:
-    """Return what a manifest and a segment depend on beside the files: settings and versions."""
-    parts = [postings.FORMAT, TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
+    """Return what an index depends on beside the files: settings and versions."""
+    parts = [TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
     parts += [directory, repository.object_format, settings.text(LANGUAGE_KEY)]
     parts += [f"{row.name} {row.ttl_days} {row.temporal_class}"
               for _name, row in sorted(settings.categories.items())]  # fmt: skip
@@ -657,39 +772,11 @@ def mask_key(settings: Config) -> str:
     return cache.digest(redaction.version(), *(repr(texts) for texts in allowed))
 
 
-def _last(repository: Repository, key: str) -> tuple[Manifest, StoredFields] | None:
-    """Return the manifest with a key, and the memories of its segment; None without them."""
-    kept = manifest.load(repository.own_dir)
-    if kept is None or kept.key != key:
-        return None
-    try:
-        return kept, open_base(repository.cache_dir, kept.segment).memories
-    except CorruptCache:
-        return None
-
-
-def _clean(repository: Repository, key: str) -> frozenset[str]:
-    """Return the blobs that the last index with a key was made of and holds unmasked."""
-    found = _last(repository, key)
-    return found[1].clean() if found else frozenset()
-
-
-def _known(repository: Repository, key: str, taken: Snapshot) -> dict[str, Record]:
-    """Return by path the files of a commit that the last index with a key holds, and no fault."""
-    found = _last(repository, key)
-    if found is None:
-        return {}
-    kept, memories = found
-    faulty = {problem.path for own in kept.problems.values() for problem in own}
-    wanted = {one.path: one.oid for one in taken.entries if one.oid and one.path not in faulty}
-    return memories.at(wanted, kept.dead)
-
-
 def name_of(key: str, identity: Iterable[tuple[str, str]]) -> str:
-    """Return the name of the segment of some files, each a path and an id of its content."""
+    """Return the name of the index of some files, each a path and an id of its content."""
     return cache.digest(key, *(part for pair in sorted(identity) for part in pair), size=16)
 
 
 def most_changes(count: int) -> int:
-    """Return how many changes may be kept next to a segment of so many memories."""
-    return max(LEAST_KEPT, count // KEPT_SHARE, min(MOST_KEPT, count // 4))
+    """Return how many changes may be written into an index of so many memories."""
+    return max(LEAST_CHANGED, count // CHANGED_SHARE)

@@ -1,10 +1,9 @@
 """The reader: the memories of a tree and the index over them, without reading what nobody asks for.
 
-An `IndexReader` searches a segment and a delta of what changed since as one collection. Each
-answers with its own documents and the statistics of the whole, without those that are dead. Since
-scores are made of integers alone, an answer does not depend on how documents are spread over them.
-A `Delta` is an index of few documents, searched by reading all of them; it answers like a
-`Segment` of the same documents.
+An `IndexReader` searches several indexes as one collection, such as those of the repositories of a
+fleet. Each answers with its own documents and the statistics of the whole, without those that do
+not count. Since scores are made of integers alone, an answer does not depend on how documents are
+spread over them.
 
 A `Catalog` is used like a `store.snapshot.Tree`: `snapshot`, `records` (by id), `by_id`, `lineage`,
 `problems` and `find` mean the same and give the same. Its records are read when they are asked
@@ -15,15 +14,13 @@ for, so iterating over all of them costs what reading the tree costs; a search t
 from __future__ import annotations
 
 import os
-from bisect import insort_right
 
-from memtool.index import postings, scoring
-from memtool.index.manifest import stat_of
-from memtool.index.postings import IN_HEAD, MOST_TF
+from memtool.index import scoring
 from memtool.index.scoring import Statistics
+from memtool.index.stamps import stat_of
 from memtool.memory.lineage import Lineage, LineageRow
 from memtool.memory.visibility import GONE
-from memtool.store import cache, snapshot
+from memtool.store import snapshot
 from memtool.store.snapshot import Tree, duplicate
 from memtool.value import cached_property
 
@@ -32,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from memtool.index.manifest import Stat
-    from memtool.index.postings import Segment
+    from memtool.index.memories import MemoryRows
+    from memtool.index.postings import PostingRows
     from memtool.index.scoring import Hit, Question
-    from memtool.index.stored_fields import StoredFields
+    from memtool.index.stamps import Stat
     from memtool.memory.fields import Category
     from memtool.memory.schema import Problem
     from memtool.store.repository import Repository
@@ -50,10 +47,14 @@ else:
 
 
 class LeafReader:
-    """An index, the memories in it, and those that no longer count. Numbers begin at `first`."""
+    """An index, the memories in it, and those that do not count here. Numbers begin at `first`."""
 
     def __init__(
-        self, index: Segment | Delta, shelf: StoredFields, first: int, dead: frozenset[int]
+        self,
+        index: PostingRows,
+        shelf: MemoryRows,
+        first: int = 0,
+        dead: frozenset[int] = frozenset(),
     ) -> None:
         self.index = index
         self.shelf = shelf
@@ -62,7 +63,7 @@ class LeafReader:
 
     def holds(self, number: int) -> bool:
         """Tell whether a number of the collection is one of these."""
-        return 0 <= number - self.first < self.shelf.count
+        return 0 <= number - self.first < self.shelf.size
 
     def living(self, numbers: Iterable[int]) -> list[int]:
         """Return those of some memories here that count, by their numbers in the collection."""
@@ -110,7 +111,7 @@ class IndexReader:
     @property
     def has_threads(self) -> bool:
         """Whether any of the memories are in a thread."""
-        return any(part.shelf.threads for part in self.parts)
+        return any(part.shelf.has_threads for part in self.parts)
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -118,21 +119,25 @@ class IndexReader:
         rows: list[LineageRow] = []
         named: set[str] = set()
         for part in self.parts:
-            for local, is_proposed, olds in part.shelf.links:
+            for local, id_, is_proposed, olds in part.shelf.links:
                 if local not in part.dead:
                     both = ((), olds) if is_proposed else (olds, ())
-                    rows.append(LineageRow(part.shelf.id(local), *both))
+                    rows.append(LineageRow(id_, *both))
                     named.update(olds)
         return Lineage(rows, [id_ for id_ in sorted(named) if self._is_there(id_)])
 
     def _is_there(self, id_: str) -> bool:
         """Tell whether a document has an id, quickly where it is that of a superseded one."""
-        for part in self.parts:
-            listed = part.shelf.targets
-            numbers = listed[id_] if id_ in listed else part.shelf.numbers_of(id_)
-            if any(number not in part.dead for number in numbers):
-                return True
-        return False
+        return any(
+            number not in part.dead for part in self.parts for number in self._numbers_in(part, id_)
+        )
+
+    def _numbers_in(self, part: LeafReader, id_: str) -> Sequence[int]:
+        """Return the documents of a part with an id that another memory supersedes."""
+        known = part.shelf.targets.get(id_)
+        if known is not None or len(self.parts) == 1:
+            return known or ()
+        return part.shelf.numbers_of(id_)
 
     @cached_property
     def superseded(self) -> frozenset[int]:
@@ -142,9 +147,10 @@ class IndexReader:
     @cached_property
     def twins(self) -> list[list[int]]:
         """The documents that share an id, by id and then by path."""
-        fresh = {part.shelf.id(n) for part in self.parts[1:] for n in range(part.shelf.count)}
-        wanted = sorted(fresh.union(*(part.shelf.twins for part in self.parts)))
-        return [same for id_ in wanted if len(same := self.numbers_of(id_)) > 1]
+        wanted = {id_ for part in self.parts for id_ in part.shelf.twins}
+        for part in self.parts[1:]:  # few memories, which may have the id of one of the first
+            wanted.update(id_ for id_, _path, _number in part.shelf.by_id())
+        return [same for id_ in sorted(wanted) if len(same := self.numbers_of(id_)) > 1]
 
     @property
     def read(self) -> int:
@@ -157,6 +163,11 @@ class IndexReader:
             if number >= part.first:
                 return part, number - part.first
         raise IndexError(number)
+
+    def load(self, numbers: Iterable[int]) -> None:
+        """Read documents at once that are asked for next."""
+        for part in self.parts:
+            part.shelf.load(n - part.first for n in numbers if part.holds(n))
 
     def path(self, number: int) -> str:
         """Return the path of a document. Raises CorruptCache."""
@@ -183,13 +194,15 @@ class IndexReader:
                 return part.first + local
         return None
 
-    def stamps(self) -> Iterator[tuple[int, Iterable[bytes], Iterable[bytes]]]:
-        """Yield of each part its first number, and the blobs and paths of its documents.
+    def stamps(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield number, path and blob of each document that counts, as bytes.
 
-        They are as they are stored: it is who asks that compares them with git's.
+        They are unchecked: it is who asks that compares them with git's.
         """
         for part in self.parts:
-            yield part.first, *part.shelf.stamps()
+            for number, path, oid in part.shelf.stamps():
+                if number not in part.dead:
+                    yield part.first + number, path, oid
 
     def numbers_of(self, id_: str) -> list[int]:
         """Return the documents with an id, by path. Raises CorruptCache."""
@@ -201,9 +214,9 @@ class IndexReader:
         wanted = list(ids)
         found: set[int] = set()
         for part in self.parts:
-            listed = part.shelf.targets
+            known = part.shelf.targets
             for id_ in wanted:
-                numbers = listed[id_] if id_ in listed else part.shelf.numbers_of(id_)
+                numbers = known[id_] if id_ in known else part.shelf.numbers_of(id_)
                 found.update(part.living(numbers))
         return found
 
@@ -213,14 +226,12 @@ class IndexReader:
         Raises:
             CorruptCache: a section of the stored fields is damaged.
         """
-        found: set[int] = set()
-        for part in self.parts:
-            ended = part.living(part.shelf.ended(now))
-            if ended:
-                gone = [kind.status in GONE for kind in part.shelf.kinds]
-                kind_of, first = part.shelf.kind_of, part.first
-                found.update(number for number in ended if not gone[kind_of[number - first]])
-        return found
+        return {
+            part.first + number
+            for part in self.parts
+            for number, kind in part.shelf.ended(now)
+            if number not in part.dead and part.shelf.kinds[kind].status not in GONE
+        }
 
     def df(self, term: str) -> int:
         """Return the number of documents that hold a term, of those that count."""
@@ -267,7 +278,7 @@ class IndexReader:
             best = part.index.best(weights, limit, _admitting(part, allowed), statistics)
             found += [(first + local, score) for local, score in best] if first else best
         if len(self.parts) > 1:
-            found.sort(key=lambda one: (-one[1], self.path(one[0])))
+            found = scoring.ranked(found, self.path)
         return found[: max(limit, 0)]
 
     def search(self, asked: Question, limit: int, allowed: Callable[[int], bool]) -> list[Hit]:
@@ -278,7 +289,7 @@ class IndexReader:
     def close(self, asked: Question, best: list[tuple[int, float]]) -> list[Hit]:
         """Look closely at the best by words, and return them in order. Raises CorruptCache."""
         statistics = self.statistics(asked.weights)
-        return scoring.closely(asked, statistics, best, self._candidate, self._order)
+        return scoring.closely(asked, statistics, best, self._candidate, self.path)
 
     def _candidate(self, number: int) -> tuple[bytes, int]:
         found = self._candidates.get(number)
@@ -286,9 +297,6 @@ class IndexReader:
             part, local = self.part(number)
             found = self._candidates[number] = part.index.candidate(local)
         return found
-
-    def _order(self, number: int) -> str | int:
-        return self.path(number) if len(self.parts) > 1 else number
 
     def _frequency(self, term: str) -> tuple[int, int]:
         """Return in how many documents a term stands, and in how many heads."""
@@ -318,6 +326,7 @@ class IndexReader:
             for part, gone in zip(self.parts, self._uncounted, strict=True):
                 length += part.index.length
                 head_length += part.index.head_length
+                part.shelf.load(gone)
                 for local in gone:
                     own = part.index.lengths(local)
                     length -= own[0]
@@ -331,111 +340,6 @@ def _admitting(part: LeafReader, allowed: Callable[[int], bool]) -> Callable[[in
     if not first and not dead:
         return allowed
     return lambda local: local not in dead and allowed(first + local)
-
-
-DELTA_KIND = f"delta {postings.FORMAT}"
-
-DELTA_SECTIONS: dict[str, Any] = {"texts": "B", "ends": "Q"}
-
-
-class Delta:
-    """Documents as terms (see `scoring.searchable`), numbered as they were given."""
-
-    def __init__(self, texts: Sequence[bytes]) -> None:
-        self._texts = texts
-        self._lengths = [(len(text.split()), len(scoring.head_of(text))) for text in texts]
-        self.count = len(texts)
-        self.length = sum(length for length, _head in self._lengths)
-        self.head_length = sum(head for _length, head in self._lengths)
-        self._found: dict[str, dict[int, int]] = {}
-
-    def lengths(self, number: int) -> tuple[int, int]:
-        """Return how many terms a document has, and how many of them in its head."""
-        return self._lengths[number]
-
-    def candidate(self, number: int) -> tuple[bytes, int]:
-        """Return what a closer look needs: a document's text as terms, and its length."""
-        return self._texts[number], self._lengths[number][0]
-
-    def statistics(self, terms: Iterable[str]) -> Statistics:
-        """Return the numbers of these documents for the terms of a question."""
-        found = {term: self._frequencies(term) for term in terms}
-        return Statistics(
-            self.count,
-            self.length,
-            self.head_length,
-            {term: len(held) for term, held in found.items() if held},
-            {term: sum(tf >= IN_HEAD for tf in held.values()) for term, held in found.items()},
-        )
-
-    def holding(self, term: str) -> Sequence[int]:
-        """Return the numbers of the documents that hold a term, ascending."""
-        return list(self._frequencies(term))
-
-    def among(self, term: str, numbers: Collection[int]) -> tuple[int, int]:
-        """Return how many of some documents hold a term, and how many of these in the head."""
-        held = [tf for number, tf in self._frequencies(term).items() if number in numbers]
-        return len(held), sum(tf >= IN_HEAD for tf in held)
-
-    def beginning(self, prefix: str, most: int, dead: frozenset[int] = frozenset()) -> list[str]:
-        """Return the first `most` terms that begin with a prefix, in sorted order.
-
-        A term that stands in dead documents alone is none.
-        """
-        raw = prefix.encode()
-        living = [text for number, text in enumerate(self._texts) if number not in dead]
-        held = {term for text in living for term in text.split() if term.startswith(raw)}
-        return [term.decode() for term in sorted(held)[:most]]
-
-    def best(
-        self,
-        weights: Mapping[str, float],
-        limit: int,
-        allowed: Callable[[int], bool] | None,
-        statistics: Statistics,
-    ) -> list[tuple[int, float]]:
-        """Return the best documents by BM25 over words alone; equal scores go by number."""
-        gained = scoring.gains(weights, statistics)
-        held: dict[int, dict[str, int]] = {}
-        for term in gained:
-            for number, tf in self._frequencies(term).items():
-                held.setdefault(number, {})[term] = tf & ~IN_HEAD
-        found = []
-        for number, frequencies in held.items():
-            if allowed is None or allowed(number):
-                length = self._lengths[number][0]
-                against = scoring.damping(length, statistics.count, statistics.length)
-                score = scoring.bm25(gained, frequencies, against)
-                if score > 0.0:
-                    found.append((number, score))
-        found.sort(key=lambda one: (-one[1], one[0]))
-        return found[: max(limit, 0)]
-
-    def _frequencies(self, term: str) -> dict[int, int]:
-        """Return how often a term stands in each document that holds it, heads marked."""
-        known = self._found.get(term)
-        if known is None:
-            raw = term.encode()
-            spaced = b" %b " % raw
-            known = self._found[term] = {
-                number: min(text.split().count(raw), MOST_TF)
-                | (IN_HEAD if raw in scoring.head_of(text) else 0)
-                for number, text in enumerate(self._texts)
-                if spaced in text
-            }  # fmt: skip
-        return known
-
-
-def pack_texts(texts: Sequence[bytes]) -> bytes:
-    """Return the bytes that keep the texts of a delta."""
-    return cache.pack(DELTA_KIND, [], {"texts": b"".join(texts), "ends": postings.ends("Q", texts)})
-
-
-def unpack_texts(raw: memoryview) -> list[bytes]:
-    """Return the texts of a delta. Raises CorruptCache."""
-    sections = cache.Sections(raw, DELTA_KIND, DELTA_SECTIONS)
-    texts, ends = sections["texts"], sections["ends"]
-    return [bytes(texts[ends[n] : ends[n + 1]]) for n in range(len(ends) - 1)]
 
 
 EXACT, DIR_EXACT = "exact", "dir-exact"
@@ -470,6 +374,11 @@ class Catalog(Tree):
         found = self.parts.record(number)
         self._numbers[found.path] = number
         return found
+
+    def records_of(self, numbers: Collection[int]) -> list[Record]:
+        """Return the records with some numbers, in their order, read at once."""
+        self.parts.load(numbers)
+        return list(map(self.record, numbers))
 
     def number_of(self, record: Record) -> int | None:
         """Return the number of a record that came from here."""
@@ -515,7 +424,7 @@ class StoredCatalog(Catalog):
     @property
     def pinned(self) -> Sequence[Record]:
         """The pinned memories, by path."""
-        found = self._records(lambda shelf: shelf.pinned)
+        found = self._records(lambda shelf: shelf.of_kinds(lambda kind: kind.status == "pinned"))
         return sorted(
             (one for one in found if self.by_id[one.id].path == one.path),
             key=lambda record: record.path,
@@ -524,39 +433,35 @@ class StoredCatalog(Catalog):
     @cached_property
     def ids(self) -> list[str]:
         """The ids of all memories, sorted, each once."""
-        return sorted({path.rpartition("/")[2][:-3] for path in self.blobs})
+        return list(dict.fromkeys(id_ for id_, _path, _number in self._order))
 
     @cached_property
     def blobs(self) -> dict[str, str]:
         """The blob of each memory by its path."""
         return {
-            path: oid
-            for part in self.parts.parts
-            for number, (path, oid) in enumerate(part.shelf.blobs())
-            if number not in part.dead
+            path.decode(errors="surrogatepass"): oid.hex()
+            for _number, path, oid in self.parts.stamps()
         }
 
     @property
     def moments(self) -> list[int]:
         """The second at which each memory was written, in any order."""
-        return [
-            second
-            for part in self.parts.parts
-            for number, second in enumerate(part.shelf.timestamps)
-            if number not in part.dead
-        ]
+        found = []
+        for part in self.parts.parts:
+            numbers = part.shelf.numbers()
+            part.shelf.load(numbers)
+            found += [part.shelf.written(n) for n in numbers if n not in part.dead]
+        return found
 
     def count(self, key: str) -> dict[str, int]:
         """Return how many memories have each value of `type`, `category` or `status`, sorted."""
-        from collections import Counter  # a search counts nothing
-
-        found: Counter[str] = Counter()
+        found: dict[str, int] = {}
         for part in self.parts.parts:
-            places = part.shelf.kind_of
-            held = Counter(places)
-            held.subtract(places[number] for number in part.dead)
-            for place, count in held.items():
-                found[getattr(part.shelf.kinds[place], key)] += count
+            held = part.shelf.count_by(key)
+            for number in part.dead:
+                held[getattr(part.shelf.kind(number), key)] -= 1
+            for value, count in held.items():
+                found[value] = found.get(value, 0) + count
         return {value: count for value, count in sorted(found.items()) if count}
 
     def withheld(self) -> list[str]:
@@ -567,7 +472,7 @@ class StoredCatalog(Catalog):
 
     def with_ids(self, ids: Collection[str]) -> list[Record]:
         """Return the memories with one of some ids, by id and then by path."""
-        found = map(self.record, self.numbers_of(ids))
+        found = self.records_of(self.numbers_of(ids))
         return sorted(found, key=lambda record: (record.id, record.path))
 
     def not_alive(self, now: int) -> list[Record]:
@@ -576,14 +481,12 @@ class StoredCatalog(Catalog):
 
     def due(self, now: int) -> list[Record]:
         """Return the memories that are due for review at a second, by the columns, in any order."""
-        return self._records(
-            lambda shelf: [number for number, due in enumerate(shelf.dues) if due < now]
-        )
+        return self._records(lambda shelf: shelf.due(now))
 
-    def _records(self, look: Callable[[StoredFields], Iterable[int]]) -> list[Record]:
-        """Return the records that a look at the stored fields of each part finds."""
+    def _records(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[Record]:
+        """Return the records that a look at the memories of each part finds."""
         parts = self.parts.parts
-        return [self.record(number) for part in parts for number in part.living(look(part.shelf))]
+        return self.records_of([n for part in parts for n in part.living(look(part.shelf))])
 
     @property
     def lineage(self) -> Lineage:
@@ -610,20 +513,20 @@ class StoredCatalog(Catalog):
     @cached_property
     def order(self) -> list[int]:
         """The numbers of all records, by id and then by path."""
-
-        def key(number: int) -> tuple[str, str]:
-            path = self.parts.path(number)
-            return (path.rpartition("/")[2][:-3], path)
-
-        order: list[int] = []
         for part in self.parts.parts:
-            living = part.living(part.shelf.by_id())
-            if not part.first:
-                order = living
-                continue
-            for number in living:
-                insort_right(order, number, key=key)
-        return order
+            part.shelf.load(part.shelf.numbers())
+        return [number for _id, _path, number in self._order]
+
+    @cached_property
+    def _order(self) -> list[tuple[str, str, int]]:
+        """Id, path and number of all memories, sorted."""
+        found = [
+            (id_, path, part.first + number)
+            for part in self.parts.parts
+            for id_, path, number in part.shelf.by_id()
+            if number not in part.dead
+        ]
+        return sorted(found) if len(self.parts.parts) > 1 else found
 
     def verify(self, records: Iterable[Record]) -> bool:
         """Tell whether the files of records are still those that were read.

@@ -27,11 +27,17 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
+
+    Scored = TypeVar("Scored", tuple[int, float], "Hit")
 
 
 K1 = 1.5
 
 B = 0.75
+
+MOST_TF = 127
+"""A term counts at most so often in one document; more would add less than a hundredth."""
 
 CANDIDATES = 30
 """How many of the best by words are looked at closely."""
@@ -199,6 +205,19 @@ def gains(weights: Mapping[str, float], statistics: Statistics) -> dict[str, flo
     }
 
 
+def text_score(text: bytes, gained: Mapping[str, float], statistics: Statistics) -> float:
+    """Return the score by words alone of a text as terms, which need not be in an index."""
+    words = text.split()
+    frequencies: dict[str, int] = {}
+    wanted = {term.encode(): term for term in gained}
+    for word in words:
+        term = wanted.get(word)
+        if term is not None:
+            frequencies[term] = min(frequencies.get(term, 0) + 1, MOST_TF)
+    against = damping(len(words), statistics.count, statistics.length)
+    return bm25(gained, frequencies, against)
+
+
 def bm25(gained: Mapping[str, float], frequencies: Mapping[str, int], against: float) -> float:
     """Score a document by how often the terms of a question stand in it, and by its damping."""
     score = 0.0
@@ -241,11 +260,11 @@ def closely(
     statistics: Statistics,
     best: list[tuple[int, float]],
     candidate: Callable[[int], tuple[bytes, int]],
-    order: Callable[[int], str | int] = int,
+    order: Callable[[int], str | int],
 ) -> list[Hit]:
     """Look closely at the first of the best by words, and return all of them in order.
 
-    `best` is in order of score; `order` gives what equal scores are sorted by.
+    `best` is in order of score; `order` gives what equal scores are sorted by, such as a path.
     """
     looked = components(
         asked,
@@ -257,8 +276,21 @@ def closely(
         (number, sum(parts.values()), parts)
         for (number, _score), parts in zip(best, looked, strict=True)
     ]
-    hits.sort(key=lambda hit: (-hit[1], order(hit[0])))
-    return hits
+    return ranked(hits, order)
+
+
+def ranked(hits: list[Scored], order: Callable[[int], str | int]) -> list[Scored]:
+    """Return documents, each beginning with its number and score, the best first.
+
+    Equal scores go by `order`, which is asked only where there are some.
+    """
+    hits.sort(key=lambda hit: -hit[1])
+    for at in range(1, len(hits)):
+        if hits[at][1] == hits[at - 1][1]:
+            break
+    else:
+        return hits
+    return sorted(hits, key=lambda hit: (-hit[1], order(hit[0])))
 
 
 def components(

@@ -1,17 +1,12 @@
 """Threads: the memories of one session, task or parent, in the order of what happened.
 
-A memory is in one thread at most. Its name and place are columns of the stored fields; a thread
-that is spread over the base segment and what changed since is put together when it is asked for.
+A memory is in one thread at most. The name of the thread and the place in it are columns.
 """
 
 from __future__ import annotations
 
-from memtool.index import postings
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memtool.memory.memory import Memory
     from memtool.store.snapshot import Record
 
@@ -56,29 +51,12 @@ def thread_order(record: Record) -> tuple[int, int, list[str], str]:
 _MOST_DIGITS = 18
 
 
-def sections(records: Sequence[Record]) -> dict[str, bytes]:
-    """Return the sections of stored fields that hold threads; all are empty where there is none.
+def thread_place(record: Record) -> str:
+    """Return a text that sorts as `thread_order` does."""
+    message, written, digits, path = thread_order(record)
+    numbers = (f"{message:018}", f"{written + _BEFORE_S:020}", *digits)
+    return f"{' '.join(numbers)}  {path}"
 
-    They are the names, the place of the thread of each memory counted from 1, the members of all
-    threads in their order, and where those of each end.
-    """
-    members: dict[str, list[int]] = {}
-    for number, record in enumerate(records):
-        name = thread_name(record.memory)
-        if name:
-            members.setdefault(name, []).append(number)
-    names = sorted(members)
-    thread_of = [0] * len(records) if names else []
-    threaded: list[int] = []
-    ends = [0] if names else []
-    for place, name in enumerate(names, 1):
-        threaded += sorted(members[name], key=lambda number: thread_order(records[number]))
-        ends.append(len(threaded))
-        for number in members[name]:
-            thread_of[number] = place
-    return {
-        "threads": "".join(f"{name}\n" for name in names).encode(errors="surrogatepass"),
-        "thread_of": postings.column("I", thread_of),
-        "threaded": postings.column("I", threaded),
-        "thread_ends": postings.column("I", ends),
-    }
+
+_BEFORE_S = 1 << 60
+"""Makes seconds before 1970 positive, so that they sort as texts."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 
-from memtool.index import manifest
 from memtool.store.files import read_regular
 
 TYPE_CHECKING = False
@@ -32,8 +31,9 @@ _OLDER = b"\nsupersedes:"
 
 def is_late(context: Context) -> bool:
     """Tell whether an index is missing that may be built, so that an answer would come late."""
-    place = os.path.join(context.repository.own_dir, manifest.FILE)
-    return context.is_cached and not os.path.exists(place)
+    from memtool.index import index  # only who has many memories and no index is late
+
+    return context.is_cached and not index.is_built(context)
 
 
 def narrow(context: Context, files: Iterable[str]) -> bool:
@@ -93,29 +93,3 @@ def _newer(heads: Mapping[str, bytes], found: Mapping[str, None]) -> dict[str, N
         newer |= dict.fromkeys(more)
         todo += more
     return newer
-
-
-def count_to_build(context: Context) -> int:
-    """Return how many files the next answer reads because it must build the index; else 0."""
-    from memtool.index import index  # a hook that may not wait asks no index
-    from memtool.index.stored_fields import StoredFields
-    from memtool.store.cache import CorruptCache
-
-    repository, settings = context.repository, context.settings
-    if repository.is_bare or not context.is_cached:
-        return 0
-    if not manifest.is_ordinary(repository, context.directory):
-        return 0
-    kept = manifest.load(repository.own_dir)
-    key = f"{index.key_of(repository, context.directory, settings)} {index.mask_key(settings)}"
-    if kept is not None and kept.key == key:
-        try:
-            count = index.open_base(repository.cache_dir, kept.segment).memories.count
-            seen = manifest.check(repository.top, context.directory, kept, exact=False)
-            carried = StoredFields(kept.memories()).count if kept.carrying else 0
-        except CorruptCache:
-            pass
-        else:
-            changed = len(kept.dead) + carried + seen.count(kept)
-            return kept.files if changed > index.most_changes(count) else 0
-    return len(manifest.check(repository.top, context.directory, None, exact=True).unread)

@@ -17,11 +17,8 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.index import scoring, stored_fields
-from memtool.index.index import LANGUAGE_KEY
-from memtool.index.reader import Catalog, Delta, IndexReader, LeafReader, StoredCatalog
-from memtool.index.scoring import Document
-from memtool.index.stored_fields import StoredFields, fields
+from memtool.index import index
+from memtool.index.reader import Catalog, IndexReader, LeafReader, StoredCatalog
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.store import cache, kept, provenance, snapshot
 from memtool.store.provenance import Witness
@@ -66,7 +63,6 @@ class Overlay(StoredCatalog):
 
     def __init__(self, tree: Catalog, records: Iterable[Record], settings: Config) -> None:
         """Take a tree and the versions that stand in for its own at their paths."""
-        categories, language = settings.categories, settings.text(LANGUAGE_KEY)
         ordered = sorted(records, key=lambda record: record.path)
         self.replaced = frozenset(record.path for record in ordered)
         self._below = tree
@@ -75,13 +71,10 @@ class Overlay(StoredCatalog):
             numbers = map(part.shelf.number_at, self.replaced)
             dead = part.dead.union(number for number in numbers if number is not None)
             parts.append(LeafReader(part.index, part.shelf, part.first, dead))
-        documents = (Document(one.path, fields(one)) for one in ordered)
-        texts = [scoring.searchable(one, language)[1] for one in documents]
-        shelf = StoredFields(memoryview(stored_fields.pack(ordered, categories)))
-        first = parts[-1].first + parts[-1].shelf.count
-        parts.append(LeafReader(Delta(texts), shelf, first, frozenset()))
+        first = parts[-1].first + parts[-1].shelf.size
+        parts.append(index.in_memory(ordered, settings, first))
         reader = IndexReader(parts, tree.parts.note)
-        super().__init__(tree.snapshot, reader, (), lambda _path: None, categories)
+        super().__init__(tree.snapshot, reader, (), lambda _path: None, settings.categories)
         self.freshness = tree.freshness
 
     def verify(self, records: Iterable[Record]) -> bool:
@@ -309,7 +302,7 @@ def _differences(context: Context, tree: Catalog, basis: Basis, commit: str) -> 
     """
     parts = [commit, basis.head, context.directory]
     for part in tree.parts.parts:
-        parts += [part.shelf.identity(), ",".join(map(str, sorted(part.dead)))]
+        parts += [part.shelf.version, ",".join(map(str, sorted(part.dead)))]
     compared, cache_dir = cache.digest(*parts).encode(), context.repository.cache_dir
     if context.is_cached:
         rows = kept.read(cache_dir, KIND, compared)
@@ -330,10 +323,10 @@ def _compared(context: Context, tree: Catalog, head: str, commit: str) -> list[D
     git = repository.git
     listing = git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
     rows = set(listing.split(b"\0")[:-1])
-    for part in tree.parts.parts:
-        oids, paths = part.shelf.stamps()
-        stored = [b"100644 blob %b\t%b" % stamp for stamp in zip(oids, paths, strict=False)]
-        rows.difference_update(set(stored).difference(stored[number] for number in part.dead))
+    rows.difference_update(
+        b"100644 blob %b\t%b" % (oid.hex().encode(), path)
+        for _number, path, oid in tree.parts.stamps()
+    )
     there: dict[str, str] = {}
     for row in sorted(rows):
         meta, _tab, path = os.fsdecode(row).partition("\t")

@@ -7,8 +7,9 @@ its lineage, its words, and, at the price of a few git processes, where it comes
 from __future__ import annotations
 
 from memtool.index import analyzer, scoring
+from memtool.index.memories import StoredMemory
 from memtool.index.reader import Catalog, StoredCatalog
-from memtool.index.stored_fields import StoredMemory, fields
+from memtool.index.text import fields
 from memtool.memory import lifecycle, visibility
 from memtool.memory.drift import BROKEN
 from memtool.memory.memory import is_generated
@@ -177,7 +178,7 @@ class Facts:
         current = self.current()
         if current is None or self._stored is None:
             return list(filter(self.is_current, self.tree.records))
-        return list(map(self._stored.record, current.all()))
+        return self._stored.records_of(current.all())
 
     def is_due(self, record: Record) -> bool:
         """Tell whether the time of the record's category is over, so that somebody should look."""
@@ -203,7 +204,7 @@ class Facts:
             for local in part.shelf.listing(key, fits)
             if local not in part.dead
         }
-        found = map(catalog.record, current.among(numbers))
+        found = catalog.records_of(current.among(numbers))
         return sorted(found, key=lambda record: (record.id, record.path))
 
     def expired(self) -> set[int]:
@@ -292,40 +293,26 @@ class Current:
 
     def __init__(self, parts: IndexReader, now: int, superseded: set[int]) -> None:
         self._parts = parts
-        self._now = now
         self.superseded = superseded
-        base = parts.parts[0].shelf
-        self._count, self._untils, self._ended = base.count, base.untils, base.ended
-        self._is_begun = base.all_begun(now)
+        living = (part.living(part.shelf.not_alive(now)) for part in parts.parts)
+        self._hidden = frozenset(superseded.union(*living))
 
     def __call__(self, number: int) -> bool:
         """Tell whether a document is a living head."""
-        if number < self._count and self._is_begun:
-            return self._untils[number] >= self._now and number not in self.superseded
-        part, local = self._parts.part(number)
-        held = part.shelf
-        is_alive = held.begins[local] <= self._now <= held.untils[local]
-        return is_alive and number not in self.superseded
+        return number not in self._hidden
 
-    def hidden(self) -> set[int]:
+    def hidden(self) -> frozenset[int]:
         """Return the numbers of all others."""
-        parts = self._parts.parts
-        return self.superseded.union(*(p.living(p.shelf.not_alive(self._now)) for p in parts))
+        return self._hidden
 
     def all(self) -> set[int]:
         """Return the numbers of all living heads."""
         parts = self._parts.parts
-        return self.among({n for part in parts for n in part.living(range(part.shelf.count))})
+        return {n for part in parts for n in part.living(part.shelf.numbers())} - self._hidden
 
     def among(self, numbers: set[int]) -> set[int]:
-        """Return a set of numbers, of which only those of living heads are left."""
-        if not self._is_begun:
-            return set(filter(self, numbers))
-        numbers.difference_update(self._ended(self._now), self.superseded)
-        for part in self._parts.parts[1:]:
-            beside = numbers.intersection(range(part.first, part.first + part.shelf.count))
-            numbers.difference_update([number for number in beside if not self(number)])
-        return numbers
+        """Return those of some numbers that are of living heads."""
+        return numbers - self._hidden
 
 
 def _withheld(tree: Tree, lineage: Lineage, labels: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -351,12 +338,8 @@ def _of_kinds(tree: Tree, fits: Callable[[Memory], bool]) -> list[Record]:
     """Return the memories of the kinds that fit; of an index no other memory is opened."""
     if not isinstance(tree, StoredCatalog):
         return [record for record in tree.records if fits(record.memory)]
-    return [
-        tree.record(part.first + local)
-        for part in tree.parts.parts
-        for local in part.shelf.of_kinds(fits)
-        if local not in part.dead
-    ]
+    parts = tree.parts.parts
+    return tree.records_of([n for part in parts for n in part.living(part.shelf.of_kinds(fits))])
 
 
 def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | None:
@@ -366,8 +349,8 @@ def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | N
     return tree if tree.categories == categories else None
 
 
-def _is_file(source: bytes) -> bool:
-    return source.startswith(b"file:")
+def _is_file(source: str) -> bool:
+    return source.startswith("file:")
 
 
 DOCUMENT_ENDINGS = (

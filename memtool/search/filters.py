@@ -6,9 +6,8 @@ that the record satisfies asks for that state by name: `status:archived` shows a
 `is:superseded` superseded ones, `id:` with a whole id whatever it names. A filter behind `-` asks
 for nothing.
 
-What is asked when a session starts or a file was edited has no words to search for. A stored
-catalog keeps the fields of all memories one behind the other, so a look for a few bytes finds the
-few that matter (`picked`, `ruling_over`); each is then asked itself.
+What is asked when a session starts or a file was edited has no words to search for. The
+index finds the few that matter by its columns (`picked`, `ruling_over`); each is then asked itself.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from memtool.index.stored_fields import StoredFields
+    from memtool.index.memories import MemoryRows
     from memtool.memory.memory import Memory
     from memtool.store.snapshot import Record, Tree
 
@@ -59,7 +58,7 @@ RULING = (("type", "decision"), ("category", "decision"), ("category", "warning"
 """Keys and values of memories that govern files, where somebody vouches for them."""
 RULING_STATUSES = frozenset(("confirmed", "pinned"))
 
-_FILE = b"file:"
+_FILE = "file:"
 
 _FIRST, _GROWTH = 64, 16
 """Records that are opened before the first is given, and how many times more where all are taken.
@@ -110,13 +109,11 @@ def ruling_over(tree: Tree, files: Collection[str], *, with_documents: bool = Tr
 def _naming(tree: Tree, fits: Callable[[str], bool]) -> Iterable[Record]:
     """Return the memories of which a file that they govern, or come from, may fit."""
 
-    def numbers(shelf: StoredFields) -> Iterable[int]:
-        named = shelf.listing("files", lambda item: fits(item.decode(errors="replace")))
+    def numbers(shelf: MemoryRows) -> Iterable[int]:
         sources = shelf.listing(
-            "source",
-            lambda item: item.startswith(_FILE) and fits(_place(item.decode(errors="replace"))),
+            "source", lambda item: item.startswith(_FILE) and fits(_place(item))
         )
-        return {*named, *sources}
+        return shelf.listing("files", fits) | sources
 
     return _stored(tree, numbers)
 
@@ -135,7 +132,7 @@ def newest(record: Record) -> tuple[int, str]:
     return (-record.memory.timestamp, record.path)
 
 
-def _in_turn(tree: Tree, look: Callable[[StoredFields], Iterable[int]]) -> Iterator[Record]:
+def _in_turn(tree: Tree, look: Callable[[MemoryRows], Iterable[int]]) -> Iterator[Record]:
     """Yield what `_stored` returns; of thousands only as many are opened as are taken."""
     most = _FIRST
     given: set[str] = set()
@@ -151,7 +148,7 @@ def _in_turn(tree: Tree, look: Callable[[StoredFields], Iterable[int]]) -> Itera
 
 
 def _stored(
-    tree: Tree, look: Callable[[StoredFields], Iterable[int]], most: int | None = None
+    tree: Tree, look: Callable[[MemoryRows], Iterable[int]], most: int | None = None
 ) -> list[Record]:
     """Return the records that a look at the stored fields finds, all where none are stored.
 
@@ -163,12 +160,13 @@ def _stored(
     places: list[tuple[int, int]] = []
     for part in tree.parts.parts:
         numbers = [local for local in look(part.shelf) if local not in part.dead]
-        seconds = map(part.shelf.timestamps.__getitem__, numbers)
+        part.shelf.load(numbers)
+        seconds = map(part.shelf.written, numbers)
         places += zip(seconds, map(part.first.__add__, numbers), strict=True)
     if most is not None and len(places) > most:
         last = sorted([second for second, _number in places], reverse=True)[most - 1]
         places = [place for place in places if place[0] >= last]
-    return sorted((tree.record(number) for _second, number in places), key=newest)
+    return sorted(tree.records_of([number for _second, number in places]), key=newest)
 
 
 def _has(memory: Memory, wanted: Iterable[tuple[str, str]]) -> bool:

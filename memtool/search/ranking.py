@@ -351,13 +351,13 @@ class Weigher:
     def _of_kind(self, number: int) -> tuple[KindWeights, float | None]:
         """Return the kind of a document and what is left of it, None where it must be opened."""
         part, local = self._index.part(number)
-        place = (part.first, part.shelf.kind_of[local])
+        place = (part.first, part.shelf.row(local).kind)
         kind = self._kinds.get(place)
         if kind is None:
-            kind = self._kinds[place] = self._weights(part.shelf.kinds[place[1]])
+            kind = self._kinds[place] = self._weights(part.shelf.kind(local))
         if kind.pace is None:
             return kind, None
-        return kind, kind.pace.kept(self._facts.now - part.shelf.timestamps[local])
+        return kind, kind.pace.kept(self._facts.now - part.shelf.written(local))
 
     def _aged(self, kind: KindWeights, kept: float) -> tuple[float, float]:
         """Return recency and importance of what so much is left of."""

@@ -15,9 +15,9 @@ from bisect import insort
 
 from memtool.index import scoring
 from memtool.index.analyzer import ENGLISH
-from memtool.index.reader import Catalog, Delta, StoredCatalog
+from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question, held, telling
-from memtool.index.stored_fields import SELF_DESCRIBING, plain_text
+from memtool.index.text import SELF_DESCRIBING, plain_text
 from memtool.memory.visibility import PRIVATE
 from memtool.search import expansion, ranking
 from memtool.search.features import Current, Facts, why_hidden
@@ -226,11 +226,11 @@ class Retriever:
         if SELF_DESCRIBING.isdisjoint(record.memory.fields):
             return
         whole, plain = self.text(match), plain_text(record, self.facts.language)
-        scores = dict(
-            Delta([whole, plain]).best(asked.weights, 2, None, self.index.statistics(asked.weights))
-        )
-        if scores.get(0):
-            match.raw *= min(1.0, scores.get(1, 0.0) / scores[0])
+        statistics = self.index.statistics(asked.weights)
+        gained = scoring.gains(asked.weights, statistics)
+        score = scoring.text_score(whole, gained, statistics)
+        if score:
+            match.raw *= min(1.0, scoring.text_score(plain, gained, statistics) / score)
         self._plain[match.number] = plain
 
     def held(self, said: Question, asked: Question, best: Match) -> float:

@@ -20,14 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from memtool.index.stored_fields import StoredFields
+    from memtool.index.memories import MemoryRows
     from memtool.memory.memory import Memory
     from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
     from memtool.store.provenance import Witness
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
-    Column = Callable[[StoredFields], Callable[[int], float]]
+    Column = Callable[[MemoryRows], Callable[[int], float]]
 
 
 DIGEST, MEMORY, SESSION, NONE = "digest", "memory", "session", "none"
@@ -82,11 +82,11 @@ def sort_key(scope: Scope, sort: str) -> SortKey:
 
 
 COLUMNS: dict[str, Column] = {
-    "newest": lambda fields: lambda number: -fields.timestamps[number],
-    "oldest": lambda fields: fields.timestamps.__getitem__,
-    "importance": lambda fields: lambda number: -fields.kinds[fields.kind_of[number]].importance,
+    "newest": lambda memories: lambda number: -memories.written(number),
+    "oldest": lambda memories: memories.written,
+    "importance": lambda memories: lambda number: -memories.kind(number).importance,
 }
-"""The first part of the keys above, where a column of the stored fields has it."""
+"""The first part of the keys above, where a column of the index has it."""
 
 
 def first(scope: Scope, query: Query, sort: str, most: int) -> tuple[list[Record], int]:
@@ -111,12 +111,13 @@ def _leading(tree: Tree, numbers: Collection[int], sort: str, most: int) -> list
     keyed: list[tuple[float, int]] = []
     for part in tree.parts.parts:
         key = COLUMNS[sort](part.shelf)
-        here = (number - part.first for number in numbers if part.holds(number))
+        here = [number - part.first for number in numbers if part.holds(number)]
+        part.shelf.load(here)
         keyed += [(key(local), part.first + local) for local in here]
     if most < len(keyed):
         last = sorted(key for key, _number in keyed)[most - 1] if most else -math.inf
         keyed = [one for one in keyed if one[0] <= last]
-    return [tree.record(number) for _key, number in keyed]
+    return tree.records_of([number for _key, number in keyed])
 
 
 def row_of(context: Context, record: Record, origins: Mapping[str, Origin], now: int) -> MemoryRow:

@@ -23,7 +23,7 @@ from threading import RLock
 from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.index.scoring import HEAD_FIELDS
-from memtool.index.stored_fields import fields
+from memtool.index.text import fields
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
 from memtool.value import Value
@@ -206,11 +206,7 @@ def _vectors(model: SemanticModel, texts: Sequence[str]) -> bytes:
 
 def _blobs(index: IndexReader) -> dict[int, bytes]:
     """Return the blob of each memory that counts, by its number."""
-    found: dict[int, bytes] = {}
-    for part, (first, blobs, _paths) in zip(index.parts, index.stamps(), strict=True):
-        own = (pair for pair in enumerate(blobs) if pair[0] not in part.dead)
-        found.update((first + local, blob) for local, blob in own)
-    return found
+    return {number: blob.hex().encode() for number, _path, blob in index.stamps()}
 
 
 def _rows(

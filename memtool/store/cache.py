@@ -30,17 +30,13 @@ from memtool.store.files import TEMP_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
 STALE_S = 3600
 """Age at which what a killed writer left behind is removed."""
 _SIZES = len(b"01234567 01234567\n")
 """Bytes of the second line: size and checksum of the rest of the header, in hexadecimal."""
-SUMS = "sums"
-"""The file of a folder with the checksum of each of its other files."""
-_PLAIN = ".json"
-"""Ends the names of files that have no seal, since other programs read them."""
 _SEAL_BYTES = len(b"01234567 01234567\n")
 """Bytes of the checksums of the content and of the name that every file ends with."""
 _VALUE = {"value": "B"}
@@ -188,27 +184,9 @@ def _mapped(path: str) -> memoryview:
         raise CorruptCache(str(error)) from None
 
 
-def damages(place: str, depth: int) -> list[str]:
-    """Return the files that are not what was written, or cannot be read.
-
-    `depth` 0 is a file, 1 a folder of files, 2 a folder of folders; what is absent is no damage.
-    """
-    if not os.path.lexists(place):
-        return []
-    if not depth:
-        return [] if _holds(place) else [place]
-    try:
-        names = sorted(os.listdir(place))
-    except OSError:
-        return [place]
-    found, sums = [], _sums(os.path.join(place, SUMS)) if SUMS in names else {}
-    for name in dict.fromkeys([*names, *sums]):
-        path = os.path.join(place, name)
-        if name in sums:
-            found += [] if _crc_of(path) == sums[name] else [path]
-        elif not name.startswith(TEMP_PREFIX):
-            found += damages(path, depth - 1)
-    return found
+def damages(path: str) -> list[str]:
+    """Return a file if it is not what was written, or cannot be read."""
+    return [path] if os.path.lexists(path) and not _holds(path) else []
 
 
 def _holds(path: str) -> bool:
@@ -217,22 +195,6 @@ def _holds(path: str) -> bool:
     except CorruptCache:
         return False
     return True
-
-
-def _sums(path: str) -> dict[str, str]:
-    """Return the checksum of each file of a folder, as `write_folder` noted it."""
-    try:
-        rows = bytes(mapped(path, is_whole=True)).decode().splitlines()
-    except CorruptCache:
-        return {}
-    return {name: checksum for checksum, _space, name in (row.partition(" ") for row in rows)}
-
-
-def _crc_of(path: str) -> str:
-    try:
-        return f"{crc32(_mapped(path)):08x}"
-    except CorruptCache:
-        return ""
 
 
 def read(path: str, kind: str) -> bytes | None:
@@ -246,23 +208,6 @@ def read(path: str, kind: str) -> bytes | None:
 def keep(folder: str, name: str, kind: str, value: bytes) -> str:
     """Keep one small value as a file; return a note as `write` does."""
     return write(folder, name, pack(kind, (), {"value": value}))
-
-
-def read_json(path: str, kind: str) -> Any:
-    """Return one small value as it was kept by `keep_json`; None for nothing that is whole."""
-    text = read(path, kind)
-    if text is None:
-        return None
-    import json
-
-    return json.loads(text)
-
-
-def keep_json(folder: str, name: str, kind: str, value: Any) -> str:
-    """Keep one small value of plain types; return a note as `write` does."""
-    import json
-
-    return keep(folder, name, kind, json.dumps(value, separators=(",", ":")).encode())
 
 
 def write(folder: str, name: str, data: bytes) -> str:
@@ -279,90 +224,25 @@ def write(folder: str, name: str, data: bytes) -> str:
     return ""
 
 
-def write_folder(
-    folder: str,
-    name: str,
-    contents: Mapping[str, bytes],
-    most: int,
-    is_whole: Callable[[str], bool],
-) -> str:
-    """Put a folder of files in its place as `write` does; return a note where that is impossible.
-
-    A folder of that name which `is_whole` stays: another process has written the same.
-    """
-    place = os.path.join(folder, name)
-    temp = f"{folder}/{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
-    aside = f"{temp}-damaged"
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        try:
-            os.mkdir(temp, 0o700)
-            sums = []
-            for file, data in contents.items():
-                own = data if file.endswith(_PLAIN) else sealed(os.path.join(place, file), data)
-                sums.append(f"{crc32(own):08x} {file}\n")
-                files.put(temp, file, own)
-            files.put(temp, SUMS, sealed(os.path.join(place, SUMS), "".join(sums).encode()))
-            if not _renamed(temp, place) and not is_whole(place):
-                os.rename(place, aside)
-                os.rename(temp, place)
-        finally:
-            drop(temp)
-            drop(aside)
-    except OSError as error:
-        return _note(folder, error)
-    sweep(folder, most, name)
-    return ""
-
-
-def _renamed(temp: str, place: str) -> bool:
-    try:
-        os.rename(temp, place)
-    except OSError:  # a folder that is not empty, or a file
-        return False
-    return True
-
-
 def _note(folder: str, error: OSError) -> str:
     return f"{folder}: {reason_of(error)}"
 
 
-def sweep(folder: str, most: int = 0, newest: str = "") -> None:
-    """Remove what was used longest ago, and what killed writers left behind.
-
-    The `most` that were used last stay, among them `newest`; 0 for all. Processes that have mapped
-    a file keep what they see.
-    """
-    found = []
+def sweep(folder: str) -> None:
+    """Remove what killed writers left behind. Who has mapped a file keeps what they see."""
     try:
-        names = os.listdir(folder)
+        names = [name for name in os.listdir(folder) if name.startswith(TEMP_PREFIX)]
     except OSError:
         return
+    now = time.time()
     for name in names:
+        path = os.path.join(folder, name)
         try:
-            found.append((os.lstat(os.path.join(folder, name)).st_mtime, name))
+            is_stale = os.lstat(path).st_mtime < now - STALE_S
         except OSError:  # another process sweeps as well, or has moved its file to its place
             continue
-    now = time.time()
-    count = 1 if newest else 0
-    for used, name in sorted(found, reverse=True):
-        if name.startswith(TEMP_PREFIX):
-            if used < now - STALE_S:
-                drop(os.path.join(folder, name))
-        elif most and name != newest:
-            count += 1
-            if count > most:
-                drop(os.path.join(folder, name))
-
-
-def newest(folder: str, prefix: str) -> list[str]:
-    """Return the names of files that begin with a text, the one that was used last first."""
-    try:
-        names = [name for name in os.listdir(folder) if name.startswith(prefix)]
-        ages = [(os.stat(os.path.join(folder, name)).st_mtime_ns, name) for name in names]
-    except OSError:
-        return []
-    return [name for _age, name in sorted(ages, reverse=True)]
+        if is_stale:
+            drop(path)
 
 
 def drop(path: str) -> None:

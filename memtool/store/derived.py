@@ -13,6 +13,7 @@ import os
 from memtool.errors import MemtoolError
 from memtool.store import cache, files
 from memtool.store.cache import CorruptCache
+from memtool.store.state import State, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,28 +25,28 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-FACTS = {"state": 1}
-"""What is made again from git, or by comparing texts: names below the cache directory, and whether
-each is a file (0), a folder of files (1), or a folder of folders (2)."""
-INDEX = {"index": 2}
-"""The same of what is made again by reading every memory."""
-OWN_INDEX = {"manifest": 0, "vectors": 0}
-"""The same of what goes with it and is of one worktree: below `memtool` in its own directory."""
+FACTS = "state"
+"""What is made again from git, or by comparing texts: a database below the cache directory."""
+TREES = "trees"
+"""The indexes of revisions, made again by reading every memory: below the cache directory."""
+OWN_INDEX = "index"
+"""The index of a worktree: below `memtool` in the worktree's own git directory."""
+VECTORS = "vectors"
+"""What goes with it."""
 
 
 def damages(repository: Repository) -> list[str]:
     """Return the derived files that are not what was written, or cannot be read."""
-    from memtool.store import facts  # no hot verb needs it
-
-    places = _index(repository).items()
-    found = [path for place, depth in places for path in cache.damages(place, depth)]
-    return found + facts.damages(repository.cache_dir)
+    folder, own = repository.cache_dir, os.path.join(repository.own_dir, "memtool")
+    databases = (folder, FACTS), (folder, TREES), (own, OWN_INDEX)
+    found = cache.damages(os.path.join(own, VECTORS))
+    return found + [path for parts in databases for path in State.damages(os.path.join(*parts))]
 
 
 def drop(repository: Repository) -> bool:
     """Remove everything derived; return whether it is gone."""
-    facts = {os.path.join(repository.cache_dir, name): depth for name, depth in FACTS.items()}
-    return _drop(facts | _index(repository))
+    facts = os.path.join(repository.cache_dir, FACTS)
+    return _drop([facts, *_index(repository)])
 
 
 def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
@@ -64,9 +65,11 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     for find in (_index, None):
         try:
             return ask()
-        except CorruptCache as error:
+        except (CorruptCache, Unavailable) as error:
             for one in contexts:
-                is_gone = find is not None and _drop(find(one.repository))
+                is_gone = False
+                if find is not None and isinstance(error, CorruptCache):
+                    is_gone = _drop(find(one.repository))
                 one.is_cached, one.opened = one.is_cached and is_gone, None
             if files.writes() != written:
                 raise MemtoolError(
@@ -78,11 +81,10 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     return ask()  # another process damages files all the time, so without any
 
 
-def _index(repository: Repository) -> dict[str, int]:
+def _index(repository: Repository) -> list[str]:
     own = os.path.join(repository.own_dir, "memtool")
-    return {os.path.join(own, name): depth for name, depth in OWN_INDEX.items()} | {
-        os.path.join(repository.cache_dir, name): depth for name, depth in INDEX.items()
-    }
+    trees = os.path.join(repository.cache_dir, TREES)
+    return [os.path.join(own, OWN_INDEX), os.path.join(own, VECTORS), trees]
 
 
 def _drop(paths: Collection[str]) -> bool:

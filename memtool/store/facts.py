@@ -80,8 +80,3 @@ def write(cache_dir: str, change: Callable[[Rows], None]) -> bool:
     except CorruptCache:
         cache.drop(place)
         return False
-
-
-def damages(cache_dir: str) -> list[str]:
-    """Return the files of the database that are not what was written, or cannot be read."""
-    return State.damages(os.path.join(cache_dir, FOLDER), FACTS)

@@ -42,6 +42,8 @@ _UNFINISHED_S = 60
 """Age at which a database without a pointer goes. A reader may just have read the pointer."""
 _UNUSED_S = 14 * 86_400
 _TOUCH_S = 600
+LOCKED = "locked by another process"
+"""How the reason ends where only the time was too short to wait for another writer."""
 _MARSHAL_FORMAT = 2
 """Writes type, length and value, and no references: equal rows give equal bytes."""
 _shared: dict[tuple[str, str, int], State] = {}
@@ -101,7 +103,7 @@ class Rows:
     def __init__(self, connection: Connection, schema: Schema, salt: int) -> None:
         """Take an open connection; `salt` makes the checksums those of this file."""
         self._connection = connection
-        self._tables = {table.name: table for table in schema.tables}
+        self._names = {table.name: table.names for table in schema.tables}
         self._salt = salt
 
     def one(self, table: str, *key: Cell) -> Row | None:
@@ -110,12 +112,12 @@ class Rows:
 
     def some(self, table: str, where: str, *values: Cell) -> Iterator[Row]:
         """Return the rows that a condition in SQL holds for, as they are read."""
-        names = ", ".join(self._tables[table].names)
+        names = ", ".join(self._names[table])
         with _Translated():
             statement = f"SELECT {names}, sum FROM {table} WHERE {where}"  # noqa: S608  # no values
-            for *cells, checksum in self._connection.execute(statement, values):
-                row = tuple(cells)
-                if self._sum(table, row) != checksum:
+            for whole in self._connection.execute(statement, values):
+                row = whole[:-1]
+                if _sum(table, row, self._salt) != whole[-1]:
                     raise CorruptCache(f"a row of the table {table} is damaged")
                 yield row
 
@@ -133,11 +135,11 @@ class Rows:
 
     def put_all(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each over the one that has its key."""
-        marks = ", ".join("?" * (len(self._tables[table].names) + 1))
+        marks = ", ".join("?" * (len(self._names[table]) + 1))
         with _Translated():
             self._connection.executemany(
                 f"INSERT OR REPLACE INTO {table} VALUES ({marks})",  # noqa: S608  # no values
-                ((*row, self._sum(table, row)) for row in rows),
+                ((*row, _sum(table, row, self._salt)) for row in rows),
             )
 
     def remove(self, table: str, *key: Cell) -> None:
@@ -147,11 +149,12 @@ class Rows:
             self._connection.execute(f"DELETE FROM {table} WHERE {where}", key)  # noqa: S608
 
     def _where(self, table: str, key: Row) -> str:
-        names = self._tables[table].names[: len(key)]
+        names = self._names[table][: len(key)]
         return " AND ".join(f"{name} = ?" for name in names) or "1"
 
-    def _sum(self, table: str, row: Row) -> int:
-        return crc32(dumps((table, *row), _MARSHAL_FORMAT), self._salt)
+
+def _sum(table: str, row: Row, salt: int) -> int:
+    return crc32(dumps((table, *row), _MARSHAL_FORMAT), salt)
 
 
 class Snapshot(Rows):
@@ -161,6 +164,11 @@ class Snapshot(Rows):
     """
 
     _is_inner = False
+
+    def __init__(self, owner: State, connection: Connection, schema: Schema, salt: int) -> None:
+        """Take an open connection, which lives as long as its owner."""
+        super().__init__(connection, schema, salt)
+        self._owner = owner
 
     def __enter__(self) -> Self:
         """Begin the transaction; SQLite takes the snapshot at the first read."""
@@ -221,7 +229,7 @@ class State:
         Raises:
             CorruptCache: as `open` does.
         """
-        own = place, key, _thread()
+        own = place, key, thread_number()
         state = _shared.get(own)
         if state is not None:
             if state.is_reading or state.is_current():
@@ -265,6 +273,14 @@ class State:
         except OSError:  # swept or dropped meanwhile
             return None
         return None
+
+    @classmethod
+    def last_used(cls, place: str, schema: Schema, *, key: str = "") -> float:
+        """Return about when a database was last opened, in seconds since 1970; 0 without one."""
+        try:
+            return os.stat(_pointer(place, schema, key)).st_mtime
+        except OSError:
+            return 0.0
 
     @classmethod
     def rebuilt(
@@ -346,7 +362,7 @@ class State:
     def read(self) -> Snapshot:
         """Return the rows, for a `with`: all of one answer is read from one snapshot."""
         self._check_process()
-        return Snapshot(self._connection, self._schema, self.salt)
+        return Snapshot(self, self._connection, self._schema, self.salt)
 
     def write(self, change: Callable[[Rows], None], *, wait_s: float = 0.0) -> str:
         """Change rows in one transaction; return why that was impossible, or nothing.
@@ -410,26 +426,26 @@ class State:
         return is_same
 
     @classmethod
-    def damages(cls, place: str, schema: Schema) -> list[str]:
+    def damages(cls, place: str) -> list[str]:
         """Return the files of a folder that are not what was written, or cannot be read."""
         if not os.path.isdir(place):
             return [place] if os.path.lexists(place) else []
         found = []
         for name in sorted(os.listdir(place)):
-            if not name.startswith(f"{_schema_key(schema)}-") or ".db" in name:
+            if ".db" in name:
                 continue
             pointer = os.path.join(place, name)
             current = _current(pointer)
-            found += cache.damages(pointer, 0)
+            found += cache.damages(pointer)
             path = os.path.join(place, current)
-            if current and not cls._is_whole(pointer, path, schema):
+            if current and not cls._is_whole(pointer, path):
                 found.append(path)
         return found
 
     @classmethod
-    def _is_whole(cls, pointer: str, path: str, schema: Schema) -> bool:
+    def _is_whole(cls, pointer: str, path: str) -> bool:
         try:
-            state = cls._at(pointer, path, schema)
+            state = cls._at(pointer, path, Schema(0, ()))  # whatever its tables are
         except CorruptCache:
             return False
         if state is None:
@@ -441,17 +457,20 @@ class State:
 
     def damage(self) -> str:
         """Return what is wrong with the database, or nothing; all of it is read."""
+        ask = self._connection.execute
         try:
-            with self.read() as rows, _Translated():
-                (verdict,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+            with self.read(), _Translated():
+                (verdict,) = ask("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok":
                     return str(verdict)
-                (page_bytes,) = self._connection.execute("PRAGMA page_size").fetchone()
+                (page_bytes,) = ask("PRAGMA page_size").fetchone()
                 if self.path and os.stat(self.path).st_size % page_bytes:
                     return "the file is cut off, or longer than it was"
-                for table in self._schema.tables:
-                    for _row in rows.some(table.name, "1"):
-                        pass
+                tables = ask("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+                for (table,) in tables:
+                    for *row, checksum in ask(f"SELECT * FROM {table}"):  # noqa: S608  # no values
+                        if _sum(table, tuple(row), self.salt) != checksum:
+                            return f"a row of the table {table} is damaged"
         except CorruptCache as error:
             return str(error)
         return ""
@@ -466,6 +485,11 @@ class State:
         """Close the connection; the last one of all processes folds the write-ahead log in."""
         self._check_process()
         self._connection.close()
+
+    def __del__(self) -> None:
+        """Close what nobody closed, in the process that opened it."""
+        if self._process == os.getpid():
+            self._connection.close()
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
@@ -539,7 +563,7 @@ class _Lock:
             if self._is_taken():
                 files.note_wait(time.monotonic() - began)
                 return
-        raise Unavailable(f"{self._place}: locked by another process")
+        raise Unavailable(f"{self._place}: {LOCKED}")
 
     def _is_taken(self) -> bool:
         with _Translated():
@@ -553,7 +577,7 @@ class _Lock:
         os.close(self._handle)
 
 
-def _thread() -> int:
+def thread_number() -> int:
     """Return the number of the thread: a connection is in one transaction at a time."""
     threading = sys.modules.get("threading")  # else nobody has started a thread
     return 0 if threading is None else threading.get_ident()

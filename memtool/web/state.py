@@ -17,7 +17,7 @@ import threading
 import time
 
 from memtool.commands import _features
-from memtool.index import unindexed
+from memtool.index import index
 from memtool.store.repository import global_directory
 from memtool.value import Value, digest
 
@@ -82,7 +82,7 @@ class Watch:
             context = self._place.open()
             made, last = _stamp(context), self._stamp
             if last is None or last.to_build or last.memories != made.memories:
-                made = made.replace(to_build=unindexed.count_to_build(context))
+                made = made.replace(to_build=index.count_to_build(context))
             self._stamp = made
             took = time.monotonic() - began
             self._due = began + min(MOST_S, max(LEAST_S, SHARE * took))

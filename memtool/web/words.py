@@ -22,7 +22,7 @@ from collections import Counter
 
 from memtool.index.analyzer import AS_WRITTEN, is_stop, stem, terms
 from memtool.index.scoring import HEAD_FIELDS, K1, B
-from memtool.index.stored_fields import fields
+from memtool.index.text import fields
 from memtool.memory import timestamps
 
 TYPE_CHECKING = False

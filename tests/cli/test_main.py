@@ -274,7 +274,7 @@ def test_a_full_disk_is_no_bug(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     def full(*_args: object, **_options: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
 
-    monkeypatch.setattr("tempfile.mkdtemp", full)
+    monkeypatch.setattr("memtool.index.build.build", full)
     done = sandbox.run("search", "redis")
     assert (done.returncode, done.stdout) == (2, "")
     assert "memtool: the disk refuses: No space left on device (/tmp/x)\nhint: df -h" in done.stderr

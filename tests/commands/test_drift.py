@@ -21,9 +21,9 @@ from memtool.commands.stats import stats
 from memtool.commands.status import status
 from memtool.errors import MemtoolError
 from memtool.memory import drift as rules
-from memtool.store import bases, facts
+from memtool.store import bases
 from memtool.store.commit_files import CommitFiles
-from memtool.store.state import close_shared
+from memtool.store.state import State, close_shared
 
 PAGES = "def fetch_pages():\n    return 1\n\n\ndef other():\n    return 2\n"
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
@@ -439,7 +439,7 @@ def test_damaged_rows_cost_time_alone(code: Sandbox) -> None:
     path.write_bytes(data.replace(b"broken", b"braken"))
     assert levels(code) == expected
     close_shared()
-    assert facts.damages(str(code.path / ".git/memtool")) == []
+    assert State.damages(str(code.path / ".git/memtool/state")) == []
 
 
 def test_a_worktree_begins_with_the_rows_of_another(code: Sandbox, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from memtool.commands.inject import inject
 from memtool.commands.search import render, search
 from memtool.errors import MemtoolError
-from memtool.index import manifest
+from memtool.index import stamps
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -211,8 +211,8 @@ def test_a_hit_that_was_rewritten_in_place_is_read_again(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where only directories are checked, what is shown is still what the files hold now."""
-    monkeypatch.setattr(manifest, "FEW_FILES", 0)
-    monkeypatch.setattr(manifest, "DOUBT_NS", 0)  # young files would be read again in any case
+    monkeypatch.setattr(stamps, "FEW_FILES", 0)
+    monkeypatch.setattr(stamps, "DOUBT_NS", 0)  # young files would be read again in any case
     path = sandbox.path / sandbox.memory("dec-a", "The gateway listens on port 8080.\n")
     sandbox.commit()
     for ask in (_searched, _injected):

@@ -10,7 +10,7 @@ from conftest import Sandbox, make_memory
 from memtool.fleet.inject_tier import NOTE, fleet_tier
 from memtool.fleet.rank import FleetHit
 from memtool.index import scoring
-from memtool.index.stored_fields import fields
+from memtool.index.text import fields
 from memtool.inject import block
 from memtool.inject.answer import build_block
 from memtool.inject.block import FORMATS, Injected

@@ -19,7 +19,7 @@ from memtool.fleet.backend import (
     within_share,
 )
 from memtool.index import index, scoring
-from memtool.index.stored_fields import fields
+from memtool.index.text import fields
 from memtool.memory import document
 from memtool.search.features import Facts
 from memtool.store.config import USER_ONLY

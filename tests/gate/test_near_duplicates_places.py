@@ -137,11 +137,11 @@ def test_an_index_of_another_branch_answers_for_this_one(filled: Sandbox):
     assert found(filled) == ["dec-a"]
 
 
-def test_a_damaged_manifest_costs_time_only(filled: Sandbox):
-    """Without a manifest that is whole, the memories are read."""
+def test_a_damaged_index_costs_time_only(filled: Sandbox):
+    """Without an index that is whole, the memories are read."""
     indexed(filled)
-    manifest = filled.path / ".git/memtool/manifest"
-    manifest.write_bytes(manifest.read_bytes()[:-9])
+    (database,) = (filled.path / ".git/memtool/index").glob("*.db")
+    database.write_bytes(b"x" * 9_000)
     assert found(filled) == ["dec-a"]
 
 

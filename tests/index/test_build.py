@@ -1,4 +1,4 @@
-"""Building: the files of a segment are those of bm25s, and its terms those of the analyzer."""
+"""Building: scores are those of bm25s, and terms those of the analyzer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import bm25s
 import numpy as np
@@ -17,8 +16,8 @@ from hypothesis import strategies as st
 
 from memtool.index import build
 from memtool.index.analyzer import terms
-from memtool.index.postings import IN_HEAD, Segment
-from memtool.index.scoring import Document, head_of, searchable
+from memtool.index.postings import IN_HEAD, parted
+from memtool.index.scoring import Document, head_of, idf, searchable
 
 TEXTS = ("git tree tree", "the FileLock of café", "merge.ours", "", "lock git 東京")
 DOCUMENTS = [Document(f"k{n}", (("title", t), ("tags", "x y"))) for n, t in enumerate(TEXTS)]
@@ -32,15 +31,16 @@ def test_a_build_starts_no_other_process(sandbox: Sandbox) -> None:
 
 
 def test_bytes_do_not_depend_on_the_hash_seed() -> None:
-    """Processes with other hash seeds, and documents in another order, write the same files."""
+    """Processes with other hash seeds make the same rows."""
     code = f"""
 import hashlib
 from memtool.index import build
 from memtool.index.scoring import Document
 documents = [Document(f"k{{n}}", (("title", t),)) for n, t in enumerate({TEXTS!r})]
-for order in (1, -1):
-    for name, data in sorted(build.build(documents[::order]).items()):
-        print(name, hashlib.sha256(data).hexdigest())
+for _twice in range(2):
+    built = build.build(documents)
+    made = repr([built.texts, list(built.postings), built.words])
+    print(hashlib.sha256(made.encode()).hexdigest())
 """
     outputs = [
         subprocess.run(
@@ -57,39 +57,24 @@ for order in (1, -1):
     assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
 
 
-def test_bm25s_opens_what_was_built(tmp_path: Path) -> None:
-    """The files are those that bm25s itself saves, byte for byte, and it can load them."""
-    files = build.build(DOCUMENTS)
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
-    loaded = bm25s.BM25.load(tmp_path)
+def test_scores_are_those_of_bm25s() -> None:
+    """Each posting has bm25s's score, divided by the rarity of its term."""
     bags = [[t for _n, field in d.fields for t in terms(field)] for d in DOCUMENTS]
-    vocabulary = {t: n for n, t in enumerate(sorted({t for bag in bags for t in bag}))}
-    assert loaded.vocab_dict == vocabulary
     theirs = bm25s.BM25()
-    ids = [[vocabulary[t] for t in bag] for bag in bags]
-    theirs.index((ids, vocabulary), create_empty_token=False, show_progress=False)
-    theirs.save(tmp_path / "theirs", show_progress=False)
-    for file in (tmp_path / "theirs").glob("*.npy"):
-        assert file.read_bytes() == files[file.name]
-    found, scores = loaded.retrieve([["git"]], k=5, show_progress=False)
-    assert sorted(found[0][scores[0] > 0].tolist()) == [0, 4]
-
-
-def test_frequencies_stand_beside_the_postings_of_bm25s() -> None:
-    """Term frequencies are in the order in which bm25s put the documents of each term."""
-    segment = Segment({n: memoryview(data) for n, data in build.build(DOCUMENTS).items()})
-    assert segment.count == 5
-    assert segment.length == sum(len(terms(t)) + 2 for t in TEXTS)
-    scores = dict(segment.best({"tree": 1.0, "x": 1.0}, 5))
-    assert max(scores, key=scores.__getitem__) == 0
-    assert np.isfinite(list(scores.values())).all()
-
-
-def test_keys_are_unique() -> None:
-    """Two documents of one key are refused: a hit could not say which it means."""
-    with pytest.raises(ValueError, match="same key"):
-        build.build([Document("a", ()), Document("a", ())])
+    theirs.index(bags, show_progress=False)
+    found = {}
+    for term, _chunk, _heads, top, data in build.build(DOCUMENTS).postings:
+        numbers, scores, _frequencies = parted(data)
+        columns = memoryview(numbers).cast("i"), memoryview(scores).cast("f")
+        rarity = idf(len(bags), len(columns[0]))
+        found[term] = {n: score * rarity for n, score in zip(*columns, strict=True)}
+        assert top == max(columns[1])
+    for term, number in theirs.vocab_dict.items():
+        if term:
+            start, end = theirs.scores["indptr"][number], theirs.scores["indptr"][number + 1]
+            documents = theirs.scores["indices"][start:end].tolist()
+            expected = dict(zip(documents, theirs.scores["data"][start:end], strict=True))
+            assert found[term] == pytest.approx(expected, rel=1e-5)
 
 
 WORDS = (
@@ -115,28 +100,29 @@ RUN_DOCUMENTS = st.lists(
 @given(RUN_DOCUMENTS)
 def test_many_documents_give_what_each_gives(documents: list[Document]) -> None:
     """Texts, lengths, counts and marks of heads are those of every document read by itself."""
-    files = build.build(documents)
-    segment = Segment({name: memoryview(data) for name, data in files.items()})
+    built = build.build(documents)
+    held = {
+        (term, number): frequency
+        for term, _chunk, _heads, _top, data in built.postings
+        for numbers, _scores, frequencies in [parted(data)]
+        for number, frequency in zip(memoryview(numbers).cast("i"), frequencies, strict=True)
+    }
+    expected = {}
     for number, document in enumerate(documents):
-        terms, text = searchable(document)
+        found, text = searchable(document)
         head = head_of(text)
-        assert segment.text(number) == text
-        assert segment.lengths(number) == (len(terms), len(head))
-        for term, count in Counter(terms).items():
-            at = segment._postings(term)
-            assert at is not None
-            place = list(segment.holding(term)).index(number)
-            mark = IN_HEAD if term.encode() in head else 0
-            assert segment._section["tf"][at[1] + place] == count | mark
+        assert built.texts[number] == text
+        assert built.lengths[number] == (len(found), len(head))
+        for term, count in Counter(found).items():
+            expected[term, number] = count | (IN_HEAD if term.encode() in head else 0)
+    assert held == expected
 
 
 def test_slices_fit_together() -> None:
     """More documents than are worked on at once give as many texts, each its own."""
     count = 2 * build.SLICE + 1
     documents = [Document(f"{n:05}", (("title", f"t{n}"), ("body", "x_y"))) for n in range(count)]
-    files = build.build(documents)
-    segment = Segment({name: memoryview(data) for name, data in files.items()})
-    assert [segment.text(n) for n in range(count)] == [searchable(d)[1] for d in documents]
+    assert build.build(documents).texts == [searchable(one)[1] for one in documents]
 
 
 def test_a_run_is_looked_at_once() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memtool.index import index, manifest, reader
+from memtool.index import index, postings, reader, stamps
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
 from memtool.memory import document, timestamps
@@ -230,10 +230,10 @@ class Life:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bounds, so that a few files reach all of them; times that are trusted sooner."""
-    monkeypatch.setattr(manifest, "DOUBT_NS", 20_000_000)
-    monkeypatch.setattr(index, "FEW_READ", 3)
-    monkeypatch.setattr(index, "LEAST_KEPT", 8)
-    monkeypatch.setattr(index, "MOST_KEPT", 12)
+    monkeypatch.setattr(stamps, "DOUBT_NS", 20_000_000)
+    monkeypatch.setattr(index, "FEW_ASKED", 3)
+    monkeypatch.setattr(index, "LEAST_CHANGED", 8)
+    monkeypatch.setattr(postings, "CHUNK", 8)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The cache of segments: whatever its state, the answer about a revision is the same."""
+"""The indexes of revisions: whatever their state, the answer is the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.index import index, manifest, postings, stored_fields
+from memtool.index import index
 from memtool.index.index import open_catalog
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from tests.conftest import Sandbox
 
 Hits = list[tuple[str, float]]
-NAMES = (
-    stored_fields.FILE, postings.SIDECAR, *(row[0] for row in postings.ARRAYS.values()),
-)  # fmt: skip
 
 
 @pytest.fixture
@@ -58,16 +55,16 @@ def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
 
 
 def folder(sandbox: Sandbox) -> Path:
-    return sandbox.path / ".git/memtool/index"
+    return sandbox.path / ".git/memtool/trees"
 
 
 def stored(sandbox: Sandbox) -> Path:
-    (found,) = folder(sandbox).iterdir()
+    (found,) = folder(sandbox).glob("*.db")
     return found
 
 
 def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "make_base", lambda *_a: pytest.fail("built again"))
+    monkeypatch.setattr("memtool.index.build.build", lambda *_a: pytest.fail("built again"))
 
 
 def test_an_index_is_built_once(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,13 +75,16 @@ def test_an_index_is_built_once(filled: Sandbox, monkeypatch: pytest.MonkeyPatch
     assert hits(filled) == first == hits(filled)
 
 
-def test_a_worktree_and_its_commit_share_a_segment(
+def test_a_commit_begins_with_the_index_of_the_worktree(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where they hold the same files, there is one type of index, and one index."""
+    """Only what differs is indexed, and nothing of the worktree is left."""
+    expected = hits(filled, cached=False)
+    filled.memory("dec-03", "git lock lock 3.\n")
+    filled.memory("dec-99", "git lock 3.\n")
     index.open(filled.context())
     forbid_building(monkeypatch)
-    assert len(hits(filled)) == 12
+    assert hits(filled) == expected
 
 
 def test_without_a_cache_nothing_is_kept(filled: Sandbox) -> None:
@@ -132,29 +132,18 @@ def as_directory(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [remove, truncate, empty, flip, as_directory])
-@pytest.mark.parametrize("name", NAMES)
 def test_damaged_files_are_replaced(
-    filled: Sandbox, damage: Callable[[Path], None], name: str, monkeypatch: pytest.MonkeyPatch
+    filled: Sandbox, damage: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A missing, cut or changed file costs one building, and is whole the next time."""
     expected = hits(filled)
-    damage(stored(filled) / name)
+    damage(stored(filled))
     assert hits(filled) == expected
     forbid_building(monkeypatch)
     assert hits(filled) == expected
 
 
-def test_files_of_another_version_are_replaced(filled: Sandbox) -> None:
-    """A header of another format is not read."""
-    expected = hits(filled)
-    sidecar = stored(filled) / postings.SIDECAR
-    written = postings.KIND.encode()
-    sidecar.write_bytes(sidecar.read_bytes().replace(written, b"segment 0", 1))
-    assert hits(filled) == expected
-    assert sidecar.read_bytes().startswith(b"memtool " + written)
-
-
-@pytest.mark.parametrize("place", ["index", "index/NAME"])
+@pytest.mark.parametrize("place", ["trees", "trees/NAME"])
 def test_a_file_in_the_way_is_no_trouble(filled: Sandbox, place: str) -> None:
     """Where a directory should be and a file is, the answer is the same."""
     expected = hits(filled)
@@ -167,27 +156,22 @@ def test_a_file_in_the_way_is_no_trouble(filled: Sandbox, place: str) -> None:
 
 
 def test_only_the_last_used_stay(filled: Sandbox) -> None:
-    """Old segments and what killed writers left go when a new one comes."""
-    for age in range(8):
-        old = folder(filled) / f"{age:032}"
-        old.mkdir(parents=True)
-        (old / postings.SIDECAR).write_text("old")
-        os.utime(old, (10_000 - age, 10_000 - age))
-    (folder(filled) / ".tmp-1-dead").mkdir()
-    os.utime(folder(filled) / ".tmp-1-dead", (10_000, 10_000))
-    (folder(filled) / ".tmp-2-alive").mkdir()
-    hits(filled)
-    others = [f"{age:032}" for age in range(index.MOST_SEGMENTS - 1)]
-    left = {path.name for path in folder(filled).iterdir()}
-    assert {*others, ".tmp-2-alive"} < left
-    assert len(left) == index.MOST_SEGMENTS + 1
+    """The indexes of revisions that nobody asked for lately go when a new one comes."""
+    for number in range(index.MOST_TREES + 2):
+        filled.memory(f"dec-x{number}", "git\n")
+        filled.commit()
+        hits(filled)
+        for file in folder(filled).iterdir():
+            status = file.stat()
+            os.utime(file, (status.st_atime - 100, status.st_mtime - 100))
+    assert len(list(folder(filled).glob("*.db"))) == index.MOST_TREES
 
 
 def test_a_damaged_index_is_dropped_and_the_verb_asked_again(filled: Sandbox) -> None:
     """The command line, in a process of its own, prints one whole answer and no traceback."""
     question_ = ("search", "--json", "git lock", "--at", "HEAD")
     expected = filled.run(*question_)
-    flip(stored(filled) / postings.SIDECAR)
+    flip(stored(filled))
     done = filled.run(*question_)
     assert (done.returncode, done.stderr) == (0, expected.stderr)
     assert [line for line in done.stdout.splitlines() if "_ms" not in line] == [
@@ -205,14 +189,15 @@ def test_a_damaged_index_that_cannot_be_removed_is_not_used(
         return [hit.id for hit in Project.at(str(filled.path), filled.env).search("git").results]
 
     expected = titles()
-    flip(stored(filled) / postings.SIDECAR)
-    assert (filled.path / ".git" / manifest.FILE).exists()
+    index._open.clear()
+    (database,) = (filled.path / ".git/memtool/index").glob("*.db")
+    flip(database)
     monkeypatch.setattr("memtool.store.cache.drop", lambda _path: None)
     assert titles() == expected != []
 
 
 def test_processes_may_build_at_the_same_time(filled: Sandbox) -> None:
-    """Racing builders all answer, one directory stays, and nothing is left over."""
+    """Racing builders all answer, one database stays, and nothing is left over."""
     expected = filled.run("search", "git lock", "--at", "HEAD").stdout
     shutil.rmtree(folder(filled))
     racers = [
@@ -223,4 +208,4 @@ def test_processes_may_build_at_the_same_time(filled: Sandbox) -> None:
         for _racer in range(3)
     ]  # fmt: skip
     assert [racer.communicate()[0] for racer in racers] == [expected] * 3
-    assert len(list(folder(filled).iterdir())) == 1
+    assert len(list(folder(filled).glob("*.db"))) == 1

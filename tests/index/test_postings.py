@@ -1,4 +1,4 @@
-"""The reader of segments, held against a brute-force oracle and against bm25s."""
+"""Postings, held against a brute-force oracle and against bm25s."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import math
 import random
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import bm25s
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.index import build, postings, scoring
+from memtool.index import postings, scoring
 from memtool.index.analyzer import terms
-from memtool.index.postings import Segment
+from memtool.index.postings import PostingRows
 from memtool.index.reader import IndexReader, LeafReader
 from memtool.index.scoring import Document, Question, Statistics
-from memtool.store.cache import CorruptCache
+from tests.index.shelves import shelf, updated
 
 WORDS = ("git", "tree", "lock", "blob", "cache", "merge", "of", "the")
 text = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -37,17 +35,15 @@ def made(rows: list[tuple[str, str]], prefix: str = "k") -> list[Document]:
     ]
 
 
-def opened(documents: list[Document]) -> Segment:
-    return Segment({n: memoryview(data) for n, data in build.build(documents).items()})
+def opened(documents: list[Document]) -> PostingRows:
+    return shelf(documents).index
 
 
 def searched(
-    segment: Segment, asked: Question, limit: int
+    part: LeafReader, asked: Question, limit: int
 ) -> list[tuple[int, float, dict[str, float]]]:
-    """Search one segment as a collection."""
-    everything: Any = None
-    whole = IndexReader([LeafReader(segment, everything, 0, frozenset())])
-    return whole.search(asked, limit, lambda _number: True)
+    """Search one index as a collection."""
+    return IndexReader([part]).search(asked, limit, lambda _number: True)
 
 
 def oracle(documents: list[Document], asked: dict[str, float]) -> list[tuple[str, float]]:
@@ -126,18 +122,18 @@ def test_filters_come_before_the_limit(
     assert segment.best(asked, limit, lambda number: number % 2 == 1) == expected
 
 
-def many() -> Segment:
+def many() -> LeafReader:
     """Three hundred documents with common and rare words, so that pruning has work."""
     bodies = [
         " ".join(w for k, w in enumerate(WORDS) for _ in range((n * (k + 3)) % (k + 2)))
         for n in range(300)
     ]
-    return opened(made([(WORDS[n % 7], body) for n, body in enumerate(bodies)]))
+    return shelf(made([(WORDS[n % 7], body) for n, body in enumerate(bodies)]))
 
 
 def test_pruning_looks_at_less_and_finds_the_same() -> None:
     """Every limit gives a prefix of the full answer, also where long lists are only looked up."""
-    segment = many()
+    segment = many().index
     asked = {"git": 3.0, "tree": 2.0, "the": 0.01, "of": 0.01}
     everything = segment.best(asked, 1000)
     for limit in (1, 2, 3, 10, 50, 299):
@@ -187,7 +183,7 @@ def test_pairs_titles_and_grams_lift_what_the_words_leave_equal() -> None:
         Document("d", (("title", "x"), ("body", "lock y kubernetes"))),
         Document("e", (("title", "x"), ("body", "lock y elsewhere"))),
     ]  # fmt: skip
-    segment = opened(documents)
+    segment = shelf(documents)
     hits = searched(segment, scoring.question("file lock"), 3)
     assert [documents[number].key for number, _score, _parts in hits] == ["c", "b", "a"]
     assert [sorted(n for n, part in parts.items() if part) for _n, _s, parts in hits] == [
@@ -202,48 +198,60 @@ def test_pairs_titles_and_grams_lift_what_the_words_leave_equal() -> None:
 
 def test_nothing_is_asked_or_known() -> None:
     """Empty questions, unknown words, weights of 0 and empty corpora give no hits."""
-    segment = opened(made([("git", "tree")]))
+    segment = shelf(made([("git", "tree")]))
     assert searched(segment, scoring.question(""), 5) == []
     assert searched(segment, scoring.question("unknown"), 5) == []
     assert searched(segment, Question({"git": 0.0}), 5) == []
     assert searched(segment, scoring.question("git"), 0) == []
     for documents in ([], [Document("a", ())], [Document("a", (("title", "!"),))]):
-        empty = opened(documents)
+        empty = shelf(documents)
         assert searched(empty, scoring.question("git"), 5) == []
-        assert empty.count == len(documents)
+        assert empty.index.count == len(documents)
 
 
-def test_documents_are_numbered_by_key() -> None:
-    """Numbers follow the order of keys, which may be any path."""
-    keys = ["a/b.md", "z\udcff.md", "ä.md", "a b.md"]
-    segment = opened([Document(key, (("title", f"One {key == keys[2]}"),)) for key in keys])
-    assert list(segment.holding("true")) == [sorted(keys).index(keys[2])]
-    assert segment.statistics(["one", "x"]) == Statistics(4, 8, 8, {"one": 4}, {"one": 4})
+@given(corpora, corpora, weights, st.integers(1, 30))
+def test_an_index_that_changed_is_as_one_that_was_built(
+    before: list[tuple[str, str]],
+    after: list[tuple[str, str]],
+    asked: dict[str, float],
+    limit: int,
+) -> None:
+    """Documents that came and went leave nothing behind, in scores, statistics or terms."""
+    documents = made(after)
+    plain, changed = shelf(documents), updated(made(before, "b"), documents)
+    assert numbers(changed.index.statistics(asked)) == numbers(plain.index.statistics(asked))
+    found = [
+        [(part.shelf.path(number), score) for number, score in part.index.best(asked, limit)]
+        for part in (plain, changed)
+    ]
+    assert found[0] == found[1]
+    for prefix in ("", "t"):
+        assert changed.index.beginning(prefix, 99) == plain.index.beginning(prefix, 99)
 
 
-def test_a_flipped_bit_never_changes_an_answer(tmp_path: Path) -> None:
-    """Damage anywhere either raises CorruptCache or touches nothing that the answer is made of."""
-    files = build.build(made([("git tree", "lock lock blob"), ("lock", "the git cache")]))
-    asked = scoring.question("git lock of the blob")
+def numbers(found: Statistics) -> object:
+    """Statistics without the zeros that may be left out."""
+    heads = {term: count for term, count in found.head_df.items() if count}
+    return (found.count, found.length, found.head_length, dict(found.df), heads)
 
-    def answers(contents: dict[str, bytes]) -> object:
-        segment = Segment({name: memoryview(data) for name, data in contents.items()})
-        return searched(segment, asked, 5)
 
-    expected = answers(files)
-    damaged = 0
-    for name in (postings.SIDECAR, *(file for file, _kind, _code in postings.ARRAYS.values())):
-        for place in range(len(files[name])):
-            data = bytearray(files[name])
-            data[place] ^= 1 << (place % 8)
-            try:
-                assert answers(files | {name: bytes(data)}) == expected, (name, place)
-            except CorruptCache:
-                damaged += 1
-        for size in range(0, len(files[name]), 7):
-            with pytest.raises(CorruptCache):
-                answers(files | {name: files[name][:size]})
-    assert damaged > 900
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=40))
+def test_a_row_is_spliced_as_a_sorted_list(steps: list[tuple[int, bool]]) -> None:
+    """Postings are put in, replaced and taken out, several at once, and stay ascending."""
+    held: dict[int, tuple[float, int]] = {}
+    data = b""
+    for start in range(0, len(steps), 3):
+        changes = {}
+        for at, (number, is_in) in enumerate(steps[start : start + 3]):
+            changes[number] = (0.5 * at, start + at) if is_in else None
+        for number, posting in changes.items():
+            held.pop(number, None)
+            held |= {} if posting is None else {number: posting}
+        data = postings.spliced(data, changes)
+        raw, scores, frequencies = postings.parted(data)
+        assert memoryview(raw).cast("i").tolist() == sorted(held)
+        pairs = zip(memoryview(scores).cast("f").tolist(), frequencies, strict=True)
+        assert list(pairs) == [held[number] for number in sorted(held)]
 
 
 def test_reading_loads_no_library() -> None:
@@ -261,7 +269,7 @@ def test_reading_loads_no_library() -> None:
 
 def test_hits_can_be_written_as_json() -> None:
     """Numbers of an answer are plain numbers."""
-    segment = opened(made([("git", "tree")]))
+    segment = shelf(made([("git", "tree")]))
     assert json.loads(json.dumps(searched(segment, scoring.question("git"), 1)))[0][0] == 0
 
 

@@ -141,8 +141,8 @@ def test_a_hook_that_was_too_slow_leaves_an_index_behind(sandbox: Sandbox) -> No
     """Else no prompt in a large fresh clone would ever be answered."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.commit()
-    slow = ("import memtool.inject.gather as i\ndef inject(*_a, **_k):\n    while True: pass\n"
-            "i.answer = inject\n")  # fmt: skip
+    slow = ("import memtool.inject.answer as i\ndef build(*_a, **_k):\n    while True: pass\n"
+            "i.build_block = build\n")  # fmt: skip
     sandbox.write("slow/sitecustomize.py", slow)
     done = sandbox.process("hook", "claude", "user-prompt-submit", stdin='{"prompt": "redis"}',
                        PYTHONPATH=str(sandbox.path / "slow"))  # fmt: skip

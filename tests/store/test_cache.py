@@ -76,19 +76,18 @@ def test_what_cannot_be_mapped_is_corrupt(tmp_path: Path, place: str) -> None:
     with pytest.raises(CorruptCache):
         cache.mapped(str(tmp_path / place))
     assert cache.read(str(tmp_path / place), KIND) is None
-    assert cache.read_json(str(tmp_path / place), KIND) is None
 
 
 def test_a_small_value_comes_back_until_it_is_damaged(tmp_path: Path) -> None:
-    """Bytes and plain values are kept whole, or are None."""
-    assert cache.keep(str(tmp_path), "bytes", KIND, b"a\0b") == ""
-    assert cache.keep_json(str(tmp_path), "json", KIND, [1, {"a": None}]) == ""
-    assert cache.read(str(tmp_path / "bytes"), KIND) == b"a\0b"
-    assert cache.read_json(str(tmp_path / "json"), KIND) == [1, {"a": None}]
-    for name in ("bytes", "json"):
-        data = (tmp_path / name).read_bytes()
-        (tmp_path / name).write_bytes(data.replace(b"a", b"b", 1))
-        assert cache.read(str(tmp_path / name), KIND) is None
+    """Bytes are kept whole, or are None."""
+    assert cache.keep(str(tmp_path), "name", KIND, b"a\0b") == ""
+    path = tmp_path / "name"
+    assert cache.read(str(path), KIND) == b"a\0b"
+    assert cache.damages(str(path)) == []
+    path.write_bytes(path.read_bytes().replace(b"a", b"b", 1))
+    assert cache.read(str(path), KIND) is None
+    assert cache.damages(str(path)) == [str(path)]
+    assert cache.damages(str(tmp_path / "none")) == []
 
 
 def test_nothing_that_is_written_raises(tmp_path: Path) -> None:
@@ -99,8 +98,7 @@ def test_nothing_that_is_written_raises(tmp_path: Path) -> None:
     assert cache.write(str(tmp_path / "taken"), "name", DATA) == ""
     assert os.listdir(tmp_path / "taken") == ["name"]
     assert cache.write("/proc/none", "x", DATA)
-    assert cache.write_folder("/proc/none", "x", {"a": DATA}, 4, lambda _place: True)
-    cache.sweep(str(tmp_path / "none"), "", 1)
+    cache.sweep(str(tmp_path / "none"))
     cache.drop(str(tmp_path / "none"))
     cache.touch(str(tmp_path / "none"))
 
@@ -110,16 +108,6 @@ def test_an_unwritable_folder_gives_a_note(tmp_path: Path) -> None:
     """A read-only cache is no error."""
     tmp_path.chmod(0o555)
     assert cache.write(str(tmp_path), "x", DATA).endswith("Permission denied")
-
-
-def test_only_the_last_used_stay(tmp_path: Path) -> None:
-    """What was just written is among them, whatever the clock says."""
-    for age in range(6):
-        (tmp_path / f"a-{age}").write_text("x")
-        os.utime(tmp_path / f"a-{age}", (2e9 - age, 2e9 - age))
-    cache.write(str(tmp_path), "a-new", DATA)
-    cache.sweep(str(tmp_path), 3, "a-new")
-    assert sorted(os.listdir(tmp_path)) == ["a-0", "a-1", "a-new"]
 
 
 def test_leftovers_of_killed_writers_go(tmp_path: Path) -> None:
@@ -158,16 +146,6 @@ def test_many_writers_leave_one_whole_file(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(work, range(200)))
     assert all(data is not None and len(set(data.split())) == 1 for data in found)
-    assert os.listdir(tmp_path) == ["x"]
-
-
-def test_the_loser_of_a_race_for_a_folder_leaves_what_is_whole(tmp_path: Path) -> None:
-    """A damaged folder is replaced, a whole one stays."""
-    cache.write_folder(str(tmp_path), "x", {"a": b"1"}, 4, lambda _place: True)
-    cache.write_folder(str(tmp_path), "x", {"a": b"2"}, 4, lambda _place: True)
-    assert bytes(cache.mapped(str(tmp_path / "x" / "a"))) == b"1"
-    cache.write_folder(str(tmp_path), "x", {"a": b"3"}, 4, lambda _place: False)
-    assert bytes(cache.mapped(str(tmp_path / "x" / "a"))) == b"3"
     assert os.listdir(tmp_path) == ["x"]
 
 

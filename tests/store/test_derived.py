@@ -225,7 +225,8 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
     flip_middle, cut_in_half, cut_last_byte, empty, lengthen, randomize, remove, make_directory,
     make_link,
 )  # fmt: skip
-DERIVED = {*derived.FACTS, *derived.INDEX, *derived.OWN_INDEX}
+DATABASES = {derived.FACTS, derived.TREES, derived.OWN_INDEX}
+DERIVED = {*DATABASES, derived.VECTORS}
 KEPT = {"audit.log", "ledger.db", "ledger.db-shm", "ledger.db-wal", "sessions", "spool"}
 """What cannot be made again, of the things that are in the clone."""
 
@@ -238,7 +239,7 @@ def test_every_file_is_derived_or_cannot_be_made_again(clone: Clone) -> None:
     """A new kind of file below the directory goes onto one of the two lists."""
     names = {path.relative_to(clone.derived).parts[0] for path in clone.files()}
     assert names - DERIVED - KEPT == set()
-    assert {"index", "manifest", "state"} <= names
+    assert {"index", "state"} <= names
 
 
 def test_a_damaged_row_of_citations_is_made_again(clone: Clone) -> None:
@@ -302,8 +303,10 @@ def test_a_file_of_another_clone_gives_no_answer(clone: Clone, other: Clone) -> 
 def kind_of(clone: Clone, path: Path) -> str:
     """Return a pattern for the files that hold the same in any clone."""
     folder, *rest = path.relative_to(clone.derived).parts
-    if folder in derived.INDEX:
-        return f"{folder}/*/{rest[-1]}"
+    if folder in DATABASES:
+        return (
+            f"{folder}/*{rest[0].partition('.')[2]}" if ".db" in rest[0] else f"{folder}/*[0-9a-f]"
+        )
     return f"{folder}/{rest[0].partition('-')[0]}*" if rest else folder
 
 
@@ -385,7 +388,7 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
     clone.mend()
     for path in [one for one in clone.files() if is_derived(clone, one)][part::PARTS]:
         size = path.stat().st_size
-        is_rows = path.relative_to(clone.derived).parts[0] in derived.FACTS
+        is_rows = path.relative_to(clone.derived).parts[0] in DATABASES
         step = max(97, size // (90 if is_rows else 30))  # no row is shorter
         flips = [partial(flip, at=at) for at in range(0, size, step)]
         for damage in (*DAMAGES, *flips):

@@ -53,16 +53,20 @@ def test_a_fact_that_is_unused_for_a_month_goes(
     assert kept.read(str(tmp_path), "other", b"unread") == b"data"
 
 
+def damages(cache_dir: Path) -> list[str]:
+    return State.damages(str(cache_dir / facts.FOLDER))
+
+
 def test_a_damaged_fact_is_absent_until_it_is_written_again(tmp_path: Path) -> None:
     """The database is named as damaged, dropped by its reader, and made anew by the next writer."""
     kept.write(str(tmp_path), "kind", b"basis", b"some data")
-    assert facts.damages(str(tmp_path)) == []
+    assert damages(tmp_path) == []
     close_shared()
     (path,) = tmp_path.glob("state/*.db")
     path.write_bytes(path.read_bytes().replace(b"some data", b"more data"))
-    assert facts.damages(str(tmp_path)) == [str(path)]
+    assert damages(tmp_path) == [str(path)]
     assert kept.read(str(tmp_path), "kind", b"basis") is None
-    assert facts.damages(str(tmp_path)) == []
+    assert damages(tmp_path) == []
     kept.write(str(tmp_path), "kind", b"basis", b"some data")
     assert kept.read(str(tmp_path), "kind", b"basis") == b"some data"
 
@@ -77,17 +81,17 @@ def test_every_file_that_is_not_as_it_was_is_named(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (whole[:-1], whole + b"\0", whole[: len(whole) // 2]):
             path.write_bytes(data)
-            assert facts.damages(str(tmp_path)) == [str(path)]
+            assert damages(tmp_path) == [str(path)]
         path.unlink()
         path.mkdir()
-        assert facts.damages(str(tmp_path)) == [str(path)]
+        assert damages(tmp_path) == [str(path)]
         path.rmdir()
         path.write_bytes(whole)
-    assert facts.damages(str(tmp_path)) == []
-    assert facts.damages(str(database)) == []
+    assert damages(tmp_path) == []
+    assert damages(database) == []
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / facts.FOLDER).write_text("in the way")
-    assert facts.damages(str(tmp_path / "file")) == [str(tmp_path / "file" / facts.FOLDER)]
+    assert damages(tmp_path / "file") == [str(tmp_path / "file" / facts.FOLDER)]
 
 
 def test_what_cannot_be_kept_is_made_again(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.index import unindexed
+from memtool.index import index
 from memtool.rpc.call import ServedRepository
 from memtool.web import app, state
 from memtool.web.security import Guard
@@ -34,13 +34,13 @@ def many(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
 
 def test_the_first_page_says_that_the_index_is_being_built(many: Sandbox, web: Web) -> None:
     """It is sent at once and leads on at its end, when the page that was asked for is ready."""
-    assert unindexed.count_to_build(many.context()) == 2
+    assert index.count_to_build(many.context()) == 2
     waiting = web.get("/search?q=redis")
     assert waiting.status == 503
     assert waiting.headers["retry-after"]
     assert "The search index of 2 memories is being built" in waiting.text
     assert waiting.text.count(app.LATER) == 1
-    assert unindexed.count_to_build(many.context()) == 0
+    assert index.count_to_build(many.context()) == 0
     page = web.get("/search?q=redis")
     assert page.status == 200
     assert "/m/dec-a" in page.text
@@ -52,7 +52,7 @@ def test_a_program_waits_for_the_index(many: Sandbox, web: Web) -> None:
     answer = web.post("/api/search", {"query": "redis"})
     assert answer.status == 200
     assert [one["id"] for one in answer.json()["value"]["results"]] == ["dec-a"]
-    assert unindexed.count_to_build(many.context()) == 0
+    assert index.count_to_build(many.context()) == 0
 
 
 def test_pages_are_there_where_no_process_can_build(many: Sandbox, web: Web) -> None:
@@ -69,10 +69,10 @@ def test_a_change_of_many_files_is_counted_as_a_build(many: Sandbox) -> None:
     many.run("list")
     for number in range(70):
         many.memory(f"dec-n{number}", f"The number {number} is told here.\n")
-    assert unindexed.count_to_build(many.context()) == 2
+    assert index.count_to_build(many.context()) == 2
     many.run("list")
     many.memory("dec-c", "One more.\n")
-    assert unindexed.count_to_build(many.context()) == 0
+    assert index.count_to_build(many.context()) == 0
 
 
 def test_a_look_for_a_change_does_not_wait_for_a_report(sandbox: Sandbox) -> None:

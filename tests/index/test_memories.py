@@ -1,28 +1,26 @@
-"""Shelves: memories come back from them as they were put in."""
+"""Memories come back from an index as they were put in."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.index import stored_fields
-from memtool.index.stored_fields import StoredFields
+from memtool.index import index, text
+from memtool.index.memories import MemoryRows
 from memtool.memory import lifecycle, timestamps
-from memtool.memory.fields import DEFAULT_CATEGORIES
-from memtool.memory.schema import Problem
-from memtool.store.cache import CorruptCache
 from memtool.store.snapshot import Record
 from tests.conftest import make_memory
+from tests.index.shelves import built
 
 LINES = st.text(st.characters(min_codepoint=32, exclude_categories=["C"]), min_size=0, max_size=20)
 VALUES = LINES | st.lists(LINES, max_size=3).map(tuple) | st.dictionaries(LINES, LINES, max_size=3)
 
 
-def shelf(records: list[Record]) -> StoredFields:
-    return StoredFields(memoryview(stored_fields.pack(records, DEFAULT_CATEGORIES)))
+def shelf(records: list[Record]) -> MemoryRows:
+    ordered = sorted(records, key=lambda one: one.path)
+    return built(index.documents(ordered)).memories
 
 
 def record(id_: str, folder: str = "a", body: str = "It is so.\n", **fields: Any) -> Record:
@@ -58,13 +56,13 @@ def test_columns_say_when_a_memory_is_alive() -> None:
     made = shelf(records)
     first = timestamps.parse("2026-02-20T00:00:00Z")
     for now in range(first, first + 150 * timestamps.DAY_S, timestamps.DAY_S // 2):
+        alive = set(range(len(records))) - made.not_alive(now)
         for number, one in enumerate(records):
             stored = made.record(number).memory
+            assert (number in alive) == stored.is_alive(now)  # type: ignore[attr-defined]
             state = lifecycle.state(one.memory, now)
             assert stored.is_alive(now) == (state == "alive")  # type: ignore[attr-defined]
             assert stored.timestamp == one.memory.timestamp
-    assert made.all_begun(timestamps.parse("2026-03-01T00:00:00Z"))
-    assert not made.all_begun(timestamps.parse("2026-02-28T00:00:00Z"))
 
 
 def test_short_lists_are_apart() -> None:
@@ -75,17 +73,18 @@ def test_short_lists_are_apart() -> None:
         record("dec-b", "x", status="pinned"),
         record("dec-c", "w", supersedes=("dec-a",), status="candidate"),
     ]
-    Problem(".memory/x.md", 3, "bad-yaml", "it\nis", "do", "", "warning")
     made = shelf(records)
     assert [made.path(number) for number in range(4)] == [
         ".memory/w/dec-c.md", ".memory/x/dec-b.md", ".memory/y/dec-a.md", ".memory/z/dec-b.md"
     ]  # fmt: skip
-    assert list(made.pinned) == [1]
-    assert made.links == [(0, True, ("dec-a",)), (2, False, ("dec-b", "dec-none"))]
+    assert made.of_kinds(lambda kind: kind.status == "pinned") == [1]
+    assert made.links == [
+        (0, "dec-c", True, ("dec-a",)), (2, "dec-a", False, ("dec-b", "dec-none")),
+    ]  # fmt: skip
     assert made.targets == {"dec-a": [2], "dec-b": [1, 3]}
     assert made.twins == ["dec-b"]
-    assert made.by_id() == [2, 1, 3, 0]
-    assert [list(made.numbers_of(f"dec-{x}")) for x in "abcd"] == [[2], [1, 3], [0], []]
+    assert [number for _id, _path, number in made.by_id()] == [2, 1, 3, 0]
+    assert [made.numbers_of(f"dec-{x}") for x in "abcd"] == [[2], [1, 3], [0], []]
     assert made.later_than(timestamps.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
     assert made.later_than(timestamps.parse("2026-02-22T19:33:00Z")) == set()
 
@@ -95,9 +94,10 @@ def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
     days = ["2026-03-05", "2026-03-01", "2026-03-05"]
     records = [record(f"dec-{number}", valid_through=day) for number, day in enumerate(days)]
     made = shelf([*records, record("dec-3", temporal_class="eternal")])
-    for second in {now for until in made.untils for now in (until, until + 1)} - {1 << 63}:
-        over = [number for number, until in enumerate(made.untils) if until < second]
-        assert sorted(made.ended(second)) == over
+    untils = [made.row(number).until for number in range(4)]
+    for second in {now for until in untils if until for now in (until, until + 1)}:
+        over = [n for n, until in enumerate(untils) if until is not None and until < second]
+        assert sorted(number for number, _kind in made.ended(second)) == over
     assert len(made.ended(timestamps.parse("2026-03-06T00:00:00Z"))) == 3
 
 
@@ -105,31 +105,7 @@ def test_an_empty_shelf_is_one() -> None:
     """No memories, no lists."""
     made = shelf([])
     assert (made.count, made.by_id(), made.twins) == (0, [], [])
-    assert list(made.numbers_of("dec-a")) == []
-
-
-def test_damage_is_broken_or_without_effect() -> None:
-    """No flipped bit and no cut gives another memory."""
-    records = [record(f"dec-{number}", body=f"{number} words\n") for number in range(4)]
-    raw = stored_fields.pack(records, DEFAULT_CATEGORIES)
-    whole = StoredFields(memoryview(raw))
-    lives = list(zip(whole.begins, whole.untils, strict=True))
-    over = list(whole.ended(1 << 40))
-    damaged = 0
-    for place in range(len(raw)):
-        data = bytearray(raw)
-        data[place] ^= 1 << (place % 8)
-        try:
-            made = StoredFields(memoryview(bytes(data)))
-            assert [made.record(number) for number in range(made.count)] == records
-            assert made.by_id() == [0, 1, 2, 3]
-            assert list(zip(made.begins, made.untils, strict=True)) == lives
-            assert list(made.ended(1 << 40)) == over
-        except CorruptCache:
-            damaged += 1
-    assert damaged > 1000
-    with pytest.raises(CorruptCache):
-        StoredFields(memoryview(raw[:-8]))
+    assert made.numbers_of("dec-a") == []
 
 
 def test_a_thread_is_a_session_a_task_or_a_parent() -> None:
@@ -143,7 +119,6 @@ def test_a_thread_is_a_session_a_task_or_a_parent() -> None:
     ]
     fields = shelf([record(f"dec-{n}", **own) for n, (own, _name) in enumerate(named)])
     assert [fields.thread_of(n) for n in range(len(named))] == [name for _own, name in named]
-    assert fields.threads.keys() == {"session s1", "task T 7", "parent dec-p"}
     assert list(fields.thread("session s1")) == [0, 1]
     assert list(fields.thread("session s2")) == []
 
@@ -165,13 +140,13 @@ def test_a_thread_is_in_the_order_of_what_happened() -> None:
 def test_without_threads_nothing_is_stored() -> None:
     """A repository that has no sessions pays nothing for those that have."""
     fields = shelf([record("dec-a"), record("dec-b")])
-    assert not fields.threads
+    assert not fields.has_threads
     assert fields.thread_of(1) == ""
 
 
 def test_the_category_is_text_and_a_session_is_none() -> None:
     """A word of the category finds a memory; the name of a session says nothing about it."""
     one = record("dec-a", category="warning", source=("session:redis-talk#1", "human:ada"))
-    found = stored_fields.fields(one)
+    found = text.fields(one)
     assert ("category", "warning") in found
     assert [text for key, text in found if key == "source"] == ["human:ada"]

@@ -1,0 +1,58 @@
+"""Indexes in memory of documents and records that a test makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memtool.index import index
+from memtool.index.analyzer import ENGLISH
+from memtool.index.index import OpenIndex
+from memtool.index.reader import LeafReader
+from memtool.index.schema import SCHEMA
+from memtool.index.scoring import Document
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.store.snapshot import Record
+from memtool.store.state import Rows, State
+from tests.conftest import make_memory
+
+
+def filed(documents: Iterable[Document]) -> list[tuple[Record, Document]]:
+    """Documents with memories that only have their paths."""
+    return [(Record(make_memory("dec-x"), one.key, ""), one) for one in documents]
+
+
+def built(pairs: Sequence[tuple[Record, Document]]) -> OpenIndex:
+    """An index that bm25s scored."""
+
+    def write(rows: Rows) -> None:
+        index.fill(rows, pairs, DEFAULT_CATEGORIES, ENGLISH)
+
+    return OpenIndex(State.in_memory(SCHEMA, write))
+
+
+def shelf(documents: Iterable[Document]) -> LeafReader:
+    """An index of documents, numbered in their order."""
+    (part,) = built(filed(documents)).all_parts.parts
+    return part
+
+
+def updated(before: Iterable[Document], after: Sequence[Document]) -> LeafReader:
+    """An index of some documents in which others were put in their place, one after the other."""
+    state = built(filed(before)).state
+
+    def remove(rows: Rows) -> None:
+        numbers = [row[0] for row in rows.select("SELECT number FROM memory")]
+        index.update(rows, numbers, (), DEFAULT_CATEGORIES, ENGLISH)  # type: ignore[arg-type]
+
+    state = state.copied()
+    for one in after[: len(after) // 2]:
+        state.write(lambda rows, one=one: put(rows, [one]))
+    state.write(remove)
+    for cut in (after[::2], after[1::2]):
+        state.write(lambda rows, cut=cut: put(rows, cut))
+    (part,) = OpenIndex(state).all_parts.parts
+    return part
+
+
+def put(rows: Rows, documents: Iterable[Document]) -> None:
+    index.update(rows, (), filed(documents), DEFAULT_CATEGORIES, ENGLISH)
