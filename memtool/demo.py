@@ -33,14 +33,10 @@ MAIN = "main"
 ORIGIN, NEIGHBOUR = ".git/origin.git", ".git/lakes/ferries.git"
 """Where the remote of the demo lies, and the repository of another team: inside, so that removing
 the directory removes all of it."""
-_CONFIG = f"""\
-[remote "origin"]
-\turl = ./{ORIGIN}
-\tfetch = +refs/heads/*:refs/remotes/origin/*
-[branch "{MAIN}"]
-\tremote = origin
-\tmerge = refs/heads/{MAIN}
-"""
+_SETTINGS = {
+    'remote "origin"': {"url": f"./{ORIGIN}", "fetch": "+refs/heads/*:refs/remotes/origin/*"},
+    f'branch "{MAIN}"': {"remote": "origin", "merge": f"refs/heads/{MAIN}"},
+}
 _PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TEMPLATE_DIR": ""}
 """What a user's own settings say about new repositories must not change this one."""
 _FIRST_HOUR, _HOURS = 8, 9
@@ -238,9 +234,18 @@ def _commit(
     )  # fmt: skip
     git.run(*new, "--bare", NEIGHBOUR)
     git.run("fast-import", "--quiet", "--done", stdin=beside, env={"GIT_DIR": NEIGHBOUR})
-    with open(os.path.join(place, ".git", "config"), "a", encoding="utf-8") as file:
-        file.write(_CONFIG)
+    _configure(os.path.join(place, ".git", "config"))
     return git.rev("HEAD")
+
+
+def _configure(path: str) -> None:
+    """Add the settings of the demo to those of its new repository."""
+    from git import GitConfigParser  # it takes as long as nine interpreters
+
+    with GitConfigParser(path, read_only=False) as settings:
+        for section, values in _SETTINGS.items():
+            for key, value in values.items():
+                settings.set_value(section, key, value)
 
 
 class DemoSession(Value):

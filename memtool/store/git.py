@@ -41,7 +41,7 @@ HARDENING: dict[str, str] = {
     "maintenance.auto": "false",
     "diff.external": "",
 }
-"""Git settings that every call gets, and GitPython through its environment."""
+"""Git settings that every call gets."""
 
 # Variables by which a caller points git at a repository; a hook needs them, other calls must not
 # inherit them (`git rev-parse --local-env-vars`).
@@ -185,17 +185,6 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
         "GIT_EDITOR": "true",
         "GIT_ASKPASS": "true",
     }
-
-
-def hardened_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with the hardening as GIT_CONFIG_* variables, for GitPython."""
-    given = base.get("GIT_CONFIG_COUNT", "")
-    first = int(given) if given.isdecimal() else 0  # such as safe.directory in a container
-    env = environment(base) | {"GIT_CONFIG_COUNT": str(first + len(HARDENING))}
-    for number, (key, value) in enumerate(HARDENING.items(), first):
-        env[f"GIT_CONFIG_KEY_{number}"] = key
-        env[f"GIT_CONFIG_VALUE_{number}"] = value
-    return env
 
 
 class Git:

@@ -1,21 +1,15 @@
 """History: the log of a memory, blame of its lines, renames, the commits that others rest on.
 
-The one place that imports `git`: GitPython reads commits, blames and opens old files. It gets full
-commit ids and literal paths only, never a user's text, with the hardened environment of
-`store.git`. Its index, references, configuration writers and `Commit.diff` are left alone: the
-first ignores what a hook sets, the last reads it. It costs nine interpreter starts, so it is
-imported when it is first asked. Where it cannot serve, as in a repository that names objects by
-SHA-256, plain git gives the same answers.
+It gives git full commit ids and literal paths only, never a user's text, and reads objects by one
+`git cat-file`, so that it does not matter by which hash a repository names them.
 """
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from memtool.errors import MemtoolError
 from memtool.memory import ids, timestamps
@@ -23,13 +17,10 @@ from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
 from memtool.store.bases import is_straight
-from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch, hardened_environment
+from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch
 from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
-from memtool.value import Value, cached_property
-
-if TYPE_CHECKING:
-    import git
+from memtool.value import Value
 
 BATCH = 256
 """Commits that are compared with their parents by one git process."""
@@ -122,6 +113,7 @@ class History:
             raise no_global_memories()
         self._repository = repository
         self._git = repository.git
+        self._objects = Objects(repository.git)
         self.boundary = repository.shallow_commits()
         self._commits: dict[str, Commit] = {}
 
@@ -129,29 +121,34 @@ class History:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if "_reader" in self.__dict__:
-            self._reader.close()
-
-    @cached_property
-    def _reader(self) -> _Reader:
-        if self._repository.object_format == "sha1":
-            try:
-                return _GitPython(self._repository)
-            except ImportError:
-                pass  # it asks for the program when it is imported
-        return _PlainGit(self._repository)
+        self._objects.__exit__()
 
     def commit(self, id_: str) -> Commit:
         """Return a commit by its full id."""
         key = self._repository.common_dir, id_
         found = self._commits.get(id_) or _commits.get(key)
         if found is None:
-            found = self._reader.commit(id_)
+            found = self._read_commit(id_)
             while len(_commits) >= MOST_COMMITS:
                 _commits.pop(next(iter(_commits)), None)
             _commits[key] = found
         self._commits[id_] = found
         return found
+
+    def _read_commit(self, id_: str) -> Commit:
+        try:
+            (data,) = self._objects.blobs([id_], MAX_COMMIT_BYTES)
+            head, _blank, message = data.partition(b"\n\n")
+            fields = dict(row.partition(b" ")[::2] for row in reversed(head.split(b"\n")))
+            encoding = fields.get(b"encoding", b"utf-8").decode()
+            person, second, _zone = fields[b"author"].decode(encoding, "replace").rsplit(" ", 2)
+            author, _open, email = person.partition(" <")
+            date = timestamps.render(int(second))
+            text = message.decode(encoding, "replace")
+        except (GitError, LookupError, ValueError, OverflowError):  # absent, or broken
+            return NOBODY.replace(id=id_)
+        subject = text.partition("\n")[0].strip()
+        return Commit(id_, author, email.removesuffix(">"), date, subject, _trailers(text))
 
     def author_of(self, id_: str) -> Commit:
         """Return the commit that wrote something; NOBODY for none, and where history is cut off."""
@@ -263,15 +260,30 @@ class History:
         Lines count from 1; `lines` limits the answer to a range, both ends inclusive. Where a
         partial clone cannot tell, all are of the revision, as at the boundary of a shallow one.
         """
-        if self._repository.is_partial:
-            try:
-                return self._reader.blame(revision, path, lines)
-            except MemtoolError:
-                found = self.stored(revision, path)
-                self.boundary |= {revision}
-                first, last = lines or (1, found.data.count(b"\n") + 1 if found else 0)
-                return dict.fromkeys(range(first, last + 1), revision)
-        return self._reader.blame(revision, path, lines)
+        try:
+            return self._blame(revision, path, lines)
+        except GitError:
+            if not self._repository.is_partial:
+                raise
+            found = self.stored(revision, path)
+            self.boundary |= {revision}
+            first, last = lines or (1, found.data.count(b"\n") + 1 if found else 0)
+            return dict.fromkeys(range(first, last + 1), revision)
+
+    def _blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]:
+        limit = ("-L", f"{lines[0]},{lines[1]}") if lines is not None else ()
+        # An empty name forgets the lists of commits to pass over, which would name another author.
+        answer = self._git.run(
+            "blame", "--incremental", "--no-textconv", "--ignore-revs-file=", *limit, revision,
+            "--", path,
+        )  # fmt: skip
+        found = {}
+        for row in answer.split(b"\n"):  # an id with three numbers, then what begins with a word
+            parts = row.decode(errors="replace").split(" ")
+            if len(parts) == 4 and len(parts[0]) == len(revision) and "".join(parts[1:]).isdigit():
+                for line in range(int(parts[2]), int(parts[2]) + int(parts[3])):
+                    found[line] = parts[0]
+        return found
 
     def newest(self, commits: Iterable[str]) -> str:
         """Return the commit that all others lead to; of unrelated ones the latest by its date."""
@@ -283,132 +295,7 @@ class History:
 
     def stored(self, revision: str, path: str) -> Stored | None:
         """Return what a commit holds at a path; files over 4 MiB come without their bytes."""
-        return self._reader.stored(revision, posixpath.normpath(path))
-
-
-def _touch(row: RawChange) -> Touch:
-    old_mode, old_oid = row.olds[0]
-    return Touch(
-        row.path,
-        row.old_path,
-        row.oid if row.mode in REGULAR else "",
-        old_oid if old_mode in REGULAR else "",
-    )
-
-
-class _Reader(Protocol):
-    """What reads commits, blames lines and opens old files; see `History`."""
-
-    def commit(self, id_: str) -> Commit: ...
-
-    def blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]: ...
-
-    def stored(self, revision: str, path: str) -> Stored | None: ...
-
-    def close(self) -> None: ...
-
-
-class _GitPython:
-    """History as GitPython reads it: objects named by SHA-1.
-
-    Raises:
-        ImportError: it finds no git.
-    """
-
-    def __init__(self, repository: Repository) -> None:
-        import logging
-
-        import git
-
-        logging.getLogger("git").addHandler(logging.NullHandler())  # no talk about odd commits
-        with _refused():
-            self._repo = _open(git, repository)
-        self._library = git
-
-    def close(self) -> None:
-        self._repo.close()
-
-    def commit(self, id_: str) -> Commit:
-        with _refused():
-            commit = self._library.Commit(self._repo, bytes.fromhex(id_))
-            try:
-                message = commit.message if isinstance(commit.message, str) else ""
-                author = (commit.author.name or "", commit.author.email or "")
-                return _commit(commit.hexsha, *author, commit.authored_date, message)
-            except (LookupError, ValueError, AttributeError):  # no such encoding, zone or object
-                return NOBODY.replace(id=id_)
-
-    def blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]:
-        # An empty name forgets the lists of commits to pass over, which would name another author.
-        options: dict[str, Any] = {"no_textconv": True, "ignore_revs_file": ""}
-        if lines is not None:
-            options["L"] = f"{lines[0]},{lines[1]}"
-        with _refused():
-            entries = self._repo.blame_incremental(
-                revision, path, allow_unsafe_options=True, **options
-            )
-            return {line: entry.commit.hexsha for entry in entries for line in entry.linenos}
-
-    def stored(self, revision: str, path: str) -> Stored | None:
-        with _refused():
-            tree = self._library.Commit(self._repo, bytes.fromhex(revision)).tree
-            try:
-                found: Any = tree if path == "." else tree.join(path)
-            except KeyError:
-                return None
-            if found.type != "blob":
-                return Stored("directory" if found.type == "tree" else "submodule")
-            if found.mode == 0o120000:
-                return Stored("link")
-            if found.size > MAX_FILE_BYTES:
-                return Stored("large")
-            return Stored("file", found.data_stream.read())
-
-
-class _PlainGit:
-    """History as plain git shows it, whatever names its objects."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._git = repository.git
-        self._objects = Objects(repository.git)
-
-    def close(self) -> None:
-        self._objects.__exit__()
-
-    def commit(self, id_: str) -> Commit:
-        try:
-            (data,) = self._objects.blobs([id_], MAX_COMMIT_BYTES)
-            head, _blank, message = data.partition(b"\n\n")
-            fields = dict(row.partition(b" ")[::2] for row in reversed(head.split(b"\n")))
-            encoding = fields.get(b"encoding", b"utf-8").decode()
-            person, seconds, _zone = fields[b"author"].decode(encoding, "replace").rsplit(" ", 2)
-            author, _open, email = person.partition(" <")
-            return _commit(
-                id_,
-                author,
-                email.removesuffix(">"),
-                int(seconds),
-                message.decode(encoding, "replace"),
-            )
-        except (GitError, LookupError, ValueError, OverflowError):  # absent, or as GitPython's
-            return NOBODY.replace(id=id_)
-
-    def blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]:
-        limit = ("-L", f"{lines[0]},{lines[1]}") if lines is not None else ()
-        answer = self._git.run(
-            "blame", "--incremental", "--no-textconv", "--ignore-revs-file=", *limit, revision,
-            "--", path,
-        )  # fmt: skip
-        found = {}
-        size = len(revision)
-        for row in answer.split(b"\n"):  # an id with three numbers, then what begins with a word
-            parts = row.decode(errors="replace").split(" ")
-            if len(parts) == 4 and len(parts[0]) == size and "".join(parts[1:]).isdigit():
-                for line in range(int(parts[2]), int(parts[2]) + int(parts[3])):
-                    found[line] = parts[0]
-        return found
-
-    def stored(self, revision: str, path: str) -> Stored | None:
+        path = posixpath.normpath(path)
         if path == ".":
             return Stored("directory")
         entry = next(iter(self._git.ls_tree(revision, path, recursive=False)), None)
@@ -422,31 +309,18 @@ class _PlainGit:
         return Stored("large") if len(data) > MAX_FILE_BYTES else Stored("file", data)
 
 
-def _open(library: Any, repository: Repository) -> git.Repo:
-    """Open a repository where it was found, without GitPython's own search or environment."""
-    repo = library.Repo(repository.git_dir, expand_vars=False)
-    env = hardened_environment(repository.git.env)
-    env |= {"GIT_DIR": repository.git_dir, "GIT_COMMON_DIR": repository.common_dir}
-    if repository.top:
-        env["GIT_WORK_TREE"] = repository.top
-    repo.git = library.Git(repository.top or repository.git_dir)
-    repo.git.update_environment(**env)
-    repo.odb = library.GitCmdObjectDB(os.path.join(repository.common_dir, "objects"), repo.git)
-    opened: git.Repo = repo
-    return opened
-
-
-def _commit(id_: str, author: str, email: str, second: int, message: str) -> Commit:
-    """Return a commit of what it says. Raises ValueError where its second is none."""
-    subject = message.partition("\n")[0].strip()
-    return Commit(id_, author, email, timestamps.render(second), subject, _trailers(message))
+def _touch(row: RawChange) -> Touch:
+    old_mode, old_oid = row.olds[0]
+    return Touch(
+        row.path,
+        row.old_path,
+        row.oid if row.mode in REGULAR else "",
+        old_oid if old_mode in REGULAR else "",
+    )
 
 
 def _trailers(message: str) -> tuple[tuple[str, str], ...]:
-    """Read the last paragraph as trailers if all of it is.
-
-    GitPython's `trailers_list` starts a git process for each commit.
-    """
+    """Read the last paragraph as trailers if all of it is."""
     paragraphs = message.replace("\r\n", "\n").strip("\n").split("\n\n")
     found: list[tuple[str, str]] = []
     for line in paragraphs[-1].split("\n") if len(paragraphs) > 1 else ():
@@ -458,29 +332,6 @@ def _trailers(message: str) -> tuple[tuple[str, str], ...]:
         elif not line.startswith("(cherry picked from commit "):
             return ()
     return tuple(found)
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """Turn what GitPython raises into one sentence for the user."""
-    from configparser import Error as SettingsError
-
-    import git
-
-    try:
-        yield
-    except git.GitCommandError as error:
-        said = str(error.stderr).strip().removeprefix("stderr: ").strip("' \n")
-        first = next((row for row in said.splitlines() if row.strip()), "no reason given")
-        raise MemtoolError(f"git failed: {first.removeprefix('fatal: ')}", code="git") from None
-    except (git.GitError, SettingsError) as error:
-        raise MemtoolError(
-            f"the repository cannot be read: {str(error).splitlines()[0]}", code="git"
-        ) from None
-    except ValueError as error:  # an object is missing, as in a partial clone
-        raise MemtoolError(
-            f"an object of the history is not here: {error}", hint="git fsck", code="git"
-        ) from None
 
 
 UNCOMMITTED = ""

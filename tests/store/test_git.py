@@ -10,7 +10,7 @@ from conftest import Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.store import provenance, repository
-from memtool.store.git import HARDENING, Git, GitError, hardened_environment
+from memtool.store.git import Git, GitError
 from memtool.store.repository import discover
 from memtool.store.snapshot import Tree
 
@@ -105,15 +105,6 @@ def test_a_bare_repository_inside_the_memory_is_not_entered(
     for at in (":index",):
         sandbox.context().snapshot(at)
     assert not canary.exists()
-
-
-def test_hardening_reaches_others_through_their_environment(sandbox: Sandbox) -> None:
-    """What GitPython starts gets the same settings."""
-    env = hardened_environment(sandbox.env)
-    plain = Git(str(sandbox.path), env)
-    for key, value in HARDENING.items():
-        got = plain.run("config", "--get", key, allowed=(0, 1), with_hooks=True)
-        assert got.decode().strip() == value, key
 
 
 def test_blobs_come_in_order_and_missing_ones_are_told(sandbox: Sandbox) -> None:

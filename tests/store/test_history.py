@@ -4,14 +4,16 @@ import os
 import subprocess
 from pathlib import Path
 
+import git
 import pytest
 from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
+from memtool.memory import timestamps
 from memtool.store.git import Touch
-from memtool.store.history import NOBODY, Commit, History, Stored, _PlainGit, matches, tip
+from memtool.store.history import NOBODY, Commit, History, Stored, matches, tip
 from memtool.store.repository import Repository, discover
 
 
@@ -316,29 +318,28 @@ def test_commits_that_nobody_can_read_stay_silent(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("is_plain", [False, True])
-def test_plain_git_reads_history_as_gitpython_does(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *, is_plain: bool
-) -> None:
-    """Commits, blame and old files are the same, whoever reads them."""
-    if is_plain:
-        monkeypatch.setattr("memtool.store.history._GitPython", _PlainGit)
+def test_history_is_as_gitpython_reads_it(sandbox: Sandbox) -> None:
+    """An independent reader gives the same commits, blame and old files."""
     sandbox.write("a.txt", "one\ntwo\n")
     first = sandbox.commit("one\n\nbody\n\nReason: because\nMemory-Id: dec-a\n")
     sandbox.git("mv", "a.txt", "b.txt")
     os.symlink("b.txt", sandbox.path / "link")
     sandbox.write("b.txt", "one\n2\n")
     second = sandbox.commit("two")
-    with History(repository(sandbox)) as history:
-        assert isinstance(history._reader, _PlainGit) == is_plain
-        commit = history.commit(first)
-        assert (commit.id, commit.subject) == (first, "one")
-        assert (commit.author, commit.email) == ("Ada", "ada@example.org")
-        assert commit.date.endswith("Z")
-        assert commit.trailers == (("Reason", "because"), ("Memory-Id", "dec-a"))
-        assert history.blame(second, "b.txt") == {1: first, 2: second}
+    with History(repository(sandbox)) as history, git.Repo(sandbox.path) as repo:
+        for id_ in (first, second):
+            commit, expected = history.commit(id_), repo.commit(id_)
+            assert (commit.author, commit.email) == (expected.author.name, expected.author.email)
+            assert commit.date == timestamps.render(expected.authored_date)
+            assert commit.subject == expected.summary
+            assert list(commit.trailers) == expected.trailers_list
+        blamed = repo.blame_incremental(second, "b.txt")
+        assert history.blame(second, "b.txt") == {
+            line: entry.commit.hexsha for entry in blamed for line in entry.linenos
+        }
         assert history.blame(second, "b.txt", (2, 2)) == {2: second}
-        assert history.stored(second, "b.txt") == Stored("file", b"one\n2\n")
+        data = repo.commit(second).tree.join("b.txt").data_stream.read()
+        assert history.stored(second, "b.txt") == Stored("file", data)
         assert history.stored(second, "link") == Stored("link")
         assert history.stored(second, ".") == Stored("directory")
         assert history.stored(second, "a.txt") is None
@@ -350,7 +351,7 @@ def test_plain_git_reads_history_as_gitpython_does(
 def test_repositories_that_name_objects_by_sha256_have_a_history(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Walk, commits and blame work there too, though GitPython knows SHA-1 only."""
+    """Walk, commits and blame work there too."""
     new = tmp_path / "new"
     sandbox.git("init", "-q", "--object-format=sha256", str(new))
     (new / ".memory").mkdir()
