@@ -23,7 +23,7 @@ from typing import assert_type
 from memtool.api import Project
 from memtool.commands.config import SettingsReport
 from memtool.commands.list import MemoryList
-from memtool.commands.search import Searched
+from memtool.search.sources import Searched
 from memtool.commands.session import Begun
 from memtool.authoring.write import Changed, Written
 

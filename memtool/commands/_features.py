@@ -1,10 +1,11 @@
-"""Optional features: what each adds to a block and to the pages; a row each.
+"""Optional features: what each adds to a search, a block and the pages; a row each.
 
 Nothing else names a feature outside of its own verbs and pages, so that it goes with its row.
 """
 
 from __future__ import annotations
 
+from memtool.search.sources import Source
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -12,20 +13,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memtool.inject.answer import MakeTier
+    from memtool.search.sources import Asked, SearchRequest
     from memtool.store.context import Context
 
 
 class Feature(Value):
     """A row of the table; nothing of a feature is loaded before one of these is called.
 
-    `is_set` tells whether the user has set it up. `tiers` are those that it adds to a block, if the
-    user's settings ask for them. `state_files` change with what it knows.
+    `source` is what it adds to a search. `is_set` tells whether the user has set it up. `tiers` are
+    those that it adds to a block, if the user's settings ask for them. `state_files` change with
+    what it knows.
     """
 
     name: str
-    is_set: Callable[[Context], bool]
-    tiers: Callable[[Context], list[MakeTier]]
-    state_files: Callable[[Context], list[str]]
+    source: Source | None = None
+    is_set: Callable[[Context], bool] = lambda _context: True
+    tiers: Callable[[Context], list[MakeTier]] = lambda _context: []
+    state_files: Callable[[Context], list[str]] = lambda _context: []
+
+
+def added_sources() -> list[Source]:
+    """Return the sources that features add to a search, in the order of their answers."""
+    return [feature.source for feature in FEATURES if feature.source is not None]
 
 
 def added_tiers(context: Context) -> list[MakeTier]:
@@ -67,4 +76,31 @@ def _fleet_files(context: Context) -> list[str]:
     return index_files(home_of(context.env))
 
 
-FEATURES: tuple[Feature, ...] = (Feature("fleet", _is_fleet_set, _fleet_tiers, _fleet_files),)
+def _read_by_sessions(request: SearchRequest) -> Asked:
+    from memtool.sessions import search_source
+
+    return search_source.read(request)
+
+
+def _is_asking_sessions(request: SearchRequest) -> bool:
+    """Tell whether a search asks them in any case, or may where no memory answers."""
+    has_consent = request.is_plain and request.context.own_settings.setting("search.sessions")
+    return "deep" in request.options or bool(has_consent)
+
+
+def _read_by_fleet(request: SearchRequest) -> Asked:
+    from memtool.fleet import search_source
+
+    return search_source.read(request)
+
+
+FEATURES: tuple[Feature, ...] = (
+    Feature("sessions", Source("sessions", _is_asking_sessions, _read_by_sessions)),
+    Feature(
+        "fleet",
+        Source("fleet", lambda request: "fleet" in request.options, _read_by_fleet),
+        _is_fleet_set,
+        _fleet_tiers,
+        _fleet_files,
+    ),
+)

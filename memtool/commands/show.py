@@ -14,7 +14,7 @@ from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.memory.trust import Origin, Proof
 from memtool.search import filters
 from memtool.search.features import Facts
-from memtool.search.scope import MemoryRow, drift_in, row_of
+from memtool.search.scope import MemoryRow, drift_in, row_fields
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, cite
 from memtool.store.snapshot import Record, Tree
@@ -110,10 +110,9 @@ def view_of(
     """
     memory, categories, now = record.memory, context.settings.categories, facts.now
     lineage = facts.tree.lineage
-    row = row_of(context, record, {record.path: origin}, now)
     end, due = lifecycle.expires_at(memory, categories), lifecycle.due_at(memory, categories)
     return MemoryView(
-        **{name: getattr(row, name) for name in MemoryRow.field_names},
+        **row_fields(context, record, origin, now),
         fields=memory.fields,
         body=memory.body,
         sections=(),

@@ -19,6 +19,7 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from typing import Any
 
     from memtool.index.memories import MemoryRows
     from memtool.memory.memory import Memory
@@ -122,22 +123,26 @@ def _leading(tree: Tree, numbers: Collection[int], sort: str, most: int) -> list
 
 def row_of(context: Context, record: Record, origins: Mapping[str, Origin], now: int) -> MemoryRow:
     """Return the row of a memory, as seen at the second `now`."""
+    return MemoryRow(**row_fields(context, record, origins[record.path], now))
+
+
+def row_fields(context: Context, record: Record, origin: Origin, now: int) -> dict[str, Any]:
+    """Return the fields of the row of a memory, as seen at the second `now`."""
     memory = record.memory
-    origin = origins[record.path]
-    return MemoryRow(
-        id=record.id,
-        title=memory.title,
-        type=memory.type,
-        category=memory.category,
-        status=memory.status,
-        confidence=memory.confidence,
-        path=record.path,
-        timestamp=memory.text("timestamp"),
-        commit=origin.commit or None,
-        trust=origin.trust,
-        due=lifecycle.is_due(memory, now, context.settings.categories),
-        unproven=unproven(context, record, origin),
-    )
+    return {
+        "id": record.id,
+        "title": memory.title,
+        "type": memory.type,
+        "category": memory.category,
+        "status": memory.status,
+        "confidence": memory.confidence,
+        "path": record.path,
+        "timestamp": memory.text("timestamp"),
+        "commit": origin.commit or None,
+        "trust": origin.trust,
+        "due": lifecycle.is_due(memory, now, context.settings.categories),
+        "unproven": unproven(context, record, origin),
+    }
 
 
 def unproven(context: Context, record: Record, origin: Origin) -> str:

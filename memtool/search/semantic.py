@@ -70,6 +70,35 @@ _held: dict[str, SemanticModel] = {}
 """The models that this process has loaded, by folder."""
 
 
+def cosines_of(context: Context, tree: Catalog, text: str, *, is_asked: bool) -> dict[int, float]:
+    """Return how near the memories of a tree are to a text, by number in its index, -1 to 1.
+
+    Where nobody asked for it, there is nothing without a model, and one that cannot be used becomes
+    a note: words alone find most of it, too.
+
+    Raises:
+        MemtoolError: it was asked for, and the user has set no model, it is not on this disk or is
+            none, or the packages are not installed.
+    """
+    if is_asked:
+        import sys
+
+        from memtool.store.progress import Progress
+
+        with Progress(sys.stderr) as progress:  # the first search makes the vectors of all memories
+            progress.begin("reading what the memories mean")
+            return cosines(context, tree, text)
+    name = _named(context)
+    if not name:
+        return {}
+    try:
+        model = _loaded(name, context.env)
+    except MemtoolError as error:
+        _note(context, f"only words were searched, not meanings: {error.message}")
+        return {}
+    return _cosines(context, tree, text, model)
+
+
 def cosines(context: Context, tree: Catalog, text: str) -> dict[int, float]:
     """Return how near the memories of a tree are to a text, by number in its index, -1 to 1.
 
@@ -85,22 +114,6 @@ def cosines(context: Context, tree: Catalog, text: str) -> dict[int, float]:
             code="model-absent",
         )
     return _cosines(context, tree, text, _loaded(name, context.env))
-
-
-def cosines_if_set(context: Context, tree: Catalog, text: str) -> dict[int, float]:
-    """Return the same where the user has set a model, else nothing.
-
-    A model that cannot be used becomes a note: words alone find most of it, too.
-    """
-    name = _named(context)
-    if not name:
-        return {}
-    try:
-        model = _loaded(name, context.env)
-    except MemtoolError as error:
-        _note(context, f"only words were searched, not meanings: {error.message}")
-        return {}
-    return _cosines(context, tree, text, model)
 
 
 def _named(context: Context) -> str:

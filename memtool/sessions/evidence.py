@@ -13,13 +13,13 @@ from memtool.index.analyzer import is_stop, terms
 from memtool.memory import timestamps
 from memtool.memory.schema import parse_source
 from memtool.search.snippet import snippet
+from memtool.search.sources import Passage
 from memtool.sessions import promote, store
 from memtool.sessions.findings import ever, known
 from memtool.sessions.model import Finding, Head, moment_text
 from memtool.sessions.store import Sessions
 from memtool.store.context import Context
 from memtool.store.evidence import EXCERPT, Evidence
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,21 +102,7 @@ ROLES = ("user", "assistant", "tool")
 FINDING = "finding"
 
 
-class SessionHit(Value):
-    """A finding or message that holds what was asked. `kind` is `finding` or who spoke.
-
-    `source` cites it as a memory would: `session:ID#N`. `score` is the share of the words of the
-    question that it holds.
-    """
-
-    source: str
-    kind: str
-    moment: str
-    score: float
-    snippet: str
-
-
-def search(context: Context, words: Sequence[str], limit: int) -> tuple[SessionHit, ...]:
+def search(context: Context, words: Sequence[str], limit: int) -> tuple[Passage, ...]:
     """Return what sessions say to the words of a question, the best first; there may be nothing.
 
     What cannot be read is passed over with a note, and so is what exceeds the bounds.
@@ -146,19 +132,8 @@ def search(context: Context, words: Sequence[str], limit: int) -> tuple[SessionH
     for kind, said in sorted(found, key=rank)[:limit]:
         share, at, source = found[kind, said]
         passage = snippet(said, wanted)
-        best.append(SessionHit(source, kind, moment_text(at), round(share, 6), passage))
+        best.append(Passage(source, kind, moment_text(at), round(share, 6), passage))
     return tuple(best)
-
-
-def search_text(found: Sequence[SessionHit]) -> str:
-    """Return a heading, and two lines for each."""
-    if not found:
-        return ""
-    rows = ["From private sessions of this clone, which nobody has vouched for:"]
-    for one in found:
-        rows.append(f"- {one.source}  {one.moment[:10]}  {one.kind}")
-        rows.append(f"  {one.snippet}")
-    return "\n".join(rows)
 
 
 def _newest(context: Context, sessions: Sessions) -> list[Head]:

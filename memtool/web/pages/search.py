@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from memtool.commands import _features
-from memtool.commands.search import ALL_OTHERS
 from memtool.commands.search import search as searched
 from memtool.errors import MemtoolError
 from memtool.index import analyzer, index
 from memtool.memory.fields import STATUSES, TYPES
 from memtool.search import snippet
 from memtool.search.saved import saved_queries
+from memtool.search.sources import ALL_OTHERS
 from memtool.web.page import MOST_ROWS
 
 TYPE_CHECKING = False
