@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
-    from memtool.memory.trust import Origin
     from memtool.store.provenance import Witness
     from memtool.store.snapshot import Record, Tree
     from memtool.store.trust_rules import TrustRule
@@ -105,44 +104,96 @@ def compute_effective_lineage(
     only if it fulfils its own rule and that of the other.
     """
     gaps = _gaps(witness, rules) if rules else None
-    edges = {new: olds for new, olds in tree.lineage.supersedes.items() if olds}
-    if not edges:
-        facts = Facts(tree, now, categories, dict)
-        return EffectiveLineage(
-            tree.lineage, {}, {}, {}, gaps, proposed=facts.proposed, proposals=facts.proposals
-        )
-    named = {*edges, *(old for olds in edges.values() for old in olds)}
-    known = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
-    origins = witness.origins(known)
-    trust = {record.id: origins[record.path].trust for record in known}
-    best = best_level(witness)
-    newer = [record for record in known if record.id in edges]
-    weak = [record for record in newer if RANK[trust[record.id]] < RANK[best]]
-    committed = _committed_edges(tree, witness, weak, categories)
-    refused: dict[str, set[str]] = {}
-    below: set[str] = set()
-    unproven: dict[str, tuple[str, ...]] = {}
-    for new, olds in sorted(edges.items()):
-        own = {old: max(trust[new], committed.get((new, old), trust[new]), key=RANK.__getitem__)
-               for old in olds if old in trust}  # fmt: skip
-        lost = {old for old, level in own.items() if _outranks(trust[old], level, least)}
-        if rules:
-            olds_there = (old for old in own if old in tree.by_id)
-            held = _unfulfilled(rules, tree, new, olds_there, origins)
-            below.update([new] if held else [])
-            lost |= held
-        if lost:
-            refused[new] = lost
-        kept = sorted(old for old, level in own.items() if old not in lost and level == "committed")
-        if kept and best == TRUST_LEVELS[2]:
-            unproven[new] = tuple(kept)
-    lineage = tree.lineage.without(refused) if refused else tree.lineage
+    edges = _edges(tree, witness, categories)
+    below = _below_rules(tree, witness, edges, rules) if rules else frozenset()
+    refused = dict.fromkeys(one for one in edges if one in below or _outranks(one, least))
+    lineage = _without(tree.lineage, refused)
     forks = _forks({tree.lineage, lineage})
     disputes = _disputes(lineage, forks, refused)
+    granted = [edge for edge in edges if edge not in refused]
+    is_unproven = granted and best_level(witness) == TRUST_LEVELS[2]
+    unproven = _unproven(granted) if is_unproven else {}
     facts = Facts(tree, now, categories, dict, lineage)
     return EffectiveLineage(
-        lineage, forks, disputes, unproven, gaps, frozenset(below), facts.proposed, facts.proposals
+        lineage,
+        forks,
+        disputes,
+        unproven,
+        gaps,
+        frozenset(edge.new for edge in below),
+        facts.proposed,
+        facts.proposals,
     )
+
+
+class _Edge(Value):
+    """One memory replaces another one: their ids, and how far the replacing and the old one count.
+
+    `level` is the trust of the superseding, which may be more than that of the file as it is.
+    """
+
+    new: str
+    old: str
+    level: str
+    old_level: str
+
+
+def _edges(tree: Tree, witness: Witness, categories: Collection[str]) -> list[_Edge]:
+    """Return what replaces what in a tree, with their trust, by id."""
+    replacing = {new: olds for new, olds in tree.lineage.supersedes.items() if olds}
+    if not replacing:  # most projects' first months: git need not be asked
+        return []
+    named = replacing.keys() | {old for olds in replacing.values() for old in olds}
+    records = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
+    origins = witness.origins(records)
+    trust = {record.id: origins[record.path].trust for record in records}
+    best = RANK[best_level(witness)]
+    weak = [one for one in records if one.id in replacing and RANK[trust[one.id]] < best]
+    committed = _committed_edges(tree, witness, weak, categories)
+    found = []
+    for new, olds in sorted(replacing.items()):
+        for old in dict.fromkeys(old for old in olds if old in trust):
+            levels = trust[new], committed.get((new, old), trust[new])
+            found.append(_Edge(new, old, max(levels, key=RANK.__getitem__), trust[old]))
+    return found
+
+
+def _below_rules(
+    tree: Tree, witness: Witness, edges: Sequence[_Edge], rules: Sequence[TrustRule]
+) -> frozenset[_Edge]:
+    """Return what a trust rule refuses: that of the new memory, or that of what it replaces."""
+    from memtool.store.trust_rules import rule_of
+
+    origins = witness.origins([tree.by_id[edge.new] for edge in edges])
+
+    def is_refused(edge: _Edge) -> bool:
+        new, old = tree.by_id[edge.new], tree.by_id[edge.old]
+        wanted = (rule_of(rules, one.memory, one.path) for one in (new, old))
+        return any(rule is not None and rule.gap(origins[new.path]) for rule in wanted)
+
+    return frozenset(filter(is_refused, edges))
+
+
+def _outranks(edge: _Edge, least: str) -> bool:
+    """Tell whether a memory keeps its place although another one, of less trust, supersedes it."""
+    rank = RANK[edge.level]
+    return RANK[edge.old_level] > rank and (rank == 0 or rank < RANK[least])
+
+
+def _without(lineage: Lineage, refused: Iterable[_Edge]) -> Lineage:
+    olds: dict[str, set[str]] = {}
+    for edge in refused:
+        olds.setdefault(edge.new, set()).add(edge.old)
+    return lineage.without(olds) if olds else lineage
+
+
+def _unproven(granted: Iterable[_Edge]) -> dict[str, tuple[str, ...]]:
+    """Return what memories replace by a commit that the trusted ref does not hold yet."""
+    found: dict[str, list[str]] = {}
+    for edge in granted:
+        if edge.level == "committed":
+            found.setdefault(edge.new, []).append(edge.old)
+    return {new: tuple(sorted(olds)) for new, olds in found.items()}
 
 
 def _gaps(witness: Witness, rules: Sequence[TrustRule]) -> Gaps:
@@ -159,28 +210,6 @@ def _gaps(witness: Witness, rules: Sequence[TrustRule]) -> Gaps:
         return known[record.path]
 
     return gap
-
-
-def _unfulfilled(
-    rules: Sequence[TrustRule],
-    tree: Tree,
-    new: str,
-    olds: Iterable[str],
-    origins: Mapping[str, Origin],
-) -> set[str]:
-    """Return what a memory may not replace, by its own rule or by those of what it replaces."""
-    from memtool.store.trust_rules import rule_of
-
-    record = tree.by_id[new]
-    origin = origins[record.path]
-
-    def wants(id_: str) -> bool:
-        other = tree.by_id[id_]
-        rule = rule_of(rules, other.memory, other.path)
-        return rule is not None and bool(rule.gap(origin))
-
-    own = wants(new)
-    return {old for old in olds if own or wants(old)}
 
 
 def structural(tree: Tree) -> EffectiveLineage:
@@ -217,11 +246,6 @@ def _committed_edges(
     return found
 
 
-def _outranks(old: str, new: str, least: str) -> bool:
-    """Tell whether a memory keeps its place although another one, of less trust, supersedes it."""
-    return RANK[old] > RANK[new] and (RANK[new] == 0 or RANK[new] < RANK[least])
-
-
 def _forks(lineages: Iterable[Lineage]) -> dict[str, tuple[tuple[str, ...], ...]]:
     groups = {fork.heads for lineage in lineages for fork in lineage.forks()}
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
@@ -234,13 +258,16 @@ def _forks(lineages: Iterable[Lineage]) -> dict[str, tuple[tuple[str, ...], ...]
 def _disputes(
     lineage: Lineage,
     forks: dict[str, tuple[tuple[str, ...], ...]],
-    refused: dict[str, set[str]],
+    refused: Iterable[_Edge],
 ) -> dict[str, tuple[str, ...]]:
     """Return who disputes whom: the heads on both sides of what was refused, forks aside."""
     sides: dict[str, set[str]] = {}
-    edges = sorted((new, old) for new, olds in refused.items() for old in olds)
-    for new, old in edges:
-        pairs = [(one, other) for one in lineage.heads_of(new) for other in lineage.heads_of(old)]
+    for edge in refused:
+        pairs = [
+            (one, other)
+            for one in lineage.heads_of(edge.new)
+            for other in lineage.heads_of(edge.old)
+        ]
         for one, other in pairs:
             if one != other and not any(other in heads for heads in forks.get(one, ())):
                 sides.setdefault(one, set()).add(other)
