@@ -12,9 +12,8 @@ import sys
 import time
 
 from memtool.cli import output
+from memtool.commands import hook
 from memtool.errors import MemtoolError
-from memtool.hosts import contracts
-from memtool.sessions import background
 from memtool.store import process
 
 TYPE_CHECKING = False
@@ -52,8 +51,7 @@ class _HostCall:
         """Where it is noted that git refuses the repository: in the user's own cache."""
         self.faults: list[str] = []
         """Variables that had to be passed over, each as a sentence."""
-        contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
-        self._silence = contract.silence if contract is not None else ""
+        self._silence = hook.silence(self.args[1:3])
         self._is_answered = False
 
     def answer(self, text: str | None = None) -> None:
@@ -101,28 +99,18 @@ def _attempt(call: _HostCall) -> str:
     try:
         _answer(call)
     except _TooLate:
-        _hasten(call.context)
+        if call.context is not None and time.process_time() >= WORK_S:
+            hook.finish_apart(call.context)
         return f"no answer within {LIMIT_S:g} s"
     except KeyboardInterrupt:
         return "interrupted"
     except MemtoolError as error:
         return "" if error.code in NORMAL else error.message
-    except contracts.UnreadableEvent as error:
-        return f"what the host sent cannot be read: {error}"
     except Exception:  # noqa: BLE001  # a bug of ours must not stop the agent
         import traceback
 
         return traceback.format_exc()
     return "; ".join(call.faults)
-
-
-def _hasten(context: Context | None) -> None:
-    """Let another process finish what there was no time for, so that the next call is fast."""
-    if context is None or time.process_time() < WORK_S:
-        return
-    repository = context.repository
-    top = repository.top or repository.git_dir
-    background.warm(repository.cache_dir, top, context.env, time.time())
 
 
 def _answer(call: _HostCall) -> None:
@@ -134,12 +122,10 @@ def _answer(call: _HostCall) -> None:
 
         call.answer(manual.text(parsed))
         return
-    from memtool.commands import hook
-
     if os.environ.get("MEMTOOL_OFF"):
         call.answer()
         return
-    given = contracts.read(hook.sent(parsed.options["input"]))
+    given = hook.read(parsed.options["input"])
     call.session = given.session
     host, event = parsed.positional
     is_dry = parsed.options["dry_run"]
@@ -163,9 +149,8 @@ def _answer(call: _HostCall) -> None:
 
     elapsed_ms = (time.perf_counter() - call.began) * 1000
     _record.note(context, "hook", value, elapsed_ms)
-    if contracts.is_kept(contracts.ALL, os.environ.get(contracts.LOG_VARIABLE, "")):
-        shown = ", ".join(item.id for item in value.items) or "nothing"
-        _log(context.repository.cache_dir, call.args, f"{shown} in {elapsed_ms:.0f} ms")
+    shown = ", ".join(item.id for item in value.items) or "nothing"
+    hook.log(context.repository.cache_dir, call.args, f"{shown} in {elapsed_ms:.0f} ms")
 
 
 def _cache_if_refused(directory: str, error: MemtoolError) -> str:
@@ -206,10 +191,10 @@ def _complain(call: _HostCall, failure: str) -> None:
     """Note what went wrong in the repository that it was about, and show a person at a terminal."""
     if sys.stderr is not None and (sys.stderr.isatty() or os.environ.get("MEMTOOL_DEBUG")):
         output.tell(f"memtool: {output.visible(failure)}")
-    if not contracts.is_kept(contracts.ERROR, os.environ.get(contracts.LOG_VARIABLE, "")):
+    if not hook.is_logging_failures():
         return
     if call.refused_cache:
-        _log(call.refused_cache, call.args, contracts.FAILED + failure)
+        hook.log(call.refused_cache, call.args, failure, is_failure=True)
         return
     try:
         context = call.context
@@ -218,16 +203,9 @@ def _complain(call: _HostCall, failure: str) -> None:
 
             context = Context.at(".", os.environ)
         if os.path.isdir(os.path.join(context.repository.top, context.directory)):
-            _log(context.repository.cache_dir, call.args, contracts.FAILED + failure)
+            hook.log(context.repository.cache_dir, call.args, failure, is_failure=True)
             from memtool.commands import _record
 
             _record.note_failure(context)
     except MemtoolError:
         return
-
-
-def _log(cache_dir: str, args: Sequence[str], what: str) -> None:
-    from memtool.memory import timestamps
-
-    now = timestamps.render(int(time.time()))
-    contracts.note(cache_dir, now, " ".join(args[:3]), what)

@@ -8,12 +8,13 @@ from collections import Counter
 
 from memtool.commands import _filters
 from memtool.sessions import store
+from memtool.sessions.transcripts.reader import KINDS
 from memtool.store import usage_log
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Annotated
 
     from memtool.sessions.capture import Transcript
     from memtool.sessions.model import Head
@@ -55,7 +56,7 @@ def capture(
     transcript: str,
     *,
     session: str = "",
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "chat", "plain"] = "",
+    host: Annotated[str, KINDS] = "",
     end: bool = False,
     dry_run: bool = False,
 ) -> CaptureReport:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, Literal
+from typing import Annotated, Any
 
+from memtool.agents import AGENTS
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
@@ -54,7 +55,7 @@ class Diagnosed(Value):
 
 def doctor(
     context: Context,
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor"] = "",
+    host: Annotated[str, AGENTS] = "",
     *,
     fix: bool = False,
     probe: bool = False,
@@ -138,8 +139,6 @@ def render(diagnosed: Diagnosed) -> str:
 
 def _in_short(signs: Iterable[Sign]) -> Iterator[Sign]:
     """Yield the signs without those of a host that are good, but for one that says so."""
-    from memtool.hosts import AGENTS
-
     for area, group in groupby(signs, key=lambda sign: sign.area):
         own = list(group)
         if area not in AGENTS:
@@ -154,7 +153,6 @@ def _in_short(signs: Iterable[Sign]) -> Iterator[Sign]:
 
 
 def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
-    from memtool.hosts import AGENTS
     from memtool.hosts.install import agent
 
     if context.repository.is_bare:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+from memtool.agents import AGENTS, BLOCK_FORMATS
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
@@ -12,8 +14,8 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
+    from collections.abc import Callable, Sequence
+    from typing import Annotated, Any
 
     from memtool.inject.block import BlockFormat, BlockItem, Injected
     from memtool.inject.candidates import CandidateVerdict
@@ -60,7 +62,7 @@ class Hooked(Value):
 
 def hook(
     context: Context,
-    host: Literal["claude", "codex", "gemini", "cursor", "opencode"],
+    host: Annotated[str, AGENTS],
     event: str,
     *,
     input: str = "-",
@@ -89,13 +91,7 @@ def hook(
         input: the JSON of the event, or - to read it from stdin
         dry_run: answer, but note nothing, and hand nothing on
     """
-    try:
-        given = contracts.read(sent(input))
-    except contracts.UnreadableEvent as error:
-        raise MemtoolError(
-            f"the event cannot be read: {error}", hint="give the host's JSON", code="bad-event"
-        ) from None
-    return answered(context, host, event, given, is_dry=dry_run)
+    return answered(context, host, event, read(input), is_dry=dry_run)
 
 
 def answered(context: Context, host: str, event: str, given: Given, *, is_dry: bool) -> Hooked:
@@ -212,13 +208,56 @@ def _contract(host: str, event: str) -> Contract:
     return found
 
 
-def sent(input: str) -> bytes:
-    """Return what the host sent: the text itself, or what is on stdin, as far as it counts."""
-    if input != "-":
-        return input.encode(errors="replace")
-    from memtool.commands import _filters
+def read(input: str) -> Given:
+    """Read the event that the host sent: the text itself, or what is on stdin.
 
-    return _filters.read_stdin(MOST_INPUT + 1, is_cut=True)  # a host may start us with it closed
+    Raises:
+        MemtoolError: it is too large, or no JSON object.
+    """
+    data = input.encode(errors="replace")
+    if input == "-":
+        from memtool.commands import _filters
+
+        data = _filters.read_stdin(
+            MOST_INPUT + 1, is_cut=True
+        )  # a host may start us with it closed
+    try:
+        return contracts.read(data)
+    except contracts.UnreadableEvent as error:
+        raise MemtoolError(
+            f"what the host sent cannot be read: {error}",
+            hint="give the host's JSON",
+            code="bad-event",
+        ) from None
+
+
+def silence(words: Sequence[str]) -> str:
+    """Return the empty answer to a host and its event, as they were called."""
+    contract = contracts.BY_EVENT.get((words[0], words[1])) if len(words) > 1 else None
+    return contract.silence if contract is not None else ""
+
+
+def is_logging_failures() -> bool:
+    """Tell whether the user wants failures in the log of hooks, as they do by default."""
+    return contracts.is_kept(contracts.ERROR, os.environ.get(contracts.LOG_VARIABLE, ""))
+
+
+def log(cache_dir: str, args: Sequence[str], what: str, *, is_failure: bool = False) -> None:
+    """Note in the log of hooks how a call went, if the user wants to know that."""
+    level, mark = (contracts.ERROR, contracts.FAILED) if is_failure else (contracts.ALL, "")
+    if contracts.is_kept(level, os.environ.get(contracts.LOG_VARIABLE, "")):
+        from memtool.memory import timestamps
+
+        moment = timestamps.render(int(time.time()))
+        contracts.note(cache_dir, moment, " ".join(args[:3]), mark + what)
+
+
+def finish_apart(context: Context) -> None:
+    """Let another process finish what there was no time for, so that the next call is fast."""
+    from memtool.sessions import background  # a hook that is in time needs none of it
+
+    place = context.repository
+    background.warm(place.cache_dir, place.top or place.git_dir, context.env, time.time())
 
 
 def context_of(given: Given) -> str:
@@ -366,10 +405,7 @@ def _narrow(context: Context, given: Given) -> None:
 
         named = (*given.files, *file_rules.named_files(context, given.prompt))
         if unindexed.narrow(context, file_rules.inside(context, named)):
-            from memtool.sessions import background
-
-            place = context.repository
-            background.warm(place.cache_dir, place.top, context.env, time.time())
+            finish_apart(context)
 
 
 def _budget(context: Context, event: HookCall) -> int:
@@ -382,4 +418,4 @@ def _budget(context: Context, event: HookCall) -> int:
 def _form(event: HookCall) -> BlockFormat:
     from memtool.inject import block
 
-    return block.BY_NAME[block.HOSTS[event.contract.host]]
+    return block.BY_NAME[BLOCK_FORMATS[event.contract.host]]

@@ -39,7 +39,8 @@ FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
 
 def _offers(context: Context) -> Iterator[str]:
     """Yield commands: for formatters, the hook, and each agent host in use that lacks memtool."""
-    from memtool.hosts import AGENTS, diagnostics, pre_commit
+    from memtool.agents import AGENTS
+    from memtool.hosts import diagnostics, pre_commit
     from memtool.hosts.install import agent
 
     for name in FORMATTER_IGNORES:

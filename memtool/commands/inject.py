@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memtool.agents import BLOCK_FORMATS
 from memtool.commands._features import added_tiers
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
@@ -19,7 +20,7 @@ from memtool.store.context import Context
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Literal
+    from typing import Annotated, Literal
 
     from memtool.inject.agents_md import Block
     from memtool.inject.candidates import CandidateVerdict
@@ -30,7 +31,7 @@ def inject(
     *,
     prompt: str = "",
     files: tuple[str, ...] = (),
-    for_: Literal["claude", "gemini", "codex", "opencode", "cursor", "plain"] = "plain",
+    for_: Annotated[str, BLOCK_FORMATS] = "plain",
     format: Literal["", "xml", "markdown", "text", "json"] = "",
     budget: int | None = None,
     remaining: int | None = None,
@@ -104,7 +105,7 @@ def inject(
     if budget is None and remaining is None:
         budget = context.budget_tokens
     shares = plan(context.strict_settings, budget, remaining)
-    form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
+    form = block.BY_NAME[BLOCK_FORMATS[for_] if format in ("", "json") else format]
     asked = GatherRequest(
         context, _read_prompt(prompt), inside(context, files), session, at, as_of,
         explain, exact, no_global,

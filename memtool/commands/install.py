@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated
 
+from memtool.agents import AGENTS
 from memtool.errors import MemtoolError
+from memtool.hosts import HOSTS
 from memtool.hosts.install import Host, Installed, InstallPlan
 from memtool.hosts.install import render_installed as render
 from memtool.store.context import Context
@@ -14,7 +16,7 @@ __all__ = ["install", "render", "uninstall"]
 
 def install(
     context: Context,
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git", "pre-commit"] = "",
+    host: Annotated[str, HOSTS] = "",
     *,
     all: bool = False,
     user: bool = False,
@@ -65,7 +67,7 @@ def install(
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import AGENTS, GIT, git, install
+    from memtool.hosts import GIT, git, install
     from memtool.hosts.install import agent
 
     names = install.names_of(context, host, every=all, user=user, verb="install")
@@ -104,7 +106,7 @@ def install(
 
 def uninstall(
     context: Context,
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git", "pre-commit"] = "",
+    host: Annotated[str, HOSTS] = "",
     *,
     all: bool = False,
     user: bool = False,
@@ -129,7 +131,7 @@ def uninstall(
         yes: change files that others write too without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import AGENTS, GIT, PRE_COMMIT, git, install
+    from memtool.hosts import GIT, PRE_COMMIT, git, install
     from memtool.hosts.install import agent
 
     names = install.names_of(context, host, every=all, user=user, verb="uninstall")

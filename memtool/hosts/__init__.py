@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from memtool.agents import AGENTS
+
 GIT = "git"
 PRE_COMMIT = "pre-commit"
-AGENTS = ("claude", "codex", "gemini", "opencode", "cursor")
-"""The agent hosts."""
+HOSTS = (*AGENTS, GIT, PRE_COMMIT)

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from memtool.agents import AGENTS
 from memtool.errors import MemtoolError, reason_of
-from memtool.hosts import AGENTS, GIT, PRE_COMMIT
+from memtool.hosts import GIT, HOSTS, PRE_COMMIT
 from memtool.hosts.contracts import CONTRACTS, END, START, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
@@ -428,7 +429,7 @@ def names_of(context: Context, host: str, *, every: bool, user: bool, verb: str)
     if bool(host) == every:
         raise MemtoolError(
             f"memtool {verb} needs a host, or --all" if not host else "HOST and --all: give one",
-            hint=f"memtool {verb} claude, or one of {', '.join((*AGENTS, GIT, PRE_COMMIT))}",
+            hint=f"memtool {verb} claude, or one of {', '.join(HOSTS)}",
         )
     if is_git and user:
         raise MemtoolError("git's hooks belong to one repository", hint=f"memtool {verb} {host}")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 
+from memtool.agents import BLOCK_FORMATS
 from memtool.cli.main import bug
 from memtool.errors import MemtoolError
-from memtool.inject.block import HOSTS
 from memtool.mcp import resources, transport
 from memtool.mcp.transport import Client, Refused
 from memtool.rpc import call
@@ -39,7 +39,6 @@ INSTRUCTIONS = (
 PRIMER = "primer"
 NAMELESS = "agent"
 """What a client is called that gives no name: it is no person in any case."""
-AGENTS = tuple(HOSTS)
 ERROR = "memtool/error"
 """The key of the code of a refusal, for programs."""
 NOWHERE = ("no-repository", "no-directory")
@@ -142,7 +141,7 @@ class Served:
             "name": PRIMER,
             "title": "What to know before the work begins",
             "description": "pinned memories, the state of the work, and what is new or undecided",
-            "arguments": [{"name": "for", "description": f"the agent: {', '.join(AGENTS)}"}],
+            "arguments": [{"name": "for", "description": f"the agent: {', '.join(BLOCK_FORMATS)}"}],
         }
         return {"prompts": [] if self.is_off else [primer]}
 
@@ -164,7 +163,7 @@ class Served:
         named, argument = dict_of(params.get("ref")), dict_of(params.get("argument"))
         begun = _text(argument, "value")
         if named.get("type") == "ref/prompt" and argument.get("name") == "for":
-            values = tuple(one for one in AGENTS if one.startswith(begun))
+            values = tuple(one for one in BLOCK_FORMATS if one.startswith(begun))
         elif named.get("uri") == resources.TEMPLATE:
             self.settle(client)
             values = self._ids(begun)

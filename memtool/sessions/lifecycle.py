@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from memtool.agents import BLOCK_FORMATS
 from memtool.errors import MemtoolError
-from memtool.inject.block import HOSTS
 from memtool.inject.session_primer import Recap
 from memtool.sessions import findings, model
 from memtool.sessions.journal import Writer
@@ -93,7 +93,11 @@ def recap(context: Context, session: str) -> Recap | None:
     over: this is for the start of a session, where nobody waits for the reason.
     """
     sessions = opened(context)
-    own = {session, *(model.id_of_host(host, session) for host in HOSTS)} if session else set()
+    own = (
+        {session, *(model.id_of_host(host, session) for host in BLOCK_FORMATS)}
+        if session
+        else set()
+    )
     changed: dict[str, int] = {}
     try:
         ids = [id_ for id_ in sessions.ids() if id_ not in own]

@@ -13,8 +13,8 @@ import shutil
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 
+from memtool.agents import BLOCK_FORMATS
 from memtool.errors import MemtoolError
-from memtool.inject.block import HOSTS
 from memtool.memory.timestamps import DAY_S
 from memtool.sessions import findings, journal
 from memtool.sessions.journal import Writer
@@ -459,7 +459,7 @@ def _rebuilt(sessions: Sessions, id: str, known: Sequence[Message], now: int) ->
     return Head(
         id=id,
         started=min(moments, default=last),
-        host=agent if agent in HOSTS else "",
+        host=agent if agent in BLOCK_FORMATS else "",
         agent=agent,
         title=line(asked),
         parent=parent,

@@ -14,9 +14,10 @@ import pytest
 from conftest import Keyring, Sandbox
 
 from memtool import installation
+from memtool.agents import AGENTS
 from memtool.commands.doctor import doctor, render
 from memtool.commands.install import install
-from memtool.hosts import AGENTS, diagnostics
+from memtool.hosts import diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
 from memtool.store import files
 from memtool.store.context import Context

@@ -606,7 +606,7 @@ def test_the_verb_itself_tells_what_is_wrong(project: Sandbox):
     """From Python it complains like any other verb; no host ever sees that, with -C neither."""
     with pytest.raises(MemtoolError, match="claude has no event 'nope'"):
         hook(project.context(), "claude", "nope", input="{}")
-    with pytest.raises(MemtoolError, match="the event cannot be read"):
+    with pytest.raises(MemtoolError, match="what the host sent cannot be read"):
         hook(project.context(), "claude", "stop", input="{")
     for event, sent in (("nope", "{}"), ("stop", "{")):
         done = project.run("-C", str(project.path), "hook", "claude", event, stdin=sent)

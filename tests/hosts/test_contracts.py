@@ -11,10 +11,10 @@ from hosts_live.proven import versions_in_docs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.hosts import AGENTS, contracts, diagnostics
+from memtool.agents import AGENTS
+from memtool.hosts import contracts, diagnostics
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, UnreadableEvent, read
 from memtool.hosts.install import agent
-from memtool.inject import block
 
 DATA = Path(__file__).with_name("data")
 HOME = "/code/ada/project"
@@ -74,7 +74,7 @@ def test_the_versions_that_were_tried_are_those_of_the_documentation() -> None:
 def test_every_host_has_a_row_for_each_event_once() -> None:
     """The table is a table: an event is there once, and each host has a format of its block."""
     assert len(BY_EVENT) == len(EVERY)
-    assert {row.host for row in CONTRACTS} <= set(block.HOSTS)
+    assert {row.host for row in CONTRACTS} == set(AGENTS)
     assert {path.stem for path in DATA.glob("*.json")} == {f"{r.host}-{r.event}" for r in EVERY}
 
 

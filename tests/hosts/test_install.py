@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox, read_terminal
 
+from memtool.agents import AGENTS
 from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts import AGENTS
 from memtool.hosts.contracts import CONTRACTS
 from memtool.hosts.edits import guarded
 from memtool.hosts.install import FileStep, carry_out

@@ -13,11 +13,11 @@ import pytest
 from conftest import Sandbox
 from hosts.test_install import files
 
+from memtool.agents import AGENTS
 from memtool.commands.doctor import doctor
 from memtool.commands.hook import answered
 from memtool.commands.install import install, uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts import AGENTS
 from memtool.hosts.contracts import CONTRACTS, RESUME, START, TWIN_S, Contract, is_twin, read
 
 PLACES = {"top": ".", "subdirectory": "packages/web", "worktree": "../linked"}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 PLAIN = "plain"
+KINDS = (*FORMATS, PLAIN)
+"""Every kind of transcript that can be read."""
 DOCUMENT = "document"
 """JSON that its first line does not hold whole."""
 MOST_BYTES = 512 << 20
