@@ -34,8 +34,6 @@ STEPS_MOST = 1_000
 """Commits between two states that are looked at one by one."""
 CITATION, DRIFT = "citation", "drift"
 """The tables whose rows begin with the number of a basis and a path."""
-_AT_ONCE = 500
-"""Paths that one statement names."""
 
 
 class BasisRow(Value):
@@ -141,9 +139,9 @@ def read(
     def ask(rows: Rows) -> dict[str, Any] | None:
         if not basis.is_held(rows):
             return None
-        return dict(
-            all_of(rows, table, basis) if paths is None else _some_of(rows, table, basis, paths)
-        )
+        if paths is None:
+            return dict(all_of(rows, table, basis))
+        return dict(map(_parted, rows.many(table, (basis.number,), map(os.fsencode, paths))))
 
     return facts.read(cache_dir, ask)
 
@@ -151,16 +149,6 @@ def read(
 def all_of(rows: Rows, table: str, basis: BasisRow) -> Iterator[tuple[str, Any]]:
     """Return path and cells of each row."""
     return map(_parted, rows.some(table, "basis = ?", basis.number))
-
-
-def _some_of(
-    rows: Rows, table: str, basis: BasisRow, paths: Iterable[str]
-) -> Iterator[tuple[str, Any]]:
-    wanted = sorted(map(os.fsencode, paths))
-    for at in range(0, len(wanted), _AT_ONCE):
-        some = wanted[at : at + _AT_ONCE]
-        where = f"basis = ? AND path IN ({','.join('?' * len(some))})"
-        yield from map(_parted, rows.some(table, where, basis.number, *some))
 
 
 def _parted(row: Any) -> tuple[str, Any]:

@@ -13,15 +13,13 @@ from memtool.store.facts import DAY_S, UNUSED_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from typing import Any
 
     from memtool.store.state import Row, Rows
 
 MAX_BASES = 16
 """Bases of one kind that stay: several worktrees and branches are at work at the same time."""
-_AT_ONCE = 500
-"""Keys that one statement names; SQLite takes 999 at least."""
 
 
 def read(cache_dir: str, kind: str, basis: bytes, key: bytes = b"") -> bytes | None:
@@ -38,41 +36,38 @@ def read_all(
     cache_dir: str, kind: str, basis: bytes, keys: Collection[bytes]
 ) -> dict[bytes, bytes]:
     """Return the facts of some keys, without those that are unknown."""
-    found = facts.read(cache_dir, lambda rows: list(_rows(rows, kind, basis, keys))) or []
+    found = facts.read(cache_dir, lambda rows: list(rows.many("kept", (kind, basis), keys))) or []
     now = int(time.time())
     old = [row for row in found if not 0 <= now - _used(row) < DAY_S]
+
+    def use(rows: Rows) -> None:
+        rows.put_all("kept", ((*row[:4], now) for row in old))
+        unused = "SELECT basis, key FROM kept WHERE kind = ? AND used < ?"
+        for row in list(rows.select(unused, kind, now - UNUSED_S)):
+            rows.remove("kept", kind, *row)
+
     if old:
-        facts.write(cache_dir, lambda rows: rows.put_all("kept", ((*row[:4], now) for row in old)))
+        facts.write(cache_dir, use)
     return {key: data for _kind, _basis, key, data, _used in found
             if isinstance(key, bytes) and isinstance(data, bytes)}  # fmt: skip
 
 
 def write_all(cache_dir: str, kind: str, basis: bytes, data: Mapping[bytes, bytes]) -> None:
-    """Keep facts by key if that is possible, and drop those of their kind that are out of use."""
+    """Keep facts by key if that is possible; a new basis takes the place of one out of use."""
     now = int(time.time())
+    known = "SELECT 1 FROM kept WHERE kind = ? AND basis = ? LIMIT 1"
+    others = (
+        "SELECT basis, max(used) FROM kept WHERE kind = ? GROUP BY basis ORDER BY 2 DESC, basis"
+    )
 
     def change(rows: Rows) -> None:
-        unused = "SELECT basis, key FROM kept WHERE kind = ? AND used < ?"
-        for row in list(rows.select(unused, kind, now - UNUSED_S)):
-            rows.remove("kept", kind, *row)
-        others = (
-            "SELECT basis FROM kept WHERE kind = ? AND basis <> ? GROUP BY basis "
-            "ORDER BY max(used) DESC, basis"
-        )
-        for row in list(rows.select(others, kind, basis))[MAX_BASES - 1 :]:
-            rows.remove("kept", kind, *row)
+        if not list(rows.select(known, kind, basis)):
+            for number, (other, used) in enumerate(list(rows.select(others, kind)), 2):
+                if number > MAX_BASES or not isinstance(used, int) or used < now - UNUSED_S:
+                    rows.remove("kept", kind, other)
         rows.put_all("kept", ((kind, basis, key, one, now) for key, one in data.items()))
 
     facts.write(cache_dir, change)
-
-
-def _rows(rows: Rows, kind: str, basis: bytes, keys: Collection[bytes]) -> Iterator[Row]:
-    ordered = sorted(keys)
-    for at in range(0, len(ordered), _AT_ONCE):
-        some = ordered[at : at + _AT_ONCE]
-        marks = ",".join("?" * len(some))
-        where = f"kind = ? AND basis = ? AND key IN ({marks})"
-        yield from rows.some("kept", where, kind, basis, *some)
 
 
 def _used(row: Row) -> int:

@@ -44,6 +44,8 @@ _UNUSED_S = 14 * 86_400
 _TOUCH_S = 600
 LOCKED = "locked by another process"
 """How the reason ends where only the time was too short to wait for another writer."""
+_AT_ONCE = 500
+"""Keys that one statement names; SQLite takes 999 at least."""
 _MARSHAL_FORMAT = 2
 """Writes type, length and value, and no references: equal rows give equal bytes."""
 _shared: dict[tuple[str, str, int], State] = {}
@@ -92,6 +94,11 @@ class Schema(Value):
     format: int
     tables: tuple[Table, ...]
 
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """The names of the columns of each table."""
+        return {table.name: table.names for table in self.tables}
+
 
 class Rows:
     """The rows of a database inside a transaction. Cells are str, bytes, int, float or None.
@@ -100,10 +107,13 @@ class Rows:
     raises CorruptCache if the database is damaged, and Unavailable if it cannot be used.
     """
 
-    def __init__(self, connection: Connection, schema: Schema, salt: int) -> None:
-        """Take an open connection; `salt` makes the checksums those of this file."""
+    def __init__(self, connection: Connection, names: dict[str, list[str]], salt: int) -> None:
+        """Take an open connection and the columns by table.
+
+        `salt` makes the checksums those of this file.
+        """
         self._connection = connection
-        self._names = {table.name: table.names for table in schema.tables}
+        self._names = names
         self._salt = salt
 
     def one(self, table: str, *key: Cell) -> Row | None:
@@ -120,6 +130,16 @@ class Rows:
                 if _sum(table, row, self._salt) != whole[-1]:
                     raise CorruptCache(f"a row of the table {table} is damaged")
                 yield row
+
+    def many(self, table: str, prefix: Row, keys: Iterable[Cell]) -> Iterator[Row]:
+        """Return the rows whose keys begin with some cells, followed by one of `keys`."""
+        wanted = list(keys)
+        where = self._where(table, prefix)
+        column = self._names[table][len(prefix)]
+        for at in range(0, len(wanted), _AT_ONCE):
+            some = wanted[at : at + _AT_ONCE]
+            marks = ",".join("?" * len(some))
+            yield from self.some(table, f"{where} AND {column} IN ({marks})", *prefix, *some)
 
     def select(self, statement: str, *values: Cell) -> Iterator[Row]:
         """Return what a SELECT gives, as it is read, such as the keys of the rows that fit.
@@ -165,9 +185,11 @@ class Snapshot(Rows):
 
     _is_inner = False
 
-    def __init__(self, owner: State, connection: Connection, schema: Schema, salt: int) -> None:
+    def __init__(
+        self, owner: State, connection: Connection, names: dict[str, list[str]], salt: int
+    ) -> None:
         """Take an open connection, which lives as long as its owner."""
-        super().__init__(connection, schema, salt)
+        super().__init__(connection, names, salt)
         self._owner = owner
 
     def __enter__(self) -> Self:
@@ -213,6 +235,7 @@ class State:
         """Whether it does not see what others write, since its place is read-only."""
         self._connection = connection
         self._schema = schema
+        self._names = schema.names
         self._pointer = pointer
         self.salt = _salt(path) if salt is None else salt
         self._inode = os.stat(path).st_ino if path else 0
@@ -362,7 +385,7 @@ class State:
     def read(self) -> Snapshot:
         """Return the rows, for a `with`: all of one answer is read from one snapshot."""
         self._check_process()
-        return Snapshot(self, self._connection, self._schema, self.salt)
+        return Snapshot(self, self._connection, self._names, self.salt)
 
     def write(self, change: Callable[[Rows], None], *, wait_s: float = 0.0) -> str:
         """Change rows in one transaction; return why that was impossible, or nothing.
@@ -397,7 +420,7 @@ class State:
         with _Translated():
             connection.execute(begin)
         try:
-            change(Rows(connection, self._schema, self.salt))
+            change(Rows(connection, self._names, self.salt))
             with _Translated():
                 connection.execute(end)
         except BaseException:
@@ -681,7 +704,7 @@ def _build(
                     connection.execute(f"PRAGMA application_id={salt}")
                     for statement in _statements(schema):
                         connection.execute(statement)
-            fill(Rows(connection, schema, salt))
+            fill(Rows(connection, schema.names, salt))
             with _Translated():
                 connection.execute("COMMIT")
                 connection.execute("PRAGMA journal_mode=WAL")

@@ -53,6 +53,32 @@ def test_a_fact_that_is_unused_for_a_month_goes(
     assert kept.read(str(tmp_path), "other", b"unread") == b"data"
 
 
+def test_one_of_many_facts_that_is_unused_for_a_month_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the same basis that are in use stay."""
+    now = [1000 * DAY_S]
+    monkeypatch.setattr(kept.time, "time", lambda: now[0])
+    kept.write_all(str(tmp_path), "kind", b"basis", {b"read": b"1", b"unread": b"2"})
+    for _time in range(3):
+        now[0] += 20 * DAY_S
+        assert kept.read_all(str(tmp_path), "kind", b"basis", [b"read"]) == {b"read": b"1"}
+    assert kept.read(str(tmp_path), "kind", b"basis", b"unread") is None
+
+
+def test_enough_bases_of_a_kind_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were used last."""
+    now = [1000 * DAY_S]
+    monkeypatch.setattr(kept.time, "time", lambda: now[0])
+    bases = [b"%d" % number for number in range(kept.MAX_BASES + 2)]
+    for basis in bases:
+        now[0] += 1
+        kept.write(str(tmp_path), "kind", basis, b"data")
+        kept.write(str(tmp_path), "kind", basis, b"more", b"key")
+    left = [basis for basis in bases if kept.read(str(tmp_path), "kind", basis) is not None]
+    assert left == bases[2:]
+
+
 def damages(cache_dir: Path) -> list[str]:
     return State.damages(str(cache_dir / facts.FOLDER))
 

@@ -607,6 +607,16 @@ def test_a_fork_opens_its_own(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_many_keys_are_asked_for_together(tmp_path: Path) -> None:
+    """More than one statement takes; those without a row are left out."""
+    state = made(tmp_path)
+    keys = [b"%06d" % number for number in range(-2, 1_200, 2)]
+    with state.read() as rows:
+        found = [one[2] for one in rows.many("kept", ("sample", b"basis"), keys)]
+        assert sorted(map(str, found)) == [str(b"%06d" % number) for number in range(0, 40, 2)]
+        assert list(rows.many("kept", ("other", b"basis"), keys)) == []
+
+
 def test_a_thread_has_one_open_database_until_another_is_current(tmp_path: Path) -> None:
     """Readers share a connection, and one snapshot if they nest; a fork finds it closed."""
     assert State.shared(str(tmp_path), FACTS) is None
