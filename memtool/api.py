@@ -9,7 +9,8 @@ from typing import Any
 from memtool.authoring import write
 from memtool.authoring.draft import of_record
 from memtool.authoring.write import WrittenTogether
-from memtool.cli.arguments import Interface, Parameter, fit, fit_one, interface, nearest
+from memtool.calls.bind import bind, fit, spread
+from memtool.calls.signature import Interface, Parameter, Signature, interface
 from memtool.commands import VERBS, Verb
 from memtool.commands import alias as _alias
 from memtool.commands import archive as _archive
@@ -221,56 +222,44 @@ def opened(directory: Any, *, is_global: bool) -> Project:
     if is_global:
         return GlobalProject.at_global()
     hint = 'memtool.open("."), or the path of another repository'
-    return Project.at(fit_one(_DIRECTORY, directory, name="directory", hint=hint))
+    return Project.at(fit(_DIRECTORY, directory, name="directory", hint=hint))
 
 
-_DIRECTORY = Parameter(
-    name="directory", kind=str, choices=(), default=".", is_positional=True, is_required=False,
-    is_many=False, help="",
-)  # fmt: skip
+_DIRECTORY = Parameter(name="directory", default=".", is_required=True)
 
 
-def bound(
-    face: Interface, args: tuple[Any, ...], options: dict[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a verb as it takes them, by place and by name.
+def _named(face: Interface, args: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name.
 
     Raises:
-        MemtoolError: one is missing, unknown, given twice, or does not fit.
+        MemtoolError: there are too many, or one is given twice.
     """
-    hint = f"memtool {face.name} --help"
-    rest = list(args)
-    given = dict(options)
-    places: list[Any] = []
-    for one in face.positional:
-        if one.is_many:
-            places += [fit_one(one, item, name=one.name, hint=hint) for item in rest]
-            rest = []
-        elif rest and one.name in given:
-            raise MemtoolError(f"{one.name} is given twice", hint=hint)
-        elif rest or one.name in given or not one.is_required:
-            found = rest.pop(0) if rest else given.pop(one.name, one.default)
-            places.append(fit(one, found, name=one.name, hint=hint))
-        else:
-            raise MemtoolError(f"{face.name} needs {one.name}", hint=hint)
-    if rest:
+    named, places = dict(options), [*args]
+    hint = _help(face)
+    for parameter in face.positional:
+        if not places:
+            break
+        if parameter.name in named:
+            raise MemtoolError(f"{parameter.name} is given twice", hint=hint)
+        named[parameter.name] = places if parameter.is_many else places.pop(0)
+        places = [] if parameter.is_many else places
+    if places:
         most = len(face.positional)
         words = "1 argument" if most == 1 else f"{most or 'no'} arguments"
         raise MemtoolError(
             f"{face.name} takes {words} by place, not {len(args)}",
             hint=f"what follows is given by name; {hint}",
         )
-    names = {one.name: one for one in face.options}
-    for name in given:
-        if name not in names:
-            near = nearest(name, list(names))
-            raise MemtoolError(
-                f"{face.name} has no argument {name!r}",
-                hint=f"did you mean {near}?" if near else hint,
-            )
-    return places, {
-        name: fit(names[name], found, name=name, hint=hint) for name, found in given.items()
-    }
+    return named
+
+
+def _help(face: Interface) -> str:
+    return f"memtool {face.name} --help"
+
+
+def _signature(face: Interface) -> Signature:
+    parameters = {parameter.name: parameter for parameter in face.parameters}
+    return Signature(title=face.name, parameters=parameters, help=_help(face))
 
 
 def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
@@ -278,7 +267,8 @@ def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
 
     @wraps(run)
     def method(self: Project, *args: Any, **options: Any) -> Any:
-        places, names = bound(interface(verb, with_texts=False), args, options)
+        face = interface(verb, with_texts=False)
+        places, names = spread(face, bind(_signature(face), _named(face, args, options)))
         given = _options(self, run, names) if isinstance(self, GlobalProject) else names
         return _derived.retry_if_damaged(self, lambda: run(self, *places, **given))
 

@@ -13,7 +13,7 @@ from conftest import Sandbox
 
 import memtool
 from memtool.api import Project
-from memtool.cli.arguments import Parameter, interface
+from memtool.calls.signature import Parameter, interface
 from memtool.commands import VERBS, Verb
 from memtool.store.context import Context
 
@@ -220,8 +220,8 @@ def test_a_wrong_value_is_refused_and_nothing_is_changed(
         ("new", ("decision", "T"), {"tag": "abc"}, "tag takes a list of texts, not a text"),
         ("new", ("decision", "T"), {"commit": "no"}, "commit takes true or false, not a text"),
         ("new", ("decision", "T"), {"tags": ["a"]}, "new has no argument 'tags'"),
-        ("new", ("decision",), {}, "new needs title"),
-        ("new", ("decision", None), {}, "title takes a text, not nothing"),
+        ("new", ("decision",), {}, "title is missing"),
+        ("new", ("decision", None), {}, "title is missing"),
         ("new", ("decision", "T"), {"title": "T"}, "title is given twice"),
         ("pin", ("dec-a", "dec-b"), {}, "pin takes 1 argument by place, not 2"),
     ],

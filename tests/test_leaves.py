@@ -22,7 +22,7 @@ TABLES = (
     "cli/main.py",
     "commands/__init__.py",
     "commands/_features.py",
-    "rpc/procedures.py",
+    "calls/procedures.py",
     "web/pages/__init__.py",
 )
 """Where a feature has rows: these files are edited, all others that need it are deleted."""

@@ -34,8 +34,7 @@ LAYERS = (
     ("hosts", "demo"),
     ("fleet",),
     ("commands",),
-    ("cli", "api"),
-    ("rpc",),
+    ("calls", "cli", "api"),
     ("mcp", "web"),
     ("__main__", "__init__"),
 )
@@ -292,7 +291,7 @@ def test_only_the_boundary_catches_everything() -> None:
     broad = [
         f"{module}:{node.lineno}"
         for module in MODULES
-        if room(module) not in ("cli", "rpc", "mcp", "web")
+        if room(module) not in ("calls", "cli", "mcp", "web")
         for node in ast.walk(tree_of(module))
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or ast.unparse(node.type) == "Exception")

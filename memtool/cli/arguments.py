@@ -1,11 +1,4 @@
-"""Arguments: the interface of a verb from its signature, and a command line read by it.
-
-Positional parameters are positional arguments, keyword-only ones are options. The docstring is
-Google style: a first line, paragraphs, `Example:` and `Args:`. `inspect` and `typing` would cost
-twice a bare interpreter start, at every prompt of an agent, so annotations are read as text; a verb
-that needs a new kind of parameter gets a row in `KINDS`. Choices are `Literal["low", "high"]`, or
-`Annotated[str, TABLE]` for the names of a table. `fit` is the one place where a value is checked
-against its parameter: the command line, the MCP tools and the Python API all call it.
+"""Arguments: a command line, read by the signature of its verb.
 
 `argparse` would double the time of a cold start, and its messages name no next step. The grammar:
 options may stand anywhere; `--option=value` and `--option value` mean the same; after `--` every
@@ -15,285 +8,17 @@ argument where the verb takes any number of them.
 
 from __future__ import annotations
 
+from memtool.calls.bind import bind, nearest, spread, unknown, wrong_kind
+from memtool.calls.signature import Signature, interface
 from memtool.commands import ACTIONS, BY_NAME, VERBS, Verb, names
 from memtool.errors import MemtoolError
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from typing import Any
 
-KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-METAVARS = {
-    "as_of": "TIME",
-    "at": "REV",
-    "body": "TEXT",
-    "dismiss": "FINDING",
-    "directory": "DIR",
-    "file": "PATH",
-    "files": "PATH",
-    "floor": "MEASURE=X",
-    "map": "FIELD=JSON.PATH",
-    "older_than": "AGE",
-    "prompt": "TEXT",
-    "reopen": "FINDING",
-    "run": "FILE",
-    "section": "NAME=TEXT",
-    "set": "KEY=VALUE",
-    "valid_through": "DATE",
-    "why": "TEXT",
-}
-"""The placeholder of a value where the name of the option says too little."""
-_HAS_MANY_WORDS = 0x04  # CO_VARARGS of a code object: `*words`
-_SECTIONS = ("Args", "Example", "Raises", "Returns")
-
-
-class Parameter(Value):
-    """One parameter. `kind` is str, int, float or bool; `choices` is empty if any text will do."""
-
-    name: str
-    kind: type
-    choices: tuple[str, ...]
-    default: Any
-    is_positional: bool
-    is_required: bool
-    is_many: bool
-    help: str
-
-    @property
-    def flag(self) -> str:
-        return "--" + self.name.rstrip("_").replace("_", "-")
-
-    @property
-    def metavar(self) -> str:
-        """The placeholder of the value in a usage line."""
-        name = self.name.rstrip("_").upper()
-        if self.is_positional:
-            return name
-        if self.choices:
-            return "|".join(self.choices)
-        return {int: "N", float: "X"}.get(self.kind) or METAVARS.get(self.name, name)
-
-
-class Interface(Value):
-    """A verb as surfaces see it: its function, its renderer, its parameters and texts."""
-
-    name: str
-    run: Callable[..., Any]
-    render: Callable[[Any], str | Iterator[str]]
-    parameters: tuple[Parameter, ...]
-    summary: str
-    description: str
-    example: str
-
-    @property
-    def positional(self) -> tuple[Parameter, ...]:
-        return tuple(parameter for parameter in self.parameters if parameter.is_positional)
-
-    @property
-    def options(self) -> tuple[Parameter, ...]:
-        return tuple(parameter for parameter in self.parameters if not parameter.is_positional)
-
-
-def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
-    """Read the interface of a verb from its module; a call needs none of its texts."""
-    name = verb.module or verb.name
-    module = __import__(f"memtool.commands.{name}", fromlist=[name])
-    run = getattr(module, verb.function)
-    texts: tuple[str, str, dict[str, list[str]]] = "", "", {}
-    if with_texts:
-        texts = parse_docstring(run.__doc__ or "")
-    summary, description, sections = texts
-    return Interface(
-        name=verb.name,
-        run=run,
-        render=module.render,
-        parameters=_parameters(run, _arguments(sections.get("Args", []))),
-        summary=summary,
-        description=description,
-        example="\n".join(sections.get("Example", [])),
-    )
-
-
-def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Parameter, ...]:
-    """Return the parameters in the order of the signature, without the context."""
-    code = run.__code__
-    named = code.co_argcount + code.co_kwonlyargcount
-    positional = code.co_varnames[1 : code.co_argcount]
-    options = code.co_varnames[code.co_argcount : named]
-    many = code.co_varnames[named : named + 1] if code.co_flags & _HAS_MANY_WORDS else ()
-    given = run.__defaults__ or ()
-    defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
-    defaults |= run.__kwdefaults__ or {}
-    found = []
-    for name in (*positional, *many, *options):
-        kind, choices, is_tuple = _shape(run.__annotations__[name], run.__globals__)
-        is_many = is_tuple or name in many
-        found.append(
-            Parameter(
-                name=name,
-                kind=kind,
-                choices=choices,
-                default=() if is_many else defaults.get(name),
-                is_positional=name not in options,
-                is_required=name not in defaults and not is_many,
-                is_many=is_many,
-                help=helps.get(name, ""),
-            )
-        )
-    return tuple(found)
-
-
-def _shape(annotation: str, tables: dict[str, Any]) -> tuple[type, tuple[str, ...], bool]:
-    """Return kind, choices, and whether it is a tuple. An empty choice means: not given."""
-    inner = annotation.removesuffix(" | None")
-    is_tuple = inner.startswith("tuple[") and inner.endswith(", ...]")
-    if is_tuple:
-        inner = inner[6:-6]
-    if inner.startswith("Literal["):
-        choices = [choice.strip("'\"") for choice in inner[8:-1].split(", ")]
-        return str, tuple(filter(None, choices)), is_tuple
-    if inner.startswith("Annotated[str, "):
-        return str, tuple(tables[inner[15:-1]]), is_tuple
-    if inner not in KINDS:
-        raise TypeError(f"no surface knows how to ask for a {annotation}")
-    return KINDS[inner], (), is_tuple
-
-
-def parse_docstring(text: str) -> tuple[str, str, dict[str, list[str]]]:
-    """Split a docstring into its first line, its paragraphs, and the lines of its sections."""
-    from textwrap import dedent  # only pages of text and tools pay for it
-
-    summary, _newline, rest = text.strip().partition("\n")
-    paragraphs: list[str] = []
-    sections: dict[str, list[str]] = {}
-    current = paragraphs
-    for line in dedent(rest).split("\n"):
-        if line.endswith(":") and line[:-1] in _SECTIONS:
-            current = sections.setdefault(line[:-1], [])
-        else:
-            current.append(line)
-    blocks = {
-        name: dedent("\n".join(rows)).strip("\n").split("\n") for name, rows in sections.items()
-    }
-    return summary, "\n".join(paragraphs).strip("\n"), blocks
-
-
-def _arguments(rows: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    name = ""
-    for row in rows:
-        if row.startswith(" "):
-            found[name] += " " + row.strip()
-        else:
-            name, _colon, found_help = row.partition(": ")
-            found[name] = found_help
-    return found
-
-
-FARTHEST = 1 << 53
-"""Beyond it JSON readers no longer agree on whole numbers."""
-COUNTS = {"limit": "all", "offset": "the first", "depth": "all steps"}
-"""Parameters that take no number below 0, and what 0 means."""
-LONG = frozenset({"body", "filters", "prompt", "query", "section", "summary", "text"})
-LONG_CHARS, SHORT_CHARS = 1 << 20, 10_000
-"""Most characters of a text, for what is written or asked at length and for everything else."""
-LONGEST_WORD = 40
-_KIND_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-_MANY_NAMES = {str: "texts", int: "whole numbers", float: "numbers"}
-
-
-def fit(parameter: Parameter, found: Any, *, name: str, hint: str) -> Any:
-    """Return a value as the verb takes it: a list as a tuple, a path as text, 2.0 as 2.
-
-    Args:
-        parameter: what the value is for.
-        found: anything at all; None is the default of a parameter that has one.
-        name: the parameter as the surface spells it.
-        hint: the next step where no choice is near.
-
-    Raises:
-        MemtoolError: another type, no choice, out of range, too long, or not Unicode text.
-    """
-    if found is None and not parameter.is_required:
-        return parameter.default
-    if not parameter.is_many:
-        return fit_one(parameter, found, name=name, hint=hint)
-    if not isinstance(found, list | tuple | set | frozenset):
-        raise MemtoolError(
-            f"{name} takes a list of {_MANY_NAMES[parameter.kind]}, not {_kind_of(found)}",
-            hint=hint,
-        )
-    items = sorted(found, key=repr) if isinstance(found, set | frozenset) else found
-    return tuple(fit_one(parameter, item, name=name, hint=hint) for item in items)
-
-
-def fit_one(parameter: Parameter, found: Any, *, name: str, hint: str) -> Any:
-    """Return one value, or one item of many, as the verb takes it; see `fit`."""
-    kind = parameter.kind
-    if kind is str and hasattr(type(found), "__fspath__"):
-        found = found.__fspath__()
-    is_number = isinstance(found, int | float) and not isinstance(found, bool)
-    if kind is str and isinstance(found, str):
-        return _fit_text(parameter, found, name, hint)
-    if kind is bool and isinstance(found, bool):
-        return found
-    if kind is float and is_number and abs(found) <= FARTHEST:
-        return float(found)
-    if kind is int and is_number and abs(found) <= FARTHEST and found == int(found):
-        if found < 0 and parameter.name in COUNTS:
-            raise MemtoolError(
-                f"{name} {found} is below 0",
-                hint=f"give a number, 0 for {COUNTS[parameter.name]}",
-                code="bad-limit",
-            )
-        return int(found)
-    is_far = kind is not str and is_number and abs(found) > FARTHEST
-    given = "one so large" if is_far else _kind_of(found)
-    raise MemtoolError(f"{name} takes {_KIND_NAMES[kind]}, not {given}", hint=hint)
-
-
-def _fit_text(parameter: Parameter, text: str, name: str, hint: str) -> str:
-    if parameter.choices and text != parameter.default and text not in parameter.choices:
-        near = nearest(text, list(parameter.choices))
-        raise MemtoolError(
-            f"{name} is one of {', '.join(parameter.choices)}, not {shown(text)}",
-            hint=f"did you mean {near}?" if near else hint,
-        )
-    most = LONG_CHARS if parameter.name in LONG else SHORT_CHARS
-    if len(text) > most:
-        raise MemtoolError(
-            f"{name} has {len(text):,} characters, {most:,} are allowed",
-            hint="give a shorter text",
-            code="too-large",
-        )
-    if "\0" in text or not (text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)):
-        raise MemtoolError(
-            f"{name} is not Unicode text",
-            hint="a text holds neither NUL nor half of a character",
-            code="not-utf8",
-        )
-    return text
-
-
-def _kind_of(found: Any) -> str:
-    """Return what a wrong value is. It is not shown: it may hold anything."""
-    if found is None:
-        return "nothing"
-    return {
-        list: "a list",
-        tuple: "a list",
-        dict: "an object",
-        bytes: "bytes",
-        float: "such a number",
-    }.get(type(found), _KIND_NAMES.get(type(found), "such a value"))
-
-
-def shown(word: str) -> str:
-    """Return a wrong word as an error shows it, cut where it is long."""
-    return repr(word) if len(word) <= LONGEST_WORD else repr(word[:LONGEST_WORD]) + "…"
-
+    from memtool.calls.signature import Interface, Parameter
 
 EXIT_CODES: dict[int, str] = {
     0: "fine",
@@ -415,38 +140,37 @@ def _verb(name: str) -> Verb:
     raise MemtoolError(f"there is no verb {name!r}", hint=hint)
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """Return the two known words that a wrong one looks like, as "a or b"; empty for none."""
-    import difflib  # only a wrong word pays for it
-
-    return " or ".join(difflib.get_close_matches(word, known, n=2))
-
-
 def _call(face: Interface, words: list[str]) -> Call | None:
     """Return the call that some words make; None where they ask for help.
 
     Raises:
         MemtoolError: an option is unknown or has no value, or a value does not fit.
     """
-    positional, options, directory, flags = _sort(face, words)
-    _refuse_undecodable([*positional, *(text for texts in options.values() for text in texts)])
+    signature = _signature(face)
+    arguments, options, directory, flags = _sort(face, signature, words)
+    _refuse_undecodable([*arguments, *(text for texts in options.values() for text in texts)])
     is_global = "--global" in flags
     if is_global and directory:
         raise _misuse(face, "-C DIR and --global name two repositories", "give one of them")
     if not flags.isdisjoint(("-h", "--help")):
         return None
+    given = {
+        name: _read(face, signature.parameters[name], texts)
+        for name, texts in (_placed(face, arguments) | options).items()
+    }
+    positional, named = spread(face, bind(signature, given))
     return Call(
         face=face,
         directory=directory or ".",
         is_global=is_global,
         as_json="--json" in flags,
-        positional=_positional(face, positional),
-        options={option.name: _chosen(face, option, options) for option in face.options},
+        positional=tuple(positional),
+        options=named,
     )
 
 
 def _sort(
-    face: Interface, words: list[str]
+    face: Interface, signature: Signature, words: list[str]
 ) -> tuple[list[str], dict[str, list[str]], str, set[str]]:
     """Sort words into arguments, values by option, the directory of -C, and flags.
 
@@ -483,7 +207,7 @@ def _sort(
             while is_greedy and option.is_many and rest and not rest[-1].startswith("-"):
                 values.append(rest.pop())
         elif not _is_argument(word, takes_any=takes_any):
-            raise _unknown_option(face, flag, list(by_flag))
+            raise unknown(signature, flag)
         else:
             positional.append(word)
     options |= {flag: [] for flag in flags if flag in by_flag}
@@ -514,55 +238,57 @@ def _refuse_undecodable(words: list[str]) -> None:
             )
 
 
-def _positional(face: Interface, texts: list[str]) -> tuple[Any, ...]:
-    """Give each positional parameter its value, in its type."""
-    rest = list(texts)
-    found: list[Any] = []
+def _read(face: Interface, parameter: Parameter, texts: list[str]) -> Any:
+    """Return the words of a parameter in its type; of several where one is taken, the last."""
+    if parameter.kind is bool:
+        return True
+    values = [_number(face, parameter, text) for text in texts]
+    return values if parameter.is_many else values[-1]
+
+
+def _number(face: Interface, parameter: Parameter, text: str) -> Any:
+    if parameter.kind is str:
+        return text
+    try:
+        value = parameter.kind(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < float("inf"):
+        hint = f"memtool {face.name} --help"
+        raise wrong_kind(parameter, repr(text), label(parameter), hint)
+    return value
+
+
+def label(parameter: Parameter) -> str:
+    """Return a parameter as the command line spells it: `TITLE`, or `--tag`."""
+    return parameter.metavar if parameter.is_positional else parameter.flag
+
+
+def _placed(face: Interface, words: list[str]) -> dict[str, list[str]]:
+    """Return the words of each positional parameter that has some, by its label."""
+    placed = {}
     for parameter in face.positional:
-        if parameter.is_many:
-            found += [_typed(face, parameter, text) for text in rest]
-            rest = []
-        elif rest:
-            found.append(_typed(face, parameter, rest.pop(0)))
-        elif parameter.is_required:
-            names = " ".join(p.metavar for p in face.positional if p.is_required)
-            raise _misuse(face, f"{parameter.metavar} is missing", f"memtool {face.name} {names}")
-        else:
-            found.append(parameter.default)
-    if rest:
+        count = len(words) if parameter.is_many else 1
+        if words:
+            placed[label(parameter)], words = words[:count], words[count:]
+    if words:
         raise MemtoolError(
-            f"{rest[0]!r} is one word too many for memtool {face.name}",
+            f"{words[0]!r} is one word too many for memtool {face.name}",
             hint=f"put quotes around a text of several words; memtool {face.name} --help",
         )
-    return tuple(found)
+    return placed
 
 
-def _chosen(face: Interface, option: Parameter, given: dict[str, list[str]]) -> Any:
-    values = given.get(option.flag)
-    if option.kind is bool:
-        return values is not None
-    if option.is_many:
-        return tuple(_typed(face, option, text) for text in values or ())
-    return option.default if values is None else _typed(face, option, values[-1])
-
-
-def _typed(face: Interface, parameter: Parameter, text: str) -> Any:
-    name = parameter.metavar if parameter.is_positional else parameter.flag
-    value: Any = text
-    if parameter.kind is not str:
-        try:
-            value = parameter.kind(text)
-        except ValueError:
-            value = float("nan")
-        if not abs(value) < float("inf"):
-            raise _misuse(face, f"{name} takes {_KIND_NAMES[parameter.kind]}, not {text!r}")
-    return fit_one(parameter, value, name=name, hint=f"memtool {face.name} --help")
-
-
-def _unknown_option(face: Interface, flag: str, known: list[str]) -> MemtoolError:
-    near = nearest(flag, known)
-    hint = f"did you mean {near}?" if near else f"memtool {face.name} --help lists the options"
-    return _misuse(face, f"memtool {face.name} has no option {flag}", hint)
+def _signature(face: Interface) -> Signature:
+    needed = [parameter.metavar for parameter in face.positional if parameter.is_required]
+    title = f"memtool {face.name}"
+    return Signature(
+        title=title,
+        parameters={label(parameter): parameter for parameter in face.parameters},
+        noun="option",
+        help=f"{title} --help",
+        usage=" ".join([title, *needed]),
+    )
 
 
 def _misuse(face: Interface, message: str, hint: str = "") -> MemtoolError:

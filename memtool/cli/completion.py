@@ -11,6 +11,7 @@ import shlex
 from itertools import pairwise
 
 from memtool import templates
+from memtool.calls.signature import interface
 from memtool.cli import arguments, output
 from memtool.commands import ACTIONS, BY_NAME, VERBS, names
 from memtool.errors import MemtoolError
@@ -20,7 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from memtool.cli.arguments import Call, Interface, Parameter
+    from memtool.calls.signature import Interface, Parameter
+    from memtool.cli.arguments import Call
     from memtool.store.context import Context
 
 PROGRAM = "memtool"
@@ -129,7 +131,7 @@ class _Asked:
                 name, rest = f"{name} {rest[0]}", rest[1:]
         if name not in BY_NAME:
             return ()
-        return [*self._fitting(actions), *self._of_verb(arguments.interface(BY_NAME[name]), rest)]
+        return [*self._fitting(actions), *self._of_verb(interface(BY_NAME[name]), rest)]
 
     def _with(self, word: str) -> _Asked:
         """Return the same place with another word."""

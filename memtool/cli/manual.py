@@ -10,14 +10,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from memtool.cli.arguments import (
-    EXIT_CODES,
-    HelpPage,
-    Interface,
-    Parameter,
-    interface,
-    parse_docstring,
-)
+from memtool.calls.signature import Interface, Parameter, interface, parse_docstring
+from memtool.cli.arguments import EXIT_CODES, HelpPage, label
 from memtool.commands import GROUPS, VERBS, names
 from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
@@ -117,9 +111,9 @@ def usage(face: Interface) -> str:
 
 def name_of(parameter: Parameter) -> str:
     """Return a parameter as a usage line shows it: `TITLE`, or `--tag TAG`."""
-    if parameter.is_positional:
-        return parameter.metavar
-    return parameter.flag if parameter.kind is bool else f"{parameter.flag} {parameter.metavar}"
+    if parameter.is_positional or parameter.kind is bool:
+        return label(parameter)
+    return f"{parameter.flag} {parameter.metavar}"
 
 
 def explained(parameter: Parameter) -> str:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 
 from memtool.agents import BLOCK_FORMATS
+from memtool.calls import run
+from memtool.calls.procedures import AGENT, EFFECTS, READ, Procedure, procedures
+from memtool.calls.run import Answer, ServedRepository
 from memtool.cli.main import bug
 from memtool.errors import MemtoolError
 from memtool.mcp import resources, transport
 from memtool.mcp.transport import Client, Refused
-from memtool.rpc import call
-from memtool.rpc.call import Answer, ServedRepository
-from memtool.rpc.procedures import AGENT, EFFECTS, READ, Procedure, procedures
 from memtool.sessions.model import dict_of
 from memtool.version import __version__
 
@@ -93,7 +93,7 @@ class Served:
         if not isinstance(given, dict):
             raise Refused("arguments is no object")
         self.settle(client)
-        return _result(call.call(tool, given, self.place.replace(agent=client.name or NAMELESS)))
+        return _result(run.call(tool, given, self.place.replace(agent=client.name or NAMELESS)))
 
     def list_resources(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with a page of living memories; with none where there is no repository."""
@@ -151,7 +151,7 @@ class Served:
         if name != PRIMER or self.is_off or not isinstance(given, dict):
             raise Refused(f"there is no prompt {name[:60]!r}")
         self.settle(client)
-        answer = call.call(self.tools["inject"], {"primer": True, **given}, self.place)
+        answer = run.call(self.tools["inject"], {"primer": True, **given}, self.place)
         if answer.error is not None:
             raise Refused(answer.text, {"code": answer.error["code"]})
         content = {"type": "text", "text": answer.text or "There is no memory to begin with."}

@@ -21,11 +21,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from memtool.calls.procedures import READ
 from memtool.cli.main import bug
 from memtool.cli.output import visible
 from memtool.commands import _features
 from memtool.errors import MemtoolError
-from memtool.rpc.procedures import READ
 from memtool.store import derived
 from memtool.value import Value
 from memtool.web import clients, openapi, render, rest
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memtool.rpc.call import ServedRepository
-    from memtool.rpc.procedures import Procedure
+    from memtool.calls.procedures import Procedure
+    from memtool.calls.run import ServedRepository
     from memtool.web.clients import ClientName
     from memtool.web.page import Page
     from memtool.web.security import Visitor
@@ -291,7 +291,7 @@ class Application:
             given = rest.of_pairs(found, _pairs(request, MOST_VALUES))
         else:
             given = await _given(request)
-        rest.refuse_misfit(found, given)
+        rest.bound(found.signature, given)  # before a job begins
         rest.refuse_writing(found.name, found.effect, given, is_writing=self.served.is_writing)
         work = partial(rest.ask, found, given, self.served.place.replace(agent=_agent(request)))
         if found.name in rest.LONG:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import time
-from difflib import get_close_matches
 
-from memtool.cli.arguments import Parameter, fit
+from memtool.calls.procedures import ADD, CHANGE, READ, REMOVE
+from memtool.calls.run import ServedRepository, answered
+from memtool.calls.signature import MAX_CHARS, MAX_LONG_CHARS, Parameter, Signature
 from memtool.commands.maintain import next_due
 from memtool.errors import MemtoolError
 from memtool.inject.budget import tokens
 from memtool.memory import timestamps
-from memtool.rpc.call import ServedRepository, answered, is_blank
-from memtool.rpc.procedures import ADD, CHANGE, READ, REMOVE
 from memtool.search.levels import digests_in_use
 from memtool.sessions import store as sessions_store
 from memtool.store import ledger
@@ -243,34 +242,21 @@ class ClientName(Value):
         Raises:
             Denied: something is missing, too long or of another type; where it counts, unknown.
         """
-        every = [one for name in self.fields for one in self.names_of(name)]
-        unknown = next((name for name in given if name not in every), None)
-        if unknown is not None and self.is_strict:
-            near = get_close_matches(unknown[:60], every, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(every)}"
-            raise Denied(400, f"{self.name} has no field {unknown[:60]!r}", hint=hint)
-        rest.refuse_null({name: given[name] for name in every if name in given})
-        return {name: self._fitted(name, given) for name in self.fields}
+        every = {name for field in self.fields for name in self.names_of(field)}
+        known = {name: value for name, value in given.items() if name in every or self.is_strict}
+        return rest.bound(self._signature(given), known)
 
     def names_of(self, field: str) -> tuple[str, ...]:
         """Return the names under which a field may be given, its own first."""
         return (field, *self.also.get(field, ()))
 
-    def _fitted(self, field: str, given: Mapping[str, Any]) -> Any:
-        parameter, found = self.fields[field], None
-        for name in reversed(self.names_of(field)):
-            if name not in given:
-                continue
-            hint = f"{name}: {parameter.help}"
-            try:
-                found = fit(parameter, given[name], name=name, hint=hint)
-            except MemtoolError as error:
-                raise rest.misfit(error) from None
-            if parameter.is_required and is_blank(found):
-                raise Denied(400, f"{name} is empty", hint=hint)
-        if found is None and parameter.is_required:
-            raise Denied(400, f"{field} is missing", hint=f"{field}: {parameter.help}")
-        return parameter.default if found is None else found
+    def _signature(self, given: Mapping[str, Any]) -> Signature:
+        """Return the signature by the names that a call gives; a field's own name comes last."""
+        parameters: dict[str, Parameter] = {}
+        for field, parameter in self.fields.items():
+            names = [name for name in self.names_of(field) if name in given] or [field]
+            parameters |= dict.fromkeys(reversed(names), parameter.replace(name=field))
+        return Signature(title=self.name, parameters=parameters, noun="field")
 
 
 def answer(one: ClientName, given: Given, place: ServedRepository, jobs: JobList) -> HttpAnswer:
@@ -296,16 +282,18 @@ def _milliseconds(began: float) -> float:
 def _takes(
     help: str,
     *,
-    like: str = "line",
     kind: type = str,
     default: Any = "",
     is_required: bool = False,
+    is_long: bool = False,
     choices: tuple[str, ...] = (),
+    zero_means: str = "",
 ) -> Parameter:
-    """Return what a field takes; its bounds are those of the parameter of verbs that it is like."""
+    """Return what a field takes."""
     return Parameter(
-        like, kind, choices, default, is_positional=False, is_required=is_required, is_many=False,
-        help=help,
+        name="", kind=kind, choices=choices, default=default, is_required=is_required, help=help,
+        max_chars=MAX_LONG_CHARS if is_long else MAX_CHARS, takes_blank=not is_required,
+        zero_means=zero_means,
     )  # fmt: skip
 
 
@@ -327,7 +315,7 @@ _ROWS_OF_NAMES = (
     ClientName(
         "context", context, READ,
         {"session": _takes("who asks; the first message of a session is answered with a primer"),
-         "message": _takes("what the user says", like="prompt")},
+         "message": _takes("what the user says", is_long=True)},
         {"session": _TEXT, "primer": _FLAG, "text": _TEXT, "context_text": _TEXT,
          "has_memories": _FLAG, "items": _ROWS},
         {"session": _SESSION, "message": ("prompt", "current_message")},
@@ -335,8 +323,8 @@ _ROWS_OF_NAMES = (
     ClientName(
         "process", process, ADD,
         {"session": _takes("the session, begun if it is not there", is_required=True),
-         "user": _takes("what the user said", like="text"),
-         "assistant": _takes("what was answered", like="text")},
+         "user": _takes("what the user said", is_long=True),
+         "assistant": _takes("what was answered", is_long=True)},
         {"session": _TEXT, "count": _COUNT},
         {"session": _SESSION, "user": ("user_message",),
          "assistant": ("assistant_response", "claude_response")},
@@ -352,15 +340,16 @@ _ROWS_OF_NAMES = (
     ClientName(
         "memorize", memorize, ADD,
         {"conversationText": _takes("a transcript, lines of role and content, or plain text",
-                                    like="text", is_required=True),
+                                    is_long=True, is_required=True),
          "sessionId": _takes("the session that it goes into"),
          "branchId": _takes("the same, where no session is named")},
         {"resourceId": _TEXT, "itemsExtracted": _COUNT, "categoriesUpdated": _TEXTS},
     ),
     ClientName(
         "retrieve", retrieve, READ,
-        {"query": _takes("words, filters and groups", like="query", is_required=True),
-         "maxResults": _takes("how many at most, 0 for all", like="limit", kind=int, default=10)},
+        {"query": _takes("words, filters and groups", is_long=True, is_required=True),
+         "maxResults": _takes("how many at most, 0 for all", kind=int, default=10,
+                              zero_means="all")},
         {"memories": _ROWS, "totalTokens": _COUNT, "retrievalTime": _NUMBER},
     ),
     ClientName(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from memtool.cli.arguments import Parameter, parse_docstring
-from memtool.rpc.procedures import JSON_TYPES, READ, Procedure, addressed, bounded
+from memtool.calls.json_schema import parameter_schema
+from memtool.calls.procedures import READ, Procedure, addressed
+from memtool.calls.signature import parse_docstring
 from memtool.value import Value, ValueType
 from memtool.version import __version__
 from memtool.web import rest
@@ -150,7 +151,7 @@ def _client(one: ClientName) -> Schema:
 def _fields(one: ClientName) -> Schema:
     """Return the schema of what a name takes, each field under each of its names."""
     properties = {
-        name: _field(parameter)
+        name: parameter_schema(parameter, is_bounded=True)
         for field, parameter in one.fields.items()
         for name in one.names_of(field)
     }
@@ -163,15 +164,6 @@ def _fields(one: ClientName) -> Schema:
     if one.is_strict:
         schema["additionalProperties"] = False
     return {**schema, "allOf": needed} if needed else schema
-
-
-def _field(parameter: Parameter) -> Schema:
-    shape: Schema = {"type": JSON_TYPES[parameter.kind], "description": parameter.help}
-    if parameter.choices:
-        shape["enum"] = list(parameter.choices)
-    if parameter.default not in ("", False, None):
-        shape["default"] = parameter.default
-    return bounded(shape, parameter, is_needed=parameter.is_required)
 
 
 def _others() -> Schema:

@@ -12,9 +12,10 @@ import re
 from difflib import get_close_matches
 from functools import partial
 
+from memtool.calls.bind import bind
+from memtool.calls.procedures import HTTP, READ, Procedure, addressed, procedures
+from memtool.calls.run import ServedRepository, answered, error_object, invoke, structured
 from memtool.errors import MemtoolError
-from memtool.rpc.call import ServedRepository, answered, error_object, invoke, read, structured
-from memtool.rpc.procedures import HTTP, READ, Procedure, addressed, procedures
 from memtool.value import Value
 from memtool.web.security import Denied
 
@@ -22,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
+
+    from memtool.calls.signature import Signature
 
     Arguments = dict[str, Any]
 
@@ -99,7 +102,7 @@ def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, An
         parameter = found.parameters.get(name)
         if parameter is None or text == "":
             given.update({} if parameter is not None else {name: text})
-        elif parameter.is_many and parameter.name != found.choice.joined:
+        elif parameter.is_many:
             given.setdefault(name, []).append(text)
         elif parameter.kind is bool:
             given[name] = {"true": True, "false": False}.get(text, text)
@@ -110,26 +113,20 @@ def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, An
     return given
 
 
-def refuse_misfit(found: Procedure, given: Mapping[str, Any]) -> None:
-    """Raise Denied where a call does not fit its schema, so that no job begins with it."""
-    refuse_null(given)
-    try:
-        read(found, given)
-    except MemtoolError as error:
-        raise misfit(error) from None
+def bound(signature: Signature, given: Mapping[str, Any]) -> Arguments:
+    """Return what a call takes by the names of its parameters.
 
-
-def refuse_null(given: Mapping[str, Any]) -> None:
-    """Raise Denied where an argument is null, which no schema has."""
+    Raises:
+        Denied: it does not fit its schema, of which null is no value.
+    """
     for name, value in given.items():
         if value is None:
             raise Denied(MISFIT, f"{name[:40]} is null", hint="leave it out")
-
-
-def misfit(error: MemtoolError) -> Denied:
-    """Return the refusal of an argument that is wrong by itself."""
-    status = MISFIT if error.code == "usage" else REFUSED
-    return Denied(status, error.message, hint=error.hint, code=error.code)
+    try:
+        return bind(signature, given)
+    except MemtoolError as error:
+        status = MISFIT if error.code == "usage" else REFUSED
+        raise Denied(status, error.message, hint=error.hint, code=error.code) from None
 
 
 def ask(
@@ -144,7 +141,7 @@ def ask(
     """
 
     def run() -> HttpAnswer:
-        refuse_misfit(found, given)
+        bound(found.signature, given)
         shape = partial(structured, most=MOST_ROWS)
         _value, (shaped, cut), notes = invoke(found, given, place, shape)
         return HttpAnswer(200, {"value": shaped, "notes": [*map(addressed, notes), *cut]})

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memtool.rpc.call import ServedRepository
+    from memtool.calls.run import ServedRepository
     from memtool.store.context import Context
 
 SHARE = 20

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.calls import signature
+from memtool.calls.signature import Parameter, interface
 from memtool.cli import arguments
-from memtool.cli.arguments import Call, HelpPage, interface, parse, wants_json
+from memtool.cli.arguments import Call, HelpPage, parse, wants_json
 from memtool.commands import BY_NAME, GROUPS, VERBS, Verb
 from memtool.errors import MemtoolError
 from memtool.importing import SOURCES
@@ -201,7 +203,7 @@ def test_any_words_are_a_call_or_a_refusal(words: list[str]):
         assert isinstance(parse(words), Call | HelpPage)
 
 
-def parameter(verb: str, name: str) -> arguments.Parameter:
+def parameter(verb: str, name: str) -> Parameter:
     return next(p for p in interface(BY_NAME[verb]).parameters if p.name == name)
 
 
@@ -241,7 +243,7 @@ def test_only_parameters_without_a_default_are_required():
 def test_an_unknown_annotation_is_a_loud_error():
     """A verb cannot get a parameter that no surface knows how to ask for."""
     with pytest.raises(TypeError, match="dict"):
-        arguments._shape("dict[str, int]", {})
+        signature._shape("dict[str, int]", {})
 
 
 def test_a_table_gives_the_choices_of_a_parameter():

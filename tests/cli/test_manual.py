@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import memtool
-from memtool.cli.arguments import interface
+from memtool.calls.signature import interface
 from memtool.cli.manual import COMMAND, reference
 from memtool.commands import VERBS
 from memtool.memory.fields import CATEGORIES, FIELDS

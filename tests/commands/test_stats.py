@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from conftest import Sandbox
 
-from memtool.cli.arguments import interface
+from memtool.calls.signature import interface
 from memtool.commands import VERBS, _record
 from memtool.commands.inject import inject
 from memtool.commands.search import search

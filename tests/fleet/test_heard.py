@@ -10,12 +10,12 @@ import sys
 import pytest
 from fleet_scene import Fleet
 
+from memtool.calls.run import ServedRepository, call
 from memtool.cli import hooks
 from memtool.fleet import ask
 from memtool.fleet.backend import FleetCandidate, FleetQuery
 from memtool.index import index
 from memtool.mcp.server import tools
-from memtool.rpc.call import ServedRepository, call
 
 PROMPT = "how is a failed payment of an invoice retried before the job is parked"
 RETRY = "A failed payment of an invoice is retried three times, then the job is parked.\n"

@@ -18,8 +18,8 @@ from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from memtool import installation
+from memtool.calls.run import ServedRepository, call
 from memtool.mcp.server import tools
-from memtool.rpc.call import ServedRepository, call
 from memtool.search import semantic
 from memtool.store import cache
 

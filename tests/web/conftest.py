@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from memtool.rpc.call import ServedRepository
+from memtool.calls.run import ServedRepository
 from memtool.web.app import ServedSite, application
 from memtool.web.security import COOKIE, Guard
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memtool.calls.run import ServedRepository
 from memtool.index import index
-from memtool.rpc.call import ServedRepository
 from memtool.web import app, state
 from memtool.web.security import Guard
 

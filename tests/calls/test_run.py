@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 from conftest import NOW, Sandbox
 
+from memtool.calls import run as calls
+from memtool.calls.bind import bind, spread
+from memtool.calls.run import Answer, ServedRepository
 from memtool.errors import MemtoolError
 from memtool.mcp.server import tools
-from memtool.rpc import call as calls
-from memtool.rpc.call import Answer, ServedRepository
 
 TOOLS = tools(every=True)
 
 
 def read(name: str, **given: Any) -> tuple[list[Any], dict[str, Any]]:
-    return calls.read(TOOLS[name], given)
+    tool = TOOLS[name]
+    return spread(tool.face, bind(tool.signature, given))
 
 
 def test_a_call_reaches_the_verb_in_its_types():
@@ -42,7 +44,7 @@ def test_null_means_not_given():
     [
         ("search", {}, "query is missing"),
         ("search", {"query": None}, "query is missing"),
-        ("search", {"query": "  "}, "query is missing"),
+        ("search", {"query": "  "}, "query is empty"),
         ("forget", {"wanted": "dec-a"}, "why is missing"),
         ("resolve", {"ids": [], "keep": "both", "why": "x"}, "ids is missing"),
         ("search", {"query": 7}, "query takes a text, not a whole number"),
@@ -74,7 +76,7 @@ def test_null_means_not_given():
 def test_a_bad_call_is_refused_with_one_sentence(name: str, given: dict[str, Any], told: str):
     """The verb never sees it, and what was wrong is said without showing a value."""
     with pytest.raises(MemtoolError) as caught:
-        calls.read(TOOLS[name], given)
+        read(name, **given)
     assert caught.value.message.startswith(told)
     assert len(caught.value.message) < 200
 

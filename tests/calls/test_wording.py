@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memtool.rpc.call import ServedRepository, call
-from memtool.rpc.procedures import AGENT, HTTP, procedures
+from memtool.calls.procedures import AGENT, HTTP, procedures
+from memtool.calls.run import ServedRepository, call
 from memtool.web import rest
 
 if TYPE_CHECKING:

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import re
 
-from memtool.cli.arguments import (
-    COUNTS,
-    FARTHEST,
-    LONG,
-    LONG_CHARS,
-    SHORT_CHARS,
+from memtool.calls.json_schema import object_schema
+from memtool.calls.signature import (
+    MAX_LONG_CHARS,
     Interface,
     Parameter,
+    Signature,
     interface,
 )
 from memtool.commands import BY_NAME
@@ -29,9 +27,8 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
-
-JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 AGENT, HTTP = "agent", "http"
 """The surfaces that call procedures."""
@@ -143,19 +140,16 @@ SETTABLE = (
 that are passed over, the marks for handling."""
 
 GLOBAL = "global"
-_ELSEWHERE = Parameter(
-    name=GLOBAL, kind=bool, choices=(), default=False, is_positional=False, is_required=False,
-    is_many=False, help="work on the user's global memories",
-)  # fmt: skip
+_GLOBAL = Parameter(
+    name=GLOBAL, kind=bool, default=False, help="work on the user's global memories"
+)
 """What `--global` is on the command line: it belongs to no verb."""
 
 DIRECTORY = "directory"
-_WHERE = _ELSEWHERE.replace(name=DIRECTORY, kind=str, default="", help="the worktree")
+_DIRECTORY = Parameter(name=DIRECTORY, default="", help="the worktree")
 """Where an agent works that is not where the server was started. It belongs to no verb either."""
 
-MOST_ITEMS = 1_000
-SOMETHING = r"[^\s\x1c-\x1f\x85\ufeff]"
-"""A regular expression that finds a character of text, which is space to no reader of schemas."""
+MAX_ITEMS = 1_000
 _FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
 _BARE_FLAG = re.compile(r"(?<![\w'\"=`-])--[a-z][a-z-]*")
@@ -168,7 +162,7 @@ _SET_HELP = f"KEY=VALUE with a key of {', '.join(SETTABLE)}"
 
 
 class Procedure(Value):
-    """A verb as a program calls it. `parameters` maps each argument's name to the verb's own."""
+    """A verb as a program calls it."""
 
     name: str
     title: str
@@ -176,8 +170,12 @@ class Procedure(Value):
     effect: str
     face: Interface
     choice: Choice
-    parameters: dict[str, Parameter]
+    signature: Signature
     input_schema: dict[str, Any]
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return self.signature.parameters
 
 
 def procedures(surface: str, verbs: tuple[str, ...] = ()) -> dict[str, Procedure]:
@@ -192,11 +190,6 @@ def procedures(surface: str, verbs: tuple[str, ...] = ()) -> dict[str, Procedure
     return {one.name: one for one in made}
 
 
-def is_required(choice: Choice, parameter: Parameter) -> bool:
-    """Tell whether a call must give the parameter."""
-    return parameter.is_required or parameter.name in choice.required
-
-
 def _procedure(choice: Choice, surface: str) -> Procedure:
     verb = BY_NAME[choice.verb]
     face = interface(verb)
@@ -204,72 +197,40 @@ def _procedure(choice: Choice, surface: str) -> Procedure:
     names = choice.tool
     if surface == HTTP:
         names = tuple(name for name in known if name not in (*WITHHELD, *choice.withheld))
-    known[GLOBAL] = _ELSEWHERE
-    given = {name.rstrip("_"): known[name] for name in names}
+    known[GLOBAL] = _GLOBAL
+    offered = [known[name] for name in names]
     if surface == AGENT:
-        given[DIRECTORY] = _WHERE
-    properties = {name: _property(face, choice, names, one) for name, one in given.items()}
-    if surface == HTTP:
-        properties = {
-            name: bounded(shape, given[name], is_needed=is_required(choice, given[name]),
-                          is_long=name == choice.contents)
-            for name, shape in properties.items()
-        }  # fmt: skip
+        offered.append(_DIRECTORY)
+    parameters = {one.name.rstrip("_"): _offered(face, choice, names, one) for one in offered}
+    name = verb.name.replace(" ", "-")
     return Procedure(
-        name=verb.name.replace(" ", "-"),
+        name=name,
         title=verb.summary,
         description=_description(face, names),
         effect=choice.effect,
         face=face,
         choice=choice,
-        parameters=given,
-        input_schema={
-            "type": "object",
-            "properties": properties,
-            "required": [name for name, one in given.items() if is_required(choice, one)],
-            "additionalProperties": False,
-        },
+        signature=Signature(title=name, parameters=parameters),
+        input_schema=object_schema(parameters, is_bounded=surface == HTTP),
     )
 
 
-def _property(
+def _offered(
     face: Interface, choice: Choice, names: tuple[str, ...], parameter: Parameter
-) -> dict[str, Any]:
-    one: dict[str, Any] = {"type": JSON_TYPES[parameter.kind]}
-    if parameter.choices:
-        one["enum"] = list(parameter.choices)
-    is_list = parameter.is_many and parameter.name != choice.joined
-    shape = {"type": "array", "items": one} if is_list else one
-    if parameter.default not in (None, "", (), False):
-        shape["default"] = parameter.default
-    return shape | {"description": _help(face, names, parameter)}
-
-
-def bounded(
-    shape: dict[str, Any], parameter: Parameter, *, is_needed: bool, is_long: bool = False
-) -> dict[str, Any]:
-    """Return the schema of a parameter with the bounds that are checked: a program relies on them.
-
-    Args:
-        shape: what is known without them, such as type, enum and description.
-        parameter: which the value will be fitted to.
-        is_needed: whether a call must give it, and say something.
-        is_long: whether it is the text of a file.
-    """
-    shape = {name: value for name, value in shape.items() if name != "items"}
-    most = LONG_CHARS if is_long or parameter.name in LONG else SHORT_CHARS
-    text: dict[str, Any] = {"type": "string", "maxLength": most}
-    if parameter.name == "set":
-        text["pattern"] = f"^({'|'.join(SETTABLE)})="
-    if shape["type"] == "array":
-        bounds = {"maxItems": MOST_ITEMS, "items": text}
-        return {**shape, **bounds, **({"minItems": 1} if is_needed else {})}
-    if shape["type"] in ("integer", "number"):
-        least = 0 if parameter.name in COUNTS else -FARTHEST
-        return {**shape, "maximum": FARTHEST, "minimum": least}
-    if shape["type"] != "string" or "enum" in shape:
-        return shape
-    return {**shape, **text, **({"minLength": 1, "pattern": SOMETHING} if is_needed else {})}
+) -> Parameter:
+    """Return a parameter of a verb as programs give it."""
+    is_required = parameter.is_required or parameter.name in choice.required
+    is_contents = parameter.name == choice.contents
+    return parameter.replace(
+        is_required=is_required,
+        is_many=parameter.is_many and parameter.name != choice.joined,
+        help=_help(face, names, parameter),
+        max_chars=MAX_LONG_CHARS if is_contents else parameter.max_chars,
+        max_items=MAX_ITEMS,
+        takes_blank=not is_required,
+        takes_stdin=False,
+        keys=SETTABLE if parameter.name == "set" else (),
+    )
 
 
 def _help(face: Interface, names: tuple[str, ...], parameter: Parameter) -> str:

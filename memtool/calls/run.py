@@ -7,26 +7,15 @@ call opens the repository again, so that it sees what other processes have chang
 from __future__ import annotations
 
 import os
-import re
 import time
 from contextlib import contextmanager
 
-from memtool.cli.arguments import Parameter, fit, fit_one, shown
+from memtool.calls.bind import bind, spread
+from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, worded
 from memtool.cli.main import bug
 from memtool.cli.output import log, visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
-from memtool.rpc.procedures import (
-    DIRECTORY,
-    GLOBAL,
-    MOST_ITEMS,
-    READ,
-    SETTABLE,
-    SOMETHING,
-    Procedure,
-    is_required,
-    worded,
-)
 from memtool.store import derived
 from memtool.store.context import Context
 from memtool.store.repository import checked_out
@@ -40,43 +29,6 @@ if TYPE_CHECKING:
     Shaped = TypeVar("Shaped")
 
 
-def read(procedure: Procedure, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return what the verb takes by place and what it takes by name.
-
-    Raises:
-        MemtoolError: something is missing, unknown, of another type, too long, or not allowed.
-    """
-    for name in given:
-        if name not in procedure.parameters:
-            raise _unknown(procedure, name)
-    places: list[Any] = []
-    names: dict[str, Any] = {}
-    for name, parameter in procedure.parameters.items():
-        found = given.get(name)
-        is_absent = found is None or found == [] or is_blank(found)
-        if is_required(procedure.choice, parameter) and is_absent:
-            raise MemtoolError(f"{name} is missing", hint=f"{name}: {_described(procedure, name)}")
-        value = parameter.default if found is None else _value(procedure, name, parameter, found)
-        if not parameter.is_positional:
-            names[parameter.name] = value
-        elif parameter.is_many:
-            places += value
-        else:
-            places.append(value)
-    return places, names
-
-
-def is_blank(found: Any) -> bool:
-    """Tell whether a value is a text that says nothing."""
-    return isinstance(found, str) and not re.search(SOMETHING, found)
-
-
-def paths(procedure: Procedure, given: Mapping[str, Any]) -> list[str]:
-    """Return the arguments of a call that name files of the repository."""
-    wanted = [name for name in procedure.choice.inside if name in procedure.parameters]
-    return [path for name in wanted for path in given.get(name) or ()]
-
-
 def refuse_outside(top: str, cwd: str, paths: list[str]) -> None:
     """Raise MemtoolError where a path leads out of the repository, by itself or through a link."""
     root = os.path.realpath(top)
@@ -88,48 +40,6 @@ def refuse_outside(top: str, cwd: str, paths: list[str]) -> None:
                 hint="name files by their path from the top of the repository",
                 code="outside",
             )
-
-
-def _value(procedure: Procedure, name: str, parameter: Parameter, found: Any) -> Any:
-    hint = f"{name}: {_described(procedure, name)}"
-    if parameter.name == procedure.choice.contents:
-        text = fit_one(parameter.replace(name="text"), found, name=name, hint=hint)
-        return _allowed(name, text)
-    if parameter.name == procedure.choice.joined:
-        return [_allowed(name, fit_one(parameter, found, name=name, hint=hint))]
-    if not parameter.is_many:
-        return _allowed(name, fit(parameter, found, name=name, hint=hint))
-    if isinstance(found, list) and len(found) > MOST_ITEMS:
-        raise MemtoolError(f"{name} takes {MOST_ITEMS:,} items at most, not {len(found):,}")
-    items = fit(parameter, found, name=name, hint=hint)
-    return tuple(_allowed(name, item) for item in items)
-
-
-def _allowed(name: str, found: Any) -> Any:
-    """Return a value if a tool may take it: some texts are for people alone."""
-    if not isinstance(found, str):
-        return found
-    if found == "-":
-        raise MemtoolError(f"{name} is -, and there is nothing to read", hint="give the text")
-    if name == "set" and found.partition("=")[0] not in SETTABLE:
-        raise MemtoolError(
-            f"{name} takes no {shown(found.partition('=')[0])} here",
-            hint=f"KEY=VALUE with one of {', '.join(SETTABLE)}",
-        )
-    return found
-
-
-def _unknown(procedure: Procedure, name: str) -> MemtoolError:
-    import difflib
-
-    near = difflib.get_close_matches(name, list(procedure.parameters), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(procedure.parameters)}"
-    return MemtoolError(f"{procedure.name} has no argument {shown(name)}", hint=hint)
-
-
-def _described(procedure: Procedure, name: str) -> str:
-    described: str = procedure.input_schema["properties"][name]["description"]
-    return described
 
 
 BLOCK = "inject"
@@ -279,11 +189,13 @@ def invoke(
         MemtoolError: the call does not fit, or the verb refuses.
     """
     began = time.perf_counter()
-    places, names = read(procedure, given)
-    directory = str(names.pop(DIRECTORY, ""))
-    context = place.open(is_global=bool(names.pop(GLOBAL, False)), directory=directory)
+    values = bind(procedure.signature, given)
+    is_global, directory = values.get(GLOBAL, False), values.get(DIRECTORY, "")
+    context = place.open(is_global=is_global, directory=directory)
     top = context.repository.top or context.repository.git_dir
-    refuse_outside(top, context.cwd, paths(procedure, given))
+    paths = [path for name in procedure.choice.inside for path in values.get(name, ())]
+    refuse_outside(top, context.cwd, paths)
+    places, names = spread(procedure.face, values)
     run = procedure.face.run
     options = _filters.options(context, run, names)
 

@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 import memtool
-from memtool.cli.arguments import interface
-from memtool.commands import BY_NAME
-from memtool.mcp.server import COMMON, tools
-from memtool.memory.fields import BY_NAME as FIELDS
-from memtool.rpc.procedures import (
+from memtool.calls.procedures import (
     CHOICES,
     EFFECTS,
     GLOBAL,
@@ -22,6 +18,10 @@ from memtool.rpc.procedures import (
     procedures,
     worded,
 )
+from memtool.calls.signature import interface
+from memtool.commands import BY_NAME
+from memtool.mcp.server import COMMON, tools
+from memtool.memory.fields import BY_NAME as FIELDS
 
 READING = {
     "search", "show", "list", "inject", "why", "log", "blame", "diff", "conflicts", "check",
