@@ -20,7 +20,7 @@ from memtool.memory.memory import Fields, Memory, sections
 from memtool.search import conflicts
 from memtool.search.conflicts import Conflict
 from memtool.store import files
-from memtool.store.commits import commit_files, commit_removal, discard
+from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.value import Value
@@ -337,7 +337,7 @@ def _moved(
         if not is_committed:
             discard(repository, [record.path])
         elif commit:
-            return commit_removal(context, [record.path], line, trailers, new=[new_path])
+            return commit_files(context, [new_path], line, trailers, removed=[record.path])
         else:
             files.remove(repository.top, record.path)
     except MemtoolError:

@@ -21,7 +21,7 @@ from memtool.memory import changes
 from memtool.memory.changes import Version, stem
 from memtool.memory.memory import FieldValue, Memory, as_text
 from memtool.store import files, snapshot, usage_log
-from memtool.store.commits import commit_files, commit_removal, discard, leave, operation
+from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
 from memtool.store.git import Touch
 from memtool.store.history import History, tip
@@ -402,15 +402,13 @@ def _supersession(
             blob = repository.git.run("hash-object", "-w", "--stdin", stdin=data).decode().strip()
             discard(repository, [new.path])
             return done.replace(blob=blob)
-        what = operation(repository) if commit else ""
-        if what or not commit:
+        if not commit:
             files.remove(repository.top, new.path)
-            if what:
-                leave(context, what, [new.path], "removed")
             return done
         trailers = {"Memory-Id": record.id, UNDOES: step.commit} | ({"Reason": why} if why else {})
         line = write.subject("undo", record.memory)
-        return done.replace(commit=commit_removal(context, [new.path], line, trailers))
+        made = commit_files(context, (), line, trailers, removed=[new.path], leaves_removal=True)
+        return done.replace(commit=made)
 
 
 def _refuse_entangled(tree: Tree, record: Record, new: Record) -> None:

@@ -391,9 +391,7 @@ def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
 
 def _committed_together(context: Context, judged: Sequence[Record]) -> str | None:
     """Commit new memories; where that is refused, take their files away again."""
-    repository = context.repository
     paths = [record.path for record in judged]
-    before = repository.git.head()
     trailers = {"Memory-Id": ", ".join(record.id for record in judged)}
     older = [id_ for record in judged for id_ in record.memory.replaces]
     if older:
@@ -402,8 +400,8 @@ def _committed_together(context: Context, judged: Sequence[Record]) -> str | Non
     try:
         return commit_files(context, paths, line, trailers)
     except MemtoolError as error:
-        if repository.git.head() == before:
-            left = files.take_back(repository.top, paths)
+        if error.code != "index-behind":  # then the commit is made
+            left = files.take_back(context.repository.top, paths)
             error.message = f"none of {len(paths)} is written: {error.message.partition(': ')[2]}"
             error.hint = "correct what git says, and write them again"
             if left:

@@ -29,10 +29,10 @@ from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
+from memtool.store.edits import is_interrupted
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record
 from memtool.upkeep import migration
-from memtool.upkeep.commit import is_interrupted
 from memtool.upkeep.migration import StepDone
 from memtool.value import Value
 

@@ -16,15 +16,24 @@ from memtool.sessions import store
 from memtool.store import ledger, provenance, usage_log
 from memtool.store.commits import Upholding, message
 from memtool.store.context import Context
+from memtool.store.edits import (
+    HEADS,
+    Branch,
+    base_of,
+    commit_edits,
+    commit_to_branch,
+    find_branch,
+    is_interrupted,
+)
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Tree
-from memtool.upkeep import cleanup, commit
+from memtool.upkeep import cleanup, steps
 from memtool.upkeep import plan as upkeep_plan
 from memtool.upkeep.cleanup import Chore
-from memtool.upkeep.commit import Branch, UpkeepStep
 from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
 from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan
+from memtool.upkeep.steps import UpkeepStep
 from memtool.value import Value, plural
 
 
@@ -179,14 +188,14 @@ def maintain(
         write.prepare(context, begins=False) if does else context.refuse_absent()
     elif does:
         context.refuse_newer()
-    target = commit.find(context.repository, branch) if branch else None
+    target = find_branch(context.repository, branch) if branch else None
     here = _is_here(context.repository, target)
     if not does:
         return _planned(context, periods, only, target, here=here)[0].replace(dry_run=dry_run)
-    with commit.alone(context.repository):
+    with steps.alone(context.repository):
         if here:
-            commit.refuse_unready(context.repository)
-            commit.recover_before(context)
+            steps.refuse_unready(context.repository)
+            steps.recover_before(context)
         found, tree, plan = _planned(context, periods, only, target, here=here)
         ids = [step.id for step in plan.steps]
         with usage_log.act(context, "maintain", *ids, detail=found.what, dry_run=not ids):
@@ -202,8 +211,8 @@ def _planned(
     base, lacking = repository.git.head(), 0
     branch = ""
     if target is not None:
-        branch = target.ref.removeprefix(commit.HEADS)
-        base, lacking = commit.base(repository, target, base)
+        branch = target.ref.removeprefix(HEADS)
+        base, lacking = base_of(repository, target, base)
     if lacking:
         context.notes.append(
             f"{branch} is planned as it is: not merged, and {plural(lacking, 'commit')} behind"
@@ -212,7 +221,7 @@ def _planned(
         context.notes.append("nothing is committed yet, so there is nothing to look after")
         nothing = Maintained(periods, "", branch, (), (), (), (), only=only)
         return nothing, context.tree(), MaintenancePlan()
-    if here and commit.is_interrupted(repository):
+    if here and is_interrupted(repository):
         context.notes.append("an earlier run was interrupted; --apply takes back what it wrote")
     tree = context.tree(base)
     dirty = _dirty_memories(context) if here and not repository.is_bare else ()
@@ -277,20 +286,20 @@ def _committed(
     here: bool,
 ) -> str | None:
     repository, categories = context.repository, context.settings.categories
-    subject, body = commit.subject(plan.steps), commit.body(plan.steps)
-    trailers = {commit.TRAILER: found.what}
+    subject, body = steps.subject(plan.steps), steps.body(plan.steps)
+    trailers = {steps.TRAILER: found.what}
     if here:
-        edits = commit.edits_of(plan.steps, lambda path: _read(context, path), categories)
-        return commit.apply(context, edits, subject, body, trailers)
+        edits = steps.edits_of(plan.steps, lambda path: _read(context, path), categories)
+        return commit_edits(context, edits, subject, body, trailers)
     oids = {entry.path: entry.oid for entry in tree.snapshot.entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
     blobs = repository.git.blobs([oids[path] for path in changed], MAX_BYTES)
     data = dict(zip(changed, blobs, strict=True))
-    edits = commit.edits_of(plan.steps, data.__getitem__, categories)
+    edits = steps.edits_of(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in tree.snapshot.entries}
     text = message(subject, trailers, body)
-    return commit.commit(repository, target, found.base, edits, modes, text)
+    return commit_to_branch(repository, target, found.base, edits, modes, text)
 
 
 def _read(context: Context, path: str) -> bytes:
@@ -319,7 +328,7 @@ def render(done: Maintained) -> str:
     rows = []
     if done.steps:
         rows += [
-            f"{commit.counted(done.steps)}:",
+            f"{steps.counted(done.steps)}:",
             *_some([f"  {step.do} {step.id}: {step.why}" for step in done.steps]),
         ]
     if done.chores:

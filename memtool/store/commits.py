@@ -104,48 +104,129 @@ def commit_files(
     subject: str,
     trailers: Mapping[str, str],
     body: str = "",
+    *,
+    removed: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
+    leaves_removal: bool = False,
 ) -> str | None:
-    """Commit the worktree's content of some paths, alone, and return the id of the commit.
+    """Commit the worktree's content of some paths, and that others are `removed`, and nothing else.
 
     The user's hooks and signing apply as in any commit; hooks also get the variables of `env`.
-    Waits for locks of other processes. None where an `operation` stands in the way: a note says
-    what commits the files then; during a merge they are staged.
+    Waits for locks of other processes. Files are removed once the commit of it is made. Return the
+    id of the commit, None where an `operation` stands in the way: a note says what commits the
+    files then; during a merge they are staged. A removal is refused there, unless `leaves_removal`
+    says that it goes the same way.
 
     Raises:
-        MemtoolError: a hook or git refused; the files are left as they are, uncommitted.
+        MemtoolError: a hook or git refused; the files are left as they are, uncommitted. Or it is
+            committed, and git's index did not follow (`index-behind`), or a file stayed.
     """
     repository = context.repository
     said = message(subject, trailers, body)
     with locked(repository.cache_dir, "commit.lock"):
         drop_intended(repository, context.directory)
         what = operation(repository)
+        if what and removed and not leaves_removal:
+            raise _unfinished(what)
         if what:
-            leave(context, what, paths)
+            _remove_all(repository, removed)
+            _leave(context, what, [*paths, *removed], "removed" if removed else "written")
             return None
-        before = repository.git.head()
-        new = _untracked(repository, paths)
-        is_added = False
         try:
-            if new:
-                _patiently(repository, ["add", "--intent-to-add", "--force"], new)
-                is_added = True
-            _patiently(repository, ["commit", "--only", *_options(said)], paths, env)
+            if removed:
+                _commit_apart(repository, paths, removed, said, env)
+            elif _commit_only(repository, paths, said, env):
+                return repository.git.rev("HEAD")
         except MemtoolError as error:
-            if _is_made(repository, before, said, error):
-                return follow_head(repository, paths)
-            if is_added:
-                with suppress(MemtoolError):  # the refusal below is what the user must see
-                    _patiently(repository, ["rm", "--cached", "--quiet"], new)
-            raise MemtoolError(
-                f"{_counted(paths)} written but not committed: {_reason(repository, error)}",
-                hint=_hint(repository, error, paths, is_new=bool(new)),
-                code="commit-refused",
-            ) from None
-        return repository.git.rev("HEAD")
+            raise _refused(repository, error, paths, removed) from None
+        done = _follow(repository, paths, removed)
+    try:
+        _remove_all(repository, removed)
+    except MemtoolError as error:
+        error.message = f"commit {done[:10]} is made, but {error.message}"
+        raise
+    return done
 
 
-def leave(context: Context, what: str, paths: Sequence[str], how: str = "written") -> None:
+def _commit_only(
+    repository: Repository, paths: Sequence[str], said: str, env: Mapping[str, str] | None
+) -> bool:
+    """Commit files; return whether git's index has them as well.
+
+    Raises:
+        MemtoolError: git or a hook refused; new files are out of its index again.
+    """
+    before = repository.git.head()
+    new = _untracked(repository, paths)
+    if new:
+        _patiently(repository, ["add", "--intent-to-add", "--force"], new)
+    try:
+        _patiently(repository, ["commit", "--only", *_options(said)], paths, env)
+    except MemtoolError as error:
+        if _is_made(repository, before, said, error):
+            return False
+        if new:
+            with suppress(MemtoolError):  # the first refusal is what the user must see
+                _patiently(repository, ["rm", "--cached", "--quiet"], new)
+        raise
+    return True
+
+
+def _commit_apart(
+    repository: Repository,
+    paths: Sequence[str],
+    removed: Sequence[str],
+    said: str,
+    env: Mapping[str, str] | None,
+) -> None:
+    """Commit files and removals from an index of its own.
+
+    Raises:
+        MemtoolError: git or a hook refused; the user's index is as it was.
+    """
+    before = repository.git.head()
+    name = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-index"
+    place = os.path.join(repository.cache_dir, name)
+    own = {"GIT_INDEX_FILE": place}
+    try:
+        repository.git.run("read-tree", "HEAD", env=own)
+        _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], removed, own)
+        if paths:
+            _patiently(repository, ["add", "--force"], paths, own)
+        _patiently(repository, ["commit", *_options(said)], None, {**(env or {}), **own})
+    except MemtoolError as error:
+        if not _is_made(repository, before, said, error):
+            raise
+    finally:
+        for left in (place, f"{place}.lock"):
+            with suppress(OSError):
+                os.unlink(left)
+
+
+def _refused(
+    repository: Repository, error: MemtoolError, paths: Sequence[str], removed: Sequence[str]
+) -> MemtoolError:
+    """Return why there is no commit, what became of the files, and what to do."""
+    reason = _reason(repository, error)
+    if removed:
+        outcome, hint = "nothing was removed", _hint(repository, error, ())
+    else:
+        is_new = bool(_untracked(repository, paths))
+        outcome = f"{_counted(paths)} written but not committed"
+        hint = _hint(repository, error, paths, is_new=is_new)
+    return MemtoolError(f"{outcome}: {reason}", hint=hint, code="commit-refused")
+
+
+def _follow(repository: Repository, paths: Sequence[str], removed: Sequence[str]) -> str:
+    try:
+        return follow_head(repository, [*removed, *paths])
+    except MemtoolError as error:
+        if removed:
+            error.hint += f", then rm {' '.join(removed)}"
+        raise
+
+
+def _leave(context: Context, what: str, paths: Sequence[str], how: str) -> None:
     """Leave files to a later commit, during a merge to its own, and note which."""
     repository = context.repository
     files = f"{_counted(paths)} {how}"
@@ -192,63 +273,6 @@ def drop_intended(repository: Repository, directory: str) -> list[str]:
     if paths:
         _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], paths)
     return paths
-
-
-def commit_removal(
-    context: Context,
-    gone: Sequence[str],
-    subject: str,
-    trailers: Mapping[str, str],
-    *,
-    new: Sequence[str] = (),
-    env: Mapping[str, str] | None = None,
-) -> str | None:
-    """Commit that some files are removed, and others new, alone; then remove them, and return it.
-
-    The rest is as with `commit_files`; where an operation stands in the way, nothing is removed.
-
-    Raises:
-        MemtoolError: a hook or git refused, and every file is as it was; or a file could not be
-            removed after the commit, which the message says.
-    """
-    repository = context.repository
-    said = message(subject, trailers)
-    with locked(repository.cache_dir, "commit.lock"):
-        drop_intended(repository, context.directory)
-        _refuse_unfinished(repository)
-        git = repository.git
-        before = git.head()
-        name = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-index"
-        place = os.path.join(repository.cache_dir, name)
-        own = {"GIT_INDEX_FILE": place}
-        try:
-            git.run("read-tree", "HEAD", env=own)
-            _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], gone, own)
-            if new:
-                _patiently(repository, ["add", "--force"], new, own)
-            _patiently(repository, ["commit", *_options(said)], None, {**(env or {}), **own})
-        except MemtoolError as error:
-            if not _is_made(repository, before, said, error):
-                raise MemtoolError(
-                    f"nothing was removed: {_reason(repository, error)}",
-                    hint=_hint(repository, error, ()),
-                    code="commit-refused",
-                ) from None
-        finally:
-            for left in (place, f"{place}.lock"):
-                with suppress(OSError):
-                    os.unlink(left)
-        try:
-            done = follow_head(repository, [*gone, *new])
-        except MemtoolError as error:
-            error.hint += f", then rm {' '.join(gone)}"
-            raise
-    try:
-        _remove_all(repository, gone)
-    except MemtoolError as error:
-        error.message = f"commit {done[:10]} is made, but {error.message}"
-        raise
-    return done
 
 
 def discard(repository: Repository, paths: Sequence[str]) -> None:
@@ -309,15 +333,13 @@ def follow_head(repository: Repository, paths: Sequence[str]) -> str:
     return done
 
 
-def _refuse_unfinished(repository: Repository) -> None:
-    """Raise MemtoolError where a removal would be lost, or conclude what the user has begun."""
-    what = operation(repository)
-    if what:
-        raise MemtoolError(
-            f"nothing was removed: {reason_of(what)}",
-            hint=f"{finish(what)}, then run the same command again",
-            code="merging",
-        )
+def _unfinished(what: str) -> MemtoolError:
+    """Return why nothing is removed: it would be lost, or conclude what the user has begun."""
+    return MemtoolError(
+        f"nothing was removed: {reason_of(what)}",
+        hint=f"{finish(what)}, then run the same command again",
+        code="merging",
+    )
 
 
 def finish(what: str) -> str:

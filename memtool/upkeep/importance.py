@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from memtool.memory import memory, timestamps
 from memtool.memory.memory import Memory
 from memtool.store.snapshot import Record, Tree
-from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.upkeep.inputs import PlanInputs
+from memtool.upkeep.steps import UpkeepStep, changing
 
 SETTING = "importance.learn"
 WINDOW_S = 90 * timestamps.DAY_S

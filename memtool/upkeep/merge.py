@@ -21,9 +21,9 @@ from memtool.memory.schema import MAX_ITEMS, MOST_SOURCES
 from memtool.redaction.find import allowlist, find
 from memtool.search import comparison
 from memtool.store.snapshot import Record, Tree
-from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.upkeep.importance import BY
 from memtool.upkeep.inputs import PlanInputs
+from memtool.upkeep.steps import UpkeepStep, changing
 from memtool.value import Value, digest
 
 _RANK = {"pinned": 2, "confirmed": 1}

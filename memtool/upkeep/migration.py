@@ -21,8 +21,8 @@ from memtool.memory.schema import Problem
 from memtool.store import config as config_file
 from memtool.store import toml
 from memtool.store.context import Context
-from memtool.upkeep import commit
-from memtool.upkeep.commit import FileEdit
+from memtool.store.edits import FileEdit, commit_edits
+from memtool.upkeep import steps
 from memtool.value import Value, plural
 
 TRAILER = "Memory-Format"
@@ -216,9 +216,9 @@ def migrate(context: Context, to: int) -> tuple[MigrationPlan, str | None]:
             the disk refuse. All files are then as they were.
     """
     repository = context.repository
-    commit.refuse_unready(repository, has_branches=False)
-    with commit.alone(repository):
-        commit.recover_before(context)
+    steps.refuse_unready(repository, has_branches=False)
+    with steps.alone(repository):
+        steps.recover_before(context)
         context.enter(repository)  # the settings may have been taken back
         refuse_dirty(context)
         found = plan(context, to)
@@ -227,5 +227,5 @@ def migrate(context: Context, to: int) -> tuple[MigrationPlan, str | None]:
         subject = f"memory: migrate to format {found.new}"
         body = "".join(f"{one.name}: {plural(len(one.files), 'file')}\n" for one in found.steps)
         trailers = {TRAILER: str(found.new)}
-        done = commit.apply(context, found.edits, subject, body, trailers, AGAIN)
+        done = commit_edits(context, found.edits, subject, body, trailers, AGAIN)
     return found, done

@@ -37,8 +37,8 @@ from memtool.store.repository import Repository
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep import cleanup, digest, importance, merge
 from memtool.upkeep.cleanup import Chore
-from memtool.upkeep.commit import KINDS, UpkeepStep, changing
 from memtool.upkeep.inputs import PlanInputs
+from memtool.upkeep.steps import KINDS, UpkeepStep, changing
 from memtool.value import Value
 
 NIGHTLY, WEEKLY, MONTHLY = PERIODS = ("nightly", "weekly", "monthly")

@@ -15,7 +15,7 @@ from memtool.memory import memory, timestamps
 from memtool.memory.visibility import GONE
 from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
-from memtool.store.commits import commit_removal, discard
+from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
@@ -129,11 +129,12 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
     what = next(iter(going)) if len(going) == 1 else f"{len(going)} forgotten memories"
     done = None
     if paths:
-        done = commit_removal(
+        done = commit_files(
             context,
-            paths,
+            (),
             f"memory: purge {what}",
             {"Purges": ", ".join(sorted(going))},  # the gate looks for each id in it
+            removed=paths,
             env={PURGING: " ".join(going)},
         )
     try:

@@ -266,7 +266,7 @@ def test_without_the_program_one_sentence_says_how_to_get_it(
 
 KILLED = {
     "before git's index follows": "os.unlink",
-    "before the commit": "purge.commit_removal",
+    "before the commit": "purge.commit_files",
     "before what comes after it": "purge.withdraw",
 }
 

@@ -16,7 +16,7 @@ from conftest import Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.store import commits
-from memtool.store.commits import commit_files, commit_removal
+from memtool.store.commits import commit_files
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
 
@@ -460,7 +460,7 @@ def test_an_index_that_cannot_follow_is_named(sandbox: Sandbox) -> None:
 
 
 def removal(sandbox: Sandbox, *paths: str, new: tuple[str, ...] = ()) -> str:
-    return commit_removal(sandbox.context(), paths, "memory: remove", {}, new=new) or ""
+    return commit_files(sandbox.context(), new, "memory: remove", {}, removed=paths) or ""
 
 
 def test_a_removal_leaves_the_users_work_alone(busy: Sandbox) -> None:

@@ -11,10 +11,10 @@ from upkeep.inputs import SECOND, ago, inputs, tree_of
 from memtool.memory import timestamps
 from memtool.store.ledger import Counted
 from memtool.upkeep import importance
-from memtool.upkeep.commit import UpkeepStep
 from memtool.upkeep.importance import MOST, base_of, learned
 from memtool.upkeep.inputs import PlanInputs, Uses
 from memtool.upkeep.plan import Imagined
+from memtool.upkeep.steps import UpkeepStep
 
 
 def using(days: float = 1, **times: int) -> PlanInputs:

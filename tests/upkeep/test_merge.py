@@ -14,9 +14,9 @@ from memtool.memory import document
 from memtool.memory.memory import FieldValue
 from memtool.store.snapshot import Tree
 from memtool.upkeep import merge
-from memtool.upkeep.commit import UpkeepStep
 from memtool.upkeep.merge import Parted
 from memtool.upkeep.plan import Imagined
+from memtool.upkeep.steps import UpkeepStep
 
 SAID = "Deploys to production need the company VPN to be connected first, and a second person.\n"
 SAME: dict[str, FieldValue] = {"type": "semantic", "title": "Deploys need the VPN"}

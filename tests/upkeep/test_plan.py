@@ -19,9 +19,9 @@ from memtool.store import ledger, usage_log
 from memtool.store.snapshot import Tree
 from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
-from memtool.upkeep.commit import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
 from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
 from memtool.upkeep.plan import PERIODS, Imagined, MaintenancePlan
+from memtool.upkeep.steps import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
 
 BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
           "Sessions live in Postgres, in the table of the same name.\n")  # fmt: skip
