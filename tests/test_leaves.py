@@ -26,6 +26,15 @@ TABLES = (
     "web/pages/__init__.py",
 )
 """Where a feature has rows: these files are edited, all others that need it are deleted."""
+VERB_OF = {
+    "fleet": "publish",
+    "hosts": "install",
+    "importing": "import",
+    "mcp": "mcp",
+    "upkeep": "maintain",
+    "web": "serve",
+}
+"""A verb that goes with each."""
 CALLS = (
     ("init",),
     ("remember", "Sessions live in redis."),
@@ -36,7 +45,7 @@ CALLS = (
     ("status",),
     ("list",),
     ("log",),
-    ("doctor",),
+    ("forget", "sessions live in redis", "--why", "They are gone."),
     ("help",),
 )
 PROGRAM = """
@@ -142,7 +151,7 @@ def delete(feature: str, root: Path) -> None:
             path.write_text(ast.unparse(tree), encoding="utf-8")
 
 
-@pytest.mark.parametrize("feature", ["fleet", "web"])
+@pytest.mark.parametrize("feature", VERB_OF)
 def test_the_rest_works_without_it(sandbox: Sandbox, tmp_path: Path, feature: str) -> None:
     """Every module is imported, and everyday verbs answer as they do with it."""
     root = tmp_path / "copy"
@@ -162,4 +171,4 @@ def test_the_rest_works_without_it(sandbox: Sandbox, tmp_path: Path, feature: st
     assert "redis" in answers["inject"][1]
     verbs = {line.split()[0] for line in answers["help"][1].splitlines() if line.strip()}
     assert "search" in verbs
-    assert {"fleet": "publish", "web": "serve"}[feature] not in verbs
+    assert VERB_OF[feature] not in verbs

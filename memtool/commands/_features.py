@@ -1,4 +1,4 @@
-"""Optional features: what each adds to a search, a block and the pages; a row each.
+"""Optional features: what each adds to a search, a block, the pages and other verbs; a row each.
 
 Nothing else names a feature outside of its own verbs and pages, so that it goes with its row.
 """
@@ -10,7 +10,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from memtool.inject.answer import MakeTier
     from memtool.search.sources import Asked, SearchRequest
@@ -22,7 +22,8 @@ class Feature(Value):
 
     `source` is what it adds to a search. `is_set` tells whether the user has set it up. `tiers` are
     those that it adds to a block, if the user's settings ask for them. `state_files` change with
-    what it knows.
+    what it knows. `follow_end` does what is to be done when memories no longer hold, as the
+    function of this name here. `offers` are commands for whoever has begun to use memtool.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Feature(Value):
     is_set: Callable[[Context], bool] = lambda _context: True
     tiers: Callable[[Context], list[MakeTier]] = lambda _context: []
     state_files: Callable[[Context], list[str]] = lambda _context: []
+    follow_end: Callable[..., None] | None = None
+    offers: Callable[[Context], Iterable[str]] = lambda _context: ()
 
 
 def added_sources() -> list[Source]:
@@ -50,6 +53,30 @@ def is_set(context: Context, name: str) -> bool:
 def state_files(context: Context) -> list[str]:
     """Return the files that change with what features know."""
     return [path for feature in FEATURES for path in feature.state_files(context)]
+
+
+def follow_end(context: Context, ids: Collection[str], *, commit: bool, dry_run: bool) -> None:
+    """Do what features have to do when memories no longer hold."""
+    for feature in FEATURES:
+        if feature.follow_end is not None:
+            feature.follow_end(context, ids, commit=commit, dry_run=dry_run)
+
+
+def offers(context: Context) -> list[str]:
+    """Return commands that features offer to whoever has begun to use memtool."""
+    return [command for feature in FEATURES for command in feature.offers(context)]
+
+
+def _renew_digests(context: Context, gone: Collection[str], *, commit: bool, dry_run: bool) -> None:
+    from memtool.upkeep import digest  # most memories replace none
+
+    digest.renew(context, gone, commit=commit, dry_run=dry_run)
+
+
+def _host_offers(context: Context) -> Iterable[str]:
+    from memtool.hosts import offers
+
+    return offers.offers(context)
 
 
 def _is_fleet_set(context: Context) -> bool:
@@ -95,6 +122,8 @@ def _read_by_fleet(request: SearchRequest) -> Asked:
 
 
 FEATURES: tuple[Feature, ...] = (
+    Feature("upkeep", follow_end=_renew_digests),
+    Feature("hosts", offers=_host_offers),
     Feature("sessions", Source("sessions", _is_asking_sessions, _read_by_sessions)),
     Feature(
         "fleet",

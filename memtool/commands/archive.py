@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from memtool.authoring import resolve, write
 from memtool.authoring.write import Changed
+from memtool.commands import _features
 from memtool.commands._render import changed as render
 from memtool.errors import MemtoolError
 from memtool.inject import answer, block
@@ -226,13 +227,11 @@ def _vouch(
         context, id_, noted, verb, commit=commit, dry_run=dry_run, needs_head=needs_head
     )
     if replaced:
-        from memtool.upkeep import digest  # most memories replace none
-
         would = "would replace" if dry_run else "replaces"
         context.notes.append(f"{done.id} {would} {', '.join(replaced)} from now on")
         lineage = write.current(context, dry_run=dry_run).lineage
         context.notes += filter(None, [resolve.open_fork(lineage, done.id, replaced)])
-        digest.renew(context, replaced, commit=commit, dry_run=dry_run)
+        _features.follow_end(context, replaced, commit=commit, dry_run=dry_run)
     return done
 
 

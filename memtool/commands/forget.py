@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from memtool.authoring import write
 from memtool.authoring.tree import is_dirty
 from memtool.authoring.write import Changed
-from memtool.commands import _render
+from memtool.commands import _features, _render
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import memory, timestamps
@@ -18,7 +18,6 @@ from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.upkeep import digest
 from memtool.value import Value
 
 MOST = 50
@@ -80,7 +79,8 @@ def forget(
         ]
     else:
         done = _together(context, meant, forgotten, why, commit=commit, dry_run=dry_run)
-    digest.renew(context, [one.id for one in done if one.changes], commit=commit, dry_run=dry_run)
+    gone = [one.id for one in done if one.changes]
+    _features.follow_end(context, gone, commit=commit, dry_run=dry_run)
     return ForgetResult(tuple(done))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 
 from memtool.authoring import tree
 from memtool.authoring.tree import Initialized
+from memtool.commands import _features
 from memtool.store.context import Context
 
 
@@ -38,11 +38,7 @@ FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
 
 
 def _offers(context: Context) -> Iterator[str]:
-    """Yield commands: for formatters, the hook, and each agent host in use that lacks memtool."""
-    from memtool.agents import AGENTS
-    from memtool.hosts import diagnostics, pre_commit
-    from memtool.hosts.install import agent
-
+    """Yield commands for formatters, and what features offer."""
     for name in FORMATTER_IGNORES:
         data = context.file(name)
         if data is not None and not _is_named(context.directory, data):
@@ -50,19 +46,7 @@ def _offers(context: Context) -> Iterator[str]:
             # Behind a last line without its end, the line needs one before it.
             program = "echo" if not data or data.endswith(b"\n") else r"printf '\n%s\n'"
             yield f"{program} {line} >> {name}"
-    sign = diagnostics.hooks(context)
-    if sign.state != diagnostics.GOOD:
-        is_framed = os.path.exists(os.path.join(context.repository.top, pre_commit.CONFIG))
-        is_new = is_framed and sign.state == diagnostics.ABSENT
-        yield "memtool install pre-commit" if is_new else sign.hint
-    for host in map(agent, AGENTS):
-        sites = [host.site(context, is_user=False)]
-        if os.path.isabs(host.home(context.env)):
-            sites.append(host.site(context, is_user=True))
-        if host.is_used(context) and not any(
-            any(map(site.has, host.parts(site))) for site in sites
-        ):
-            yield f"memtool install {host.name}"
+    yield from _features.offers(context)
 
 
 def _is_named(directory: str, data: bytes) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from memtool.authoring import draft, resolve, write
 from memtool.authoring.write import Written
-from memtool.commands import _filters
+from memtool.commands import _features, _filters
 from memtool.commands._render import written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
@@ -276,9 +276,7 @@ def _submitted(
             f"it proposes to replace {olds}, which holds until memtool confirm {done.id}"
         )
     if memory.replaces:
-        from memtool.upkeep import digest  # most memories replace none
-
-        digest.renew(context, memory.replaces, commit=commit, dry_run=dry_run)
+        _features.follow_end(context, memory.replaces, commit=commit, dry_run=dry_run)
     return done
 
 

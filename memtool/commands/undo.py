@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memtool.authoring import undo as step
 from memtool.authoring.undo import Undone
+from memtool.commands import _features
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.upkeep import digest
 
 
 def undo(
@@ -35,7 +35,7 @@ def undo(
     if done.changes.get("status", ("", ""))[1] in ("deleted", "archived"):
         gone = [done.id]
     if gone:
-        digest.renew(context, gone, commit=commit, dry_run=dry_run)
+        _features.follow_end(context, gone, commit=commit, dry_run=dry_run)
     if why and not done.commit and not dry_run and done.how != "superseded":
         context.notes.append("the reason is kept in a commit only: add --commit")
     if commit and not done.undoes and done.how != "superseded":
