@@ -5,7 +5,6 @@ Nothing else names a feature outside of its own verbs and pages, so that it goes
 
 from __future__ import annotations
 
-from memtool.search.sources import Source
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from memtool.inject.answer import MakeTier
-    from memtool.search.sources import Asked, SearchRequest
+    from memtool.search.sources import Asked, SearchRequest, Source
     from memtool.store.context import Context
 
 
@@ -27,7 +26,7 @@ class Feature(Value):
     """
 
     name: str
-    source: Source | None = None
+    source: Callable[[], Source] | None = None
     is_set: Callable[[Context], bool] = lambda _context: True
     tiers: Callable[[Context], list[MakeTier]] = lambda _context: []
     state_files: Callable[[Context], list[str]] = lambda _context: []
@@ -37,7 +36,7 @@ class Feature(Value):
 
 def added_sources() -> list[Source]:
     """Return the sources that features add to a search, in the order of their answers."""
-    return [feature.source for feature in FEATURES if feature.source is not None]
+    return [feature.source() for feature in FEATURES if feature.source is not None]
 
 
 def added_tiers(context: Context) -> list[MakeTier]:
@@ -103,6 +102,12 @@ def _fleet_files(context: Context) -> list[str]:
     return index_files(home_of(context.env))
 
 
+def _sessions() -> Source:
+    from memtool.search.sources import Source  # a block is made without
+
+    return Source("sessions", _is_asking_sessions, _read_by_sessions)
+
+
 def _read_by_sessions(request: SearchRequest) -> Asked:
     from memtool.sessions import search_source
 
@@ -115,6 +120,12 @@ def _is_asking_sessions(request: SearchRequest) -> bool:
     return "deep" in request.options or bool(has_consent)
 
 
+def _fleet() -> Source:
+    from memtool.search.sources import Source
+
+    return Source("fleet", lambda request: "fleet" in request.options, _read_by_fleet)
+
+
 def _read_by_fleet(request: SearchRequest) -> Asked:
     from memtool.fleet import search_source
 
@@ -124,12 +135,6 @@ def _read_by_fleet(request: SearchRequest) -> Asked:
 FEATURES: tuple[Feature, ...] = (
     Feature("upkeep", follow_end=_renew_digests),
     Feature("hosts", offers=_host_offers),
-    Feature("sessions", Source("sessions", _is_asking_sessions, _read_by_sessions)),
-    Feature(
-        "fleet",
-        Source("fleet", lambda request: "fleet" in request.options, _read_by_fleet),
-        _is_fleet_set,
-        _fleet_tiers,
-        _fleet_files,
-    ),
+    Feature("sessions", _sessions),
+    Feature("fleet", _fleet, _is_fleet_set, _fleet_tiers, _fleet_files),
 )
