@@ -9,9 +9,9 @@ models that Hugging Face's tools have put on this disk. A repository cannot name
 never looked for in it, and nothing is ever downloaded. A model is numbers and a list of tokens;
 nothing in it is run.
 
-The vectors of the memories are kept beside the manifest of the worktree, by blob and as bytes: one
-for each number, so that 10,000 memories with 256 numbers each take 2.5 MB. With another model, or
-where the file is damaged, all of them are made again; otherwise those of memories that are new.
+The vectors of the memories are kept for each worktree, by blob and as bytes: one for each number,
+so that 10,000 memories with 256 numbers each take 2.5 MB. With another model, or where they are
+damaged, all of them are made again; otherwise those of memories that are new.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.index.scoring import HEAD_FIELDS
 from memtool.index.text import fields
-from memtool.store import cache
-from memtool.store.cache import CorruptCache
+from memtool.store import cache, kept
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -41,11 +40,8 @@ KEY = "search.semantic"
 PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers", "tqdm"})
 """What the extra `semantic` brings, as far as it is imported from here."""
 
-FILE = os.path.join("memtool", "vectors")
-"""The vectors of a worktree, below its git directory."""
-KIND = "vectors 1"
-SECTIONS = {"model": "B", "blobs": "B", "rows": "B"}
-"""The key of the model, the ids of the blobs in hexadecimal, sorted, and a row for each."""
+KIND = "vectors 2"
+"""What is kept: the ids of the blobs in hexadecimal, sorted, a line feed, and a row for each."""
 
 LAYOUTS = (
     ("config.json", "model.safetensors", "tokenizer.json"),
@@ -228,47 +224,37 @@ def _rows(
     blobs: Mapping[int, bytes],
     model: SemanticModel,
     width: int,
-) -> tuple[dict[bytes, int], bytes | memoryview]:
+) -> tuple[dict[bytes, int], bytes]:
     """Return the vectors of blobs, one row behind the other, and the place of each blob's.
 
     What is not kept yet is made, and what the worktree holds is kept.
     """
-    folder, name = os.path.split(os.path.join(context.repository.own_dir, FILE))
-    key = f"{model.key} {width}"
-    places, kept = _kept(os.path.join(folder, name), key, width) if context.is_cached else ({}, b"")
+    repository = context.repository
+    basis, key = f"{model.key} {width}".encode(), os.fsencode(repository.git_dir)
+    known = kept.read(repository.cache_dir, KIND, basis, key) if context.is_cached else None
+    places, old = _parted(known or b"")
     absent = {blob: number for number, blob in blobs.items() if blob not in places}
     if not absent:
-        return places, kept
+        return places, old
     texts = [_text(_record(tree.parts, number)) for number in absent.values()]
     fresh = _vectors(model, texts)
     found = {
         blob: fresh[place * width : (place + 1) * width] for place, blob in enumerate(absent)
     } | {
-        blob: bytes(kept[place * width : (place + 1) * width])
+        blob: old[place * width : (place + 1) * width]
         for blob, place in places.items()
     }  # fmt: skip
     wanted = sorted(set(blobs.values()))
     rows = b"".join(map(found.__getitem__, wanted))
     if context.is_cached and tree.snapshot.kind == "worktree":
-        sections = {"model": key.encode(), "blobs": b" ".join(wanted), "rows": rows}
-        note = cache.write(folder, name, cache.pack(KIND, (), sections))
-        if note:
-            _note(context, f"the vectors of the memories are not kept: {note}")
+        kept.write(repository.cache_dir, KIND, basis, b" ".join(wanted) + b"\n" + rows, key)
     return {blob: place for place, blob in enumerate(wanted)}, rows
 
 
-def _kept(path: str, key: str, width: int) -> tuple[dict[bytes, int], bytes | memoryview]:
-    """Return the vectors that are kept of a model; nothing where they are another's or damaged."""
-    try:
-        sections = cache.Sections(cache.mapped(path), KIND, SECTIONS)
-        if bytes(sections["model"]) != key.encode():
-            return {}, b""
-        blobs, rows = bytes(sections["blobs"]).split(), sections["rows"]
-    except CorruptCache:
-        return {}, b""
-    if len(rows) != len(blobs) * width:
-        return {}, b""
-    return {blob: place for place, blob in enumerate(blobs)}, rows
+def _parted(known: bytes) -> tuple[dict[bytes, int], bytes]:
+    """Return the place of each blob's row, and the rows."""
+    blobs, _line, rows = known.partition(b"\n")
+    return {blob: place for place, blob in enumerate(blobs.split())}, rows
 
 
 def _record(index: IndexReader, number: int) -> Record:

@@ -1,23 +1,16 @@
-"""The cache: everything that can be rebuilt, in one file format and with one way to the disk.
+"""The cache: what can be rebuilt, and the one small kind of file that is not a database.
 
-A file holds named sections behind a header: a first line with its kind, the version of that kind
-and the byte order of the machine; the size and the checksum of the rest of the header; numbers of
-the kind's own; then the place, size and checksum of each section. Sections begin at multiples of
-eight, so numbers in them are read in place. A section is checked once, when it is first asked for;
-one whose rows have checksums of their own is not.
-
-Every file ends in a seal: the checksum of all before it, and that of its own name with the folder
-that it lies in. Who maps a file looks at its name only, so that one which was swapped with another
-is found; `doctor` looks at the rest.
+Such a file holds one value behind a line with its kind, the version of that kind and the byte order
+of the machine. It ends in a seal: the checksum of all before it, and that of its own name with the
+folder that it lies in, so that one which was swapped with another is found.
 
 A file is replaced in one step, so readers need no lock: they see the old bytes or the new ones. A
 cache that is missing, damaged, of another version or not writable costs time, never the answer:
-reading raises `CorruptCache` or returns None, writing returns a note, and neither raises OSError.
+reading returns None, writing returns a note, and neither raises OSError.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import sys
 import time
@@ -30,16 +23,12 @@ from memtool.store.files import TEMP_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Collection
 
 STALE_S = 3600
 """Age at which what a killed writer left behind is removed."""
-_SIZES = len(b"01234567 01234567\n")
-"""Bytes of the second line: size and checksum of the rest of the header, in hexadecimal."""
 _SEAL_BYTES = len(b"01234567 01234567\n")
 """Bytes of the checksums of the content and of the name that every file ends with."""
-_VALUE = {"value": "B"}
 
 
 HIT, READ, BUILT, DAMAGED = "hit", "read", "built", "damaged"
@@ -60,86 +49,12 @@ def take_events() -> frozenset[str]:
 
 
 class CorruptCache(Exception):
-    """A file of the cache is missing, damaged or of another version: it must be rebuilt."""
+    """A part of the cache is damaged: it must be rebuilt."""
 
     def __init__(self, why: str) -> None:
         """Note damage, which somebody should hear of when it comes again and again."""
         super().__init__(why)
-        if not isinstance(self, AbsentCache):
-            note_event(DAMAGED)
-
-
-class AbsentCache(CorruptCache):
-    """A file of the cache is missing or of another version, which is nothing odd."""
-
-
-def pack(
-    kind: str,
-    numbers: Sequence[int],
-    sections: Mapping[str, bytes],
-    unguarded: Collection[str] = (),
-) -> bytes:
-    """Return the bytes of a file. `kind` is a name and a version, such as `shelf 5`.
-
-    Sections that are `unguarded` have checksums of their own inside and get none for the whole.
-    """
-    rows = [" ".join(map(str, numbers))]
-    parts: list[bytes] = []
-    start = 0
-    for name, raw in sections.items():
-        checksum = 0 if name in unguarded else crc32(raw)
-        rows.append(f"{name} {start} {len(raw)} {checksum}")
-        parts += (raw, bytes(-len(raw) % 8))
-        start += len(raw) + -len(raw) % 8
-    magic = _magic(kind)
-    table = "\n".join(rows).encode() + b"\n"
-    table += b" " * (-(len(magic) + _SIZES + len(table)) % 8)
-    return b"".join([magic, b"%08x %08x\n" % (len(table), crc32(table)), table, *parts])
-
-
-class Sections:
-    """The sections of a file by name, as arrays of the type that `types` gives for each."""
-
-    def __init__(self, raw: memoryview, kind: str, types: Mapping[str, Any]) -> None:
-        """Read the header. Raises CorruptCache where it is not that of a whole file of a kind."""
-        magic = _magic(kind)
-        begin = len(magic) + _SIZES
-        if bytes(raw[: len(magic)]) != magic or len(raw) < begin:
-            raise AbsentCache(f"not a file of the kind {kind}")
-        try:
-            size, checksum = (int(part, 16) for part in bytes(raw[len(magic) : begin]).split())
-        except ValueError:
-            raise CorruptCache("the header is damaged") from None
-        table = bytes(raw[begin : begin + size]) if size >= 0 else b""
-        if len(table) != size or crc32(table) != checksum:
-            raise CorruptCache("the header is damaged")
-        first, *rows = table.decode().splitlines()
-        self.numbers = [int(number) for number in first.split()]
-        self._raw: dict[str, tuple[memoryview, int]] = {}
-        self._types = types
-        self._checked: dict[str, Any] = {}
-        body = raw[begin + size :]
-        end = 0
-        for row in filter(str.strip, rows):
-            name, start, length, own = row.split()
-            self._raw[name] = (body[int(start) : int(start) + int(length)], int(own))
-            end = int(start) + int(length) + -int(length) % 8
-        if len(body) != end or self._raw.keys() != types.keys():
-            raise CorruptCache("the file is cut off, or longer than it was")
-
-    def __getitem__(self, name: str) -> Any:
-        """Return a section that is whole. Raises CorruptCache."""
-        found = self._checked.get(name)
-        if found is None:
-            raw, checksum = self._raw[name]
-            if crc32(raw) != checksum:
-                raise CorruptCache(f"the section {name} is damaged")
-            found = self._checked[name] = raw.cast(self._types[name])
-        return found
-
-    def unchecked(self, name: str) -> Any:
-        """Return a section as it is."""
-        return self._raw[name][0].cast(self._types[name])
+        note_event(DAMAGED)
 
 
 def _magic(kind: str) -> bytes:
@@ -157,67 +72,45 @@ def _name_sum(path: str) -> int:
     return crc32(os.fsencode(os.path.join(os.path.basename(folder), name)))
 
 
-def mapped(path: str, *, is_whole: bool = False) -> memoryview:
-    """Map a file, without its seal. Raises CorruptCache, also where it is missing.
-
-    With `is_whole` all of its bytes are checked, which takes a millisecond for each megabyte.
-    """
-    raw = _mapped(path)
-    data, seal = raw[:-_SEAL_BYTES], bytes(raw[-_SEAL_BYTES:])
-    if seal[9:] != b"%08x\n" % _name_sum(path):
-        raise CorruptCache(f"{path} is cut off, or is another file")
-    if is_whole and seal[:9] != b"%08x " % crc32(data):
-        raise CorruptCache(f"{path} is damaged")
-    return data
-
-
-def _mapped(path: str) -> memoryview:
+def read(path: str, kind: str) -> bytes | None:
+    """Return a value as it was kept by `keep`; None for nothing that is whole."""
     try:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
-        finally:
-            os.close(handle)
-    except FileNotFoundError as error:
-        raise AbsentCache(str(error)) from None
-    except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
-        raise CorruptCache(str(error)) from None
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        data = b""
+    if not _is_whole(path, data):
+        note_event(DAMAGED)
+        return None
+    magic = _magic(kind)
+    return data[len(magic) : -_SEAL_BYTES] if data.startswith(magic) else None
+
+
+def _is_whole(path: str, data: bytes) -> bool:
+    return data == sealed(path, data[:-_SEAL_BYTES])
 
 
 def damages(path: str) -> list[str]:
     """Return a file if it is not what was written, or cannot be read."""
-    return [path] if os.path.lexists(path) and not _holds(path) else []
-
-
-def _holds(path: str) -> bool:
+    if not os.path.lexists(path):
+        return []
     try:
-        mapped(path, is_whole=True)
-    except CorruptCache:
-        return False
-    return True
-
-
-def read(path: str, kind: str) -> bytes | None:
-    """Return one small value as it was kept by `keep`; None for nothing that is whole."""
-    try:
-        return bytes(Sections(mapped(path), kind, _VALUE)["value"])
-    except CorruptCache:
-        return None
+        with open(path, "rb") as file:
+            return [] if _is_whole(path, file.read()) else [path]
+    except OSError:
+        return [path]
 
 
 def keep(folder: str, name: str, kind: str, value: bytes) -> str:
-    """Keep one small value as a file; return a note as `write` does."""
-    return write(folder, name, pack(kind, (), {"value": value}))
-
-
-def write(folder: str, name: str, data: bytes) -> str:
-    """Put a file in its place in one step; return a note where that is impossible, else nothing."""
+    """Put a value in its place in one step; return a note if that is impossible, else nothing."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         place = os.path.join(folder, name)
         if os.path.isdir(place):
             drop(place)
-        files.put(folder, name, sealed(place, data))
+        files.put(folder, name, sealed(place, _magic(kind) + value))
     except OSError as error:
         return _note(folder, error)
     sweep(folder)
@@ -229,7 +122,7 @@ def _note(folder: str, error: OSError) -> str:
 
 
 def sweep(folder: str) -> None:
-    """Remove what killed writers left behind. Who has mapped a file keeps what they see."""
+    """Remove what killed writers left behind."""
     try:
         names = [name for name in os.listdir(folder) if name.startswith(TEMP_PREFIX)]
     except OSError:

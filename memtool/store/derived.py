@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.store import cache, files
+from memtool.store import cache, facts, files
 from memtool.store.cache import CorruptCache
 from memtool.store.state import State, Unavailable
 
@@ -25,28 +25,21 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-FACTS = "state"
-"""What is made again from git, or by comparing texts: a database below the cache directory."""
 TREES = "trees"
 """The indexes of revisions, made again by reading every memory: below the cache directory."""
 OWN_INDEX = "index"
 """The index of a worktree: below `memtool` in the worktree's own git directory."""
-VECTORS = "vectors"
-"""What goes with it."""
 
 
 def damages(repository: Repository) -> list[str]:
     """Return the derived files that are not what was written, or cannot be read."""
-    folder, own = repository.cache_dir, os.path.join(repository.own_dir, "memtool")
-    databases = (folder, FACTS), (folder, TREES), (own, OWN_INDEX)
-    found = cache.damages(os.path.join(own, VECTORS))
-    return found + [path for parts in databases for path in State.damages(os.path.join(*parts))]
+    return [path for place in (_facts(repository), *_index(repository))
+            for path in State.damages(place)]  # fmt: skip
 
 
 def drop(repository: Repository) -> bool:
     """Remove everything derived; return whether it is gone."""
-    facts = os.path.join(repository.cache_dir, FACTS)
-    return _drop([facts, *_index(repository)])
+    return _drop([_facts(repository), *_index(repository)])
 
 
 def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
@@ -81,10 +74,14 @@ def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     return ask()  # another process damages files all the time, so without any
 
 
+def _facts(repository: Repository) -> str:
+    """Return where what is made again from git, or by comparing texts, is."""
+    return os.path.join(repository.cache_dir, facts.FOLDER)
+
+
 def _index(repository: Repository) -> list[str]:
-    own = os.path.join(repository.own_dir, "memtool")
-    trees = os.path.join(repository.cache_dir, TREES)
-    return [os.path.join(own, OWN_INDEX), os.path.join(own, VECTORS), trees]
+    own = os.path.join(repository.own_dir, "memtool", OWN_INDEX)
+    return [own, os.path.join(repository.cache_dir, TREES)]
 
 
 def _drop(paths: Collection[str]) -> bool:

@@ -29,7 +29,7 @@ import memtool
 from memtool import demo
 from memtool.cli import hooks
 from memtool.cli import main as cli
-from memtool.store import derived
+from memtool.store import derived, facts
 from memtool.store.repository import discover
 from memtool.store.state import close_shared
 
@@ -225,8 +225,7 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
     flip_middle, cut_in_half, cut_last_byte, empty, lengthen, randomize, remove, make_directory,
     make_link,
 )  # fmt: skip
-DATABASES = {derived.FACTS, derived.TREES, derived.OWN_INDEX}
-DERIVED = {*DATABASES, derived.VECTORS}
+DERIVED = {facts.FOLDER, derived.TREES, derived.OWN_INDEX}
 KEPT = {"audit.log", "ledger.db", "ledger.db-shm", "ledger.db-wal", "sessions", "spool"}
 """What cannot be made again, of the things that are in the clone."""
 
@@ -303,7 +302,7 @@ def test_a_file_of_another_clone_gives_no_answer(clone: Clone, other: Clone) -> 
 def kind_of(clone: Clone, path: Path) -> str:
     """Return a pattern for the files that hold the same in any clone."""
     folder, *rest = path.relative_to(clone.derived).parts
-    if folder in DATABASES:
+    if folder in DERIVED:
         return (
             f"{folder}/*{rest[0].partition('.')[2]}" if ".db" in rest[0] else f"{folder}/*[0-9a-f]"
         )
@@ -388,7 +387,7 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
     clone.mend()
     for path in [one for one in clone.files() if is_derived(clone, one)][part::PARTS]:
         size = path.stat().st_size
-        is_rows = path.relative_to(clone.derived).parts[0] in DATABASES
+        is_rows = path.relative_to(clone.derived).parts[0] in DERIVED
         step = max(97, size // (90 if is_rows else 30))  # no row is shorter
         flips = [partial(flip, at=at) for at in range(0, size, step)]
         for damage in (*DAMAGES, *flips):
