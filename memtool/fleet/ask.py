@@ -188,7 +188,7 @@ def showing_of(context: Context, text: str = "") -> Showing:
     """Return by what is chosen what of others is shown to this user; `text` is what was asked."""
     config = context.settings
     return Showing(
-        facts=rank.facts_of(context.now, config),
+        facts=rank.facts_of(context.repository, context.now, config),
         config=config,
         labels=context.strict_settings.private_labels,
         mask=Mask(config),

@@ -204,7 +204,7 @@ def _leaving(
     settings = content.settings
     labels = settings.private_labels.union(context.own_settings.private_labels, PRIVATE_LABELS)
     taken = snapshot.of_commit(context.repository, content.directory, content.head)
-    tree = snapshot.Tree(taken, settings.categories)
+    tree = snapshot.read_tree(taken, settings.categories)
     faults: dict[str, list[Problem]] = {}
     for problem in gate.problems(content):
         if problem.severity == "error":

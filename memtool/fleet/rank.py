@@ -28,7 +28,7 @@ from memtool.memory.visibility import is_alive, why_kept_back
 from memtool.search import ranking
 from memtool.search.features import Facts
 from memtool.search.retrieve import WEIGHED
-from memtool.store.snapshot import Record, Tree
+from memtool.store.snapshot import Record, Snapshot, Tree
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
     from memtool.search.ranking import Situation
     from memtool.store.config import Config
+    from memtool.store.repository import Repository
     from memtool.store.snapshot import Masking
 
 MOST_WORDS = 24
@@ -178,18 +179,13 @@ class FleetHit(Value):
     terms: tuple[str, ...] = ()
 
 
-class Strangers(Tree):
-    """The memories of other repositories: no lineage of theirs reaches from one to another."""
+def facts_of(repository: Repository, now: int, config: Config) -> Facts:
+    """Return what may be asked about memories of other repositories: nothing that git knows.
 
-    def __init__(self) -> None:
-        self.records = ()
-        self.by_id = {}
-        self.problems = ()
-
-
-def facts_of(now: int, config: Config) -> Facts:
-    """Return what may be asked about memories of other repositories: nothing that git knows."""
-    return Facts(Strangers(), now, config.categories, dict, Lineage(()))
+    No lineage of theirs reaches from one to another.
+    """
+    nothing = Tree(Snapshot(repository, "", "commit", "", (), ()))
+    return Facts(nothing, now, config.categories, dict, Lineage(()))
 
 
 class Showing(Value):

@@ -213,9 +213,9 @@ class Known(Value):
 class Recalled(Memory):
     """A memory of which id, status and kin are known; all else is read where it is asked for."""
 
-    known: Known
-    read: Callable[[], Memory]
-    whole: list[Memory]
+    known: Known  # type: ignore[misc]
+    read: Callable[[], Memory]  # type: ignore[misc]
+    whole: list[Memory]  # type: ignore[misc]
 
     def __init__(self, known: Known, read: Callable[[], Memory]) -> None:
         object.__setattr__(self, "known", known)

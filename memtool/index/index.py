@@ -41,7 +41,7 @@ from memtool.index.stamps import NEVER, NO_MEMORY, Changes, Stamps, check, is_or
 from memtool.index.text import fields
 from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import Record, Tree, blob_hash
+from memtool.store.snapshot import Record, blob_hash, read_tree
 from memtool.store.state import LOCKED, State, thread_number
 from memtool.value import cached_property
 
@@ -457,7 +457,7 @@ def open_catalog(
         few = context.narrowed or ()
         taken = taken.replace(entries=tuple(one for one in taken.entries if one.path in few))
     known = _known(last, taken) if last is not None else {}
-    tree = Tree(taken, settings.categories, as_of, Mask(settings, clean), known)
+    tree = read_tree(taken, settings.categories, as_of, Mask(settings, clean), known)
     whole = f"{key} {mask_key(settings)}"
     return Catalog(tree, lambda: _open_tree(context, whole, tree.records, last))
 

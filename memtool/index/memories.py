@@ -76,8 +76,8 @@ class MemoryRow(Value):
 class StoredMemory(Memory):
     """A memory of an index. Its fields and its body are unpacked when they are first asked for."""
 
-    place: tuple[MemoryRows, MemoryRow]
-    id: str
+    place: tuple[MemoryRows, MemoryRow]  # type: ignore[misc]
+    id: str  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """Fill the slot of `fields`, `body` or `id`, which is empty so far."""
@@ -100,7 +100,7 @@ class StoredMemory(Memory):
 
     __hash__ = Memory.__hash__
 
-    @property
+    @property  # type: ignore[misc]
     def withheld(self) -> tuple[str, ...]:
         """The kinds of secrets that are masked in it, sorted."""
         memories, row = self.place
@@ -499,7 +499,7 @@ def store(
     )
     rows.put_all("link", (row for entry in entries for row in _links(entry.n, entry.record)))
     rows.put_all("named", (row for entry in entries for row in listed(entry.n, entry.record)))
-    masked = ((entry.n, getattr(entry.record.memory, "withheld", ())) for entry in entries)
+    masked = ((entry.n, entry.record.memory.withheld) for entry in entries)
     rows.put_all("masked", ((n, " ".join(kinds_)) for n, kinds_ in masked if kinds_))
 
 

@@ -391,7 +391,7 @@ class Catalog(Tree):
 
     def withheld(self) -> list[str]:
         """Return the paths of the memories in which secrets are masked, sorted."""
-        return sorted(one.path for one in self.records if getattr(one.memory, "withheld", ()))
+        return sorted(one.path for one in self.records if one.memory.withheld)
 
     def verify(self, records: Iterable[Record]) -> bool:
         """Tell whether the files of records are still those that were read."""

@@ -35,11 +35,13 @@ class Memory(Value):
     """One memory. `fields` is never changed in place; properties read it with its defaults.
 
     Only `document` and `schema` make these from files, so that a Memory in hand is valid:
-    required keys are there, choices are known, moments and numbers parse.
+    required keys are there, choices are known, moments and numbers parse. `withheld` are the kinds
+    of secrets that were masked in it, sorted.
     """
 
     fields: Fields
     body: str
+    withheld: tuple[str, ...] = ()
 
     def text(self, key: str, default: str = "") -> str:
         """Return a scalar key as text, or the default where it is absent."""

@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "00b46567"
+CODE = "e3d16ee9"
 """Names the code of the detectors. A test says what it is."""
 
 

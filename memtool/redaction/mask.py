@@ -39,12 +39,6 @@ LEAST_PIECE = 4
 """Characters of a line of a secret that is looked for by itself."""
 
 
-class MaskedMemory(Memory):
-    """A memory with marks in place of secrets; `withheld` are their kinds, sorted."""
-
-    withheld: tuple[str, ...]
-
-
 class Mask:
     """What masks memories under the settings of one repository."""
 
@@ -103,7 +97,7 @@ def masked(memory: Memory, text: str, allowed: Allowlist) -> Memory:
         for key, value in memory.fields.items()
     }
     start = max(0, len(text) - len(memory.body))
-    return MaskedMemory(fields, _body(text, start, find(text, allowed)), tuple(sorted(kinds)))
+    return Memory(fields, _body(text, start, find(text, allowed)), tuple(sorted(kinds)))
 
 
 def _secrets(memory: Memory, text: str, allowed: Allowlist) -> tuple[list[Secret], set[str]]:

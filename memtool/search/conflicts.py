@@ -262,7 +262,7 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
 
 def _stated(record: Record) -> tuple[Statement, ...]:
     """Return what a memory states; the process remembers it, since no file changes its blob."""
-    if getattr(record.memory, "withheld", ()):  # what is masked depends on the settings, too
+    if record.memory.withheld:  # what is masked depends on the settings, too
         return signs.statements(record.memory)
     found = _known_statements.get(record.oid)
     if found is None:

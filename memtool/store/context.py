@@ -448,13 +448,13 @@ class Context:
         Raises:
             MemtoolError: there is no memory directory, or it belongs to another tool.
         """
-        from memtool.store.snapshot import Tree
+        from memtool.store.snapshot import read_tree
 
         second = self.moment(as_of) if as_of is not None else None
         taken = self.snapshot(at)
         if at is None:
             self.refuse_absent()
-        tree = Tree(taken, self.settings.categories, second)
+        tree = read_tree(taken, self.settings.categories, second)
         if not tree.records and at is None:
             self.refuse_foreign()
         self.note_problems(tree)

@@ -343,57 +343,19 @@ class Record(Value):
 
 
 class Tree:
-    """All readable memories of a snapshot, sorted by id. Files that are none become problems.
+    """The memories of a snapshot, sorted by id and path; `problems` are files that are none.
 
-    `as_of` leaves out what was written after that second, as if it had not happened yet. `mask`
-    takes secrets out of what is to be shown; without it memories are as they were written. `known`
-    are files by path that somebody has read before, in the same way.
+    Where several files have an id, the first by path counts.
     """
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        categories: Collection[str] = DEFAULT_CATEGORIES,
-        as_of: int | None = None,
-        mask: Masking | None = None,
-        known: Mapping[str, Record] = {},
+        self, snapshot: Snapshot, records: Iterable[Record] = (), problems: Iterable[Problem] = ()
     ) -> None:
-        from memtool.memory import document  # a warm catalog reads no file
-        from memtool.memory.schema import Problem
-        from memtool.memory.three_way import divided
-
         self.snapshot = snapshot
-        records = [one for one in known.values() if as_of is None or one.memory.timestamp <= as_of]
-        problems = list(snapshot.problems)
-        hash_blob = blob_hash(snapshot.repository.object_format)
-        read = document.Reader(categories).read
-        for entry, data in snapshot.read(known):
-            if isinstance(data, Problem):
-                problems.append(data)
-                continue
-            try:
-                memory = read(data, entry.path)
-            except document.Unreadable as error:
-                both = divided(data, entry.path, categories)
-                faults = error.problems if both is None else [both.problem]
-                problems.extend(faults if mask is None else map(mask.problem, faults))
-                if both is None:
-                    continue
-                memory = both.memory
-            if as_of is None or memory.timestamp <= as_of:
-                oid = entry.oid or hash_blob(data)
-                seen = memory if mask is None else mask.read(memory, data, oid)
-                records.append(Record(seen, entry.path, oid))
-        records.sort(key=lambda record: (record.id, record.path))
-        self.records = tuple(records)
+        self.records = tuple(sorted(records, key=lambda record: (record.id, record.path)))
         self.by_id: dict[str, Record] = {}
         for record in self.records:
-            first = self.by_id.setdefault(record.id, record)
-            if first is not record:
-                problems.extend(
-                    duplicate(one, other) for one, other in ((first, record), (record, first))
-                )
-        problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
+            self.by_id.setdefault(record.id, record)
         self.problems = tuple(problems)
 
     @cached_property
@@ -474,6 +436,54 @@ class Tree:
             hint=f"did you mean {' or '.join(near)}?" if near else "memtool list shows every id",
             code="unknown-id",
         )
+
+
+def read_tree(
+    snapshot: Snapshot,
+    categories: Collection[str] = DEFAULT_CATEGORIES,
+    as_of: int | None = None,
+    mask: Masking | None = None,
+    known: Mapping[str, Record] = {},
+) -> Tree:
+    """Read all memories of a snapshot. Files that are none become problems.
+
+    `as_of` leaves out what was written after that second, as if it had not happened yet. `mask`
+    takes secrets out of what is to be shown; without it memories are as they were written. `known`
+    are files by path that somebody has read before, in the same way.
+    """
+    from memtool.memory import document  # a warm catalog reads no file
+    from memtool.memory.schema import Problem
+    from memtool.memory.three_way import divided
+
+    records = [one for one in known.values() if as_of is None or one.memory.timestamp <= as_of]
+    problems = list(snapshot.problems)
+    hash_blob = blob_hash(snapshot.repository.object_format)
+    read = document.Reader(categories).read
+    for entry, data in snapshot.read(known):
+        if isinstance(data, Problem):
+            problems.append(data)
+            continue
+        try:
+            memory = read(data, entry.path)
+        except document.Unreadable as error:
+            both = divided(data, entry.path, categories)
+            faults = error.problems if both is None else [both.problem]
+            problems.extend(faults if mask is None else map(mask.problem, faults))
+            if both is None:
+                continue
+            memory = both.memory
+        if as_of is None or memory.timestamp <= as_of:
+            oid = entry.oid or hash_blob(data)
+            seen = memory if mask is None else mask.read(memory, data, oid)
+            records.append(Record(seen, entry.path, oid))
+    tree = Tree(snapshot, records)
+    for record in tree.records:
+        first = tree.by_id[record.id]
+        if first is not record:
+            problems += [duplicate(first, record), duplicate(record, first)]
+    problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
+    tree.problems = tuple(problems)
+    return tree
 
 
 def lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:

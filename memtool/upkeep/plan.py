@@ -116,23 +116,13 @@ def read_upheld(tree: Tree, revision: str, since: Mapping[str, int]) -> dict[str
     return found
 
 
-class Imagined(Tree):
-    """A tree as it would be after some steps; what a step changed has no blob yet."""
-
-    def __init__(self, tree: Tree, steps: Iterable[UpkeepStep]) -> None:
-        self.snapshot = tree.snapshot
-        by_path = {record.path: record for record in tree.records}
-        for step in steps:
-            if step.memory is not None:
-                by_path[step.path] = Record(step.memory, step.path, "")
-            else:
-                old = by_path[step.path].memory
-                by_path[step.path] = Record(old.with_fields(**step.changes), step.path, "")
-        self.records = tuple(sorted(by_path.values(), key=lambda one: (one.id, one.path)))
-        self.by_id = {}
-        for record in self.records:
-            self.by_id.setdefault(record.id, record)
-        self.problems = tree.problems
+def tree_after(tree: Tree, steps: Iterable[UpkeepStep]) -> Tree:
+    """Return a tree as it would be after some steps; what a step changed has no blob yet."""
+    by_path = {record.path: record for record in tree.records}
+    for step in steps:
+        memory = step.memory or by_path[step.path].memory.with_fields(**step.changes)
+        by_path[step.path] = Record(memory, step.path, "")
+    return Tree(tree.snapshot, by_path.values(), tree.problems)
 
 
 class Flag(Value):
@@ -236,20 +226,20 @@ def _memory_steps(
 ) -> tuple[list[UpkeepStep], list[Flag]]:
     """Return the steps for the memories in the order in which they are shown, and the flags."""
     steps = expiry_steps(tree, inputs) if "expire" in parts else []
-    reviews = due_flags(Imagined(tree, steps), inputs) if "review" in parts else []
-    reviews += faded_flags(Imagined(tree, steps), inputs) if "review" in parts else []
+    reviews = due_flags(tree_after(tree, steps), inputs) if "review" in parts else []
+    reviews += faded_flags(tree_after(tree, steps), inputs) if "review" in parts else []
     flags: list[Flag] = []
     if "merge" in parts:
-        found, flags = _nightly(Imagined(tree, steps), inputs)
+        found, flags = _nightly(tree_after(tree, steps), inputs)
         steps += found
     elif "fade" in parts:
-        after = Imagined(tree, steps)
+        after = tree_after(tree, steps)
         found = candidate_steps(after, inputs, _contradicted(after, inputs))
         steps += [step for step in found if step.do == "fade"]
     if "learn" in parts:
-        steps += importance.steps(Imagined(tree, steps), inputs)
+        steps += importance.steps(tree_after(tree, steps), inputs)
     if "digest" in parts:
-        steps += _digests(Imagined(tree, steps), inputs, random)
+        steps += _digests(tree_after(tree, steps), inputs, random)
     steps.sort(key=lambda step: (_ORDER[step.do], step.id))
     return steps, flags + reviews
 
@@ -262,7 +252,7 @@ def expiry_steps(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
     if any(step.do == "renew" for step in steps):
         contradicted = _contradicted(tree, inputs)
         steps = [step for step in steps if step.do != "renew" or step.id not in contradicted]
-    return steps + _surplus(Imagined(tree, steps), inputs)
+    return steps + _surplus(tree_after(tree, steps), inputs)
 
 
 def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | None:
@@ -416,7 +406,7 @@ def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Fla
     open_ones = _contradictions(tree, inputs)
     contradicted = {id_ for one in open_ones for id_ in one.ids}
     steps, parted = merge.plan(tree, inputs, contradicted)
-    after = Imagined(tree, steps)
+    after = tree_after(tree, steps)
     steps += candidate_steps(after, inputs, contradicted)
     waiting = waiting_flags(after, inputs, contradicted)
     found = [(one.kind, one.ids, one.reason) for one in conflicts.clusters(open_ones)]

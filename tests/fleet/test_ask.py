@@ -19,8 +19,11 @@ from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.memory import Memory
 from memtool.redaction.mask import Mask
 from memtool.store.config import DEFAULTS
+from memtool.store.git import Git
+from memtool.store.repository import Repository
 
 NOW = 1_772_366_400
+HERE = Repository("/", "/.git", "/.git", lambda: Git("/", {}))
 
 
 def test_what_others_say_follows_what_this_repository_does(acme: Fleet) -> None:
@@ -214,7 +217,11 @@ class Shelf:
         """The ids of what is shown, of one repository at most so many."""
         asked = scoring.question(question)
         by = Showing(
-            rank.facts_of(NOW, DEFAULTS), DEFAULTS, {"confidential"}, Mask(DEFAULTS), text=question
+            rank.facts_of(HERE, NOW, DEFAULTS),
+            DEFAULTS,
+            {"confidential"},
+            Mask(DEFAULTS),
+            text=question,
         )
         own = rank.own_statistics(self.own, asked)
         found, _total = rank.shown(asked, self.found, own, by, 10, of_one)
@@ -313,7 +320,7 @@ def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
         asked := scoring.question("payment"),
         shelf.found,
         rank.own_statistics(shelf.own, asked),
-        Showing(rank.facts_of(NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"),
+        Showing(rank.facts_of(HERE, NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"),
         10,
     )
     factors = {one.record.id: one.factors for one in hits}

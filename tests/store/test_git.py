@@ -12,7 +12,7 @@ from memtool.errors import MemtoolError
 from memtool.store import provenance, repository
 from memtool.store.git import Git, GitError
 from memtool.store.repository import discover
-from memtool.store.snapshot import Tree
+from memtool.store.snapshot import read_tree
 
 
 def plant(sandbox: Sandbox, canary: Path) -> None:
@@ -74,7 +74,7 @@ def test_reading_runs_nothing_that_the_settings_of_a_repository_name(
     found = discover(str(sandbox.path), sandbox.env)
     workspace = sandbox.context()
     for at in (None, ":index", "HEAD", "origin/main"):
-        tree = Tree(workspace.snapshot(at))
+        tree = read_tree(workspace.snapshot(at))
         assert tree.records
         origins = provenance.Witness(tree.snapshot, "", "signers").origins(tree.records)
         assert "signed" not in {origin.trust for origin in origins.values()}

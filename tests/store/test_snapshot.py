@@ -13,7 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.schema import Problem
 from memtool.store import snapshot
-from memtool.store.snapshot import Snapshot, Tree, lineage_problems
+from memtool.store.snapshot import Snapshot, lineage_problems, read_tree
 
 KINDS = (None, ":index", "HEAD")
 
@@ -46,7 +46,7 @@ def test_a_clean_checkout_is_the_same_from_all_sides(sandbox: Sandbox) -> None:
     sides = [taken(sandbox, at) for at in KINDS]
     assert [len(side.entries) for side in sides] == [21] * 3
     assert bytes_of(sides[0]) == bytes_of(sides[1]) == bytes_of(sides[2])
-    trees = [[(r.memory, r.path, r.oid) for r in Tree(side).records] for side in sides]
+    trees = [[(r.memory, r.path, r.oid) for r in read_tree(side).records] for side in sides]
     assert trees[0] == trees[1] == trees[2]
     assert [side.problems for side in sides] == [()] * 3
 
@@ -60,7 +60,7 @@ def test_what_is_staged_is_the_index(sandbox: Sandbox) -> None:
     sandbox.git("add", ".memory")
     sandbox.memory("dec-a", "edited\n")
     sandbox.git("rm", "--quiet", "--cached", ".memory/decision/2026-02/dec-b.md")
-    bodies = [Tree(taken(sandbox, at)).by_id["dec-a"].memory.body for at in KINDS]
+    bodies = [read_tree(taken(sandbox, at)).by_id["dec-a"].memory.body for at in KINDS]
     assert bodies == ["edited\n", "staged\n", "committed\n"]
     assert [len(taken(sandbox, at).entries) for at in KINDS] == [2, 1, 2]
     assert path in bytes_of(taken(sandbox, ":index"))
@@ -88,7 +88,7 @@ def test_an_unfinished_merge_is_a_problem_of_the_index(sandbox: Sandbox) -> None
     sandbox.git("merge", "other", check=False)
     found = taken(sandbox, ":index")
     assert (found.entries, set(codes(found).items())) == ((), {(path, "conflict-markers")})
-    assert [p.code for p in Tree(taken(sandbox)).problems] == ["conflict-markers"]
+    assert [p.code for p in read_tree(taken(sandbox)).problems] == ["conflict-markers"]
 
 
 def test_sparse_checkouts_are_complete(sandbox: Sandbox) -> None:
@@ -184,7 +184,7 @@ def test_odd_names_are_the_same_from_all_sides(sandbox: Sandbox) -> None:
     sides = [[os.fsencode(entry.path) for entry in taken(sandbox, at).entries] for at in KINDS]
     assert sorted(b".memory/" + name for name in odd) == sorted(sides[0])
     assert sides[0] == sides[1] == sides[2]
-    assert {p.code for p in Tree(taken(sandbox)).problems} == {"wrong-name"}
+    assert {p.code for p in read_tree(taken(sandbox)).problems} == {"wrong-name"}
 
 
 def test_leftovers_of_killed_writers_are_passed_over(sandbox: Sandbox) -> None:
@@ -202,7 +202,7 @@ def test_large_files_are_read_only_as_far_as_is_allowed(sandbox: Sandbox) -> Non
     ((_entry, data),) = taken(sandbox).read()
     assert isinstance(data, bytes)
     assert len(data) == document.MAX_BYTES + 1
-    assert [p.code for p in Tree(taken(sandbox)).problems] == ["too-large"]
+    assert [p.code for p in read_tree(taken(sandbox)).problems] == ["too-large"]
 
 
 def test_nested_repositories_and_depths_without_end_are_problems(sandbox: Sandbox) -> None:
@@ -450,5 +450,5 @@ def test_sha256_repositories_name_blobs_in_their_way(sandbox: Sandbox) -> None:
     path = other.memory("dec-a")
     other.commit()
     oid = other.git("rev-parse", f"HEAD:{path}").strip()
-    trees = [Tree(other.context().snapshot(at)) for at in (None, ":index", "HEAD")]
+    trees = [read_tree(other.context().snapshot(at)) for at in (None, ":index", "HEAD")]
     assert [tree.records[0].oid for tree in trees] == [oid] * 3

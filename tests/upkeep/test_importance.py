@@ -13,7 +13,7 @@ from memtool.store.ledger import Counted
 from memtool.upkeep import importance
 from memtool.upkeep.importance import MOST, base_of, learned
 from memtool.upkeep.inputs import PlanInputs, Uses
-from memtool.upkeep.plan import Imagined
+from memtool.upkeep.plan import tree_after
 from memtool.upkeep.steps import UpkeepStep
 
 
@@ -46,14 +46,14 @@ def test_what_is_used_gains_and_what_no_longer_is_loses_it(sandbox: Sandbox) -> 
     (step,) = importance.steps(tree, using(sem_a=10))
     assert (step.do, step.changes["importance"]) == ("weigh", "0.7")
     assert step.why == "it was used 10 times in 90 days, importance 0.55 becomes 0.7"
-    after = Imagined(tree, [step])
+    after = tree_after(tree, [step])
     assert base_of(after.by_id["sem_a"].memory) == 0.55
     assert list(importance.steps(after, using(sem_a=10))) == []
     (more,) = importance.steps(after, using(sem_a=90))
     assert more.changes["importance"] == "0.8"
     (less,) = importance.steps(after, using(91, sem_a=10))
     assert less.changes == {"importance": "0.55", "learned": None}
-    gone = Imagined(after, [less])
+    gone = tree_after(after, [less])
     assert "learned" not in gone.by_id["sem_a"].memory.fields
 
 

@@ -15,7 +15,7 @@ from memtool.memory.memory import FieldValue
 from memtool.store.snapshot import Tree
 from memtool.upkeep import merge
 from memtool.upkeep.merge import Parted
-from memtool.upkeep.plan import Imagined
+from memtool.upkeep.plan import tree_after
 from memtool.upkeep.steps import UpkeepStep
 
 SAID = "Deploys to production need the company VPN to be connected first, and a second person.\n"
@@ -207,9 +207,9 @@ def test_in_the_end_nothing_is_left_to_merge(sandbox: Sandbox, kinds: list[tuple
     written = [
         UpkeepStep("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories
     ]
-    tree = Imagined(tree_of(sandbox), written)
+    tree = tree_after(tree_of(sandbox), written)
     steps, _parted = planned(tree)
-    after = Imagined(tree, steps)
+    after = tree_after(tree, steps)
     assert planned(after)[0] == []
     heads = {one.memory.body for one in inputs().living(after)}
     said = {texts[text] for text, _status in kinds}

@@ -20,7 +20,7 @@ from memtool.store.snapshot import Tree
 from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
 from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
-from memtool.upkeep.plan import PERIODS, Imagined, MaintenancePlan
+from memtool.upkeep.plan import PERIODS, MaintenancePlan, tree_after
 from memtool.upkeep.steps import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
 
 BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
@@ -54,7 +54,7 @@ def tree_with(sandbox: Sandbox, rows: list[dict[str, str | int]]) -> tuple[Tree,
         if row["seen"]:
             counted[made.id] = seen(0.2, int(row["seen"]))
     steps = [UpkeepStep("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories]
-    return Imagined(tree_of(sandbox), steps), uses(**counted)
+    return tree_after(tree_of(sandbox), steps), uses(**counted)
 
 
 def planned(tree: Tree, given_inputs: PlanInputs) -> MaintenancePlan:
@@ -71,7 +71,7 @@ def test_once_is_enough_and_no_claim_changes(
     tree, counted = tree_with(sandbox, rows)
     given_inputs = inputs(counted, maintain_most_alive=most, maintain_kept_alive=most - 1)
     first = planned(tree, given_inputs)
-    after = Imagined(tree, first.steps)
+    after = tree_after(tree, first.steps)
     assert planned(after, given_inputs).steps == ()
     assert tree.by_id.keys() <= after.by_id.keys()
     assert {step.do for step in first.steps} <= KINDS.keys()
@@ -231,7 +231,7 @@ def test_a_commit_that_upholds_a_memory_renews_it(sandbox: Sandbox):
     given_inputs = inputs(upheld=upholding(**{"dec-a": 3}))
     (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
     assert (step.do, step.why) == ("renew", "commit 0123456789 upholds it")
-    after = Imagined(tree_of(sandbox), steps)
+    after = tree_after(tree_of(sandbox), steps)
     assert after.by_id["dec-a"].memory.table("checked") == {
         "at": ago(3), "by": "Bo", "commit": "0123abcd",
     }  # fmt: skip
@@ -246,7 +246,7 @@ def test_what_is_upheld_is_renewed_before_its_end(sandbox: Sandbox):
     (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
     assert (step.do, step.id) == ("renew", "dec-soon")
     assert step.changes["checked"] == {"at": ago(0), "by": "Bo"}
-    assert plan.expiry_steps(Imagined(tree_of(sandbox), steps), given_inputs) == []
+    assert plan.expiry_steps(tree_after(tree_of(sandbox), steps), given_inputs) == []
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list
     given_inputs = inputs(counted, added={path: SECOND - round(days * DAY_S)})
     steps = plan.candidate_steps(tree_of(sandbox), given_inputs, ())
     assert [step.do for step in steps] == expected
-    after = Imagined(tree_of(sandbox), steps)
+    after = tree_after(tree_of(sandbox), steps)
     assert plan.candidate_steps(after, given_inputs, ()) == []
     assert plan.candidate_steps(tree_of(sandbox), inputs(counted, added={}), ()) == []
     memory = after.by_id["dec-a"].memory
