@@ -187,11 +187,25 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class Git:
-    """Git in one directory, with one environment."""
+_LISTINGS = ("diff-index", "ls-files", "status")
+"""Commands that list what is there, which is nothing where no repository is."""
 
-    def __init__(self, directory: str, env: Mapping[str, str]) -> None:
+
+class Git:
+    """Git in one directory, with one environment.
+
+    `absent` makes the error for a repository that is not there yet: git then knows the user's
+    settings, and nothing of anything else.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        env: Mapping[str, str],
+        absent: Callable[[], MemtoolError] | None = None,
+    ) -> None:
         self.directory = directory
+        self._absent = absent
         self.env = environment(env)
         self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "LANGUAGE": "", "GIT_EDITOR": "true"}
         self._objects: Objects | None = None
@@ -208,6 +222,9 @@ class Git:
     ) -> bytes:
         """Run git, with some settings of its own, and return its stdout.
 
+        Of an absent repository a caller who takes 1 for `there is none`, or asks what there is,
+        gets that.
+
         `with_hooks` runs git as the user would, with hooks and filters, and without a time limit:
         only for commits that the user asked for. What hooks start must not inherit the hardening,
         and a git that is killed leaves its locks behind.
@@ -219,9 +236,13 @@ class Git:
         done = self._run(
             args, stdin, env, with_hooks=with_hooks, timeout_s=timeout_s, settings=settings
         )
-        if done.status not in allowed:
+        if done.status in allowed:
+            return done.stdout
+        if self._absent is None:
             raise self.failed(args, done.status, done.stderr)
-        return done.stdout
+        if 1 in allowed or args[0] in _LISTINGS:
+            return b""
+        raise self._absent()
 
     def _run(
         self,

@@ -15,7 +15,7 @@ import sys
 from memtool.errors import MemtoolError, reason_of
 from memtool.store import files
 from memtool.store.files import POINTER_NAME
-from memtool.store.git import LOCATION_VARIABLES, TIMEOUT_S, Git, GitError
+from memtool.store.git import LOCATION_VARIABLES, Git, GitError
 from memtool.value import HEX, cached_property, digest
 
 TYPE_CHECKING = False
@@ -474,8 +474,6 @@ def _packed_ref(repository: Repository, name: str) -> str | None:
 
 NO_GLOBAL = "there are no global memories yet"
 FIRST_GLOBAL = 'memtool remember --global "TEXT" writes the first'
-_LISTINGS = ("diff-index", "ls-files", "status")
-"""Commands that list what is there, which is nothing."""
 
 
 def global_repository(env: Mapping[str, str]) -> Repository:
@@ -493,7 +491,8 @@ def global_repository(env: Mapping[str, str]) -> Repository:
         )
     if not is_global_made(place):
         if not _holds_files(place):
-            git = _NoGit(os.sep, local_environment(env))
+            nowhere = local_environment(env) | {"GIT_DIR": NOWHERE}
+            git = Git(os.sep, nowhere, absent=no_global_memories)
             return Repository(place, NOWHERE, NOWHERE, lambda: git)
         if not is_global_made(place):  # else another process has made it meanwhile
             raise MemtoolError(
@@ -527,34 +526,6 @@ def no_global_memories() -> MemtoolError:
 def local_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without what points git at the repository that a hook runs for."""
     return {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
-
-
-class _NoGit(Git):
-    """Git without a repository: it knows the user's settings, and of everything else nothing."""
-
-    def __init__(self, directory: str, env: Mapping[str, str]) -> None:
-        super().__init__(directory, dict(env) | {"GIT_DIR": NOWHERE})
-
-    def run(
-        self,
-        *args: str,
-        stdin: bytes | None = None,
-        allowed: Iterable[int] = (0,),
-        env: Mapping[str, str] | None = None,
-        with_hooks: bool = False,
-        timeout_s: float = TIMEOUT_S,
-        settings: Mapping[str, str] = {},
-    ) -> bytes:
-        """Run git; a caller who takes 1 for `there is none`, or asks what there is, gets that."""
-        try:
-            return super().run(
-                *args, stdin=stdin, allowed=allowed, env=env, with_hooks=with_hooks,
-                timeout_s=timeout_s, settings=settings,
-            )  # fmt: skip
-        except GitError:
-            if 1 in allowed or args[0] in _LISTINGS:
-                return b""
-            raise no_global_memories() from None
 
 
 MARKS: tuple[tuple[str, str], ...] = (
