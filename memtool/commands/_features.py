@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memtool.search.sources import Asked, SearchRequest, Source
     from memtool.store.context import Context
 
+INJECT_FLEET = "inject.fleet"
+"""The setting by which a user wants in a block what other repositories say."""
+
 
 class Feature(Value):
     """A row of the table; nothing of a feature is loaded before one of these is called.
@@ -85,7 +88,8 @@ def _is_fleet_set(context: Context) -> bool:
 
 
 def _fleet_tiers(context: Context) -> list[MakeTier]:
-    if not context.is_hearing_fleet:
+    context.note_unused(INJECT_FLEET)
+    if not context.own_settings.setting(INJECT_FLEET):
         return []
     from memtool.fleet.inject_tier import fleet_tier
 

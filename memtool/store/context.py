@@ -181,12 +181,6 @@ class Context:
         wanted = self._is_on("MEMTOOL_MANAGER", default=wanted)
         return self.is_capturing and wanted and not self.settings.is_newer
 
-    @property
-    def is_hearing_fleet(self) -> bool:
-        """Whether the user wants in a block what other repositories say."""
-        self.note_unused("inject.fleet")
-        return bool(self.own_settings.setting("inject.fleet"))
-
     def _is_on(self, variable: str, *, default: bool) -> bool:
         """Return what a variable says. Raises VariableError where it is neither on nor off."""
         check_choices(self.env, (variable,))
