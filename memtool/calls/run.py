@@ -10,10 +10,10 @@ import os
 import time
 from contextlib import contextmanager
 
+from memtool.calls import boundary
 from memtool.calls.bind import bind, spread
 from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, worded
-from memtool.cli.main import bug
-from memtool.cli.output import log, visible
+from memtool.cli.output import visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
 from memtool.store import derived
@@ -107,34 +107,12 @@ class Answer(Value):
     error: dict[str, Any] | None = None
 
 
-def answered(
-    surface: str, name: str, work: Callable[[], Shaped], refused: Callable[[MemtoolError], Shaped]
-) -> Shaped:
-    """Return the answer of a call, or what `refused` makes of its error: the one error boundary.
-
-    A bug is an error, too: a bad call must not end a server. `surface` and `name` are for the log.
-    """
-    began, code = time.perf_counter(), ""
-    try:
-        return work()
-    except MemtoolError as error:
-        code = error.code
-        return refused(error)
-    except Exception as error:  # noqa: BLE001  # the boundary
-        wrong = bug(error)
-        code = wrong.code
-        return refused(wrong)
-    finally:
-        log(surface, name, began, error=code)
-
-
 def call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
     """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
-    return answered(
-        "mcp",
-        procedure.name,
+    return boundary.answer_request(
         lambda: _call(procedure, given, place),
         lambda error: refusal(error, procedure),
+        log_as=("mcp", procedure.name),
     )
 
 
@@ -163,7 +141,7 @@ def _call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepositor
         text = procedure.face.render(value)
         return visible(text if isinstance(text, str) else "".join(text))
 
-    value, text, noted = invoke(procedure, given, place, shape)
+    value, text, noted = invoke(procedure, bind(procedure.signature, given), place, shape)
     found, cut = structured(value, MOST_ROWS) if place.is_structured else (None, [])
     if procedure.name == BLOCK and found is not None:
         for item in found["items"]:  # the block has their text already; nobody pays for it twice
@@ -176,20 +154,19 @@ def _call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepositor
 
 def invoke(
     procedure: Procedure,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     place: ServedRepository,
     shape: Callable[[Any], Shaped],
 ) -> tuple[Any, Shaped, tuple[str, ...]]:
     """Run a verb; return its value, what `shape` makes of it, and the notes for the user.
 
-    The answer counts as shown, as that of the command line does. A value may read derived files
-    when it is shaped; where one turns out to be damaged, the verb runs again.
+    `values` are bound. The answer counts as shown, as that of the command line does. A value may
+    read derived files when it is shaped; if one turns out to be damaged, the verb runs again.
 
     Raises:
-        MemtoolError: the call does not fit, or the verb refuses.
+        MemtoolError: the verb refuses, or there is no repository.
     """
     began = time.perf_counter()
-    values = bind(procedure.signature, given)
     is_global, directory = values.get(GLOBAL, False), values.get(DIRECTORY, "")
     context = place.open(is_global=is_global, directory=directory)
     top = context.repository.top or context.repository.git_dir

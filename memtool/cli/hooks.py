@@ -1,4 +1,4 @@
-"""The error boundary of `memtool hook`: an agent host never sees an error.
+"""The entry point of `memtool hook`: an agent host never sees an error.
 
 Whatever happens, stdout holds the answer or the host's empty one, and the exit code is 0: to some
 hosts any other means that the prompt of the user is refused. After two seconds the empty answer is
@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from memtool.calls import boundary
 from memtool.cli import output
 from memtool.commands import hook
 from memtool.errors import MemtoolError
@@ -96,21 +97,28 @@ def main(args: Sequence[str]) -> int:
 
 def _attempt(call: _HostCall) -> str:
     """Answer, and return what went wrong; empty where nothing did."""
-    try:
+
+    def work() -> str:
         _answer(call)
+        return "; ".join(call.faults)
+
+    try:
+        return boundary.run_process(work, _failure)
     except _TooLate:
         if call.context is not None and time.process_time() >= WORK_S:
             hook.finish_apart(call.context)
         return f"no answer within {LIMIT_S:g} s"
-    except KeyboardInterrupt:
-        return "interrupted"
-    except MemtoolError as error:
-        return "" if error.code in NORMAL else error.message
-    except Exception:  # noqa: BLE001  # a bug of ours must not stop the agent
-        import traceback
 
-        return traceback.format_exc()
-    return "; ".join(call.faults)
+
+def _failure(error: Exception | KeyboardInterrupt) -> str:
+    """Return what went wrong, for `hook.log`; empty for what is no failure."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, MemtoolError):
+        return "" if error.code in NORMAL else error.message
+    import traceback  # a bug of ours must not stop the agent
+
+    return "".join(traceback.format_exception(error))
 
 
 def _answer(call: _HostCall) -> None:

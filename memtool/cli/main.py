@@ -1,4 +1,4 @@
-"""The entry point: one command line to a verb, its value to stdout, and the one error boundary.
+"""The entry point: one command line to a verb, its value to stdout, its error to stderr.
 
 A closed pipe is success.
 """
@@ -9,8 +9,9 @@ import os
 import sys
 import time
 
+from memtool.calls import boundary
 from memtool.cli import arguments, output
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.store import derived
 from memtool.store.cache import CorruptCache
 
@@ -74,25 +75,21 @@ NO_REPOSITORY = ("demo", "schema", "fleet status", "fleet sync", "fleet similar"
 
 def run(args: list[str]) -> int:
     """Run one command line and return the exit code."""
-    began, code = time.perf_counter(), ""
-    try:
-        return _run(args)
-    except MemtoolError as error:
-        code = error.code
-        _report(error, args)
-        return error.exit_code
-    except KeyboardInterrupt:
-        code = "interrupted"
+    began, verb = time.perf_counter(), arguments.split(args)[1]
+    status, code = boundary.run_process(lambda: (_run(args), ""), lambda error: _end(error, args))
+    output.log("cli", verb or "help", began, error=code)
+    return status
+
+
+def _end(error: Exception | KeyboardInterrupt, args: list[str]) -> tuple[int, str]:
+    """Report an error; return the exit code and the code of the error."""
+    if isinstance(error, KeyboardInterrupt):
         if arguments.split(args)[1] not in SURFACES:  # of a server it is the usual end
             output.tell("memtool: interrupted", os.environ)
-        return 130
-    except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
-        wrong = bug(error)
-        code = wrong.code
-        _report(wrong, args)
-        return wrong.exit_code
-    finally:
-        output.log("cli", arguments.split(args)[1] or "help", began, error=code)
+        return 130, "interrupted"
+    refusal = boundary.as_refusal(error)
+    _report(refusal, args)
+    return refusal.exit_code, refusal.code
 
 
 def _run(args: list[str]) -> int:
@@ -219,41 +216,3 @@ def _report(error: MemtoolError, args: list[str]) -> None:
         "timestamp": timestamps.render(int(time.time())),
     }
     output.tell(output.as_json({"error": body}).rstrip("\n"))
-
-
-def bug(error: Exception) -> MemtoolError:
-    """Write the traceback to a log file and return an error that says where it is.
-
-    A disk that is full or broken is no bug of ours, wherever it shows.
-    """
-    import errno
-
-    full = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
-    if isinstance(error, OSError) and (error.errno in full or "temporary dir" in str(error)):
-        where = f" ({error.filename})" if error.filename else ""
-        return MemtoolError(
-            f"the disk refuses: {reason_of(error)}{where}",
-            hint="df -h . /tmp shows what is full; TMPDIR names another place for temporary files",
-            code="disk",
-        )
-    import tempfile
-    import traceback
-
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="memtool-bug-", suffix=".log", delete=False, encoding="utf-8",
-            errors="backslashreplace",
-        ) as log:  # fmt: skip
-            log.write("".join(traceback.format_exception(error)))
-        where = f"the details are in {log.name}; please report them"
-    except OSError:
-        where = "the log could not be written; MEMTOOL_DEBUG=1 shows the details"
-    if os.environ.get("MEMTOOL_DEBUG"):
-        traceback.print_exception(error)
-    return MemtoolError(
-        f"a bug: {type(error).__name__}: {error}",
-        hint=where,
-        code="bug",
-        exit_code=3,
-        recoverable=False,
-    )

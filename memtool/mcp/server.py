@@ -12,9 +12,9 @@ import os
 
 from memtool.agents import BLOCK_FORMATS
 from memtool.calls import run
+from memtool.calls.boundary import answer_request
 from memtool.calls.procedures import AGENT, EFFECTS, READ, Procedure, procedures
 from memtool.calls.run import Answer, ServedRepository
-from memtool.cli.main import bug
 from memtool.errors import MemtoolError
 from memtool.mcp import resources, transport
 from memtool.mcp.transport import Client, Refused
@@ -214,13 +214,11 @@ def serve(
 def _guarded(handler: transport.Handler) -> transport.Handler:
     """Return a handler whose bugs are refusals: one bad request must not end the server."""
 
+    def refuse(error: MemtoolError) -> dict[str, Any]:
+        raise _refused(error) from None
+
     def answer(client: Client, params: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return handler(client, params)
-        except Refused:
-            raise
-        except Exception as error:  # noqa: BLE001  # the boundary
-            raise _refused(bug(error)) from None
+        return answer_request(lambda: handler(client, params), refuse, protocol_error=Refused)
 
     return answer
 

@@ -21,8 +21,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from memtool.calls.boundary import as_refusal
 from memtool.calls.procedures import READ
-from memtool.cli.main import bug
 from memtool.cli.output import visible
 from memtool.commands import _features
 from memtool.errors import MemtoolError
@@ -394,9 +394,8 @@ class Application:
             answer = self.refused(request, _unanswered(request, error))
             answer.headers.update(error.headers or {})  # what it would take in place of a 405
             return answer
-        if not isinstance(error, MemtoolError):
-            error = bug(error)
-        return self.refused(request, error, await self._near(request, error.code))
+        refusal = as_refusal(error)
+        return self.refused(request, refusal, await self._near(request, refusal.code))
 
     async def _near(self, request: Request, code: str) -> Offers:
         """Return what may be meant by an address of a page that is refused."""

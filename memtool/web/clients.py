@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import time
 
+from memtool.calls.boundary import answer_request
 from memtool.calls.procedures import ADD, CHANGE, READ, REMOVE
-from memtool.calls.run import ServedRepository, answered
+from memtool.calls.run import ServedRepository
 from memtool.calls.signature import MAX_CHARS, MAX_LONG_CHARS, Parameter, Signature
 from memtool.commands.maintain import next_due
 from memtool.errors import MemtoolError
@@ -262,7 +263,9 @@ class ClientName(Value):
 def answer(one: ClientName, given: Given, place: ServedRepository, jobs: JobList) -> HttpAnswer:
     """Answer one of the names with fields that fit; a refusal is an answer, too."""
     call = ClientCall(place, jobs)
-    return answered("http", one.name, lambda: HttpAnswer(200, one.run(call, given)), rest.refusal)
+    return answer_request(
+        lambda: HttpAnswer(200, one.run(call, given)), rest.refusal, log_as=("http", one.name)
+    )
 
 
 def error_object(error: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from difflib import get_close_matches
 from functools import partial
 
 from memtool.calls.bind import bind
+from memtool.calls.boundary import answer_request
 from memtool.calls.procedures import HTTP, READ, Procedure, addressed, procedures
-from memtool.calls.run import ServedRepository, answered, error_object, invoke, structured
+from memtool.calls.run import ServedRepository, error_object, invoke, structured
 from memtool.errors import MemtoolError
 from memtool.value import Value
 from memtool.web.security import Denied
@@ -141,12 +142,13 @@ def ask(
     """
 
     def run() -> HttpAnswer:
-        bound(found.signature, given)
+        values = bound(found.signature, given)
         shape = partial(structured, most=MOST_ROWS)
-        _value, (shaped, cut), notes = invoke(found, given, place, shape)
+        _value, (shaped, cut), notes = invoke(found, values, place, shape)
         return HttpAnswer(200, {"value": shaped, "notes": [*map(addressed, notes), *cut]})
 
-    return answered("http", found.name, run, lambda error: refusal(error, found, hinted))
+    refused = partial(refusal, found=found, hinted=hinted)
+    return answer_request(run, refused, log_as=("http", found.name))
 
 
 LOST = ("no-repository", "no-directory")
