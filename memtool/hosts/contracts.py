@@ -15,7 +15,7 @@ import json
 import os
 
 from memtool.store import files
-from memtool.store.files import append_entry, open_to_append, read_regular
+from memtool.store.files import append_to_log, open_to_append, read_regular
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -351,4 +351,4 @@ def note(directory: str, moment: str, what: str, how: str) -> None:
     """Append an entry: the moment, the event, and the outcome, which may have several lines."""
     lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines()
     entry = b"\n  ".join(lines)[: MOST_ENTRY - 1] + b"\n"
-    append_entry(os.path.join(directory, LOG_NAME), entry, FULL_LOG)
+    append_to_log(os.path.join(directory, LOG_NAME), entry, FULL_LOG)

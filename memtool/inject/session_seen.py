@@ -77,7 +77,8 @@ def add(directory: str, session: str, versions: Iterable[tuple[str, str]]) -> No
     """
     lines = "".join(f"\n{id_} {version} {_END}" for id_, version in versions)
     if lines:
-        _append(os.path.join(directory, FOLDER, named(session)), lines)
+        path = os.path.join(directory, FOLDER, named(session))
+        files.append(path, lines.encode(errors="replace"), MOST_BYTES)
 
 
 def forget(directory: str, session: str) -> None:
@@ -104,7 +105,8 @@ def begin(
     if is_resumed or not any(start.session == name for start in starts):
         if len(starts) >= 2 * KEPT_SESSIONS:
             _keep_last(path, starts[-KEPT_SESSIONS:])
-        _append(path, f"\n{moment} {head or '-'} {name} {_END}")
+        line = f"\n{moment} {head or '-'} {name} {_END}"
+        files.append(path, line.encode(errors="replace"), MOST_BYTES)
         _sweep(os.path.join(directory, FOLDER), moment)
 
 
@@ -173,15 +175,6 @@ def _lines(path: str, fields: int) -> list[list[str]]:
         return []
     rows = [line.split(" ") for line in data.decode(errors="replace").split("\n")]
     return [row for row in rows if len(row) == fields and row[-1] == _END]
-
-
-def _append(path: str, lines: str) -> None:
-    handle = files.open_to_append(path)
-    try:
-        if os.fstat(handle).st_size < MOST_BYTES:
-            os.write(handle, lines.encode(errors="replace"))
-    finally:
-        os.close(handle)
 
 
 def _keep_last(path: str, starts: Iterable[Start]) -> None:

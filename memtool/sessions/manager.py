@@ -100,4 +100,4 @@ def note(context: Context, session: str, outcome: str) -> None:
     """Write what a run came to into the log."""
     entry = f"{timestamps.render(context.now)} {session or '-'}: {' '.join(outcome.split())}"
     path = os.path.join(context.repository.cache_dir, LOG)
-    files.append_entry(path, entry.encode(errors="replace")[:MOST_ENTRY] + b"\n", MOST_LOG)
+    files.append_to_log(path, entry.encode(errors="replace")[:MOST_ENTRY] + b"\n", MOST_LOG)

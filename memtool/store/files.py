@@ -150,19 +150,29 @@ def open_to_append(path: str) -> int:
         return open_file(path, flags)
 
 
-def append_entry(path: str, entry: bytes, most: int) -> None:
+def append(path: str, data: bytes, most: int = -1) -> int:
+    """Append to a private file in one write, unless it has `most` bytes; return its size.
+
+    Raises:
+        OSError: it cannot be written, or something else is in its place.
+    """
+    handle = open_to_append(path)
+    try:
+        if most < 0 or os.fstat(handle).st_size < most:
+            os.write(handle, data)
+        return os.fstat(handle).st_size
+    finally:
+        os.close(handle)
+
+
+def append_to_log(path: str, entry: bytes, most: int) -> None:
     """Append to a private log, which takes the place of its `.old` when it is full.
 
     Where it cannot be written, nothing is.
     """
     try:
-        handle = open_to_append(path)
-        try:
-            os.write(handle, entry)
-            if os.fstat(handle).st_size > most:
-                os.replace(path, f"{path}.old")
-        finally:
-            os.close(handle)
+        if append(path, entry) > most:
+            os.replace(path, f"{path}.old")
     except OSError:
         return
 

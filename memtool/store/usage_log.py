@@ -352,11 +352,7 @@ def _keep(directory: str, event: AuditEvent) -> None:
     if event.kind == "deny" and any((o.kind, o.subjects) == same for o in lasting(directory)):
         return
     try:
-        handle = files.open_to_append(os.path.join(directory, LASTING_FILE))
-        try:
-            os.write(handle, event_line(event))
-        finally:
-            os.close(handle)
+        files.append(os.path.join(directory, LASTING_FILE), event_line(event))
     except OSError:
         return
 
