@@ -16,6 +16,7 @@ from memtool.cli import output
 from memtool.commands import hook
 from memtool.errors import MemtoolError
 from memtool.store import process
+from memtool.store.deadline import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class _HostCall:
     def __init__(self, args: Sequence[str]) -> None:
         self.args = list(args)
         self.began = time.perf_counter()
+        self.deadline = Deadline(LIMIT_S * (1 - OWN_SHARE))
         self.context: Context | None = None
         self.session = ""
         self.refused_cache = ""
@@ -145,7 +147,7 @@ def _answer(call: _HostCall) -> None:
         if call.refused_cache and not is_dry:
             call.answer(hook.refusal(host, event, given, call.refused_cache) or None)
         raise
-    context.patience_ends = call.began + LIMIT_S * (1 - OWN_SHARE)
+    context.deadline = call.deadline
     try:
         value = hook.answered(context, host, event, given, is_dry=is_dry)
     except MemtoolError as error:

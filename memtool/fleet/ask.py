@@ -8,8 +8,6 @@ of the project's own memories is what it was.
 
 from __future__ import annotations
 
-import time
-
 from memtool.errors import MemtoolError
 from memtool.fleet import rank
 from memtool.fleet.backend import (
@@ -160,8 +158,8 @@ def ask(
         by = by.replace(test=test)
     statistics = rank.own_statistics(own, asked)
     within = whom.within
-    if context.patience_ends is not None:
-        within = min(within, max(0.0, context.patience_ends - time.perf_counter()))
+    if context.deadline is not None:
+        within = min(within, context.deadline.left_s())
 
     def answer() -> FleetAnswer:
         sent = rank.question_of(without_secrets(asked, text), statistics)

@@ -22,7 +22,6 @@ import os
 import re
 import socket
 import ssl
-import time
 from base64 import b64encode
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -38,6 +37,7 @@ from memtool.index.analyzer import TOKENIZER
 from memtool.index.scoring import K1, B
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.schema import is_inside
+from memtool.store.deadline import Deadline
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -132,7 +132,7 @@ class SearchServer(Value):
         Raises:
             FleetUnavailable: there is no answer within that time, or none that may be read.
         """
-        end = time.monotonic() + within
+        deadline = Deadline(within)
         data, kind = b"", "application/json"
         if isinstance(body, list):
             data = b"".join(json.dumps(row).encode() + b"\n" for row in body)
@@ -142,7 +142,7 @@ class SearchServer(Value):
         headers = {"Content-Type": kind, "Accept": "application/json", "Connection": "close"}
         if self.authorization:
             headers["Authorization"] = self.authorization
-        connection = _Connection(self, end)
+        connection = _Connection(self, deadline)
         try:
             connection.request(method, path, data or None, headers)
             answer = connection.getresponse()
@@ -276,46 +276,38 @@ def _authorization(env: Mapping[str, str]) -> str:
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode() if user else ""
 
 
-def _left(end: float) -> float:
-    """Return the seconds until then. Raises TimeoutError where there are none."""
-    seconds = end - time.monotonic()
-    if seconds <= 0:
-        raise TimeoutError
-    return seconds
-
-
 class _Timed(RawIOBase):
     """What comes from a socket until a moment, however slowly it comes."""
 
-    def __init__(self, sock: socket.socket, end: float) -> None:
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
-        self._end = end
+        self._deadline = deadline
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(_left(self._end))
+        self._sock.settimeout(self._deadline.timeout_s())
         return self._sock.recv_into(buffer)
 
 
 class _Wire:
     """The part of a socket that `http.client` uses, under one clock."""
 
-    def __init__(self, sock: socket.socket, end: float) -> None:
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
-        self._end = end
+        self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
         """Send all of some bytes."""
         view = memoryview(data)
         while view:
-            self._sock.settimeout(_left(self._end))
+            self._sock.settimeout(self._deadline.timeout_s())
             view = view[self._sock.send(view) :]
 
     def makefile(self, *_mode: object) -> BufferedReader:
         """Return what comes back."""
-        return BufferedReader(_Timed(self._sock, self._end))
+        return BufferedReader(_Timed(self._sock, self._deadline))
 
     def close(self) -> None:
         """Do nothing: `http.client` is done with a connection before the answer is read."""
@@ -332,10 +324,10 @@ def _trust(*_places: str | None) -> ssl.SSLContext:
 class _Connection(HTTPConnection):
     """A connection whose every step ends at the same moment."""
 
-    def __init__(self, server: SearchServer, end: float) -> None:
+    def __init__(self, server: SearchServer, deadline: Deadline) -> None:
         super().__init__(server.host, server.port)
         self._server = server
-        self._end = end
+        self._deadline = deadline
         self._socket: socket.socket | None = None
 
     def end(self) -> None:
@@ -355,14 +347,14 @@ class _Connection(HTTPConnection):
             sock = socket.socket(family, kind, protocol)
             try:
                 # A host that is silent must not use up the time of those behind it.
-                sock.settimeout(_left(self._end) / (len(found) + 1))
+                sock.settimeout(self._deadline.timeout_s() / (len(found) + 1))
                 sock.connect(address)
                 if not server.is_tls and not ip_address(str(address[0])).is_loopback:
                     raise OSError(0, "it is on another machine, and http is for this one alone")
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if server.is_tls:
                     context = _trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
-                    sock.settimeout(_left(self._end))
+                    sock.settimeout(self._deadline.timeout_s())
                     sock = context.wrap_socket(sock, server_hostname=server.host)
                 break
             except ssl.SSLError:
@@ -372,7 +364,7 @@ class _Connection(HTTPConnection):
                 sock.close()
                 if not found:
                     raise
-        self._socket, self.sock = sock, _Wire(sock, self._end)
+        self._socket, self.sock = sock, _Wire(sock, self._deadline)
 
 
 TEXT_FIELD = "w"
@@ -606,28 +598,28 @@ class OpenSearch:
         """
         if not asked.weights:
             return []
-        end = time.monotonic() + within
+        deadline = Deadline(within)
         body = query(asked, within)
         # By the statistics of all indexes: in a small one no word is rare, and little is found.
         way = "search_type=dfs_query_then_fetch&allow_partial_search_results=false"
         path = f"/{self._server.view}/_search?{way}"
-        found = self._server.get("POST", path, body, within=self._left(end))
+        found = self._server.get("POST", path, body, within=self._left(deadline))
         chosen = self._chosen(found, asked.most)
         if not chosen:
             return []
         docs = [{"_index": index, "_id": id_, "routing": repository}
                 for index, id_, repository in chosen]  # fmt: skip
         path = f"/{self._server.index}/_mget?realtime=false&_source_includes={','.join(FETCHED)}"
-        found = self._server.get("POST", path, {"docs": docs}, within=self._left(end))
+        found = self._server.get("POST", path, {"docs": docs}, within=self._left(deadline))
         rows = found.get("docs")
         if not isinstance(rows, list):
             raise FleetUnavailable(f"{self._server.name} gave no whole answer")
         read = map(_candidate, rows[: len(chosen)])
         return [one for one in read if one and asked.admits(one.repository, one.team)]
 
-    def _left(self, end: float) -> float:
+    def _left(self, deadline: Deadline) -> float:
         try:
-            return _left(end)
+            return deadline.timeout_s()
         except TimeoutError:
             raise FleetUnavailable(f"{self._server.name} did not answer in time") from None
 

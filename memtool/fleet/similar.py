@@ -19,7 +19,6 @@ decisions of the repositories on this machine.
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections import Counter
 from functools import lru_cache
@@ -41,6 +40,7 @@ from memtool.memory import ids, likeness, timestamps
 from memtool.memory.memory import is_generated
 from memtool.redaction.mask import Mask
 from memtool.search import comparison, contradictions
+from memtool.store.deadline import Deadline
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -170,7 +170,7 @@ def beside(
     """
     whom = required(context)
     backend = ask.backend_of(context, whom)
-    late = _clock(seconds)
+    deadline = Deadline(seconds)
     tree = index.open(context)
     name = name_of(context.repository)
     origins = context.origins(tree, records)
@@ -178,7 +178,7 @@ def beside(
     found: dict[tuple[str, str], Located] = {}
     left_out = ""
     for number, row in enumerate(own):
-        if late(ASKING):
+        if deadline.has_passed(ASKING):
             left_out = f"others were asked about the first {number:,} of {len(own):,} memories"
             break
         asked = scoring.question(f"{row.memory.title}\n{row.memory.statement}")
@@ -191,7 +191,7 @@ def beside(
         found.update(((one.repository, one.path), one) for one in _read(context, candidates))
     compared = among(
         [*own, *found.values()],
-        late,
+        deadline.has_passed,
         lambda one: one.repository == name,
         most,
         Mask(context.settings),
@@ -214,19 +214,14 @@ def everywhere(context: Context, seconds: float, most: int | None = None) -> Com
             hint="memtool fleet similar compares the decisions of this repository",
             code="no-fleet",
         )
-    late = _clock(seconds)
+    deadline = Deadline(seconds)
     backend = GitBackend(home_of(context.env), context.now)
     try:
         candidates = backend.all(FleetQuery({}, types=("decision",), allow=whom.allow))
         mask = Mask(context.settings)
-        return among(_read(context, candidates), late, most=most, mask=mask)
+        return among(_read(context, candidates), deadline.has_passed, most=most, mask=mask)
     except FleetUnavailable as error:
         raise _unavailable(error) from None
-
-
-def _clock(seconds: float) -> Late:
-    begin = time.monotonic()
-    return lambda share: time.monotonic() >= begin + share * seconds
 
 
 def _unavailable(error: FleetUnavailable) -> MemtoolError:

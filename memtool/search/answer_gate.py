@@ -57,6 +57,7 @@ from memtool.search.retrieve import (
     by_score,
 )
 from memtool.store.config import BY_CATEGORY
+from memtool.store.deadline import Deadline
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -81,18 +82,6 @@ NARROW_CANDIDATES = 10
 
 MOST_SHOWN = 15
 """... and the best of them that may be shown."""
-
-
-class Deadline:
-    """When a search is to stop. `clock` gives seconds that only grow; without one it is never."""
-
-    def __init__(self, clock: Callable[[], float] | None, limit_s: float = LIMIT_S) -> None:
-        self._clock = clock
-        self._end = clock() + limit_s if clock is not None else 0.0
-
-    def has_passed(self) -> bool:
-        """Tell whether the time is up."""
-        return self._clock is not None and self._clock() >= self._end
 
 
 WORTH = 0.3
@@ -385,7 +374,7 @@ def search_prose(
     the text asks for nothing, what governs the files is found. `is_gated=False` leaves the
     gatekeeper out, which shows how well the ranking is.
     """
-    deadline = Deadline(scope.clock)
+    deadline = Deadline(LIMIT_S, scope.clock) if scope.clock else Deadline(None)
     facts = scope.facts()
     said = scoring.question(text, scope.language)
     asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))

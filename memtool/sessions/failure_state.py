@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -33,6 +32,7 @@ from memtool.sessions.store import Sessions, clean_texts
 from memtool.sessions.transcripts.markup import call_line
 from memtool.store import files, process
 from memtool.store.context import Context
+from memtool.store.deadline import Deadline
 from memtool.store.repository import head_commit
 from memtool.value import digest
 
@@ -144,7 +144,7 @@ def observe(
     context: Context, command: str, directory: str, printed: str, sessions: Sessions
 ) -> FailureEnvironment:
     """Return what a command needs to be run again, as far as it can be seen in time."""
-    deadline = time.monotonic() + BUDGET_S
+    deadline = Deadline(BUDGET_S)
     repository = context.repository
     found = _command(command, os.path.realpath(repository.top), os.path.realpath(directory))
     words = {*found.argv, command, found.cwd}
@@ -184,7 +184,7 @@ def _command(command: str, top: str, directory: str) -> FailureEnvironment:
     return meant.popitem()[1] if len(meant) == 1 else found.replace(cwd="")
 
 
-def _commit_and_diff(context: Context, deadline: float) -> tuple[str, str, int]:
+def _commit_and_diff(context: Context, deadline: Deadline) -> tuple[str, str, int]:
     """Return the commit, `clean` or a hash of what differs from it, and how many files are new.
 
     Changes in the memory directory alone change nothing that a command does. What git does not say
@@ -193,12 +193,12 @@ def _commit_and_diff(context: Context, deadline: float) -> tuple[str, str, int]:
     git = context.repository.git
     try:
         commit = head_commit(context.repository) or git.head()
-        rows = git.status(untracked="normal", timeout_s=deadline - time.monotonic())
+        rows = git.status(untracked="normal", timeout_s=deadline.left_s())
         inside = f"{context.directory}/"
         changed = [row for row in rows if not row[1].startswith(inside)]
         if not commit or not changed:
             return commit, CLEAN if commit else "", 0
-        patch = git.run("diff", "--no-ext-diff", "HEAD", timeout_s=deadline - time.monotonic())
+        patch = git.run("diff", "--no-ext-diff", "HEAD", timeout_s=deadline.left_s())
     except MemtoolError:
         return "", "", 0
     untracked = sum(letters == "??" for letters, _path in changed)
@@ -207,7 +207,7 @@ def _commit_and_diff(context: Context, deadline: float) -> tuple[str, str, int]:
     return commit, hashlib.sha256(whole if names else patch).hexdigest(), untracked
 
 
-def facts_of(context: Context, cwd: str, deadline: float) -> dict[str, str]:
+def facts_of(context: Context, cwd: str, deadline: Deadline) -> dict[str, str]:
     """Return operating system, machine, interpreters and hashes of lock files, by their keys."""
     system = os.uname()
     top = context.repository.top
@@ -239,7 +239,7 @@ def _lock(path: str) -> str:
     return hashlib.sha256(data).hexdigest() if len(data) <= MOST_LOCK else ""
 
 
-def _versions(context: Context, present: set[str], deadline: float) -> Iterator[tuple[str, str]]:
+def _versions(context: Context, present: set[str], deadline: Deadline) -> Iterator[tuple[str, str]]:
     """Yield the versions of the interpreters that a project uses, asked for once a program."""
     path = os.path.join(context.repository.cache_dir, INTERPRETERS)
     known = _known(path)
@@ -252,7 +252,7 @@ def _versions(context: Context, present: set[str], deadline: float) -> Iterator[
             key = _identity(place)
             if not key:
                 continue
-            left = min(VERSION_S, deadline - time.monotonic())
+            left = min(VERSION_S, deadline.left_s())
             if f"{place}/".startswith(f"{context.repository.top}/"):
                 known[key] = _of_venv(place)
             elif key not in known and left > 0:

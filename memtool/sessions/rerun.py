@@ -46,6 +46,7 @@ from memtool.sessions.model import printable
 from memtool.sessions.store import clean_texts
 from memtool.store import files, ledger, usage_log
 from memtool.store.context import Context
+from memtool.store.deadline import Deadline
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
 from memtool.store.sources import AMBIGUOUS, commit_states
@@ -238,7 +239,7 @@ def _differences(context: Context, known: FailureEnvironment) -> Iterator[str]:
     then = dict(known.facts)
     if not then:
         return
-    deadline = time.monotonic() + failure_state.BUDGET_S
+    deadline = Deadline(failure_state.BUDGET_S)
     for key, text in failure_state.facts_of(context, known.cwd, deadline).items():
         if then.get(key, text) != text:
             is_lock = key.startswith("lock ")
@@ -442,15 +443,15 @@ def _heard(told: int, printed: int, limit_s: float) -> tuple[bytes, bytes, bool]
     """Return a supervisor's report, the last bytes of the output, and whether there was more."""
     kept = {told: bytearray(), printed: bytearray()}
     is_cut = False
-    deadline = time.monotonic() + limit_s + supervisor.KILLING_S
+    deadline = Deadline(limit_s + supervisor.KILLING_S)
     with selectors.DefaultSelector() as waiting:
         for handle in kept:
             os.set_blocking(handle, False)
             waiting.register(handle, selectors.EVENT_READ)
         while told in (key.fd for key in waiting.get_map().values()):
-            left = deadline - time.monotonic()
-            ready = waiting.select(max(left, 0))
-            if not ready and left <= 0:
+            left = deadline.left_s()
+            ready = waiting.select(left)
+            if not ready and not left:
                 break
             for key, _events in ready:
                 data = os.read(key.fd, MOST_OUTPUT)

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
+from memtool.store.deadline import Deadline
 from memtool.store.files import TEMP_PREFIX, locked, note_wait, remove
 from memtool.store.git import ARGUMENTS, GitError
 from memtool.store.repository import Repository
@@ -387,18 +388,14 @@ def _patiently(
     if paths is not None:
         args = [*args, "--pathspec-from-file=-", "--pathspec-file-nul"]
         stdin = b"".join(b":(top,literal)%s\0" % os.fsencode(path) for path in paths)
-    deadline = time.monotonic() + LOCK_PATIENCE_S
+    deadline = Deadline(LOCK_PATIENCE_S)
     pause_s = 0.01
     while True:
         try:
             repository.git.run(*args, stdin=stdin, with_hooks=True, env=env)
             return
         except GitError as error:
-            if (
-                not error.is_lock
-                or time.monotonic() + pause_s > deadline
-                or _is_left(repository, error.lock)
-            ):
+            if not error.is_lock or deadline.left_s() < pause_s or _is_left(repository, error.lock):
                 raise
         time.sleep(pause_s)
         note_wait(pause_s)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from memtool.memory.trust import Origin
+    from memtool.store.deadline import Deadline
     from memtool.store.provenance import Witness
     from memtool.store.snapshot import Record, Snapshot, Tree
     from memtool.store.trust_rules import TrustRule
@@ -61,8 +62,8 @@ class Context:
         """The program that speaks for the user, where the surface knows it."""
         self.is_resident = False
         """Whether the process answers many calls, so that what is loaded once serves them all."""
-        self.patience_ends: float | None = None
-        """The reading of `time.perf_counter` from which on nobody else is waited for, if one is."""
+        self.deadline: Deadline | None = None
+        """The moment from which on nobody else is waited for, if there is one."""
         self.is_person = False
         """Whether a person reads the answer at a terminal, and no program."""
         self.is_dry = False

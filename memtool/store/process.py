@@ -9,8 +9,8 @@ import _signal as signals  # type: ignore[import-not-found]  # `signal` would im
 import os
 import select
 import sys
-import time
 
+from memtool.store.deadline import Deadline
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 CHUNK = 65_536
+_LONGEST_MS = 1 << 31
+"""What a poll can wait."""
 _READY = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -104,7 +106,7 @@ def run(
     """
     child = Child(argv, env)
     try:
-        chunks = _listen(*child.pipes, stdin, _deadline(timeout_s))
+        chunks = _listen(*child.pipes, stdin, Deadline(timeout_s))
     except BaseException:
         child.kill()
         child.wait()
@@ -152,7 +154,7 @@ class Child:
             TimeoutError: it took too long.
         """
         feed, heard, told = self.pipes
-        deadline = _deadline(timeout_s)
+        deadline = Deadline(timeout_s)
         rest = memoryview(question)
         chunks: list[bytes] = []
         said = b""
@@ -162,7 +164,7 @@ class Child:
             poll.register(fd, events)
         left = lines or size
         while rest or left > 0:
-            for fd, _event in poll.poll(_left(deadline)):
+            for fd, _event in poll.poll(_wait_ms(deadline)):
                 if fd == feed:
                     rest = _fed(fd, rest)
                     if not rest:
@@ -198,16 +200,10 @@ class Child:
             os.close(fd)
 
 
-def _deadline(timeout_s: float | None) -> float | None:
-    return None if timeout_s is None else time.monotonic() + timeout_s
-
-
-def _left(deadline: float | None) -> float | None:
-    """Return the milliseconds until a deadline. Raises TimeoutError where it has passed."""
-    left = None if deadline is None else (deadline - time.monotonic()) * 1000
-    if left is not None and left <= 0:
-        raise TimeoutError
-    return left
+def _wait_ms(deadline: Deadline) -> float | None:
+    """Return how long a poll may wait, None for ever. Raises TimeoutError where it is over."""
+    left = deadline.timeout_s() * 1000
+    return left if left < _LONGEST_MS else None
 
 
 def _found(name: str, env: Mapping[str, str]) -> str:
@@ -233,7 +229,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def _listen(
-    feed: int, heard: int, told: int, stdin: bytes, deadline: float | None
+    feed: int, heard: int, told: int, stdin: bytes, deadline: Deadline
 ) -> tuple[bytes, bytes]:
     """Write all of stdin and read both outputs to their ends; closes the three pipes."""
     chunks: dict[int, list[bytes]] = {heard: [], told: []}
@@ -245,7 +241,7 @@ def _listen(
             os.set_blocking(fd, False)
             poll.register(fd, events)
         while waiting:
-            for fd, _event in poll.poll(_left(deadline)):
+            for fd, _event in poll.poll(_wait_ms(deadline)):
                 if fd == feed:
                     rest = _fed(fd, rest)
                     is_over = not rest

@@ -15,10 +15,8 @@ from memtool.search import answer_gate
 from memtool.search.answer_gate import (
     FOLLOWING,
     LEADERS,
-    LIMIT_S,
     PRESETS,
     RERANKERS,
-    Deadline,
     Gatekeeper,
     preset,
     search_prose,
@@ -168,14 +166,6 @@ def test_small_talk_and_numbers_tell_little(word: str) -> None:
 def test_what_something_is_about_tells_all(word: str) -> None:
     """A word that names a thing counts in full."""
     assert answer_gate.everyday_worth(terms(word)[0]) == 1
-
-
-def test_time_is_up_only_where_a_clock_says_so() -> None:
-    """A replay has no clock, so that it never depends on the machine."""
-    seconds = iter([10.0, 10.0 + LIMIT_S / 2, 10.0 + LIMIT_S])
-    deadline = Deadline(lambda: next(seconds))
-    assert [deadline.has_passed(), deadline.has_passed()] == [False, True]
-    assert not Deadline(None).has_passed()
 
 
 def ids(found: Found) -> list[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import time
 from contextlib import suppress
 
 from memtool import templates
@@ -33,6 +32,7 @@ from memtool.sessions.model import (
     printable,
 )
 from memtool.sessions.transcripts.markup import ASKED, without_own
+from memtool.store.deadline import Deadline
 from memtool.store.git import LOCATION_VARIABLES
 from memtool.store.process import end_group
 from memtool.value import Value
@@ -156,9 +156,9 @@ def _answer(model: Model, prompt: str) -> str:
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float, outputs: Iterable[int]) -> None:
     """Wait until a program ends. Raises Unusable where it takes too long or writes too much."""
-    deadline = time.monotonic() + timeout_s
+    deadline = Deadline(timeout_s)
     while process.returncode is None:
-        if time.monotonic() >= deadline:
+        if deadline.has_passed():
             raise Unusable(f"did not answer within {timeout_s:g} seconds")
         with suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_S)
