@@ -39,8 +39,6 @@ HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked", "derive
 _PRESENT = "+"
 LISTED_KEYS = ("files", "source", "tags")
 """Lists whose items are looked through for the memories that name a file or have a tag."""
-_BATCH = 500
-"""Rows asked for at once; SQLite takes at most 999 values in old versions."""
 _MOST_ROWS = 20_000
 """Rows that are kept as they were read, about 10 MB."""
 
@@ -183,11 +181,8 @@ class MemoryRows:
             for row in self._rows.some("memory", "1"):
                 self._keep(row)
             return
-        for start in range(0, len(wanted), _BATCH):
-            some = wanted[start : start + _BATCH]
-            marks = ", ".join("?" * len(some))
-            for row in self._rows.some("memory", f"number IN ({marks})", *some):
-                self._keep(row)
+        for row in self._rows.many("memory", (), wanted):
+            self._keep(row)
 
     def _keep(self, row: Row) -> MemoryRow:
         if len(self._known) >= max(_MOST_ROWS, self.count):

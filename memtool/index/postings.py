@@ -32,6 +32,9 @@ CHUNK = 4_096
 """Numbers of memories whose postings of a word share a row."""
 IN_HEAD = 1 << 7
 """Set in a term frequency where the term is in the title or the tags too."""
+_NOT_IN_HEAD = bytes(range(IN_HEAD))
+_AT_ONCE = 500
+"""Terms that one statement names; SQLite takes 999 at least."""
 _BYTES = 9
 """Bytes of one posting: int32, float32 and uint8."""
 _MOST_KNOWN = 1 << 14
@@ -317,20 +320,35 @@ def postings_of(text: bytes, basis: tuple[int, int]) -> dict[str, Posting]:
 
 def change(rows: Rows, changes: Mapping[str, Mapping[int, Posting | None]]) -> None:
     """Write what changed in the postings of some terms: by number the new one, None for none."""
-    for term, own in sorted(changes.items()):
-        by_chunk: dict[int, dict[int, Posting | None]] = {}
-        for number, posting in own.items():
-            by_chunk.setdefault(number // CHUNK, {})[number] = posting
-        for chunk, some in by_chunk.items():
-            row = rows.one("posting", term, chunk)
-            data = spliced(b"" if row is None else row[4], some)
-            if not data:
-                rows.remove("posting", term, chunk)
-                continue
-            _numbers, scores, frequencies = parted(data)
-            heads = sum(frequency >= IN_HEAD for frequency in frequencies)
-            top = max(memoryview(scores).cast("f"))
-            rows.put("posting", term, chunk, heads, top, data)
+    by_chunk: dict[int, dict[str, dict[int, Posting | None]]] = {}
+    for term in sorted(changes):
+        for number, posting in changes[term].items():
+            by_chunk.setdefault(number // CHUNK, {}).setdefault(term, {})[number] = posting
+    for chunk, by_term in sorted(by_chunk.items()):
+        terms = list(by_term)
+        for start in range(0, len(terms), _AT_ONCE):
+            some = terms[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            where = f"term IN ({marks}) AND chunk = ?"
+            held = {str(row[0]): row for row in rows.some("posting", where, *some, chunk)}
+            changed = [_changed(held.get(term), term, chunk, by_term[term]) for term in some]
+            rows.put_all("posting", (row for row in changed if row[4]))
+            for row in changed:
+                if not row[4]:
+                    rows.remove("posting", *row[:2])
+
+
+def _changed(
+    row: Any, term: str, chunk: int, changes: Mapping[int, Posting | None]
+) -> tuple[str, int, int, float, bytes]:
+    """Return the row of a term and a chunk with some postings changed; no data is no row.
+
+    The highest score stays what it was, unless a new one is higher: it is a bound.
+    """
+    data = spliced(b"" if row is None else row[4], changes)
+    new = [posting[0] for posting in changes.values() if posting is not None]
+    top = max(new if row is None else [row[3], *new], default=0.0)
+    return term, chunk, len(parted(data)[2].translate(None, _NOT_IN_HEAD)), top, data
 
 
 def spliced(data: object, changes: Mapping[int, Posting | None]) -> bytes:
