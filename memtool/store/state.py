@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Cell = str | bytes | int | float | None
     Row = tuple[Cell, ...]
 
-_POINTER_KIND = "state 1"
+_POINTER_KIND = "state 2"
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 """The database itself, and the files that SQLite puts next to it."""
 _BUSY_MS = 2_000

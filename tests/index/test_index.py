@@ -353,7 +353,7 @@ def test_a_damaged_cache_costs_time_only(filled: Sandbox, monkeypatch: pytest.Mo
                 file.unlink()
         place.write_bytes(data)
         pointer = place.with_name(place.name.rsplit("-", 2)[0])
-        cache.keep(str(place.parent), pointer.name, "state 1", place.name.encode())
+        cache.keep(str(place.parent), pointer.name, "state 2", place.name.encode())
         try:
             wrong += known(opened(filled)) != expected
         except (CorruptCache, Unavailable):
