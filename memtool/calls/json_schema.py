@@ -1,9 +1,16 @@
-"""JSON Schema of what a call takes, made of the parameters that its values are fitted to."""
+"""JSON Schema of what a call takes and returns, made of the signature of its verb.
+
+What it takes is described by the parameters that its values are fitted to, what it returns by the
+annotations of the value.
+"""
 
 from __future__ import annotations
 
+import sys
+
 from memtool.calls.bind import NOT_BLANK
 from memtool.calls.signature import MAX_NUMBER
+from memtool.value import Value, ValueType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +21,11 @@ if TYPE_CHECKING:
 
     Schema = dict[str, Any]
 
-_TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "None": "null"}
+_LISTS = ("tuple", "list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection")
+_MAPPINGS = ("dict", "Mapping")
+RESHAPED = {"Conflicts": ("kinds",), "SessionView": ("checkpoints",)}
+"""Fields that a value gives another type in its JSON than it has itself."""
 
 
 def object_schema(parameters: Mapping[str, Parameter], *, is_bounded: bool) -> Schema:
@@ -36,7 +47,7 @@ def object_schema(parameters: Mapping[str, Parameter], *, is_bounded: bool) -> S
 
 def parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
     """Return the schema of the value of a parameter, with its help as the description."""
-    schema: Schema = {"type": _TYPES[parameter.kind]}
+    schema: Schema = {"type": _TYPES[parameter.kind.__name__]}
     if parameter.choices:
         schema["enum"] = list(parameter.choices)
     if is_bounded:
@@ -65,3 +76,65 @@ def _bounds(parameter: Parameter) -> Schema:
     elif not parameter.takes_blank and not parameter.is_many:
         bounds |= {"minLength": 1, "pattern": NOT_BLANK}
     return bounds
+
+
+def value_schema(annotation: str, module: str, values: dict[str, Schema]) -> Schema:
+    """Return the schema of a value by its annotation, which is read in a module.
+
+    The schemas of the values that it holds are added to `values`, by name. A name that is there
+    for type checkers alone, such as one of a module that few verbs load, is anything.
+    """
+    parts = _split(annotation, "|")
+    if len(parts) > 1:
+        return {"anyOf": [value_schema(part, module, values) for part in parts]}
+    if annotation in _TYPES:
+        return {"type": _TYPES[annotation]}
+    head, bracket, inner = annotation.partition("[")
+    if bracket and head in _LISTS:
+        return {"type": "array", "items": value_schema(_split(inner[:-1], ",")[0], module, values)}
+    if bracket and head in _MAPPINGS:
+        more = value_schema(_split(inner[:-1], ",")[1], module, values)
+        return {"type": "object", "additionalProperties": more}
+    found = getattr(sys.modules[module], annotation, None)
+    if not isinstance(found, ValueType):
+        return {}
+    if found.__name__ not in values:
+        values[found.__name__] = {}  # a value may hold others of its kind
+        values[found.__name__] = _fields_schema(found, values)
+    return reference("schemas", found.__name__)
+
+
+def _fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:
+    """Return the schema of a value. One that shapes its JSON itself may leave out what it has."""
+    about = {"description": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
+    plain = getattr(kind, "plain", None)
+    plain = None if plain is Value.plain else plain
+    if plain is not None and plain.__annotations__["return"] == "Any":
+        return {**about, "type": "array", "items": {"type": "object"}}
+    fields = {
+        name: {}
+        if name in RESHAPED.get(kind.__name__, ())
+        else value_schema(annotation, one.__module__, values)
+        for one in reversed(kind.__mro__)
+        for name, annotation in vars(one).get("__annotations__", {}).items()
+        if name in kind.field_names
+    }
+    required = list(fields) if plain is None else []
+    return {**about, "type": "object", "properties": fields, "required": required}
+
+
+def _split(text: str, sign: str) -> list[str]:
+    """Split an annotation at a sign that stands outside of brackets."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "[") - (char == "]")
+        if char == sign and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def reference(kind: str, name: str) -> Schema:
+    """Return a reference to a component of an OpenAPI document, such as the schema of a value."""
+    return {"$ref": f"#/components/{kind}/{name}"}

@@ -6,12 +6,9 @@ of clients, and the fields of the values that verbs return.
 
 from __future__ import annotations
 
-import sys
-
-from memtool.calls.json_schema import parameter_schema
+from memtool.calls.json_schema import parameter_schema, reference, value_schema
 from memtool.calls.procedures import READ, Procedure, addressed
 from memtool.calls.signature import parse_docstring
-from memtool.value import Value, ValueType
 from memtool.version import __version__
 from memtool.web import rest
 from memtool.web.clients import NAMES, ClientName
@@ -39,14 +36,6 @@ REFUSALS: dict[int, str] = {
 """The statuses of refusals, and when they are sent."""
 OF_BODIES = (408, 413, 415)
 """What only a request with a body is answered with."""
-_SCALARS: dict[str, Schema] = {
-    "str": {"type": "string"}, "int": {"type": "integer"}, "float": {"type": "number"},
-    "bool": {"type": "boolean"}, "None": {"type": "null"},
-}  # fmt: skip
-_LISTS = ("tuple", "list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection")
-_MAPPINGS = ("dict", "Mapping")
-RESHAPED = {"Conflicts": ("kinds",), "SessionView": ("checkpoints",)}
-"""Fields that a value gives another type in its JSON than it has itself."""
 _TEXT: Schema = {"type": "string"}
 _ROWS: Schema = {"type": "array", "items": {"type": "object"}}
 
@@ -67,7 +56,7 @@ def document(address: str) -> Schema:
         status={"enum": [rest.RUNNING, rest.DONE, rest.FAILED]},
         value={},
         notes={"type": "array", "items": _TEXT},
-        error=_ref("schemas", "Error"),
+        error=reference("schemas", "Error"),
     )
     return {
         "openapi": "3.1.0",
@@ -83,7 +72,7 @@ def document(address: str) -> Schema:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": {
                 "Error": error,
-                "Refusal": _object(error=_ref("schemas", "Error")),
+                "Refusal": _object(error=reference("schemas", "Error")),
                 "ClientRefusal": _object(
                     error={"const": True}, code=_TEXT, message=_TEXT, context=context
                 ),
@@ -91,7 +80,7 @@ def document(address: str) -> Schema:
                 **dict(sorted(values.items())),
             },
             "responses": {
-                f"{schema}{status}": _response(told, _ref("schemas", schema))
+                f"{schema}{status}": _response(told, reference("schemas", schema))
                 for schema in ("Refusal", "ClientRefusal")
                 for status, told in REFUSALS.items()
             },
@@ -102,7 +91,7 @@ def document(address: str) -> Schema:
 def _verb(one: Procedure, values: dict[str, Schema]) -> Schema:
     """Return the operations of a verb; the schemas of its value are added to `values`."""
     run = one.face.run
-    value = _shape(run.__annotations__["return"], run.__module__, values)
+    value = value_schema(run.__annotations__["return"], run.__module__, values)
     answer = _object(value=value, notes={"type": "array", "items": _TEXT})
     about: Schema = {
         "summary": one.title,
@@ -177,7 +166,7 @@ def _others() -> Schema:
             "summary": "A long verb that was begun: running, done or failed, with its answer",
             "tags": ["read"],
             "parameters": [id_],
-            "responses": {"200": _response("the job", _ref("schemas", "Job"))}
+            "responses": {"200": _response("the job", reference("schemas", "Job"))}
             | _refusals("Refusal", has_body=False),
         }},
         "/api/openapi.json": {"get": {
@@ -193,7 +182,7 @@ def _others() -> Schema:
             "tags": ["read"],
             "security": [],
             "responses": {"200": _response("it is", _object(status={"const": "ok"})),
-                          "421": _ref("responses", "Refusal421")},
+                          "421": reference("responses", "Refusal421")},
         }},
         "/login": {"get": {
             "operationId": "enter",
@@ -230,70 +219,10 @@ def _in_address(schema: Schema) -> list[Schema]:
     ]
 
 
-def _shape(annotation: str, module: str, values: dict[str, Schema]) -> Schema:
-    """Return the schema of what an annotation says, as JSON has it.
-
-    A name that is there for type checkers alone, such as one of a module that few verbs load, is
-    anything.
-    """
-    parts = _split(annotation, "|")
-    if len(parts) > 1:
-        return {"anyOf": [_shape(part, module, values) for part in parts]}
-    if annotation in _SCALARS:
-        return _SCALARS[annotation]
-    head, bracket, inner = annotation.partition("[")
-    if bracket and head in _LISTS:
-        return {"type": "array", "items": _shape(_split(inner[:-1], ",")[0], module, values)}
-    if bracket and head in _MAPPINGS:
-        more = _shape(_split(inner[:-1], ",")[1], module, values)
-        return {"type": "object", "additionalProperties": more}
-    found = getattr(sys.modules[module], annotation, None)
-    if not isinstance(found, ValueType):
-        return {}
-    if found.__name__ not in values:
-        values[found.__name__] = {}  # a value may hold others of its kind
-        values[found.__name__] = _value(found, values)
-    return _ref("schemas", found.__name__)
-
-
-def _value(kind: ValueType, values: dict[str, Schema]) -> Schema:
-    """Return the schema of a value. One that shapes its JSON itself may leave out what it has."""
-    about = {"description": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
-    plain = getattr(kind, "plain", None)
-    plain = None if plain is Value.plain else plain
-    if plain is not None and plain.__annotations__["return"] == "Any":
-        return {**about, **_ROWS}
-    fields = {
-        name: {}
-        if name in RESHAPED.get(kind.__name__, ())
-        else _shape(annotation, one.__module__, values)
-        for one in reversed(kind.__mro__)
-        for name, annotation in vars(one).get("__annotations__", {}).items()
-        if name in kind.field_names
-    }
-    return {**about, **_object(None if plain is None else (), **fields)}
-
-
-def _split(text: str, sign: str) -> list[str]:
-    """Split an annotation at a sign that stands outside of brackets."""
-    parts, depth = [""], 0
-    for char in text:
-        depth += (char == "[") - (char == "]")
-        if char == sign and not depth:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [part.strip() for part in parts]
-
-
 def _object(needed: tuple[str, ...] | None = None, **properties: Schema) -> Schema:
     """Return the schema of an object; all of its properties are there unless some are named."""
     required = list(properties if needed is None else needed)
     return {"type": "object", "properties": properties, "required": required}
-
-
-def _ref(kind: str, name: str) -> Schema:
-    return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def _response(description: str, schema: Schema) -> Schema:
@@ -304,7 +233,7 @@ _JOB: Schema = {
     "202": {
         "description": "a job was begun, which can be asked after; `Prefer: wait` waits for it",
         "headers": {"Location": {"description": "where to ask", "schema": _TEXT}},
-        "content": {JSON: {"schema": _ref("schemas", "Job")}},
+        "content": {JSON: {"schema": reference("schemas", "Job")}},
     }
 }
 
@@ -312,12 +241,12 @@ _JOB: Schema = {
 def _refusals(schema: str, *, has_body: bool = True, without: tuple[str, ...] = ()) -> Schema:
     """Return a response for each status of a refusal; an address may be too long to be read."""
     found = {
-        str(status): _ref("responses", f"{schema}{status}")
+        str(status): reference("responses", f"{schema}{status}")
         for status in REFUSALS
         if (has_body or status not in OF_BODIES) and str(status) not in without
     }
     if not has_body and "400" in found:
-        content = {JSON: {"schema": _ref("schemas", schema)}, "text/plain": {"schema": _TEXT}}
+        content = {JSON: {"schema": reference("schemas", schema)}, "text/plain": {"schema": _TEXT}}
         told = f"{REFUSALS[400]}; in plain text where the address is too long"
         found["400"] = {"description": told, "content": content}
     return found
