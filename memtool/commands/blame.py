@@ -11,7 +11,8 @@ from memtool.index import index
 from memtool.memory import strict
 from memtool.memory.memory import as_text, sections
 from memtool.redaction.mask import Mask
-from memtool.store import history, snapshot
+from memtool.store import snapshot
+from memtool.store.blame import UNCOMMITTED, lines
 from memtool.store.context import Context
 from memtool.store.history import Commit, History, tip
 from memtool.store.provenance import SHORT
@@ -78,7 +79,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         )
     masked = Mask(context.settings).of_file(memory, data)
     with History(context.repository) as past:
-        commits = history.lines(past, tree.snapshot, head, record.path, data)
+        commits = lines(past, tree.snapshot, head, record.path, data)
         return of_lines(record, data, commits, past, masked)
 
 
@@ -153,7 +154,7 @@ def _part(
     while last > first and not rows[last - 1].strip():
         last -= 1
     among = commits[first - 1 : last]
-    if history.UNCOMMITTED in among:
+    if UNCOMMITTED in among:
         return BlamePart(name, value, "", "", "", "uncommitted", first, last)
     commit = past.author_of(past.newest(among))
     state = "committed" if commit.id else "shallow"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memtool.commands import _filters
@@ -150,6 +150,29 @@ def log(
     if audit:
         return _audit(context, id, limit, since, kind)
     return _injections(context, id, limit) if injected else _history(context, id, at, limit)
+
+
+def logs(
+    tree: Tree, events: Sequence[LogEntry], wanted: Iterable[str], limit: int
+) -> Iterator[Log]:
+    """Yield the log of each of some memories of a tree; `events` are those of all, newest first."""
+    by_id: dict[str, list[tuple[int, LogEntry]]] = {}
+    for number, event in enumerate(events):
+        by_id.setdefault(event.id, []).append((number, event))
+    lineage = tree.lineage.as_proposed
+    for id_ in wanted:
+        todo, names = [id_, *lineage.predecessors(id_), *lineage.successors(id_)], set[str]()
+        while todo:  # what was renamed has events under its older names, too
+            name = todo.pop()
+            if name not in names:
+                names.add(name)
+                older = (event.details.get("from_id") for _at, event in by_id.get(name, ()))
+                todo += [each for each in older if isinstance(each, str)]
+        rows = sorted(
+            (row for name in names for row in by_id.get(name, ())), key=lambda row: row[0]
+        )
+        shown = tuple(event for _number, event in rows[:limit])
+        yield Log(id_, False, len(rows) > limit, shown)
 
 
 def render(log: Log) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from difflib import SequenceMatcher
 from typing import Self, TypeAlias
 
 from memtool.errors import MemtoolError
@@ -19,7 +18,7 @@ from memtool.store import snapshot
 from memtool.store.bases import is_straight
 from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch
 from memtool.store.repository import Repository, no_global_memories
-from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
+from memtool.store.snapshot import Stamp, Tree, stamps_of
 from memtool.value import Value
 
 BATCH = 256
@@ -332,58 +331,6 @@ def _trailers(message: str) -> tuple[tuple[str, str], ...]:
         elif not line.startswith("(cherry picked from commit "):
             return ()
     return tuple(found)
-
-
-UNCOMMITTED = ""
-"""Stands where a line has no commit yet."""
-MAX_COMPARED = 3_000
-"""Changed lines that are matched one by one: a memory of 64 KiB may have 65,536 equal ones."""
-
-
-def lines(history: History, snapshot: Snapshot, head: str, path: str, data: bytes) -> list[str]:
-    """Return the commit of each line of a file, in order, UNCOMMITTED for lines that have none.
-
-    `data` is the file as the snapshot has it, `head` the commit that the snapshot belongs
-    to. Git is never asked about the worktree itself, where it would run the filters of the
-    repository; lines of the worktree are matched with those of the commit.
-    """
-    rows = data.split(b"\n")
-    origin = _committed_path(snapshot, head, path) if head else ""
-    stored = history.stored(head, origin) if origin else None
-    if stored is None or stored.kind != "file":
-        return [UNCOMMITTED] * len(rows)
-    blamed = history.blame(head, origin)
-    found = [UNCOMMITTED] * len(rows)
-    for old, new in matches(stored.data.split(b"\n"), rows):
-        found[new] = blamed.get(old + 1, UNCOMMITTED)
-    if len(rows) > 1 and rows[-1] == b"":
-        found[-1] = found[-2]  # what follows the last line feed is no line
-    return found
-
-
-def matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of lines that stayed; none of a middle that is too long to compare."""
-    shorter = min(len(before), len(after))
-    head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
-    rest = shorter - head
-    tail = next((n for n in range(rest) if before[-1 - n] != after[-1 - n]), rest)
-    yield from ((n, n) for n in range(head))
-    yield from ((len(before) - n, len(after) - n) for n in range(1, tail + 1))
-    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
-    if max(len(old), len(new)) <= MAX_COMPARED:
-        for block in SequenceMatcher(None, old, new).get_matching_blocks():
-            for step in range(block.size):
-                yield head + block.a + step, head + block.b + step
-
-
-def _committed_path(snapshot: Snapshot, head: str, path: str) -> str:
-    """Return where the memory of a path lies in a commit; it may have moved since."""
-    if snapshot.kind == "commit":
-        return path
-    there = snapshot.repository.git.blobs_below(head, snapshot.directory)
-    name = stem(path)
-    same_id = [one for one in there if name in one and stem(one) == name]
-    return path if path in same_id else min(same_id, default="")
 
 
 Walk: TypeAlias = "list[tuple[str, tuple[Touch, ...]]]"

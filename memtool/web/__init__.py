@@ -2,7 +2,8 @@
 
 `server` listens, `app` carries requests, `security` says who may ask, `pages` holds what there is
 to see, `render` makes HTML of it, `state` says when an answer is still good. The static site has
-the same templates: `site_pages` says what is in it, `words` its search, `folder` where it lies.
+the same pages and templates: `site_pages` and `site_lists` say what is in it, `site_links` where an
+address of the live view leads to, `words` is its search, `folder` where it lies.
 """
 
 from __future__ import annotations

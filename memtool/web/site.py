@@ -17,13 +17,14 @@ from memtool.memory.fields import PRIVATE_LABELS
 from memtool.memory.visibility import is_on_pages
 from memtool.redaction.find import allowlist, find
 from memtool.store import cache, derived, files
+from memtool.store.blame import FileHistories
 from memtool.store.context import Context
 from memtool.store.history import History
 from memtool.store.progress import Progress
 from memtool.store.provenance import SHORT
 from memtool.value import digest
 from memtool.web.folder import SiteFolder
-from memtool.web.site_pages import StaticSite, TreeHistory
+from memtool.web.site_pages import StaticSite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,8 +97,9 @@ def build(
         fixed.left_out = _left_out(fixed, commit)
         with History(context.repository) as history:
             site = StaticSite(fixed, commit, title, _version())
-            story = TreeHistory(context.repository.git, history, commit, fixed.directory)
-            pages = site.pages(story)
+            pages = site.pages(
+                FileHistories(context.repository.git, history, commit, fixed.directory)
+            )
             tell = lambda count: progress.begin(f"{count:,} pages")  # noqa: E731  # it is one line
             done = folder.count(pages) if dry_run else folder.replace(pages, commit, tell)
     return BuiltSite(

@@ -1,56 +1,50 @@
-"""The pages of the static site: what git knows of a commit, made for all memories at once.
+"""The pages of the static site: the live pages of one commit, made for all memories at once.
 
 A page is its file, a key of all that it is made of, and how to make it. What has the same key as
-before is not made again. Values are those of the live pages and go to the same templates; what they
-ask of git one by one is asked here in one walk over history.
+before is not made again. What a page shows comes from the functions of the live pages; what these
+ask of git memory by memory is asked here in one walk over history.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from itertools import groupby
-from urllib.parse import parse_qsl, quote, unquote
 
 from memtool.commands.blame import of_lines
-from memtool.commands.log import Log, log
+from memtool.commands.log import log, logs
 from memtool.commands.show import view_of
 from memtool.commands.status import status as status_of
 from memtool.commands.why import chains
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.changes import stem
-from memtool.memory.document import MAX_BYTES
-from memtool.memory.fields import RELATIONS
 from memtool.search.features import Facts
 from memtool.search.scope import drift_in
-from memtool.store.history import History, matches
 from memtool.value import Value, cached_property, digest
-from memtool.web import compare, render, words
+from memtool.web import render, words
 from memtool.web.markdown import wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
-from memtool.web.pages.history import days
+from memtool.web.pages.history import days, side_by_side
 from memtool.web.pages.lineage import MOST, around, picture
-from memtool.web.pages.memory import EVENTS, contrary, keys, links
+from memtool.web.pages.memory import EVENTS, contrary, links, with_proof
 from memtool.web.pages.reports import digests
-from memtool.web.pages.status import LAST, growth, tone
+from memtool.web.pages.status import LAST, overview
 from memtool.web.render import PageView
+from memtool.web.site_links import ABSENT, SiteLinks, diff_file, file_name
+from memtool.web.site_lists import KINDS, all_lists, chunks, tag_lists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, TypeVar
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
-    from memtool.commands.blame import Blame
-    from memtool.commands.log import LogEntry
+    from memtool.commands.log import Log, LogEntry
     from memtool.commands.show import MemoryView
     from memtool.commands.why import Why
+    from memtool.store.blame import FileHistories
     from memtool.store.context import Context
-    from memtool.store.git import Git, Touch
-    from memtool.store.history import Commit
     from memtool.store.snapshot import Record, Tree
-
-    Item = TypeVar("Item")
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -61,15 +55,12 @@ MENU = (
     ("/conflicts", "Conflicts"), ("/digests", "Digests"),
 )  # fmt: skip
 STATIC = (*render.FILES, "search.js")
-LISTED = 200
-"""Memories of one page of a list."""
 TOLD = 300
 """Changes of one page of the timeline."""
+WAITING = 8
+"""Memories that are named for each reason to wait; no search leads to the others."""
 CONFLICTS = 50
 """Conflicts that are shown; each is a wide table."""
-ABSENT = "absent.html"
-"""The page of a memory that is not in the site."""
-KINDS = {"month": "By month", "category": "By category", "type": "By type", "status": "By status"}
 
 
 class SitePage(Value):
@@ -78,93 +69,6 @@ class SitePage(Value):
     file: str
     key: str
     make: Callable[[], bytes]
-
-
-class Listed(Value):
-    """A page of a list; `kind` and `subject` say of what, such as `type` and `type decision`.
-
-    A section is a heading, empty for none, the memories below it, the newest first, and how many
-    more there are. `newer` and `older` are files of the same list, empty for none.
-    """
-
-    file: str
-    kind: str
-    subject: str
-    name: str
-    title: str
-    sections: tuple[tuple[str, tuple[Record, ...], int], ...]
-    newer: str = ""
-    older: str = ""
-
-
-class Chain(Value):
-    """How a file came to its bytes: commits with the blobs that they left, the newest first.
-
-    `is_straight` says that each blob was made of the next alone, so that lines can be followed.
-    """
-
-    steps: tuple[tuple[str, str], ...]
-    is_straight: bool
-
-
-class TreeHistory:
-    """The history of every memory of a commit, from one walk; `commits` are all that lead to it."""
-
-    def __init__(self, git: Git, history: History, head: str, directory: str) -> None:
-        self._git = git
-        self._history = history
-        self._head = head
-        self._order: dict[str, int] = {}
-        self._touches: dict[str, list[tuple[str, Touch]]] = {}
-        for number, (commit, touches) in enumerate(history.walk(head, directory)):
-            self._order[commit] = number
-            for touch in touches:
-                self._touches.setdefault(touch.path, []).append((commit, touch))
-        self.commits = frozenset(git.line("rev-list", head).split())
-        self._merges = frozenset(git.line("rev-list", "--min-parents=2", head).split())
-
-    def author_of(self, id_: str) -> Commit:
-        """Return the commit that wrote something."""
-        return self._history.author_of(id_)
-
-    def newest(self, commits: Iterable[str]) -> str:
-        """Return the commit that no other one follows."""
-        return min(commits, key=lambda one: self._order.get(one, -1), default="")
-
-    def chain(self, record: Record) -> Chain:
-        """Return how the file of a memory came to its bytes."""
-        steps: list[tuple[str, str]] = []
-        path, oid, after = record.path, record.oid, -1
-        while oid:
-            for commit, touch in self._touches.get(path, ()):
-                if touch.oid == oid and self._order[commit] > after:
-                    break
-            else:
-                return Chain(tuple(steps), is_straight=False)
-            steps.append((commit, oid))
-            path, oid, after = touch.old_path, touch.old_oid, self._order[commit]
-        is_straight = not any(commit in self._merges for commit, _oid in steps)
-        return Chain(tuple(steps), is_straight)
-
-    def blame(self, record: Record, chain: Chain) -> Blame:
-        """Return who wrote each part of a memory."""
-        blobs = [*self._git.blobs([oid for _commit, oid in chain.steps] or [record.oid], MAX_BYTES)]
-        rows = blobs[0].split(b"\n")
-        if not chain.is_straight:
-            found = self._history.blame(self._head, record.path)
-            commits = [found.get(number + 1, "") for number in range(len(rows))]
-        else:
-            *_newer, (first, _oid) = chain.steps
-            commits = [first] * (blobs[-1].count(b"\n") + 1)
-            for at in range(len(chain.steps) - 2, -1, -1):
-                before, after = blobs[at + 1].split(b"\n"), blobs[at].split(b"\n")
-                next_ = [chain.steps[at][0]] * len(after)
-                for old, new in matches(before, after):
-                    next_[new] = commits[old]
-                commits = next_
-        if len(rows) > 1 and rows[-1] == b"":
-            commits[-1] = commits[-2]
-        return of_lines(record, blobs[0], commits, self)
 
 
 class StaticSite:
@@ -178,24 +82,12 @@ class StaticSite:
         self.records = [self.tree.by_id[id_] for id_ in self.tree.ids]
         self._version = digest(f"{version} {name} {context.directory}".encode())
         self._view = PageView(name, MENU, is_live=False, policy=POLICY)
-        self._naming: dict[str, list[Record]] = {}
-        for one in self.records:
-            for named in {id_ for relation in RELATIONS for id_ in one.memory.items(relation)}:
-                self._naming.setdefault(named, []).append(one)
-        self._pairs = {
-            (one.id, old)
-            for one in self.records
-            for old in one.memory.supersedes
-            if old in self.tree.by_id and old != one.id
-        }
-        """Which memory is laid beside which: the newer one first."""
-        self._lists = [*_lists(self.records)]
+        self._lists = [*all_lists(self.records)]
         self._newest = {one.subject: one.file for one in self._lists}
         """The last page of each list, by what it lists."""
-        self._found: dict[str, str] = {}
-        """Files of addresses that were asked for."""
+        self._links = SiteLinks(self.tree, self._newest)
 
-    def pages(self, story: TreeHistory) -> Iterator[SitePage]:
+    def pages(self, history: FileHistories) -> Iterator[SitePage]:
         """Yield every page, and every other file."""
         yield self._made("index.html", "status.html", self._status(), "/")
         yield self._made(ABSENT, "error.html", {
@@ -207,78 +99,54 @@ class StaticSite:
         yield from self._reports()
         yield from self._timeline()
         yield from self._listed()
-        yield from self._memories(story)
+        yield from self._memories(history)
         for name in STATIC:
             yield _plain(f"static/{name}", render.static(name))
 
-    def _memories(self, story: TreeHistory) -> Iterator[SitePage]:
+    def _memories(self, history: FileHistories) -> Iterator[SitePage]:
         """Yield the page of each memory, its lineage, and it beside what it replaced."""
         context, tree, records = self.context, self.tree, self.records
         origins = context.origins(tree, records)
         drift = drift_in(tree, lambda: context.witness(tree)).of(records)
         facts = Facts(tree, context.now, context.settings.categories, dict)
-        by_id = self._events_by_id()
+        past = logs(tree, self._events, [one.id for one in records], EVENTS)
         reasons = chains(
-            context, tree, records, self.commit, is_private=False, known=story.commits
+            context, tree, records, self.commit, is_private=False, known=history.commits
         )  # fmt: skip
         holding = set()
-        for record, why in zip(records, reasons, strict=True):
-            naming = self._naming.get(record.id, ())
+        for record, why, told in zip(records, reasons, past, strict=True):
+            naming = self._links.naming.get(record.id, ())
             origin = origins[record.path]
             shown = view_of(context, facts, record, origin, naming, drift.get(record.path))
             if shown.state == "alive" and tree.lineage.is_head(record.id):
                 holding.add(record.id)
-            yield self._memory(record, shown, why, self._log(by_id, record.id), story)
-            if naming or self._related(record):
+            yield self._memory(record, shown, why, told, history)
+            if self._links.has_graph(record.id):
                 yield self._graph(record, naming)
-        for newer, older in sorted(self._pairs):
+        for newer, older in sorted(self._links.pairs):
             yield self._diff(tree.by_id[older], tree.by_id[newer])
         language = context.settings.text(index.LANGUAGE_KEY)
         for file, data in words.scripts(records, lambda one: one.id in holding, language):
             yield _plain(file, data)
 
     def _memory(
-        self, record: Record, shown: MemoryView, why: Why, log: Log, story: TreeHistory
+        self, record: Record, shown: MemoryView, why: Why, told: Log, history: FileHistories
     ) -> SitePage:
-        chain = story.chain(record)
         named = [id_ for _name, ids in links(shown) for id_ in ids]
         against = self._contrary.get(record.id, [])
         named += [*shown.superseded_by, *against, *wiki_links(shown.body)]
         there = [id_ in self.tree.by_id for id_ in named]
 
         def values() -> dict[str, Any]:
-            return {
-                "title": shown.title, "shown": shown, "keys": keys(shown), "links": links(shown),
-                "blame": story.blame(record, chain), "why": why, "log": log, "injected": None,
-                "at": "", "notes": (), "to_fleet": False, "contrary": against,
-            }  # fmt: skip
+            blame = of_lines(record, *history.lines(record), history)
+            return with_proof(shown, contrary=against, blame=blame, why=why, log=told)
 
-        key = (record.oid, shown, why, log, chain, against, there)
+        key = (record.oid, shown, why, told, history.of(record), against, there)
         return self._later(f"m/{record.id}.html", "memory.html", values, key)
 
     @cached_property
     def _contrary(self) -> dict[str, list[str]]:
         return contrary(self.context, self.tree)
-
-    def _log(self, by_id: Mapping[str, list[tuple[int, LogEntry]]], id_: str) -> Log:
-        """Return what happened to a memory, what it replaced and what replaced it."""
-        lineage = self.tree.lineage.as_proposed
-        todo, names = [id_, *lineage.predecessors(id_), *lineage.successors(id_)], dict[str, None]()
-        while todo:  # what was renamed has events under its older names, too
-            one = todo.pop()
-            if one not in names:
-                names[one] = None
-                older = (event.details.get("from_id") for _at, event in by_id.get(one, ()))
-                todo += [name for name in older if isinstance(name, str)]
-        found = sorted(row for one in names for row in by_id.get(one, ()))
-        events = tuple(event for _number, event in found[:EVENTS])
-        return Log(id_, False, len(found) > EVENTS, events)
-
-    def _events_by_id(self) -> dict[str, list[tuple[int, LogEntry]]]:
-        found: dict[str, list[tuple[int, LogEntry]]] = {}
-        for number, event in enumerate(self._events):
-            found.setdefault(event.id, []).append((number, event))
-        return found
 
     @cached_property
     def _events(self) -> list[LogEntry]:
@@ -290,11 +158,6 @@ class StaticSite:
         renamed = {one.details.get("from_id") for one in found if one.id in self.tree.by_id}
         return [one for one in found if one.id in self.tree.by_id or one.id in renamed]
 
-    def _related(self, record: Record) -> list[str]:
-        """Return what a memory of the site names of the site in its relations."""
-        named = {id_ for relation in RELATIONS for id_ in record.memory.items(relation)}
-        return sorted(named & self.tree.by_id.keys())
-
     def _graph(self, record: Record, naming: Sequence[Record]) -> SitePage:
         ids = around(self.tree, record.id, naming)
         lineage = self.tree.lineage
@@ -305,27 +168,13 @@ class StaticSite:
         )  # fmt: skip
 
     def _diff(self, before: Record, after: Record) -> SitePage:
-        lineage = self._beside(after.id)
+        lineage = self._links.beside(after.id)
 
         def values() -> dict[str, Any]:
-            return {
-                "title": f"Compare: {after.memory.title}", "id": after.id,
-                "before": before, "after": after, "old": "", "new": "",
-                "keys": compare.keys(before.memory.fields, after.memory.fields),
-                "lines": compare.lines(before.memory.body, after.memory.body),
-                "lineage": lineage, "versions": (), "notes": (),
-            }  # fmt: skip
+            return side_by_side(before.memory, after.memory) | {"lineage": lineage}
 
-        file = _diff_file(after.id, before.id)
+        file = diff_file(after.id, before.id)
         return self._later(file, "diff.html", values, (before.oid, after.oid, lineage))
-
-    def _beside(self, id_: str) -> list[str]:
-        """Return what a memory is laid beside: what it replaced, then what replaced it."""
-        older = self.tree.by_id[id_].memory.supersedes
-        newer = self.tree.lineage.as_proposed.superseded_by.get(id_, ())
-        pairs = [(id_, one) for one in older] + [(one, id_) for one in newer]
-        found = [one for pair in pairs if pair in self._pairs for one in pair if one != id_]
-        return list(dict.fromkeys(found))
 
     def _status(self) -> dict[str, Any]:
         found = status_of(self.context, at=self.commit)
@@ -334,20 +183,8 @@ class StaticSite:
             one for one in found.problems if not any(id_ in one.message for id_ in left_out)
         )
         found = found.replace(problems=problems)
-        waiting = [(name, ids[:LAST], len(ids), hint) for name, ids, hint in found.waiting() if ids]
-        return {
-            "title": "Status",
-            "status": found,
-            "tone": tone(found),
-            "waiting": waiting,
-            "titles": {
-                id_: self.tree.by_id[id_].memory.title
-                for _name, ids, *_rest in waiting
-                for id_ in ids
-            },
+        return overview(self.context, found, self.commit, WAITING) | {
             "events": self._events[:LAST],
-            "injected": "",
-            "growth": growth(self.context, self.commit),
             "notes": self._notes,
             "committed": timestamps.render(self.context.now),
         }
@@ -368,7 +205,7 @@ class StaticSite:
         found = conflicts(self.context, PageQuery({}, asked))
         for row, _sides in found["rows"]:
             if len(row.ids) == 2:
-                self._pairs.add((row.ids[1], row.ids[0]))
+                self._links.pairs.add((row.ids[1], row.ids[0]))
         left = found["found"].total - len(found["rows"])
         more = [f"{left} more are not shown; memtool conflicts lists them"] if left else []
         values = found | {"more": 0, "notes": more}
@@ -379,7 +216,7 @@ class StaticSite:
             parts = {"category": name} if name else {}
             found = digests(self.context, PageQuery(parts, [at])) | {"notes": ()}
             place = "" if name else "/digests"
-            file = f"digests/{_name(name)}.html" if name else "digests.html"
+            file = f"digests/{file_name(name)}.html" if name else "digests.html"
             yield self._made(file, "digests.html", found, place)
         memories = [one.memory for one in self.records]
         values = {
@@ -396,10 +233,8 @@ class StaticSite:
         for month, group in groupby(reversed(self._events), key=lambda one: one.date[:7]):
             for number, some in enumerate(chunks([*group], TOLD), 1):
                 name = month or "not known"
-                parts.append((f"timeline/{_name(month)}-{number}.html", name, some))
-        shown = {"query": PageQuery({}), "kinds": (), "kind": "", "author": "", "agent": "",
-                 "authors": (), "agents": (), "offset": 0, "size": 0, "more": 0,
-                 "notes": ()}  # fmt: skip
+                parts.append((f"timeline/{file_name(month)}-{number}.html", name, some))
+        shown = {"query": PageQuery({}), "offset": 0, "more": 0, "notes": ()}
         for at, (file, name, some) in enumerate(parts):
             newer = parts[at + 1][0] if at + 1 < len(parts) else ""
             older = parts[at - 1][0] if at else ""
@@ -423,7 +258,7 @@ class StaticSite:
 
     def _listed(self) -> Iterator[SitePage]:
         """Yield the lists of memories, and the page that leads to them."""
-        tags = _tags(self.records)
+        tags = tag_lists(self.records)
         groups = {
             title: [
                 (one.name, one.file) for one in self._lists
@@ -439,8 +274,7 @@ class StaticSite:
             key = (one.name, one.newer, one.older, [
                 (tag, left, [(own.id, own.oid) for own in some]) for tag, some, left in one.sections
             ])  # fmt: skip
-            shown = partial(_shown, title=one.title, list=one)
-            yield self._later(one.file, "list.html", shown, key)
+            yield self._later(one.file, "list.html", partial(dict, title=one.title, list=one), key)
 
     def _later(
         self, file: str, template: str, values: Callable[[], dict[str, Any]], key: object
@@ -456,105 +290,10 @@ class StaticSite:
 
     def _rendered(self, file: str, template: str, values: Mapping[str, Any], place: str) -> bytes:
         up = "../" * file.count("/")
-
-        def to(path: str) -> str:
-            found = self._found.get(path)
-            if found is None:
-                found = self._found[path] = quote(self._file_of(path), safe="/~")
-            return up + found if found else ""
-
+        to = partial(self._links.to, up=up)
         text = render.page(template, values, view=self._view, place=place, to=to)
         return text.encode(errors="replace")
-
-    def _file_of(self, address: str) -> str:
-        """Return the file of an address of the live view, empty where the site has no such page."""
-        path, _mark, asked = address.partition("?")
-        query = dict(parse_qsl(asked))
-        match [unquote(part) for part in path.strip("/").split("/")]:
-            case [""]:
-                return "index.html"
-            case ["m", id_] if not query:
-                return f"m/{id_}.html" if id_ in self.tree.by_id else ABSENT
-            case ["m", id_, "diff"] if id_ in self.tree.by_id and query.keys() <= {"with"}:
-                other = query.get("with") or next(iter(self._beside(id_)), "")
-                pairs = [one for one in ((id_, other), (other, id_)) if one in self._pairs]
-                return _diff_file(*pairs[0]) if pairs else ""
-            case ["m", id_, "graph"] if id_ in self.tree.by_id:
-                is_drawn = self._naming.get(id_) or self._related(self.tree.by_id[id_])
-                return f"graph/{id_}.html" if is_drawn else ""
-            case ["digests", category]:
-                return f"digests/{_name(category)}.html"
-            case ["search"] if query:
-                return self._newest.get(" ".join(*query.items()), "")
-            case ["conflicts"] if query:
-                return "settled.html" if query.keys() == {"accepted"} else ""
-            case ["search" | "lists" | "timeline" | "conflicts" | "digests" as name] if not query:
-                return f"{name}.html"
-            case ["static" | "file", *_rest]:
-                return path.removeprefix("/file/").removeprefix("/")
-        return ""
-
-
-def _shown(**values: Any) -> dict[str, Any]:
-    return values
 
 
 def _plain(file: str, data: bytes) -> SitePage:
     return SitePage(file, digest(data, 16), lambda: data)
-
-
-def _name(text: str) -> str:
-    """Return a text as a part of a file name, which any disk takes."""
-    if text and all(char in "abcdefghijklmnopqrstuvwxyz0123456789-" for char in text):
-        return text
-    return "x." + text.encode(errors="surrogatepass").hex()
-
-
-def _diff_file(newer: str, older: str) -> str:
-    return f"diff/{newer}~{older}.html"
-
-
-def chunks(found: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    """Yield parts of a sequence, from its beginning on, each but the last of the same length."""
-    for start in range(0, len(found), most):
-        yield found[start : start + most]
-
-
-def _lists(records: Sequence[Record]) -> Iterator[Listed]:
-    """Yield the pages of each list; a new memory changes the last page of it."""
-    ordered = sorted(records, key=lambda one: (one.memory.timestamp, one.id))
-    for kind in KINDS:
-        grouped: dict[str, list[Record]] = {}
-        for one in ordered:
-            month = timestamps.date(one.memory.timestamp)[:7]
-            value = month if kind == "month" else str(getattr(one.memory, kind))
-            grouped.setdefault(value, []).append(one)
-        for value in sorted(grouped):
-            parts = [*chunks(grouped[value], LISTED)]
-            files = [f"list/{kind}-{_name(value)}-{at}.html" for at in range(1, len(parts) + 1)]
-            for at, some in enumerate(parts):
-                of = f", part {at + 1}" if len(parts) > 1 else ""
-                yield Listed(
-                    files[at], kind, f"{kind} {value}", value, f"Memories: {kind} {value}{of}",
-                    (("", tuple(some[::-1]), 0),),
-                    files[at + 1] if at + 1 < len(parts) else "", files[at - 1] if at else "",
-                )  # fmt: skip
-
-
-def _tags(records: Sequence[Record]) -> list[Listed]:
-    """Return the pages of tags: those that begin alike are on one."""
-    tagged: dict[str, list[Record]] = {}
-    for one in sorted(records, key=lambda one: (-one.memory.timestamp, one.id)):
-        for tag in dict.fromkeys(one.memory.items("tags")):
-            tagged.setdefault(tag, []).append(one)
-    sizes = {tag: min(LISTED, len(some)) for tag, some in tagged.items()}
-    found = []
-    for prefix, tags in words.split(sizes, LISTED).items():
-        sections = tuple(
-            (tag, tuple(tagged[tag][:LISTED]), len(tagged[tag]) - sizes[tag]) for tag in tags
-        )
-        name = f"{prefix}…" if len(tags) > 1 else tags[0]
-        found.append(
-            Listed(f"list/tags-{_name(prefix)}.html", "tag", "", name, f"Tags: {name}", sections)
-        )
-    return found

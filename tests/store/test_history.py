@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
+from memtool.store.blame import matches
 from memtool.store.git import Touch
-from memtool.store.history import NOBODY, Commit, History, Stored, matches, tip
+from memtool.store.history import NOBODY, Commit, History, Stored, tip
 from memtool.store.repository import Repository, discover
 
 

@@ -22,16 +22,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool import demo
-from memtool.commands.blame import blame
-from memtool.commands.log import log
+from memtool.commands.blame import blame, of_lines
+from memtool.commands.log import log, logs
 from memtool.index.analyzer import AS_WRITTEN, terms
+from memtool.store.blame import FileHistories
 from memtool.store.context import Context
 from memtool.store.history import History
 from memtool.store.progress import Progress
 from memtool.web import words
 from memtool.web.folder import MANIFEST, SiteFolder
 from memtool.web.site import build
-from memtool.web.site_pages import EVENTS, StaticSite, TreeHistory
+from memtool.web.site_pages import EVENTS, StaticSite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,16 +139,16 @@ def test_the_proof_of_a_memory_is_that_of_the_verbs(harbor: Path):
     commit = context.repository.git.rev("HEAD")
     fixed = context.at_commit(commit)
     shown = StaticSite(fixed, commit, "", "")
-    by_id = shown._events_by_id()
+    events = log(fixed, at=commit, limit=0).events
     with History(context.repository) as history:
-        story = TreeHistory(context.repository.git, history, commit, fixed.directory)
-        chains = {one.id: story.chain(one) for one in shown.records}
-        longest = sorted(shown.records, key=lambda one: (-len(chains[one.id].steps), one.id))[:6]
-        for one in longest:
-            assert story.blame(one, chains[one.id]) == blame(fixed, one.id, at=commit)
-            expected = log(fixed, one.id, at=commit, limit=EVENTS).events
-            assert shown._log(by_id, one.id).events == expected
-    assert max(len(one.steps) for one in chains.values()) > 1
+        past = FileHistories(context.repository.git, history, commit, fixed.directory)
+        steps = {one.id: past.of(one).steps for one in shown.records}
+        longest = sorted(shown.records, key=lambda one: (-len(steps[one.id]), one.id))[:6]
+        told = logs(shown.tree, events, [one.id for one in longest], EVENTS)
+        for one, its_log in zip(longest, told, strict=True):
+            assert of_lines(one, *past.lines(one), past) == blame(fixed, one.id, at=commit)
+            assert its_log == log(fixed, one.id, at=commit, limit=EVENTS)
+    assert max(map(len, steps.values())) > 1
 
 
 def test_what_is_private_is_on_no_page(sandbox: Sandbox, tmp_path: Path):

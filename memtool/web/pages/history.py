@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memtool.commands.log import LogEntry
     from memtool.commands.session import SessionRow
     from memtool.commands.show import MemoryView
+    from memtool.memory.memory import Memory
     from memtool.store.context import Context
     from memtool.web.page import PageQuery
 
@@ -79,19 +80,30 @@ def memory_diff(context: Context, query: PageQuery) -> dict[str, Any]:
                 code="no-revision",
             )
         before, after = show(context, here.id, at=old), here
-    return {
-        "title": f"Compare: {after.title}",
-        "query": query,
+    return side_by_side(before, after) | {
         "id": here.id,
-        "before": before,
-        "after": after,
         "old": old,
         "new": new,
-        "keys": compare.keys(before.fields, after.fields),
-        "lines": compare.lines(before.body, after.body),
         "lineage": list(dict.fromkeys(one for one in lineage if one)),
         "versions": own,
         "notes": list(dict.fromkeys(context.notes)),
+    }
+
+
+def side_by_side(before: MemoryView | Memory, after: MemoryView | Memory) -> dict[str, Any]:
+    """Return what the page of two memories shows of one commit, the later one on the right."""
+    return {
+        "title": f"Compare: {after.title}",
+        "id": after.id,
+        "before": before,
+        "after": after,
+        "old": "",
+        "new": "",
+        "keys": compare.keys(before.fields, after.fields),
+        "lines": compare.lines(before.body, after.body),
+        "lineage": (),
+        "versions": (),
+        "notes": (),
     }
 
 

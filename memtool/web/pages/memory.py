@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from memtool.commands.blame import Blame
+    from memtool.commands.log import Log
     from memtool.commands.show import MemoryView
+    from memtool.commands.why import Why
     from memtool.store.context import Context
     from memtool.store.snapshot import Tree
     from memtool.web.page import PageQuery
@@ -48,19 +51,43 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
             notes.append(error.message)
             return None
 
+    values = with_proof(
+        shown,
+        contrary=asked(lambda: contrary(context, index.open(context, at)).get(shown.id, [])),
+        blame=asked(lambda: blame(context, shown.id, at=at)),
+        why=asked(lambda: why(context, shown.id, at=at)),
+        log=asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
+    )
+    return values | {
+        "injected": asked(lambda: _injections(context, shown.id)) if at is None else None,
+        "at": at or "",
+        "to_fleet": shown.type in contradictions.TYPES and _features.is_set(context, "fleet"),
+        "notes": list(dict.fromkeys(notes)),
+    }
+
+
+def with_proof(
+    shown: MemoryView,
+    *,
+    contrary: list[str] | None,
+    blame: Blame | None,
+    why: Why | None,
+    log: Log | None,
+) -> dict[str, Any]:
+    """Return what the page of a memory shows of a commit; None for what cannot be found out."""
     return {
         "title": shown.title,
         "shown": shown,
         "keys": keys(shown),
         "links": links(shown),
-        "contrary": asked(lambda: contrary(context, index.open(context, at)).get(shown.id, [])),
-        "blame": asked(lambda: blame(context, shown.id, at=at)),
-        "why": asked(lambda: why(context, shown.id, at=at)),
-        "log": asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
-        "injected": asked(lambda: _injections(context, shown.id)) if at is None else None,
-        "at": at or "",
-        "to_fleet": shown.type in contradictions.TYPES and _features.is_set(context, "fleet"),
-        "notes": list(dict.fromkeys(notes)),
+        "contrary": contrary,
+        "blame": blame,
+        "why": why,
+        "log": log,
+        "injected": None,
+        "at": "",
+        "to_fleet": False,
+        "notes": (),
     }
 
 

@@ -40,7 +40,18 @@ def status(context: Context, query: PageQuery) -> dict[str, Any]:
     at = query.text("at") or None
     found = status_of(context, at=at)
     notes = [*context.notes]
-    waiting = [(name, ids[:WAITING], len(ids), hint) for name, ids, hint in found.waiting() if ids]
+    return overview(context, found, at, WAITING) | {
+        "more": MORE,
+        "findings": session_seen.waiting(context.repository.cache_dir),
+        "events": log(context, limit=LAST, at=at).events,
+        "injected": _injected(context),
+        "notes": notes,
+    }
+
+
+def overview(context: Context, found: Status, at: str | None, most: int) -> dict[str, Any]:
+    """Return counts, growth, and what waits: at most so many memories for each reason."""
+    waiting = [(name, ids[:most], len(ids), hint) for name, ids, hint in found.waiting() if ids]
     tree = index.open(context, at)
     named = tree.with_ids({id_ for _name, ids, _count, _hint in waiting for id_ in ids})
     return {
@@ -48,13 +59,8 @@ def status(context: Context, query: PageQuery) -> dict[str, Any]:
         "status": found,
         "tone": tone(found),
         "waiting": waiting,
-        "more": MORE,
         "titles": {one.id: one.memory.title for one in named},
-        "findings": session_seen.waiting(context.repository.cache_dir),
-        "events": log(context, limit=LAST, at=at).events,
-        "injected": _injected(context),
         "growth": growth(context, at),
-        "notes": notes,
     }
 
 

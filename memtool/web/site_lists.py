@@ -1,0 +1,86 @@
+"""The lists of the static site: memories by month, category, type, status and tag."""
+
+from __future__ import annotations
+
+from memtool.memory import timestamps
+from memtool.value import Value
+from memtool.web import words
+from memtool.web.site_links import file_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import TypeVar
+
+    from memtool.store.snapshot import Record
+
+    Item = TypeVar("Item")
+
+LISTED = 200
+"""Memories of one page of a list."""
+KINDS = {"month": "By month", "category": "By category", "type": "By type", "status": "By status"}
+
+
+class Listed(Value):
+    """A page of a list; `kind` and `subject` say of what, such as `type` and `type decision`.
+
+    A section is a heading, empty for none, the memories below it, the newest first, and how many
+    more there are. `newer` and `older` are files of the same list, empty for none.
+    """
+
+    file: str
+    kind: str
+    subject: str
+    name: str
+    title: str
+    sections: tuple[tuple[str, tuple[Record, ...], int], ...]
+    newer: str = ""
+    older: str = ""
+
+
+def chunks(found: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Yield parts of a sequence, from its beginning on, each but the last of the same length."""
+    for start in range(0, len(found), most):
+        yield found[start : start + most]
+
+
+def all_lists(records: Sequence[Record]) -> Iterator[Listed]:
+    """Yield the pages of each list; a new memory changes the last page of it."""
+    ordered = sorted(records, key=lambda one: (one.memory.timestamp, one.id))
+    for kind in KINDS:
+        grouped: dict[str, list[Record]] = {}
+        for one in ordered:
+            month = timestamps.date(one.memory.timestamp)[:7]
+            value = month if kind == "month" else str(getattr(one.memory, kind))
+            grouped.setdefault(value, []).append(one)
+        for value in sorted(grouped):
+            parts = [*chunks(grouped[value], LISTED)]
+            files = [f"list/{kind}-{file_name(value)}-{at}.html" for at in range(1, len(parts) + 1)]
+            for at, some in enumerate(parts):
+                of = f", part {at + 1}" if len(parts) > 1 else ""
+                yield Listed(
+                    files[at], kind, f"{kind} {value}", value, f"Memories: {kind} {value}{of}",
+                    (("", tuple(some[::-1]), 0),),
+                    files[at + 1] if at + 1 < len(parts) else "", files[at - 1] if at else "",
+                )  # fmt: skip
+
+
+def tag_lists(records: Sequence[Record]) -> list[Listed]:
+    """Return the pages of tags: those that begin alike are on one."""
+    tagged: dict[str, list[Record]] = {}
+    for one in sorted(records, key=lambda one: (-one.memory.timestamp, one.id)):
+        for tag in dict.fromkeys(one.memory.items("tags")):
+            tagged.setdefault(tag, []).append(one)
+    sizes = {tag: min(LISTED, len(some)) for tag, some in tagged.items()}
+    found = []
+    for prefix, tags in words.split(sizes, LISTED).items():
+        sections = tuple(
+            (tag, tuple(tagged[tag][:LISTED]), len(tagged[tag]) - sizes[tag]) for tag in tags
+        )
+        name = f"{prefix}…" if len(tags) > 1 else tags[0]
+        found.append(
+            Listed(
+                f"list/tags-{file_name(prefix)}.html", "tag", "", name, f"Tags: {name}", sections
+            )
+        )
+    return found
