@@ -14,7 +14,7 @@ from memtool.redaction.mask import Mask
 from memtool.search.scope import drift_in
 from memtool.sessions import store
 from memtool.store import ledger, provenance, usage_log
-from memtool.store.commits import Upholding, message
+from memtool.store.commits import message
 from memtool.store.context import Context
 from memtool.store.edits import (
     HEADS,
@@ -25,6 +25,7 @@ from memtool.store.edits import (
     find_branch,
     is_interrupted,
 )
+from memtool.store.history import Upholding
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Tree

@@ -18,10 +18,10 @@ from memtool.redaction.mask import Mask
 from memtool.search import filters
 from memtool.search.scope import drift_in
 from memtool.store import config
-from memtool.store.commits import UPHOLDS, upholding
 from memtool.store.context import Context
 from memtool.store.files import governs
 from memtool.store.git import GitError
+from memtool.store.history import UPHOLDS, upholding
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, plain

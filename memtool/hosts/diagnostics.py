@@ -37,7 +37,7 @@ from memtool.search import conflicts
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
-from memtool.store import commits, derived, files, ledger, provenance, signatures
+from memtool.store import commits, derived, files, git_locks, ledger, provenance, signatures
 from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
@@ -516,7 +516,7 @@ def _lock(context: Context) -> Sign:
     """Look for a lock on git's index that nobody holds any more."""
     if context.repository.is_bare:
         return _sign("lock", GOOD, "none")
-    text, removal = commits.index_lock(context.repository)
+    text, removal = git_locks.index_lock(context.repository)
     if removal:
         return _sign("lock", BROKEN, text, removal)
     return _sign("lock", GOOD, text or "none")

@@ -11,26 +11,19 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
-from memtool.store.deadline import Deadline
-from memtool.store.files import TEMP_PREFIX, locked, note_wait, remove
+from memtool.store.files import TEMP_PREFIX, locked, remove
 from memtool.store.git import ARGUMENTS, GitError
+from memtool.store.git_locks import is_left, lock_text, run_patiently
 from memtool.store.repository import Repository
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.store.context import Context
 
-LOCK_PATIENCE_S = 20.0
-"""How long to wait for another git process before saying so."""
-FRESH_LOCK_S = 1.0
-"""A younger lock may be of a process that is not to be seen yet."""
-_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 SHOWN_PATHS = 5
 _PASSED = ("Passed", "Skipped")
 _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
@@ -44,38 +37,6 @@ _OPERATIONS = (
 )  # fmt: skip
 """Names in a git directory, and what is unfinished there. A rebase also picks, and also merges."""
 MERGE, DETACHED, JUJUTSU = "merge", "detached", "jj"
-
-
-UPHOLDS = "Upholds"
-"""The trailer by which a commit says that it keeps to a memory."""
-
-
-class Upholding(Value):
-    """A commit that upholds memories: its id, second and author, and the names as it has them.
-
-    `by` is empty where the author's name cannot be printed on one line.
-    """
-
-    commit: str
-    second: int
-    by: str
-    names: tuple[str, ...]
-
-
-def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
-    """Return the commits with the trailer, the newest first; `revisions` are arguments of log."""
-    rows = repository.git.rows(
-        "log", "-z", "--regexp-ignore-case", f"--grep=^{UPHOLDS}:",
-        f"--format=%H %ct %an%n%(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)",
-        *revisions,
-    )  # fmt: skip
-    found = []
-    for row in rows:
-        about, _line, names = row.decode(errors="replace").partition("\n")
-        commit, second, author = about.split(" ", 2)
-        by = author.strip() if author.isprintable() else ""
-        found.append(Upholding(commit, int(second), by, tuple(names.replace(",", " ").split())))
-    return found
 
 
 def operation(repository: Repository) -> str:
@@ -160,15 +121,15 @@ def _commit_only(
     before = repository.git.head()
     new = _untracked(repository, paths)
     if new:
-        _patiently(repository, ["add", "--intent-to-add", "--force"], new)
+        run_patiently(repository, ["add", "--intent-to-add", "--force"], new)
     try:
-        _patiently(repository, ["commit", "--only", *_options(said)], paths, env)
+        run_patiently(repository, ["commit", "--only", *_options(said)], paths, env)
     except MemtoolError as error:
         if _is_made(repository, before, said, error):
             return False
         if new:
             with suppress(MemtoolError):  # the first refusal is what the user must see
-                _patiently(repository, ["rm", "--cached", "--quiet"], new)
+                run_patiently(repository, ["rm", "--cached", "--quiet"], new)
         raise
     return True
 
@@ -191,10 +152,10 @@ def _commit_apart(
     own = {"GIT_INDEX_FILE": place}
     try:
         repository.git.run("read-tree", "HEAD", env=own)
-        _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], removed, own)
+        run_patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], removed, own)
         if paths:
-            _patiently(repository, ["add", "--force"], paths, own)
-        _patiently(repository, ["commit", *_options(said)], None, {**(env or {}), **own})
+            run_patiently(repository, ["add", "--force"], paths, own)
+        run_patiently(repository, ["commit", *_options(said)], None, {**(env or {}), **own})
     except MemtoolError as error:
         if not _is_made(repository, before, said, error):
             raise
@@ -233,7 +194,7 @@ def _leave(context: Context, what: str, paths: Sequence[str], how: str) -> None:
     files = f"{_counted(paths)} {how}"
     if what == MERGE:
         try:
-            _patiently(repository, ["add", "--force"], paths)
+            run_patiently(repository, ["add", "--force"], paths)
         except MemtoolError as error:
             raise MemtoolError(
                 f"{files} but not staged: {_reason(repository, error)}",
@@ -272,7 +233,7 @@ def drop_intended(repository: Repository, directory: str) -> list[str]:
     """Take these entries out of the index, where the files are new again; return their paths."""
     paths = intended(repository, directory)
     if paths:
-        _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], paths)
+        run_patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], paths)
     return paths
 
 
@@ -283,7 +244,9 @@ def discard(repository: Repository, paths: Sequence[str]) -> None:
         MemtoolError: git or the disk refuses; the files that are left are named.
     """
     if paths:
-        _patiently(repository, ["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"], paths)
+        run_patiently(
+            repository, ["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"], paths
+        )
     _remove_all(repository, paths)
 
 
@@ -323,7 +286,7 @@ def follow_head(repository: Repository, paths: Sequence[str]) -> str:
     """
     done = repository.git.rev("HEAD")
     try:
-        _patiently(repository, ["reset", "--quiet"], paths)
+        run_patiently(repository, ["reset", "--quiet"], paths)
     except MemtoolError as error:
         raise MemtoolError(
             f"it is commit {done[:10]}, but git's index could not follow: "
@@ -374,107 +337,11 @@ def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path not in known]
 
 
-def _patiently(
-    repository: Repository,
-    args: list[str],
-    paths: Sequence[str] | None,
-    env: Mapping[str, str] | None = None,
-) -> None:
-    """Run git on paths from the top, trying again while another process holds a lock.
-
-    They go through stdin: an argument list ends at 2 MB. None is a command without paths.
-    """
-    stdin = None
-    if paths is not None:
-        args = [*args, "--pathspec-from-file=-", "--pathspec-file-nul"]
-        stdin = b"".join(b":(top,literal)%s\0" % os.fsencode(path) for path in paths)
-    deadline = Deadline(LOCK_PATIENCE_S)
-    pause_s = 0.01
-    while True:
-        try:
-            repository.git.run(*args, stdin=stdin, with_hooks=True, env=env)
-            return
-        except GitError as error:
-            if not error.is_lock or deadline.left_s() < pause_s or _is_left(repository, error.lock):
-                raise
-        time.sleep(pause_s)
-        note_wait(pause_s)
-        pause_s = min(pause_s * 1.5, 0.3)
-
-
-def _is_left(repository: Repository, lock: str) -> bool:
-    """Tell whether a lock was left behind: it is not new, and no git process works here."""
-    age_s = _age(lock)
-    return age_s is not None and age_s > FRESH_LOCK_S and _writers(repository) == []
-
-
-def _age(lock: str) -> float | None:
-    """Return how old a lock is, in seconds; None where there is none."""
-    try:
-        return time.time() - os.stat(lock).st_mtime
-    except OSError:
-        return None
-
-
-def _writers(repository: Repository) -> list[int] | None:
-    """Return the git processes that work in a repository; None where that cannot be seen.
-
-    While an editor or a hook runs, git has its lock, but not the file of it open.
-    """
-    places = tuple(f"{os.path.realpath(one)}/" for one in (repository.top, repository.common_dir)
-                   if one)  # fmt: skip
-    try:
-        numbers = [name for name in os.listdir("/proc") if name.isdecimal()]
-    except OSError:
-        return None
-    found = []
-    for number in numbers:
-        try:
-            with open(f"/proc/{number}/comm", encoding="utf-8") as file:
-                is_git = file.read().strip() == "git"
-            if is_git and f"{os.readlink(f'/proc/{number}/cwd')}/".startswith(places):
-                found.append(int(number))
-        except OSError:  # it ended, or is somebody else's
-            continue
-    return found
-
-
-def _locked(repository: Repository, error: GitError) -> str:
-    """Return what is known of a lock that is in the way."""
-    return _lock_text(repository, error.lock) or _refusal(error.stderr) or error.message
-
-
-def _lock_text(repository: Repository, lock: str) -> str:
-    """Return how old a lock is and whose, empty where there is none."""
-    age_s = _age(lock)
-    if age_s is None:
-        return ""
-    unit, size = next((row for row in _UNITS if age_s >= row[1]), _UNITS[-1])
-    place = os.path.relpath(lock, repository.top) if repository.top else lock
-    count = int(age_s / size)
-    text = f"{place} has been there for {count:,} {unit}{'' if count == 1 else 's'}"
-    writers = _writers(repository)
-    if writers is None:
-        return text
-    if not writers:
-        return f"{text}, and no git process works in this repository"
-    return f"{text}; git works here as process {', '.join(map(str, writers[:3]))}"
-
-
-def index_lock(repository: Repository) -> tuple[str, str]:
-    """Return what is known of the lock on git's index, and the command that takes it away.
-
-    The texts are empty where there is no lock, and where none was left behind.
-    """
-    lock = os.path.join(repository.git_dir, "index.lock")
-    text = _lock_text(repository, lock)
-    return text, f"rm {shlex.quote(lock)}" if text and _is_left(repository, lock) else ""
-
-
 def _reason(repository: Repository, error: MemtoolError) -> str:
     if isinstance(error, GitError):
         if error.is_lock:
-            return _locked(repository, error)
+            known = lock_text(repository, error.lock)
+            return known or _refusal(error.stderr) or error.message
         return _refusal(error.stderr) or error.message
     return error.message
 
@@ -508,7 +375,7 @@ def _hint(
             f"git add -- {named} && git commit -- {named}" if is_new else f"git commit -- {named}"
         )
     if isinstance(error, GitError):
-        if error.is_lock and _is_left(repository, error.lock):
+        if error.is_lock and is_left(repository, error.lock):
             return f"rm {shlex.quote(error.lock)}, then {again}"
         if error.is_sealed:
             return f"git cannot write here, as in the sandbox of an agent; commit later: {again}"

@@ -59,6 +59,38 @@ NOBODY = Commit("", "", "", "", "", ())
 """Stands for a commit that is not there, or not to be trusted."""
 
 
+UPHOLDS = "Upholds"
+"""The trailer by which a commit says that it keeps to a memory."""
+
+
+class Upholding(Value):
+    """A commit that upholds memories: its id, second and author, and the names as it has them.
+
+    `by` is empty where the author's name cannot be printed on one line.
+    """
+
+    commit: str
+    second: int
+    by: str
+    names: tuple[str, ...]
+
+
+def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
+    """Return the commits with the trailer, the newest first; `revisions` are arguments of log."""
+    rows = repository.git.rows(
+        "log", "-z", "--regexp-ignore-case", f"--grep=^{UPHOLDS}:",
+        f"--format=%H %ct %an%n%(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)",
+        *revisions,
+    )  # fmt: skip
+    found = []
+    for row in rows:
+        about, _line, names = row.decode(errors="replace").partition("\n")
+        commit, second, author = about.split(" ", 2)
+        by = author.strip() if author.isprintable() else ""
+        found.append(Upholding(commit, int(second), by, tuple(names.replace(",", " ").split())))
+    return found
+
+
 class _Walked:
     """What one process knows of the history of a directory: no commit ever changes.
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from memtool.memory.memory import Memory
 from memtool.search import conflicts
 from memtool.store import ledger
-from memtool.store.commits import Upholding
 from memtool.store.config import Config
+from memtool.store.history import Upholding
 from memtool.store.ledger import Counted
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value

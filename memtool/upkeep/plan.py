@@ -29,9 +29,9 @@ from memtool.search import conflicts, ranking
 from memtool.search.conflicts import Conflict
 from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
-from memtool.store.commits import Upholding, upholding
 from memtool.store.config import Config
 from memtool.store.git import GitError
+from memtool.store.history import Upholding, upholding
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Record, Tree

@@ -23,7 +23,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory
 from memtool.redaction import find as detectors
-from memtool.store import commits
+from memtool.store import commits, git_locks
 from memtool.store.context import Context
 
 Run = Callable[..., object]
@@ -293,7 +293,7 @@ def test_a_hook_that_refuses_leaves_the_file_and_says_so(filled: Sandbox):
 
 def test_a_locked_index_is_waited_for_and_told(filled: Sandbox, monkeypatch: pytest.MonkeyPatch):
     """Another git process that never ends does not hang memtool for ever."""
-    monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.05)
+    monkeypatch.setattr(git_locks, "LOCK_PATIENCE_S", 0.05)
     filled.write(".git/index.lock", "")
     with pytest.raises(MemtoolError) as caught:
         new(

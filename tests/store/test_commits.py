@@ -15,7 +15,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store import commits
+from memtool.store import commits, git_locks
 from memtool.store.commits import commit_files
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
@@ -324,7 +324,7 @@ def test_a_sparse_checkout_is_widened_by_the_hint(sandbox: Sandbox) -> None:
 
 def test_a_lock_that_stays_is_named(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memtool waits for another git process, then says that it is in the way."""
-    monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.1)
+    monkeypatch.setattr(git_locks, "LOCK_PATIENCE_S", 0.1)
     path = sandbox.memory("dec-a")
     sandbox.write(".git/index.lock", "")
     error = refused(sandbox, path)
@@ -342,7 +342,7 @@ def test_a_lock_that_was_left_behind_is_named_at_once(sandbox: Sandbox) -> None:
     os.utime(lock, (time.time() - 7_300, time.time() - 7_300))
     began = time.monotonic()
     error = refused(sandbox, path)
-    assert time.monotonic() - began < commits.LOCK_PATIENCE_S / 2
+    assert time.monotonic() - began < git_locks.LOCK_PATIENCE_S / 2
     assert ".git/index.lock has been there for 2 hours" in error.message
     assert "no git process works in this repository" in error.message
     assert error.hint.startswith(f"rm {lock}, then git add")
@@ -353,7 +353,7 @@ def test_a_lock_whose_writer_lives_is_waited_for(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that waits for its editor holds a lock for as long as that takes."""
-    monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.3)
+    monkeypatch.setattr(git_locks, "LOCK_PATIENCE_S", 0.3)
     path = sandbox.memory("dec-a")
     sandbox.write("x", "x")
     sandbox.git("add", "x")
@@ -480,7 +480,7 @@ def test_no_file_goes_before_the_commit_is_there(
 ) -> None:
     """On a full disk git refuses, and on a broken one the file stays: each message is true."""
     old = ".memory/decision/2026-02/dec-old.md"
-    real = commits._patiently
+    real = commits.run_patiently
     full = GitError(["commit"], 128, b"fatal: unable to write: No space left on device")
 
     def refuse(repository: Repository, args: list[str], *rest: object) -> None:
@@ -489,7 +489,7 @@ def test_no_file_goes_before_the_commit_is_there(
         real(repository, args, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(commits, "_patiently", refuse)
+        patch.setattr(commits, "run_patiently", refuse)
         with pytest.raises(MemtoolError, match="nothing was removed: unable to write: No space"):
             removal(busy, old)
     before = users_work(busy)

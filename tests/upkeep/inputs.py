@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from conftest import NOW, Sandbox
 
 from memtool.memory import timestamps
-from memtool.store.commits import Upholding
 from memtool.store.config import DEFAULTS, Config, Setting
+from memtool.store.history import Upholding
 from memtool.store.ledger import Counted
 from memtool.store.snapshot import Tree
 from memtool.upkeep.inputs import PlanInputs, Uses
