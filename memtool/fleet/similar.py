@@ -7,11 +7,8 @@ quite different words is not found. A repository that replaced a memory which an
 holds, under the same id, is a third kind: it was imported or copied, and has moved on.
 
 `among` compares memories in about linear time: what says the same, or the contrary, is found by
-what it states, and what says nearly the same by prefix filtering (Chaudhuri, Ganti, Kaushik 2006;
-Bayardo, Ma, Srikant 2007): of each text the rarest words are looked up, and only texts that share
-many of them are compared in full. How many texts are looked at for one is bounded, so that a
-template which thousands have filled in costs no more than other texts. Secrets are masked in what
-is shown alone: to mask everything takes longer than to compare it.
+what it states, and what says nearly the same by `search.word_join`. Secrets are masked in what is
+shown alone: to mask everything takes longer than to compare it.
 
 `beside` compares memories of the project with what a backend finds for each, `everywhere` all
 decisions of the repositories on this machine.
@@ -19,10 +16,8 @@ decisions of the repositories on this machine.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, islice
 
 from memtool.errors import MemtoolError
 from memtool.fleet import ask, rank
@@ -34,17 +29,18 @@ from memtool.fleet.backend import (
 )
 from memtool.fleet.git_backend import GitBackend
 from memtool.fleet.repositories import name_of
-from memtool.gate import near_duplicates
 from memtool.index import index, scoring
 from memtool.memory import ids, likeness, timestamps
 from memtool.memory.memory import is_generated
 from memtool.redaction.mask import Mask
 from memtool.search import comparison, contradictions
+from memtool.search.word_join import FLEET, WordNumbers, joined
 from memtool.store.deadline import Deadline
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from memtool.fleet.backend import FleetCandidate
@@ -73,13 +69,6 @@ _CHOOSING = (
 )
 CHOOSING = frozenset(_CHOOSING.split())
 """A sentence with one of these decides something; a title without one may only name a subject."""
-LEAST_SHARED = 0.6
-"""Share of all words from which it is worth to compare two texts by their terms."""
-RARE_WORDS, FEW_WORDS, VERIFIED = 24, 4, 8
-"""Words by which a text is looked for, how many of them there are even where they are common, and
-how many texts are compared with it in full: those that share most of them."""
-MOST_HOLDING, MOST_OF_ONE = 1_500, 5_000
-"""Texts in which all these words may stand, and each."""
 FIND_S = 5.0
 """Seconds that a backend may take to find what is like one memory: nobody waits for a prompt."""
 ASKING, READING = 0.5, 0.75
@@ -300,12 +289,8 @@ class _Part(Value):
 
 
 def _taken_apart(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], list[str]]:
-    """Return memories that count, by repository and path, and what the time did not suffice for.
-
-    Words have numbers in the order of how many texts they are in, the rarest first: a memory has
-    hundreds, and a million memories the same ones.
-    """
-    numbers: dict[bytes, int] = {}
+    """Return memories that count, by repository and path, and what the time did not suffice for."""
+    numbers = WordNumbers()
     known: dict[tuple[str, str], _Part] = {}
     left_out = []
     for number, row in enumerate(found):
@@ -313,20 +298,10 @@ def _taken_apart(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], 
             left_out.append(f"only the first {number:,} decisions were read")
             break
         if counts(row.memory):
-            words = near_duplicates.words_in(row.memory)
-            coded = array("I", [numbers.setdefault(word, len(numbers)) for word in words])
             stated = contradictions.statements(row.memory)
-            part = _Part(row, stated, ids.fingerprint(row.memory), coded)
+            part = _Part(row, stated, ids.fingerprint(row.memory), numbers.of(row.memory))
             known[row.repository, row.path] = part
-    holding = Counter(chain.from_iterable(part.words for part in known.values()))
-    rare = sorted(numbers, key=lambda word: (holding[numbers[word]], word))
-    places = array("I", [0]) * len(numbers)
-    for place, word in enumerate(rare):
-        places[numbers[word]] = place
-    return [
-        part.replace(words=array("I", sorted(places[word] for word in part.words)))
-        for _key, part in sorted(known.items())
-    ], left_out
+    return [part for _key, part in sorted(known.items())], left_out
 
 
 class _Group(Value):
@@ -443,14 +418,14 @@ def _contrary(
             topics.setdefault(one.topic, []).append(one)
     groups = []
     for clashes in topics.values():
-        joined = DisjointSets()
+        topic = DisjointSets()
         values: dict[int, str] = {}
         first: dict[int, contradictions.Contradiction] = {}
         for one in clashes:
-            joined.join(one.one, one.other)
+            topic.join(one.one, one.other)
             values.update(zip((one.one, one.other), one.values, strict=False))
             first.setdefault(one.one, one)
-        for members in joined.groups():
+        for members in topic.groups():
             told: dict[str, int] = {}
             for at in members:
                 if at in values:
@@ -505,7 +480,7 @@ def _say_nearly_the_same(
         return not is_at_home and same.first(at) != same.first(other)
 
     texts = {at: parts[at].words for at in homes}
-    for looked, (at, near) in enumerate(_alike(texts, may_join)):
+    for looked, (at, near) in enumerate(joined(texts, FLEET, may_join=may_join)):
         if looked % _STEP == 0 and is_late(1.0):
             seen = f"the first {looked:,} of {len(texts):,} texts"
             return [f"what says nearly the same was looked for in {seen}"]
@@ -515,49 +490,6 @@ def _say_nearly_the_same(
                 if alike >= likeness.SAME:
                     same.join(at, other, f"nearly the same words ({alike:.2f})")
     return []
-
-
-def _alike(
-    texts: Mapping[int, Sequence[int]], may_join: Callable[[int, int], bool]
-) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield each text with those that may be nearly the same, at most `VERIFIED`.
-
-    A text is its words by number, the rarest first. They share at least half of the rare words of
-    it, and `LEAST_SHARED` of all words. How many texts hold these is bounded, so that the time
-    grows with the number of texts, and not with that of their pairs.
-    """
-    count = Counter(chain.from_iterable(texts.values()))
-    holding: dict[int, list[int]] = {
-        word: [] for word, number in count.items() if 1 < number <= MOST_OF_ONE
-    }
-    for at, words in texts.items():
-        for word in words:
-            if word in holding:
-                holding[word].append(at)
-    for at, words in texts.items():
-        rare: list[list[int]] = []
-        looked_at = 0
-        for held in filter(None, map(holding.get, words)):
-            is_enough = len(rare) >= FEW_WORDS and looked_at + len(held) > MOST_HOLDING
-            if is_enough or len(rare) >= RARE_WORDS:
-                break
-            rare.append(held)
-            looked_at += len(held)
-        least = max(1, len(rare) // 2)
-        prefix = len(rare) - least + 1  # who has none of these words has fewer than `least`
-        shared = Counter(chain.from_iterable(rare[:prefix]))
-        shared.update(filter(shared.__contains__, chain.from_iterable(rare[prefix:])))
-        near = sorted((-count, other) for other, count in shared.items() if count >= least)
-        open_ones = (other for _count, other in near if other != at and may_join(at, other))
-        own = frozenset(words)
-        yield (
-            at,
-            [
-                other
-                for other in islice(open_ones, VERIFIED)
-                if near_duplicates.shared_words(own, frozenset(texts[other])) >= LEAST_SHARED
-            ],
-        )
 
 
 def _same(rows: Sequence[Located], same: DisjointSets) -> list[_Group]:

@@ -23,13 +23,21 @@ from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
 from memtool.memory.visibility import OUT_OF_USE, is_alive
 from memtool.search.comparison import ComparedText, content_of, likeness_of
+from memtool.search.word_join import (
+    RARE_WORDS,
+    TREE,
+    WordNumbers,
+    joined,
+    shared_words,
+    words_in,
+    words_of,
+)
 from memtool.store.snapshot import Record, is_memory_path
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
@@ -41,32 +49,16 @@ if TYPE_CHECKING:
 THRESHOLD_KEY = "check.duplicate_threshold"
 """The setting: least `likeness` of a near twin."""
 
-WORD_BYTES = 6
-"""Words are compared by so many of their first bytes: `deploys` and `deployed` are one."""
-SHORT = 3
-"""Words of at most so many bytes are left out, unless they are numbers."""
-LEAST_SHARED = 0.4
-"""Share of the words of the shorter text that is in both, from which two are candidates."""
 VERIFIED = 8
 """Candidates that are compared in full: those most alike, then by path."""
-RARE_WORDS = 24
-"""Words of a text, the rarest, of which a candidate has at least a few."""
 MOST_HOLDING = 500
-"""A word that more texts hold joins none, unless a text has no rarer one."""
-MOST_RANKED = 2 * VERIFIED
-"""Candidates of one memory whose words are counted: those with most of the rare ones."""
+"""A term that more memories of the index hold joins none, unless a text has no rarer one."""
 ALL_WORDS = 2.0
 """The score of what surely says it, above that of shared words."""
 MOST_NAMESAKES = 50
 """Memories with all terms of a title that are looked at for that title."""
 BATCH = 500
 """Blobs that are in memory at once."""
-
-_PLAIN = bytes(
-    code + 32 if 65 <= code <= 90 else code if chr(code).isalnum() and code < 128 else 32
-    for code in range(256)
-)
-"""Lower case, and a space for what is in no word."""
 
 
 class SimilarMemory(Value):
@@ -95,53 +87,6 @@ class Twin(Value):
     def is_like(self) -> bool:
         """Whether all of both says the same; else one holds the other, or has its title."""
         return self.how not in (PART, TITLED)
-
-
-def words_of(text: bytes) -> frozenset[bytes]:
-    """Return how each word of a text begins: nearly the same text gives nearly the same."""
-    if b"\n#" in text or text.startswith(b"#"):
-        text = b"\n".join(line for line in text.split(b"\n") if not line.lstrip().startswith(b"#"))
-    words: Iterable[bytes]
-    if text.isascii():
-        words = text.translate(_PLAIN).split()
-    else:  # accents, and writing without spaces
-        from memtool.index.analyzer import terms
-
-        words = (term.encode(errors="replace") for term in terms(text.decode(errors="replace")))
-    return frozenset([word[:WORD_BYTES] for word in words if len(word) > SHORT or word.isdigit()])
-
-
-def words_in(memory: Memory) -> frozenset[bytes]:
-    """Return the words of title and body of a memory."""
-    return words_of(f"{memory.title}\n{memory.body}".encode(errors="replace"))
-
-
-def shared_words(one: frozenset[Any], other: frozenset[Any]) -> float:
-    """Return how far two texts share their words, 0 where they share too few; 1 for no words."""
-    shared = len(one & other)
-    if shared < LEAST_SHARED * min(len(one), len(other)):
-        return 0.0
-    return float(shared / (len(one) * len(other)) ** 0.5) if one and other else 1.0
-
-
-def joined(texts: Sequence[frozenset[bytes]], most: int = VERIFIED) -> list[list[int]]:
-    """Return for each of many texts, given as words, the others that are most like it.
-
-    They share rare words, and at least `LEAST_SHARED` of all words of the shorter one.
-    """
-    holding: dict[bytes, list[int]] = {}
-    for at, words in enumerate(texts):
-        for word in words:
-            holding.setdefault(word, []).append(at)
-    wordless = [at for at, words in enumerate(texts) if not words]
-    found = []
-    for at, words in enumerate(texts):
-        rare = sorted(words, key=lambda word: (len(holding[word]), word))[:RARE_WORDS]
-        lists = [holding[word] for word in rare if len(holding[word]) <= MOST_HOLDING]
-        near = {other for held in (lists if words else [wordless]) for other in held} - {at}
-        scores = [(-score, other) for other in near if (score := shared_words(words, texts[other]))]
-        found.append([other for _score, other in sorted(scores)[:most]])
-    return found
 
 
 class _Join:
@@ -174,7 +119,7 @@ class _Join:
 
     def best(self, at: int) -> list[Stamp]:
         """Return those that have most of the words of a memory, as path and blob."""
-        return [stamp for _shared, stamp in sorted(self.found[at])[:MOST_RANKED]]
+        return [stamp for _shared, stamp in sorted(self.found[at])[: TREE.most]]
 
 
 def _title_in(data: bytes) -> str:
@@ -230,7 +175,7 @@ class IndexedMemories:
         least = _least(len(rare))
         found = [(-n, number) for number, n in shared.items() if n >= least]
         numbers = [number for _n, number in sorted(found) if number not in self.gone]
-        numbers = list(dict.fromkeys([*numbers[:MOST_RANKED], *self._namesakes(memory)]))
+        numbers = list(dict.fromkeys([*numbers[: TREE.most], *self._namesakes(memory)]))
         return [self.reader.record(number) for number in numbers]
 
     def _namesakes(self, memory: Memory) -> list[int]:
@@ -301,23 +246,29 @@ class Neighbours:
         if unseen and self._loose:
             self._scan(unseen)
         found = [[*self._likely.get(_stamp(record), ())] for record in judged]
-        places = {_stamp(record): at for at, record in enumerate(self._known)}
-        others = [record for record in judged if _stamp(record) not in places]
-        places |= {_stamp(record): len(self._known) + at for at, record in enumerate(others)}
         if self._known:
-            words = [words_in(record.memory) for record in (*self._known, *others)]
-            near = joined(words, MOST_RANKED)
-            titled: dict[str, list[int]] = {}
-            for at, one in enumerate(self._known):
-                titled.setdefault(measure.key(one.memory.title), []).append(at)
-            for record, likely in zip(judged, found, strict=True):
-                namesakes = titled.get(measure.key(record.memory.title), [])[:MOST_NAMESAKES]
-                numbers = dict.fromkeys([*near[places[_stamp(record)]], *namesakes])
-                likely.extend(self._known[at] for at in numbers if at < len(self._known))
+            for likely, near in zip(found, self._near_known(judged), strict=True):
+                likely.extend(near)
         if self._indexed is not None:
             for record, likely in zip(judged, found, strict=True):
                 likely.extend(self._indexed.like(record.memory))
         return found
+
+    def _near_known(self, judged: Sequence[Record]) -> Iterator[list[Record]]:
+        """Yield for each memory those that were read and may be like it, or have its title."""
+        places = {_stamp(record): at for at, record in enumerate(self._known)}
+        texts = [*self._known, *(record for record in judged if _stamp(record) not in places)]
+        places = {_stamp(record): at for at, record in enumerate(texts)}
+        numbers = WordNumbers()
+        words = {at: numbers.of(record.memory) for at, record in enumerate(texts)}
+        titled: dict[str, list[int]] = {}
+        for at, one in enumerate(self._known):
+            titled.setdefault(measure.key(one.memory.title), []).append(at)
+        wanted = [places[_stamp(record)] for record in judged]
+        for record, (_at, near) in zip(judged, joined(words, TREE, wanted), strict=True):
+            namesakes = titled.get(measure.key(record.memory.title), [])[:MOST_NAMESAKES]
+            others = dict.fromkeys([*near, *namesakes])
+            yield [self._known[at] for at in others if at < len(self._known)]
 
     def _best(self, judged: Record, likely: Iterable[Record]) -> list[SimilarMemory]:
         """Return the best of some candidates: those that share most words, then by path."""

@@ -29,6 +29,7 @@ from memtool.memory.schema import is_inside
 from memtool.memory.visibility import is_alive
 from memtool.search import comparison, contradictions
 from memtool.search.comparison import content_of
+from memtool.search.word_join import FINDINGS, WordNumbers, joined
 from memtool.sessions import findings, journal, model, traces
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
@@ -64,8 +65,6 @@ NO_CHANGES = "no file was changed"
 """Stand where a trace has no command or no edit."""
 ROOT_STEPS = 100
 """Forks of forks that are followed: a circle in damaged heads ends there."""
-MOST_COMPARED = 12
-"""Findings that one is compared with in full: those that share most words."""
 FATAL = ("disk", "bare", "no-memory")
 """Codes of errors that the next finding would meet as well."""
 QUARANTINE_S = 24 * 3600
@@ -129,9 +128,10 @@ def _roots(heads: Iterable[Head]) -> dict[str, str]:
 def _near(heads: Sequence[Finding]) -> list[list[int]]:
     """Return for each finding the others that say nearly the same, by their places."""
     memories = [_statement(one.content) for one in heads]
-    words = [near_duplicates.words_in(one) for one in memories]
-    near = near_duplicates.joined(words, MOST_COMPARED)
-    pairs = {tuple(sorted((at, other))) for at, others in enumerate(near) for other in others}
+    numbers = WordNumbers()
+    words = {at: numbers.of(one) for at, one in enumerate(memories)}
+    near = joined(words, FINDINGS)
+    pairs = {tuple(sorted((at, other))) for at, others in near for other in others}
     found: list[list[int]] = [[] for _one in heads]
     for one, other in sorted(pairs):
         fix = _fix(heads[one])

@@ -10,10 +10,8 @@ from memtool.gate.near_duplicates import (
     THRESHOLD_KEY,
     VERIFIED,
     Neighbours,
-    joined,
     problems,
     twins,
-    words_in,
 )
 from memtool.memory import timestamps
 from memtool.memory.likeness import cosine
@@ -228,10 +226,3 @@ def test_nothing_has_no_neighbours():
     """An empty tree answers every question with nothing."""
     assert Neighbours(()).of([record("dec-a")]) == [[]]
     assert Neighbours(()).of([]) == []
-
-
-def test_many_texts_are_joined_by_their_rare_words():
-    """Each finds those that it shares most words with; a word that all use joins none."""
-    titles = ["Queues drain at night", "The queues drain nightly at night", "Tabs, not spaces"]
-    texts = [words_in(make_memory(f"dec-{at}", "", title=title)) for at, title in enumerate(titles)]
-    assert joined(texts) == [[1], [0], []]
