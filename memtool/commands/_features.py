@@ -26,6 +26,8 @@ class Feature(Value):
     those that it adds to a block, if the user's settings ask for them. `state_files` change with
     what it knows. `follow_end` does what is to be done when memories no longer hold, as the
     function of this name here. `offers` are commands for whoever has begun to use memtool.
+    `search_box` is what a box of the search page says that asks its source, too; `link` is the
+    address and title of its page about a memory of some type, None where it has nothing to say.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Feature(Value):
     state_files: Callable[[Context], list[str]] = lambda _context: []
     follow_end: Callable[..., None] | None = None
     offers: Callable[[Context], Iterable[str]] = lambda _context: ()
+    search_box: str = ""
+    link: Callable[[str], tuple[str, str] | None] = lambda _type: None
 
 
 def added_sources() -> list[Source]:
@@ -67,6 +71,17 @@ def follow_end(context: Context, ids: Collection[str], *, commit: bool, dry_run:
 def offers(context: Context) -> list[str]:
     """Return commands that features offer to whoever has begun to use memtool."""
     return [command for feature in FEATURES for command in feature.offers(context)]
+
+
+def search_boxes(context: Context) -> dict[str, str]:
+    """Return what boxes of the search page say, by the option of `search` that each gives."""
+    return {one.name: one.search_box for one in FEATURES if one.search_box and one.is_set(context)}
+
+
+def links(context: Context, type_: str) -> list[tuple[str, str]]:
+    """Return addresses, which an id ends, and titles of what features show of a memory."""
+    found = [(one, one.link(type_)) for one in FEATURES]
+    return [link for one, link in found if link is not None and one.is_set(context)]
 
 
 def _renew_digests(context: Context, gone: Collection[str], *, commit: bool, dry_run: bool) -> None:
@@ -106,6 +121,12 @@ def _fleet_files(context: Context) -> list[str]:
     return index_files(home_of(context.env))
 
 
+def _fleet_link(type_: str) -> tuple[str, str] | None:
+    from memtool.search import contradictions  # a search needs none of it
+
+    return ("/fleet?id=", "In other repositories") if type_ in contradictions.TYPES else None
+
+
 def _sessions() -> Source:
     from memtool.search.sources import Source  # a block is made without
 
@@ -140,5 +161,13 @@ FEATURES: tuple[Feature, ...] = (
     Feature("upkeep", follow_end=_renew_digests),
     Feature("hosts", offers=_host_offers),
     Feature("sessions", _sessions),
-    Feature("fleet", _fleet, _is_fleet_set, _fleet_tiers, _fleet_files),
+    Feature(
+        "fleet",
+        _fleet,
+        _is_fleet_set,
+        _fleet_tiers,
+        _fleet_files,
+        search_box="Other repositories, too",
+        link=_fleet_link,
+    ),
 )

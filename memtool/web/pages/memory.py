@@ -11,7 +11,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.fields import order
 from memtool.memory.memory import as_text
-from memtool.search import conflicts, contradictions
+from memtool.search import conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
     return values | {
         "injected": asked(lambda: _injections(context, shown.id)) if at is None else None,
         "at": at or "",
-        "to_fleet": shown.type in contradictions.TYPES and _features.is_set(context, "fleet"),
+        "elsewhere": _features.links(context, shown.type),
         "notes": list(dict.fromkeys(notes)),
     }
 
@@ -86,7 +86,7 @@ def with_proof(
         "log": log,
         "injected": None,
         "at": "",
-        "to_fleet": False,
+        "elsewhere": (),
         "notes": (),
     }
 

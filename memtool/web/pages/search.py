@@ -33,6 +33,7 @@ SHOWN = 10
 def search(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the answer to a question with its facets; without a question, the form alone."""
     words, explain = query.text("q"), query.text("explain") == "1"
+    boxes = _features.search_boxes(context)
     asked = " ".join(filter(None, [words, *_filters(query)]))
     values: dict[str, Any] = {
         "title": f"Search: {words}" if words else "Search",
@@ -44,7 +45,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "linked": LINKED,
         "categories": sorted(context.settings.categories),
         "explain": explain,
-        "has_fleet": _features.is_set(context, "fleet"),
+        "boxes": boxes,
         "found": None,
         "facets": {},
         "notes": [],
@@ -57,7 +58,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
     found = searched(
         context, asked, limit=limit or MOST_ROWS, offset=offset, explain=explain,
         at=query.text("at") or None, as_of=query.text("as_of") or None,
-        fleet=query.text("fleet") == "1" and _features.is_set(context, "fleet"),
+        **{name: True for name in boxes if query.text(name) == "1"},  # type: ignore[arg-type]
     )  # fmt: skip
     language = context.settings.text(index.LANGUAGE_KEY)
     said = " ".join(word for word in words.split() if ":" not in word)  # filters stand in no text
