@@ -40,6 +40,9 @@ class ValueType(type):
     field_defaults: dict[str, Any]
     field_setters: list[Callable[[object, Any], None]]
     """What sets each field, once: past `__setattr__`, and in a fifth of the time of `object`'s."""
+    json_names: tuple[tuple[str, str], ...] = ()
+    json_without: tuple[str, ...] = ()
+    json_optional: tuple[str, ...] = ()
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ValueType:
         own = tuple(namespace.get("__annotations__", ()))
@@ -64,7 +67,12 @@ class ValueType(type):
 
 
 class Value(metaclass=ValueType):
-    """Base of every value: subclass it with annotated fields, as with a frozen dataclass."""
+    """Base of every value: subclass it with annotated fields, as with a frozen dataclass.
+
+    Three class attributes shape its JSON: `json_names` are pairs of a field and its name there,
+    `json_without` the fields that only the text form needs, and `json_optional` those that are left
+    out while they have their default.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         setters = type(self).field_setters
@@ -97,8 +105,15 @@ class Value(metaclass=ValueType):
         return type(self)(*values, **changes)
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields as what JSON knows; a subclass may name or shape them differently."""
-        return {name: plain(getattr(self, name)) for name in type(self).field_names}
+        """Return the fields as what JSON knows; a subclass may compute others."""
+        kind = type(self)
+        names, defaults = dict(kind.json_names), kind.field_defaults
+        return {
+            names.get(name, name): plain(getattr(self, name))
+            for name in kind.field_names
+            if name not in kind.json_without
+            and not (name in kind.json_optional and getattr(self, name) == defaults[name])
+        }
 
 
 def _completed(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -115,3 +115,21 @@ def test_values_are_frozen_compared_hashed_and_shown():
     assert plain({"at": [point]}) == {"at": [{"x": 1, "y": 0}]}
     with pytest.raises(TypeError, match="z"):
         point.replace(z=3)
+
+
+class Span(Value):
+    """A value whose JSON has other names, and less."""
+
+    json_names = (("begin", "from"),)
+    json_without = ("is_brief",)
+    json_optional = ("note",)
+
+    begin: int
+    is_brief: bool = False
+    note: str = ""
+
+
+def test_the_json_of_a_value_may_have_other_names_and_less() -> None:
+    """A field may be named otherwise, be for the text form alone, or be left out at its default."""
+    assert Span(1, is_brief=True).plain() == {"from": 1}
+    assert Span(1, note="late").plain() == {"from": 1, "note": "late"}

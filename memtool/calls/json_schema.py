@@ -111,15 +111,17 @@ def _fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:
     plain = None if plain is Value.plain else plain
     if plain is not None and plain.__annotations__["return"] == "Any":
         return {**about, "type": "array", "items": {"type": "object"}}
+    names = dict(kind.json_names)
     fields = {
-        name: {}
+        names.get(name, name): {}
         if name in RESHAPED.get(kind.__name__, ())
         else value_schema(annotation, one.__module__, values)
         for one in reversed(kind.__mro__)
         for name, annotation in vars(one).get("__annotations__", {}).items()
-        if name in kind.field_names
+        if name in kind.field_names and name not in kind.json_without
     }
-    required = list(fields) if plain is None else []
+    always = [name for name in fields if name not in kind.json_optional]
+    required = always if plain is None else []
     return {**about, "type": "object", "properties": fields, "required": required}
 
 

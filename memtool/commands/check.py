@@ -7,12 +7,11 @@ import sys
 import time
 
 from memtool.errors import MemtoolError
-from memtool.value import Value, plain
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from memtool.gate.content import Content
     from memtool.memory.schema import Problem
@@ -31,6 +30,8 @@ class Checked(Value):
     `is_quiet` leaves out the line that says that nothing is.
     """
 
+    json_without = ("is_quiet",)
+
     checked: int
     problems: tuple[Problem, ...]
     is_quiet: bool = False
@@ -39,10 +40,6 @@ class Checked(Value):
     def exit_code(self) -> int:
         """1 where something must not be committed; warnings refuse nothing."""
         return int(any(problem.severity == ERROR for problem in self.problems))
-
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: checked, problems."""
-        return {"checked": self.checked, "problems": plain(self.problems)}
 
 
 def check(

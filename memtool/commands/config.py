@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
@@ -25,6 +25,8 @@ class SettingRow(Value):
     why what the project's file says is not used: the value is then the user's own, or the default.
     """
 
+    json_optional = ("unused",)
+
     key: str
     value: Setting
     default: Setting
@@ -32,13 +34,6 @@ class SettingRow(Value):
     doc: str
     is_personal: bool = False
     unused: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON; `unused` where there is something that is not used."""
-        fields = super().plain()
-        if not self.unused:
-            del fields["unused"]
-        return fields
 
 
 class RuleRow(Value):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -13,7 +11,7 @@ from memtool.store import snapshot
 from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
-from memtool.value import Value, plain
+from memtool.value import Value
 
 WORKTREE = "worktree"
 
@@ -24,13 +22,11 @@ class Diff(Value):
     `old` and `new` are commit ids, or `worktree`; `old` is empty before the first commit.
     """
 
+    json_names = (("old", "from"), ("new", "to"))
+
     old: str
     new: str
     changes: tuple[Change, ...]
-
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: from, to, changes."""
-        return {"from": self.old, "to": self.new, "changes": plain(self.changes)}
 
 
 def diff(context: Context, range: str = "") -> Diff:

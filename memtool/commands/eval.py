@@ -65,6 +65,8 @@ class Evaluated(Value):
     None unless every query was to be shown.
     """
 
+    json_optional = ("asked",)
+
     queries: int
     measures: dict[str, float]
     below: dict[str, float]
@@ -81,10 +83,7 @@ class Evaluated(Value):
         """Return the fields of the JSON, with each measure as a field of its own."""
         fields = super().plain()
         found = _rounded(fields.pop("measures"))
-        shape = {"queries": fields.pop("queries"), **found, **fields}
-        if self.asked is None:
-            del shape["asked"]
-        return shape
+        return {"queries": fields.pop("queries"), **found, **fields}
 
 
 def eval(  # noqa: A001  # a verb is named as the user types it

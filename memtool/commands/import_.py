@@ -62,16 +62,13 @@ class Imported(Value):
 class Migrated(Value):
     """The steps from one format to another; `commit` is None for a plan, or where there is none."""
 
+    json_names = (("old", "from"), ("new", "to"))
+
     old: int
     new: int
     steps: tuple[StepDone, ...]
     commit: str | None = None
     dry_run: bool = False
-
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: from, to, steps, commit, dry_run."""
-        fields = super().plain()
-        return {"from": fields.pop("old"), "to": fields.pop("new"), **fields}
 
 
 class Exported(Value):

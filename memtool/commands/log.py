@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
@@ -84,20 +83,14 @@ class Log(Value):
     off. `injections` or `audit` are there, instead of events, where they were asked for.
     """
 
+    json_optional = ("injections", "audit")
+
     id: str
     removed: bool
     more: bool
     events: tuple[LogEntry, ...]
     injections: tuple[InjectionRow, ...] | None = None
     audit: tuple[AuditRow, ...] | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON: `injections` and `audit` only where asked for."""
-        fields = super().plain()
-        for name in ("injections", "audit"):
-            if fields[name] is None:
-                del fields[name]
-        return fields
 
 
 def log(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
@@ -48,18 +48,14 @@ class FindingRow(Value):
 class Promoted(Value):
     """All findings that were looked at, and the memories that were made of them."""
 
+    json_without = ("is_list",)
+
     preset: str
     findings: tuple[FindingRow, ...]
     memories: tuple[Made, ...] = ()
     commit: str | None = None
     dry_run: bool = False
     is_list: bool = False
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON; whether it is a list is for the text form."""
-        fields = super().plain()
-        del fields["is_list"]
-        return fields
 
 
 def promote(

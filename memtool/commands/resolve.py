@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from memtool.authoring import draft, write
 from memtool.authoring import merge as unfinished
@@ -16,20 +15,18 @@ from memtool.memory.memory import Memory
 from memtool.search.conflicts import Conflict, clusters, contradictions
 from memtool.store.context import Context
 from memtool.store.snapshot import Tree
-from memtool.value import Value, plain
+from memtool.value import Value
 
 
 class Resolved(Value):
     """What was settled, in order; `finished` are files whose merge was unfinished."""
 
+    json_without = ("dry_run",)
+    json_optional = ("finished",)
+
     resolved: tuple[Settled, ...]
     finished: tuple[Finished, ...] = ()
     dry_run: bool = False
-
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: resolved, and where merges were finished, finished."""
-        finished = {"finished": plain(self.finished)} if self.finished else {}
-        return {"resolved": plain(self.resolved)} | finished
 
 
 def resolve(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
 from urllib.parse import unquote
 
 from memtool.errors import MemtoolError
@@ -24,7 +23,7 @@ from memtool.store.git import GitError
 from memtool.store.history import UPHOLDS, upholding
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
-from memtool.value import Value, plain
+from memtool.value import Value
 
 REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
 """Keys by which a new memory refers to one that stays."""
@@ -71,6 +70,8 @@ class Review(Value):
     `files` are those that a decision governs, sorted by path; `unmentioned` counts decisions.
     """
 
+    json_names = (("old", "from"), ("new", "to"))
+
     old: str
     new: str
     policy: str
@@ -82,17 +83,6 @@ class Review(Value):
     def exit_code(self) -> int:
         """1 where the policy is to fail and a decision is not mentioned."""
         return int(self.policy == "fail" and self.unmentioned > 0)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: from, to, policy, touched, files, unmentioned."""
-        return {
-            "from": self.old,
-            "to": self.new,
-            "policy": self.policy,
-            "touched": self.touched,
-            "files": plain(self.files),
-            "unmentioned": self.unmentioned,
-        }
 
 
 def review(context: Context, range: str) -> Review:

@@ -278,6 +278,8 @@ class BlockItem(Value):
     `unproven` says what it lacks to fulfil its trust rule, empty for nothing.
     """
 
+    json_optional = ("repository",)
+
     id: str
     tier: str
     scope: str
@@ -291,13 +293,6 @@ class BlockItem(Value):
     text: str = ""
     unproven: str = ""
     repository: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the JSON shape, in which only memories of other repositories name one."""
-        shape = super().plain()
-        if not self.repository:
-            del shape["repository"]
-        return shape
 
 
 _DEPTHS = {PINNED: MEMORY, GOVERNING: MEMORY, RETRIEVAL: MEMORY, SUMMARY: DIGEST}

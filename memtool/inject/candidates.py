@@ -87,6 +87,9 @@ class CandidateVerdict(Value):
     `repository` is empty for a memory of the project or of the user.
     """
 
+    json_names = (("is_taken", "taken"), ("weights", "factors"))
+    json_optional = ("repository",)
+
     id: str
     tier: str
     is_taken: bool
@@ -102,12 +105,8 @@ class CandidateVerdict(Value):
         return {name: round(value, DIGITS) for name, value in self.weights.items()}
 
     def plain(self) -> dict[str, Any]:
-        """Return the JSON shape, in which the fate is called `taken`."""
-        names = {"is_taken": "taken", "weights": "factors"}
-        fields = super().plain() | {"weights": self.factors}
-        if not self.repository:
-            del fields["repository"]
-        return {names.get(name, name): value for name, value in fields.items()}
+        """Return the fields of the JSON, with the factors as they are shown."""
+        return super().plain() | {"factors": self.factors}
 
 
 class Gates(Value):

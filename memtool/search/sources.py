@@ -34,6 +34,9 @@ class Result(MemoryRow):
     `cosine` tells how near its meaning is to the question, None where only words were searched.
     """
 
+    json_without = ("through", "is_digest")
+    json_optional = ("cosine", "drift", "proposal", "conflict", "repository")
+
     score: float
     snippet: str
     factors: dict[str, float]
@@ -52,12 +55,6 @@ class Result(MemoryRow):
     def plain(self) -> dict[str, Any]:
         """Return the fields in the order of the JSON."""
         fields = super().plain()
-        del fields["through"], fields["is_digest"]
-        if self.cosine is None:
-            del fields["cosine"]
-        for name in ("drift", "proposal", "conflict", "repository"):
-            if not fields[name]:
-                del fields[name]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
         return {key: fields.pop(key) for key in order} | fields
 
@@ -166,6 +163,9 @@ class Searched(Value):
     explained, and `why_not` what became of the one memory that was asked about.
     """
 
+    json_without = ("explain", "offset", "format", "is_elsewhere")
+    json_optional = ("sessions", "degraded", "held_back", "why_not", "others")
+
     query: str
     total: int
     elapsed_ms: float
@@ -182,21 +182,6 @@ class Searched(Value):
     format: str = "text"
     others: int = 0
     is_elsewhere: bool = False
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON; the options of the text form are none."""
-        fields = super().plain()
-        for name in ("explain", "offset", "format", "is_elsewhere"):
-            del fields[name]
-        for name in ("held_back", "why_not"):
-            if getattr(self, name) is None:
-                del fields[name]
-        if self.sessions is None:
-            del fields["sessions"]
-        for name in ("degraded", "others"):
-            if not fields[name]:
-                del fields[name]
-        return fields
 
 
 def ask(request: SearchRequest, sources: Iterable[Source]) -> Searched:
