@@ -649,6 +649,9 @@ def _salt(path: str) -> int:
 def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
     import sqlite3
 
+    for suffix in _SUFFIXES[1:]:
+        if os.path.lexists(path + suffix) and not os.path.isfile(path + suffix):
+            raise CorruptCache(f"{path}{suffix} is no file")
     if "immutable" in mode and _has_log(path):
         raise Unavailable(f"{path}: its write-ahead log cannot be read")
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

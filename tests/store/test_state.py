@@ -162,6 +162,20 @@ def test_a_new_database_may_begin_with_a_copy(tmp_path: Path) -> None:
     assert State.damages(str(tmp_path / "b")) == []
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+@pytest.mark.parametrize("damage", [Path.mkdir, lambda path: path.symlink_to("/nowhere/at/all")])
+def test_what_is_in_the_place_of_a_log_is_damage(
+    tmp_path: Path, suffix: str, damage: Callable[[Path], None]
+) -> None:
+    """Else the database could never be written again, and nobody would mend it."""
+    state = made(tmp_path)
+    state.close()
+    damage(Path(state.path + suffix))
+    with pytest.raises(CorruptCache):
+        State.open(str(tmp_path), FACTS)
+    assert State.damages(str(tmp_path)) == [state.path]
+
+
 def test_only_the_databases_last_used_stay(tmp_path: Path) -> None:
     """With `most`, the least recently used of a folder go."""
     for n in range(5):
