@@ -7,11 +7,11 @@ from conftest import make_memory
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memtool.agents import BLOCK_FORMATS
 from memtool.inject import budget
 from memtool.inject.block import (
     BY_NAME,
     FORMATS,
-    HOSTS,
     BlockFormat,
     escaped,
     frame_bytes,
@@ -195,7 +195,7 @@ def test_a_line_of_five_words_costs_little_more_than_its_id(form: BlockFormat) -
 
 def test_every_host_has_a_format() -> None:
     """The table of hosts names rows of the table of formats."""
-    assert set(HOSTS.values()) <= set(BY_NAME)
+    assert set(BLOCK_FORMATS.values()) <= set(BY_NAME)
 
 
 XML = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
