@@ -120,7 +120,7 @@ class Store:
 
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
-        from memtool.search.answer_gate import search_prose
+        from memtool.search.prose import search_prose
         from memtool.search.scope import scope_of
 
         scope = scope_of(self.ws, self._all, self.ws.now)
@@ -155,8 +155,8 @@ class Store:
         counts as current, which changes only how rare words are taken to be.
         """
         from memtool.memory import timestamps
-        from memtool.search.answer_gate import search_prose
         from memtool.search.features import Facts
+        from memtool.search.prose import search_prose
         from memtool.search.scope import scope_of
 
         day = row["asof"]

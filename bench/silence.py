@@ -4,7 +4,7 @@
     python bench/silence.py --sweep      more points of it, on the tuning half
 
 Asked are stores of all documents of the three sets of ../shared/data/retrieval (700 to 1,500), and
-two stores of 60 of each, by `answer_gate.search_prose` as `inject` asks; of what passes, what
+two stores of 60 of each, by `prose.search_prose` as `inject` asks; of what passes, what
 scores at least the threshold is the block, at most five. Columns: `hit`, questions with an answer
 in the store that have one in the block; `empty`, those that get nothing; `talk`, small talk that
 gets a block, and `coding`, generic coding prompts that do, about no project; `items` of a block
@@ -193,7 +193,7 @@ class Store(quality.Store):
 
     def block(self, text: str, point: tuple[float, float, float, float]) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
-        from memtool.search.answer_gate import search_prose
+        from memtool.search.prose import search_prose
         from memtool.search.scope import scope_of
 
         *strictness, threshold = point

@@ -12,9 +12,9 @@ from memtool.errors import MemtoolError, reason_of
 from memtool.index import index
 from memtool.memory.schema import Problem
 from memtool.search import evaluation
-from memtool.search.answer_gate import search_prose
 from memtool.search.evaluation import GOLDEN_NAME, Golden, parse
 from memtool.search.features import Facts
+from memtool.search.prose import search_prose
 from memtool.search.retrieve import Found, Hit, Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context

@@ -59,7 +59,7 @@ of which a block holds one: each costs the time to take secrets out of all of it
 class FleetAnswer(Value):
     """What other repositories say, the best first; `note` is what people should hear about it.
 
-    `total` is how many answer, with those beyond the limit; no more than `WEIGHED` are ever ranked.
+    `total` is how many answer, with those beyond the limit; no more than `FULL.weighed` are ranked.
     `is_reached` is False where there is no answer, which `note` then explains.
     """
 

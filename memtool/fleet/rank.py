@@ -26,8 +26,8 @@ from memtool.memory import document
 from memtool.memory.lineage import Lineage
 from memtool.memory.visibility import is_alive, why_kept_back
 from memtool.search import ranking
+from memtool.search.effort import FULL
 from memtool.search.features import Facts
-from memtool.search.retrieve import WEIGHED
 from memtool.store.snapshot import Record, Snapshot, Tree
 from memtool.value import Value, digest
 
@@ -226,7 +226,7 @@ def shown(
         found = ranked(asked, left, voted)
         if not found:
             return [], 0
-        hits = _weighed(asked, found[:WEIGHED], voted, checked)
+        hits = _weighed(asked, found[: FULL.weighed], voted, checked)
         if of_one:
             hits = few_of_each(hits, of_one, lambda hit: hit[1].candidate.repository)
         looked = [found[0].candidate, *(one.candidate for _score, one, _factors in hits[:most])]

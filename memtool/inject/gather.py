@@ -16,7 +16,7 @@ from memtool.inject.candidates import GLOBAL, GOVERNING, PROJECT, RETRIEVAL, Can
 from memtool.inject.effective_lineage import RANK, best_level, compute_effective_lineage
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, SeenMemories, seen_memories
-from memtool.search.answer_gate import search_prose
+from memtool.search.prose import search_prose
 from memtool.search.retrieve import Found
 from memtool.search.scope import drift_in, hurried, scope_of, trust_in
 from memtool.store.provenance import cite

@@ -193,7 +193,7 @@ def with_depth(query: Query, depth: int | None) -> Query:
 
 
 MAX_LENGTH = 200_000
-"""Characters of a query; a prompt is not a query, and goes through `answer_gate.search_prose`."""
+"""Characters of a query; a prompt is not a query, and goes through `prose.search_prose`."""
 
 _OPERATORS = frozenset('"():')
 """What makes more than a word of a word that does not begin with a dash."""

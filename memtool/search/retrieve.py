@@ -20,6 +20,7 @@ from memtool.index.scoring import Question, held, telling
 from memtool.index.text import SELF_DESCRIBING, plain_text
 from memtool.memory.visibility import PRIVATE
 from memtool.search import expansion, ranking
+from memtool.search.effort import FULL, Effort
 from memtool.search.features import Current, Facts, why_hidden
 from memtool.search.ranking import Situation
 from memtool.value import Value
@@ -64,13 +65,22 @@ MOST_TERMS = 64
 """Most terms of a question that are looked up: of a longer text those that tell most."""
 
 
-class Match:
-    """A memory and its score by words; `through` is the superseded memory that earned it.
+class Hit:
+    """A memory that was found, from the first look to the last.
 
-    Its record is opened when it is asked for: of many matches few are shown.
+    `raw` is its score by words, to which `through` is the superseded memory that earned it, empty
+    where its own words did. `score` is the product of `factors`, the first being `relevance`; both
+    are there once it is weighed. `terms` are the terms of a query that it holds, sorted; `cosine`
+    how near it is to the query by its meaning, None where only words were searched. `related` is
+    the better hit that it is related to, where it was looked for only because of that.
+
+    Its record is opened when it is asked for: of many hits few are shown.
     """
 
-    __slots__ = ("_open", "number", "raw", "record", "through")
+    __slots__ = (
+        "_open", "cosine", "factors", "number", "raw", "record", "related", "score", "terms",
+        "through",
+    )  # fmt: skip
     record: Record
 
     def __init__(
@@ -79,6 +89,11 @@ class Match:
         self.number = number
         self.raw = raw
         self.through = through
+        self.score = 0.0
+        self.factors: dict[str, float] = {}
+        self.terms: tuple[str, ...] = ()
+        self.related = ""
+        self.cosine: float | None = None
         self._open = opening
 
     def __getattr__(self, name: str) -> Record:
@@ -88,21 +103,40 @@ class Match:
         found = self.record = self._open(self.number)
         return found
 
-    def __lt__(self, other: Match) -> bool:
+    def __lt__(self, other: Hit) -> bool:
         """Tell which of two comes first whose scores are equal."""
         mine, theirs = self.record, other.record
         return (mine.id, mine.path) < (theirs.id, theirs.path)
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two searches found the same memory by the same words and factors."""
+        told = ("record", "score", "factors", "terms", "through", "related", "cosine")
+        return type(other) is Hit and all(getattr(self, n) == getattr(other, n) for n in told)
 
-def by_relevance(matches: Iterable[Match]) -> list[Match]:
-    """Return matches, the most relevant first."""
-    return sorted(matches, key=lambda match: (-match.raw, match))
+    __hash__ = None  # type: ignore[assignment]  # it changes from stage to stage
+
+    def weigh(self, relevance: float, factors: Mapping[str, float]) -> None:
+        """Let the relevance and the factors of the ranking make the score."""
+        self.factors = {"relevance": relevance, **factors}
+        self.score = math.prod(self.factors.values())
+
+
+def by_relevance(hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits, the most relevant first."""
+    return sorted(hits, key=lambda hit: (-hit.raw, hit))
 
 
 def question(text: str, known: expansion.Aliases, language: str = ENGLISH) -> Question:
     """Read a question, and add what aliases make of its words."""
     asked = scoring.question(text, language)
     return asked.replace(weights=expansion.expand(asked.weights, known, language))
+
+
+def questions(scope: Scope, text: str) -> tuple[Question, Question]:
+    """Return what a text says, and the same with what aliases make of its words."""
+    said = scoring.question(text, scope.language)
+    weights = expansion.expand(said.weights, scope.aliases, scope.language)
+    return said, said.replace(weights=weights)
 
 
 class Retriever:
@@ -135,8 +169,8 @@ class Retriever:
             {pair: weight for pair, weight in asked.pairs.items() if kept.issuperset(pair)},
         )
 
-    def all(self, asked: Question, test: Test) -> list[Match]:
-        """Return every match, the best first: what satisfies a test and holds a telling word.
+    def all(self, asked: Question, test: Test) -> list[Hit]:
+        """Return every hit, the best first: what satisfies a test and holds a telling word.
 
         The best of it is scored closely, the rest by its words alone. What is near by its meaning
         matches, too.
@@ -144,8 +178,8 @@ class Retriever:
         holding = self._holding(asked, test)
         return self._passed_on(self._scores(asked, holding, len(holding)), test)
 
-    def ranked(self, asked: Question, test: Test, most: int) -> tuple[list[Match], int]:
-        """Return the best `most` of all matches, by score and then by id, and how many there are.
+    def ranked(self, asked: Question, test: Test, most: int) -> tuple[list[Hit], int]:
+        """Return the best `most` of all hits, by score and then by id, and how many there are.
 
         Which of several with one score are the last of them goes by path.
         """
@@ -159,17 +193,17 @@ class Retriever:
             if test(head)
         }
         linked = superseded | (heads & holding)
-        # Scores of one lineage are joined: each of these may lead to a match that is known already.
+        # Scores of one lineage are joined: each of these may lead to a hit that is known already.
         scores = self._scores(asked, holding, most + len(linked), linked)
-        matches = self._passed_on(scores, test)
+        hits = self._passed_on(scores, test)
         shown = {number for number in superseded if test(record(number))}
         others = {n for n in shown | heads if n in superseded or n not in holding}
-        return matches[:most], len(holding) - len(superseded) + len(others)
+        return hits[:most], len(holding) - len(superseded) + len(others)
 
     def best(
         self, asked: Question, most: int, test: Test, refuses: Refusal | None = None
-    ) -> list[Match]:
-        """Return about as many of the best matches, the best first, all scored closely.
+    ) -> list[Hit]:
+        """Return about as many of the best hits, the best first, all scored closely.
 
         What is refused is as if it were not there: it takes no place among them.
         """
@@ -197,8 +231,8 @@ class Retriever:
     ) -> dict[int, float]:
         """Return the scores of the best so many of the allowed documents."""
         if not self.catalog.parts.has_threads:
-            hits = self.index.search(asked, most, allowed)
-            return {number: score for number, score, _parts in hits}
+            found = self.index.search(asked, most, allowed)
+            return {number: score for number, score, _parts in found}
         best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), allowed)
         scores = {number: score / best[0][1] for number, score in best}
         close = self.index.close(asked, best[: scoring.CANDIDATES])
@@ -207,34 +241,34 @@ class Retriever:
         first = sorted(scores, key=lambda number: (-scores[number], self.index.path(number)))
         return {number: scores[number] for number in first[:most]}
 
-    def text(self, match: Match) -> bytes:
-        """Return the text whose words found a match: its own, or that of what it replaces."""
-        if match.number in self._plain:
-            return self._plain[match.number]
-        if match.through:
-            return self.facts.text(self.catalog.by_id.get(match.through, match.record))
-        return self.index.text(match.number)
+    def text(self, hit: Hit) -> bytes:
+        """Return the text whose words found a hit: its own, or that of what it replaces."""
+        if hit.number in self._plain:
+            return self._plain[hit.number]
+        if hit.through:
+            return self.facts.text(self.catalog.by_id.get(hit.through, hit.record))
+        return self.index.text(hit.number)
 
-    def discount(self, match: Match, asked: Question) -> None:
-        """Let nothing count of a match that a memory says of itself, and in no word of its text.
+    def discount(self, hit: Hit, asked: Question) -> None:
+        """Let nothing count of a hit that a memory says of itself, and in no word of its text.
 
         What is left of its score is the share that its words have without that.
         """
-        record = match.record
-        if match.through:
-            record = self.catalog.by_id.get(match.through, record)
+        record = hit.record
+        if hit.through:
+            record = self.catalog.by_id.get(hit.through, record)
         if SELF_DESCRIBING.isdisjoint(record.memory.fields):
             return
-        whole, plain = self.text(match), plain_text(record, self.facts.language)
+        whole, plain = self.text(hit), plain_text(record, self.facts.language)
         statistics = self.index.statistics(asked.weights)
         gained = scoring.gains(asked.weights, statistics)
         score = scoring.text_score(whole, gained, statistics)
         if score:
-            match.raw *= min(1.0, scoring.text_score(plain, gained, statistics) / score)
-        self._plain[match.number] = plain
+            hit.raw *= min(1.0, scoring.text_score(plain, gained, statistics) / score)
+        self._plain[hit.number] = plain
 
-    def held(self, said: Question, asked: Question, best: Match) -> float:
-        """Return what a match holds of a question, see `held`."""
+    def held(self, said: Question, asked: Question, best: Hit) -> float:
+        """Return what a hit holds of a question, see `held`."""
         return held(said, asked, self.text(best), self.index.count, self.index.df)
 
     def _number(self, record: Record) -> int:
@@ -349,18 +383,18 @@ class Retriever:
 
         return admitted
 
-    def _passed_on(self, scores: Mapping[int, float], test: Test) -> list[Match]:
-        """Return the matches in order, with the heads that superseded ones lead to.
+    def _passed_on(self, scores: Mapping[int, float], test: Test) -> list[Hit]:
+        """Return the hits in order, with the heads that superseded ones lead to.
 
         All that have a score were admitted, so that those which are heads satisfy the test.
         """
         superseded = self._superseded()
         found = {
-            number: Match(number, score, self.catalog.record)
+            number: Hit(number, score, self.catalog.record)
             for number, score in scores.items()
             if number not in superseded
         }
-        passed: dict[int, Match] = {}
+        passed: dict[int, Hit] = {}
         olds = [
             (self.catalog.record(number), score)
             for number, score in scores.items()
@@ -369,55 +403,41 @@ class Retriever:
         for old, score in sorted(olds, key=lambda scored: scored[0].path):
             if test(old):
                 number = self._number(old)
-                found[number] = Match(number, score, self.catalog.record)
+                found[number] = Hit(number, score, self.catalog.record)
             for head in self.facts.heads(old):
                 number = self._number(head)
                 known = passed.get(number)
                 if test(head) and (known is None or known.raw < score):
-                    passed[number] = Match(number, score, self.catalog.record, old.id)
-        for number, match in passed.items():
+                    passed[number] = Hit(number, score, self.catalog.record, old.id)
+        for number, hit in passed.items():
             own = found.get(number)
-            if own is None or own.raw < match.raw:
-                match.raw += BOTH * own.raw if own else 0.0
-                found[number] = match
+            if own is None or own.raw < hit.raw:
+                hit.raw += BOTH * own.raw if own else 0.0
+                found[number] = hit
             else:
-                own.raw += BOTH * match.raw
+                own.raw += BOTH * hit.raw
         return by_relevance(found.values())
 
 
 UNRANKED = 0.1
 """Relevance of what an alternative without words admits, beside others that are ranked by words."""
 
-WEIGHED = 60
-"""How many of the most relevant that a query finds are ordered by all factors. The pairs, titles
-and grams of half as many are looked at (`scoring.CANDIDATES`), and what has none of these is far
-behind; 500 would cost three interpreter starts."""
-
-WEIGHED_NARROW = 15
-"""The same where answers were slow and the settings want less then."""
-
-SLOW = "answers were slow of late, so less was looked at (search.degrade)"
-
 
 class Scope(Value):
     """What is searched, and from when. `origins` is asked only if a filter or factor needs it.
 
-    `lineage` is the tree's own unless another is given, such as one that trust has pruned. `clock`
-    gives seconds for the time limit, without one there is none. `accesses` tells how often ids
-    were shown, `settled_accesses` how often they had been before today. The ranking asks the latter
-    only where search.access or decay.preset says so, and never for what `is_replay`: asked of
-    another moment or revision, or to be measured. `companions` tells
-    which files change together with those that are open. `rerank` stands in for the setting
-    search.rerank. `cosines` tells how near memories are to the question by their meaning, by number
-    in the index; only a query is answered by them.
+    `lineage` is the tree's own unless another is given, such as one that trust has pruned.
+    `accesses` tells how often ids were shown, `settled_accesses` how often they had been before
+    today. The ranking asks the latter only where search.access or decay.preset says so, and never
+    for what `is_replay`: asked of another moment or revision, or to be measured. `companions` tells
+    which files change together with those that are open. `effort` is how much is looked at.
+    `rerank` stands in for the setting search.rerank. `cosines` tells how near memories are to the
+    question by their meaning, by number in the index; only a query is answered by them.
 
     `trust` tells the level of a record, and `best_trust` the highest that memories without a
     signature have here. `refuses` tells why one may not be shown at all, empty where it may: what
     is refused is looked for no further. `withholds` are the labels of privacy that hide a memory,
     None where stale digests are not hidden either.
-
-    `clock` and `is_narrow`, which has less looked at, are for the setting search.degrade alone:
-    without it no answer depends on how fast a machine is.
     """
 
     tree: Tree
@@ -426,12 +446,11 @@ class Scope(Value):
     aliases: dict[str, tuple[str, ...]]
     origins: Callable[[], dict[str, Origin]]
     lineage: Lineage | None = None
-    clock: Callable[[], float] | None = None
     accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
     settled_accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
     companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
     rerank: Rerank | None = None
-    is_narrow: bool = False
+    effort: Effort = FULL
     is_replay: bool = False
     cosines: Mapping[int, float] = {}
     trust: Callable[[Record], str] | None = None
@@ -450,24 +469,6 @@ class Scope(Value):
         categories, language = self.config.categories, self.language
         own = self.origins, self.lineage, language, self.trust, self.withholds, self.drift
         return Facts(self.tree, self.now, categories, *own)
-
-
-class Hit(Value):
-    """A memory that was found. `score` is the product of `factors`, the first being `relevance`.
-
-    `terms` are the terms of a query that it holds, sorted; `cosine` how near it is to the query by
-    its meaning, None where only words were searched. `through` is the superseded memory
-    whose words found it, empty where its own did. `related` is the better hit that it is related
-    to, where it was looked for only because of that.
-    """
-
-    record: Record
-    score: float
-    factors: dict[str, float]
-    terms: tuple[str, ...] = ()
-    through: str = ""
-    related: str = ""
-    cosine: float | None = None
 
 
 class Missed(Value):
@@ -509,62 +510,117 @@ def search_query(
     Raises:
         MemtoolError: a filter cannot take its value.
     """
-    facts = scope.facts()
-    by_words = query.is_simple and query.has_words
-    test: Callable[[Record], bool] = facts.is_current
-    if not (by_words and query.is_plain):
-        from memtool.search import filters  # plain words need no filters
-
-        test = filters.matcher(query, facts, words_match=by_words)
-    said = scoring.question("\n".join(query.words), scope.language)
-    asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
-    ranked: list[Match] = []
-    quality = 1.0
-    total = 0
-    most = WEIGHED_NARROW if scope.is_narrow else WEIGHED
-    notes: list[str] = []
-    missed: tuple[Missed, ...] = ()
-    if telling(asked):
-        reader = Retriever(facts, scope.cosines)
-        asked = readable(asked, reader)
-        if by_words and order is by_score:
-            ranked, total = reader.ranked(asked, test, max(limit, most))
-        else:
-            ranked = reader.all(asked, test)
-        quality = reader.held(said, asked, ranked[0]) if ranked else 1.0
-        notes = list(filter(None, [reader.index.note]))
-        if explain and by_words:
-            from memtool.search import filters  # only who asks pays for it
-
-            missed = missed_in_query(
-                reader, asked, filters.matcher(query, facts, words_match=True, is_hidden=True)
-            )
-    elif asked.weights:
-        notes = ["such words stand everywhere; quote them to find them as they are"]
-    if not by_words:
-        known = {match.record.path for match in ranked}
-        others = [one for one in scope.tree.records if one.path not in known and test(one)]
-        beside = (Match(place, 0.0, others.__getitem__) for place in range(len(others)))
-        ranked = by_relevance([*ranked, *beside])
-    most = most if order is by_score else len(ranked)
-    floor = UNRANKED * quality if asked.weights else 1.0
-    at = situation(scope, "\n".join(query.words), (), ranked[:most])
-    best = ranked[0].raw / quality if ranked else 0.0
-    if by_words and order is by_score:
-        hits = _best_hits(ranked[:most], best, facts, at, max(1, limit))
-    else:
-        found = (hit_of(match, best, facts, at, floor) for match in ranked[:most])
-        hits = sorted(found, key=order)
-    hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
-    shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
-    if scope.cosines:
-        shown = [_with_cosine(hit, scope) for hit in shown]
-    expired = count_expired(facts, query, asked)
-    notes += [SLOW] if scope.is_narrow else []
+    search = _QuerySearch(scope, query, limit, order)
+    relevant, total = search.relevant()
+    shown = search.ordered(relevant)[: max(0, limit)]
+    for hit in shown:
+        search.complete(hit)
     return Found(
-        tuple(shown), max(total, len(ranked)), tuple(notes), missed, expired,
-        is_degraded=scope.is_narrow,
-    )  # fmt: skip
+        tuple(shown),
+        total,
+        search.notes(),
+        search.missed() if explain else (),
+        count_expired(search.facts, query, search.asked),
+        is_degraded=scope.effort.is_narrow,
+    )
+
+
+class _QuerySearch:
+    """One query being answered.
+
+    `by_words` tells that its words are looked up in the index, and nothing else finds memories.
+    `said` are these words, `asked` with what aliases and near words add.
+    """
+
+    def __init__(self, scope: Scope, query: Query, limit: int, order: Order) -> None:
+        self.scope = scope
+        self.query = query
+        self.limit = limit
+        self.order = order
+        self.facts = scope.facts()
+        self.by_words = query.is_simple and query.has_words
+        self.test: Test = self.facts.is_current
+        if not (self.by_words and query.is_plain):
+            from memtool.search import filters  # plain words need no filters
+
+            self.test = filters.matcher(query, self.facts, words_match=self.by_words)
+        self.text = "\n".join(query.words)
+        self.said, self.asked = questions(scope, self.text)
+        self.reader: Retriever | None = None
+        if telling(self.asked):
+            self.reader = Retriever(self.facts, scope.cosines)
+            self.asked = readable(self.asked, self.reader)
+        self.quality = 1.0
+        """What the best hit by words holds of the question."""
+
+    @property
+    def is_best_enough(self) -> bool:
+        """Whether only the best hits are looked for, since nothing but the score orders them."""
+        return self.by_words and self.order is by_score
+
+    def relevant(self) -> tuple[list[Hit], int]:
+        """Return what satisfies the query, the most relevant first, and how much there is."""
+        ranked: list[Hit] = []
+        total = 0
+        if self.reader is not None and self.is_best_enough:
+            most = max(self.limit, self.scope.effort.weighed)
+            ranked, total = self.reader.ranked(self.asked, self.test, most)
+        elif self.reader is not None:
+            ranked = self.reader.all(self.asked, self.test)
+        if self.reader is not None and ranked:
+            self.quality = self.reader.held(self.said, self.asked, ranked[0])
+        if not self.by_words:
+            ranked = by_relevance([*ranked, *self._without_words(ranked)])
+        return ranked, max(total, len(ranked))
+
+    def _without_words(self, ranked: Sequence[Hit]) -> list[Hit]:
+        """Return what satisfies the query beside the memories that are ranked by its words."""
+        known = {hit.record.path for hit in ranked}
+        others = [
+            one for one in self.scope.tree.records if one.path not in known and self.test(one)
+        ]
+        return [Hit(place, 0.0, others.__getitem__) for place in range(len(others))]
+
+    def ordered(self, relevant: Sequence[Hit]) -> list[Hit]:
+        """Return hits in order: those that are looked at closely, and then the others."""
+        most = self.scope.effort.weighed if self.order is by_score else len(relevant)
+        floor = UNRANKED * self.quality if self.asked.weights else 1.0
+        best = relevant[0].raw / self.quality if relevant else 0.0
+        at = situation(self.scope, self.text, (), relevant[:most])
+        if self.is_best_enough:
+            first = _best_hits(relevant[:most], best, self.facts, at, max(1, self.limit))
+        else:
+            first = sorted(weighed(relevant[:most], best, self.facts, at, floor), key=self.order)
+        return first + weighed(relevant[most : self.limit], best, self.facts, at, floor)
+
+    def complete(self, hit: Hit) -> None:
+        """Tell of a hit that is shown which terms it holds, and how near its meaning is."""
+        text = self.facts.text(hit.record)
+        asked = sorted(self.asked.weights)
+        hit.terms = tuple(term for term in asked if b" %b " % term.encode() in text)
+        if self.scope.cosines:
+            assert isinstance(self.scope.tree, Catalog)
+            number = self.scope.tree.number_of(hit.record)
+            hit.cosine = None if number is None else self.scope.cosines.get(number)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the user should hear."""
+        notes: list[str] = []
+        if self.reader is not None:
+            notes += filter(None, [self.reader.index.note])
+        elif self.asked.weights:
+            notes.append("such words stand everywhere; quote them to find them as they are")
+        return (*notes, *self.scope.effort.notes)
+
+    def missed(self) -> tuple[Missed, ...]:
+        """Return what satisfies the query but is left out for the state it is in, best first."""
+        if self.reader is None or not self.by_words:
+            return ()
+        from memtool.search import filters  # only who asks pays for it
+
+        is_hidden = filters.matcher(self.query, self.facts, words_match=True, is_hidden=True)
+        found = self.reader.best(self.asked, MOST_MISSED, is_hidden)
+        return tuple(hidden(found, self.facts))
 
 
 def count_expired(facts: Facts, query: Query, asked: Question | None = None) -> int:
@@ -606,9 +662,7 @@ def readable(asked: Question, reader: Retriever) -> Question:
     return reader.narrowed(asked)
 
 
-def situation(
-    scope: Scope, text: str, files: tuple[str, ...], matches: Sequence[Match]
-) -> Situation:
+def situation(scope: Scope, text: str, files: tuple[str, ...], hits: Sequence[Hit]) -> Situation:
     """Return what is asked beside the words, for memories that may be found."""
     config = scope.config
     access = config.number("search.access")
@@ -616,7 +670,7 @@ def situation(
     at = ranking.situation(text, files).replace(
         fading=ranking.fading_of(config), trust=scope.trust, drift=scope.drift
     )
-    if files and matches and scope.companions is not None:
+    if files and hits and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))
     counted = scope.settled_accesses
     if not (access or is_counting) or counted is None or scope.is_replay:
@@ -626,72 +680,51 @@ def situation(
     )
 
 
-def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
-    """Turn a match into a hit: relevance beside `best`, or the floor where no word was found.
+def weighed(
+    hits: Sequence[Hit], best: float, facts: Facts, at: Situation, floor: float = 0.0
+) -> list[Hit]:
+    """Weigh hits: relevance beside `best`, or the floor where no word was found, and all factors.
 
     `best` is the raw score that a match of all words would have, as `held` measures the best one.
     """
-    relevant = match.raw / best if match.raw > 0 else floor
-    factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
-    return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
+    for hit in hits:
+        relevance = hit.raw / best if hit.raw > 0 else floor
+        hit.weigh(relevance, ranking.weigh(hit.record, facts, at))
+    return list(hits)
 
 
 def _best_hits(
-    matches: Sequence[Match], best: float, facts: Facts, at: Situation, most: int
+    hits: Sequence[Hit], best: float, facts: Facts, at: Situation, most: int
 ) -> list[Hit]:
     """Return the best hits in order, `most` at least; what cannot be one of them is not opened."""
     tree = facts.tree
-    if len(matches) <= most or not isinstance(tree, StoredCatalog):
-        return sorted((hit_of(match, best, facts, at) for match in matches), key=by_score)
+    if len(hits) <= most or not isinstance(tree, StoredCatalog):
+        return sorted(weighed(hits, best, facts, at), key=by_score)
     weigher = ranking.Weigher(tree.parts, facts, at)
-    reach = [
-        (match.raw / best * weigher.most(match.number), place)
-        for place, match in enumerate(matches)
-    ]
+    reach = [(hit.raw / best * weigher.most(hit.number), place) for place, hit in enumerate(hits)]
     reach.sort(reverse=True)
     if at.drift is not None:  # the first ones are opened in any case
-        at.drift.expect([matches[place].record for _highest, place in reach[:most]])
-    hits: list[Hit] = []
+        at.drift.expect([hits[place].record for _highest, place in reach[:most]])
+    found: list[Hit] = []
     scores: list[float] = []
     for highest, place in reach:
         if len(scores) >= most and highest < scores[-most]:
             break
-        match = matches[place]
-        factors = {"relevance": match.raw / best} | weigher.weigh(match.number, match.record)
-        hit = Hit(match.record, math.prod(factors.values()), factors, (), match.through)
+        hit = hits[place]
+        hit.weigh(hit.raw / best, weigher.weigh(hit.number, hit.record))
         insort(scores, hit.score)
-        hits.append(hit)
-    return sorted(hits, key=by_score)
-
-
-def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:
-    text = facts.text(hit.record)
-    held = (term for term in sorted(asked.weights) if b" %b " % term.encode() in text)
-    return hit.replace(terms=tuple(held))
-
-
-def _with_cosine(hit: Hit, scope: Scope) -> Hit:
-    assert isinstance(scope.tree, Catalog)
-    number = scope.tree.number_of(hit.record)
-    return hit if number is None else hit.replace(cosine=scope.cosines.get(number))
+        found.append(hit)
+    return sorted(found, key=by_score)
 
 
 MOST_MISSED = 15
 """Memories that are named for one kind of reason."""
 
 
-def missed_in_query(
-    reader: Retriever, asked: Question, is_hidden: Callable[[Record], bool]
-) -> tuple[Missed, ...]:
-    """Return what satisfies a query but is left out for the state that it is in, best first."""
-    found = reader.best(asked, MOST_MISSED, is_hidden)
-    return tuple(hidden(found, reader.facts))
-
-
-def hidden(matches: Iterable[Match], facts: Facts) -> list[Missed]:
-    """Return matches that a search leaves out, each with the reason; private ones are not named."""
+def hidden(hits: Iterable[Hit], facts: Facts) -> list[Missed]:
+    """Return hits that a search leaves out, each with the reason; private ones are not named."""
     return [
-        Missed(match.record, why_hidden(match.record, facts))
-        for match in matches
-        if PRIVATE not in facts.hidden(match.record)
+        Missed(hit.record, why_hidden(hit.record, facts))
+        for hit in hits
+        if PRIVATE not in facts.hidden(hit.record)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 from memtool.index.reader import Catalog
 from memtool.memory import lifecycle, timestamps
@@ -11,6 +10,7 @@ from memtool.memory.memory import is_generated
 from memtool.memory.trust import Origin
 from memtool.memory.visibility import PRIVATE, STALE
 from memtool.search import expansion, retrieve
+from memtool.search.effort import effort_of
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree
@@ -223,20 +223,8 @@ def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[s
 
 
 def hurried(context: Context, scope: Scope) -> Scope:
-    """Return a scope that looks at less where answers are slow, if search.degrade is on.
-
-    It has a time limit then, and is narrow where the last answers were slow. What is asked as of
-    another moment, of a revision or at a fixed clock is asked again to get the same answer: there
-    nothing depends on the machine, nor does anything unless that setting is on.
-    """
-    if context.settings.text("search.degrade") != "on":
-        return scope
-    if scope.is_replay or context.env.get("MEMTOOL_NOW"):
-        return scope
-    from memtool.store import ledger  # only where that setting is on
-
-    past = ledger.health(context.repository.cache_dir)
-    return scope.replace(clock=time.monotonic, is_narrow=past.state == ledger.DEGRADED)
+    """Return a scope that looks at less where answers are slow, if search.degrade is on."""
+    return scope.replace(effort=effort_of(context, is_replay=scope.is_replay))
 
 
 def aliases_path(context: Context) -> str:

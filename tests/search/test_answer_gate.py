@@ -16,13 +16,13 @@ from memtool.search.answer_gate import (
     FOLLOWING,
     LEADERS,
     PRESETS,
-    RERANKERS,
     Gatekeeper,
     preset,
-    search_prose,
     threshold,
     which_pass,
 )
+from memtool.search.prose import search_prose
+from memtool.search.reranking import RERANKERS
 from memtool.search.retrieve import Found
 from memtool.store import config
 from memtool.store.config import BY_KEY

@@ -9,8 +9,8 @@ import pytest
 
 from memtool.commands.stats import render, stats
 from memtool.index import index
-from memtool.search import retrieve
-from memtool.search.answer_gate import LIMIT_S, search_prose
+from memtool.search.effort import FULL, LIMIT_S, SLOW, Effort
+from memtool.search.prose import search_prose
 from memtool.search.scope import hurried, scope_of
 from memtool.store import ledger
 from memtool.store.ledger import DEGRADED, HEALTHY, TOO_FEW, Health, health
@@ -72,7 +72,7 @@ def test_a_degraded_answer_says_so(filled: Sandbox) -> None:
     for verb in (("inject", "--prompt", QUESTION), ("search", QUESTION)):
         done = filled.run(*verb, "--json", MEMTOOL_NOW="")
         assert json.loads(done.stdout)["degraded"] is True
-        assert retrieve.SLOW in done.stderr
+        assert SLOW in done.stderr
     event = json.dumps({"cwd": str(filled.path), "session_id": "s", "prompt": QUESTION})
     hooked = filled.json("hook", "claude", "user-prompt-submit", "--input", event, MEMTOOL_NOW="")
     assert hooked["degraded"] is True
@@ -95,13 +95,13 @@ def test_no_clock_is_asked_unless_the_setting_is_on(filled: Sandbox) -> None:
     context = filled.context(MEMTOOL_NOW="")
     tree = index.open(context)
     off = hurried(context, scope_of(context, tree, context.now))
-    assert (off.clock, off.is_narrow) == (None, False)
+    assert off.effort == FULL
     filled.write(".memory/config.toml", ON)
     context = filled.context(MEMTOOL_NOW="")
     on = hurried(context, scope_of(context, index.open(context), context.now))
-    assert on.clock is not None
+    assert on.effort.clock is not None
     seconds = iter([0.0, *[LIMIT_S] * 100])
-    found = search_prose(on.replace(clock=lambda: next(seconds)), QUESTION, (), 15)
+    found = search_prose(on.replace(effort=Effort(clock=lambda: next(seconds))), QUESTION, (), 15)
     assert found.is_degraded
     assert found.hits
     assert any("stopped after 200 ms" in note for note in found.notes)

@@ -6,7 +6,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.index.reader import Catalog
-from memtool.search.answer_gate import search_prose
+from memtool.search.prose import search_prose
 from memtool.store import config
 
 GERMAN = {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.index import index
-from memtool.search import retrieve
-from memtool.search.answer_gate import search_prose
+from memtool.search.effort import Effort
+from memtool.search.prose import search_prose
 from memtool.search.query import parse
 from memtool.search.retrieve import Found, search_query, select
 from memtool.store.config import Config
@@ -437,17 +437,14 @@ def test_what_is_related_to_a_winner_must_answer_itself(sandbox: Sandbox) -> Non
     assert (hit.record.id, hit.related) == ("dec-yes", "dec-00")
 
 
-def test_only_so_many_candidates_are_weighed(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_candidates_are_weighed(sandbox: Sandbox) -> None:
     """The most relevant are ordered by all factors, the others follow as relevant as they are."""
     for number in range(6):
         body = "Redis " * (6 - number)
         sandbox.memory(f"dec-{number}", f"{body}\n", title="T", importance="1" if number else "0")
     whole = ask(sandbox, "redis")
     assert len(whole) == 6
-    monkeypatch.setattr(retrieve, "WEIGHED", 2)
-    few = sandbox.scope()
+    few = sandbox.scope(effort=Effort(weighed=2))
     found = search_query(few, parse("redis"), 10)
     assert found.total == 6
     assert set(ids(found)[:2]) == {"dec-0", "dec-1"}
@@ -459,10 +456,10 @@ def test_time_that_is_up_gives_the_best_so_far(sandbox: Sandbox) -> None:
     for number in range(20):
         sandbox.memory(f"dec-{number:02}", "Redis.\n", title="Redis")
     seconds = itertools.count(step=10.0)
-    found = search_prose(sandbox.scope(clock=lambda: next(seconds)), "redis", (), 50)
+    found = search_prose(sandbox.scope(effort=Effort(clock=lambda: next(seconds))), "redis", (), 50)
     assert 0 < len(found.hits) < 20
     assert "stopped after 200 ms" in found.notes[0]
-    patient = sandbox.scope(clock=lambda: 0.0)
+    patient = sandbox.scope(effort=Effort(clock=lambda: 0.0))
     assert search_prose(patient, "redis", (), 50) == search_prose(sandbox.scope(), "redis", (), 50)
 
 
