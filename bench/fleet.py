@@ -172,10 +172,7 @@ def scale(count: int, each: int) -> None:
     print(f"sync, {CHANGED} changed        "
           f"{seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s")  # fmt: skip
     found = json.loads(memtool(project, env, "fleet", "status", "--json"))
-    segments = len(list((place / "home/.cache/memtool/fleet/index").iterdir()))
-    print(
-        f"on disk {found['size'] / 1e6:.0f} MB, {segments} segments, {found['memories']:,} memories"
-    )
+    print(f"on disk {found['size'] / 1e6:.0f} MB, {found['memories']:,} memories")
     asked = [text for name in SETS[:2] for text, _grades in retrieval.questions(name)]
     asked = [" ".join(words(text)) for text in asked]
     asked = random.Random(3).sample(asked, min(WARM, len(asked)))
@@ -250,20 +247,20 @@ def order() -> None:
     from memtool.fleet import rank
     from memtool.fleet.backend import CANDIDATES, FleetCandidate
     from memtool.index import scoring
+    from memtool.index.index import in_memory
     from memtool.index.index import open as index_of
-    from memtool.index.reader import Delta, IndexReader, LeafReader
+    from memtool.index.reader import IndexReader
     from memtool.index.scoring import LEAST_COUNT
     from memtool.store.context import Context
 
     env = environment(FOLDER / "nobody")
-    stores = {name: index_of(Context.at(str(quality.made(name)), env)).parts for name in SETS[:2]}
+    contexts = [Context.at(str(quality.made(name)), env) for name in SETS[:2]]
+    stores = {name: index_of(one).parts for name, one in zip(SETS, contexts, strict=False)}
 
     def few(index: IndexReader, count: int) -> IndexReader:
         """Return an index of a few of the memories."""
         numbers = random.Random(5).sample(range(index.count), count)
-        part = index.parts[0]
-        return IndexReader([LeafReader(Delta([index.text(n) for n in numbers]), part.shelf, 0,
-                                       frozenset())])  # fmt: skip
+        return IndexReader([in_memory(list(map(index.record, numbers)), contexts[0].settings)])
 
     print("same order of ten, same set, same first; recall@5, nDCG@10")
     for name, index in stores.items():

@@ -177,7 +177,7 @@ def other(tmp_path_factory: pytest.TempPathFactory, clone: Clone) -> Clone:
 
 def flip(path: Path, at: int) -> None:
     """Flip one bit of a file."""
-    data = bytearray(path.read_bytes())
+    data = bytearray(path.read_bytes() or b"\0")
     data[at] ^= 1 << (at % 8)
     path.write_bytes(data)
 
