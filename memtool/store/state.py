@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from sqlite3 import Connection
-    from typing import Self
+    from typing import Any, Self
 
     Cell = str | bytes | int | float | None
     Row = tuple[Cell, ...]
@@ -48,6 +48,8 @@ _AT_ONCE = 500
 """Keys that one statement names; SQLite takes 999 at least."""
 _MARSHAL_FORMAT = 2
 """Writes type, length and value, and no references: equal rows give equal bytes."""
+_connection_types: list[Any] = []
+"""The class of all connections, once one was made: `sqlite3` is imported no sooner."""
 _shared: dict[tuple[str, str, int], State] = {}
 """What `State.shared` has opened in this process, by folder, key and thread."""
 
@@ -359,9 +361,7 @@ class State:
     @classmethod
     def in_memory(cls, schema: Schema, fill: Callable[[Rows], None], note: str = "") -> Self:
         """Return a database that ends with the process."""
-        import sqlite3
-
-        state = cls(sqlite3.connect(":memory:", isolation_level=None), schema)
+        state = cls(_own_connection(":memory:"), schema)
         state.note = note
         for statement in _statements(schema):
             state._connection.execute(statement)
@@ -370,9 +370,7 @@ class State:
 
     def copied(self) -> Self:
         """Return a copy that ends with the process, and may be changed where this one may not."""
-        import sqlite3
-
-        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection = _own_connection(":memory:")
         self.copy_to(connection)
         return type(self)(connection, self._schema, salt=self.salt)
 
@@ -509,11 +507,6 @@ class State:
         self._check_process()
         self._connection.close()
 
-    def __del__(self) -> None:
-        """Close what nobody closed, in the process that opened it."""
-        if self._process == os.getpid():
-            self._connection.close()
-
     def _check_process(self) -> None:
         if self._process != os.getpid():
             raise RuntimeError("a database of derived data was opened before a fork")
@@ -646,9 +639,32 @@ def _salt(path: str) -> int:
     return int(os.path.basename(path).split("-")[2], 16) if path else 0
 
 
-def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
+def _own_connection(target: str) -> Connection:
+    """Return a connection that closes itself when nothing refers to it, except in a fork.
+
+    Python's own complains about that, and it may be part of a circle of objects.
+    """
     import sqlite3
 
+    if not _connection_types:
+
+        class OwnConnection(sqlite3.Connection):
+            process = 0
+
+            def __del__(self) -> None:
+                if self.process == os.getpid():
+                    self.close()
+
+        _connection_types.append(OwnConnection)
+    connection: Connection = sqlite3.connect(
+        target, uri=True, timeout=_BUSY_MS / 1000, isolation_level=None,
+        check_same_thread=False, factory=_connection_types[0],
+    )  # fmt: skip
+    connection.process = os.getpid()  # type: ignore[attr-defined]  # of the class above
+    return connection
+
+
+def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
     for suffix in _SUFFIXES[1:]:
         if os.path.lexists(path + suffix) and not os.path.isfile(path + suffix):
             raise CorruptCache(f"{path}{suffix} is no file")
@@ -656,10 +672,7 @@ def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
         raise Unavailable(f"{path}: its write-ahead log cannot be read")
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     with _Translated():
-        connection = sqlite3.connect(
-            f"file:{quoted}?{mode}", uri=True, timeout=_BUSY_MS / 1000, isolation_level=None,
-            check_same_thread=False,
-        )  # fmt: skip
+        connection = _own_connection(f"file:{quoted}?{mode}")
     try:
         with _Translated():
             for setting in ("synchronous=NORMAL", "journal_size_limit=16000000"):
