@@ -28,7 +28,9 @@ HEAVY = frozenset({
     "bm25s", "frontmatter", "git", "markdown_it", "numpy", "tomlkit", "yaml",
 })  # fmt: skip
 """Of the standard library and the packages we depend on, what a hot verb does not import."""
-DATABASE = {"collections", "datetime", "functools", "operator", "sqlite3", "types"}
+DATABASE = {
+    "collections", "datetime", "functools", "operator", "sqlite3", "types", "warnings",
+}  # fmt: skip
 """What facts about commits are read with: those who look at no memory do without."""
 EVENT = {"collections", "enum", "functools", "json", "operator", "re", "select", "types"}
 """What json needs, and what the module needs that owns the alarm."""

@@ -361,7 +361,7 @@ class State:
     @classmethod
     def in_memory(cls, schema: Schema, fill: Callable[[Rows], None], note: str = "") -> Self:
         """Return a database that ends with the process."""
-        state = cls(_own_connection(":memory:"), schema)
+        state = cls(own_connection(":memory:"), schema)
         state.note = note
         for statement in _statements(schema):
             state._connection.execute(statement)
@@ -370,7 +370,7 @@ class State:
 
     def copied(self) -> Self:
         """Return a copy that ends with the process, and may be changed where this one may not."""
-        connection = _own_connection(":memory:")
+        connection = own_connection(":memory:")
         self.copy_to(connection)
         return type(self)(connection, self._schema, salt=self.salt)
 
@@ -639,7 +639,7 @@ def _salt(path: str) -> int:
     return int(os.path.basename(path).split("-")[2], 16) if path else 0
 
 
-def _own_connection(target: str) -> Connection:
+def own_connection(target: str, timeout_s: float = _BUSY_MS / 1000) -> Connection:
     """Return a connection that closes itself when nothing refers to it, except in a fork.
 
     Python's own complains about that, and it may be part of a circle of objects.
@@ -657,7 +657,7 @@ def _own_connection(target: str) -> Connection:
 
         _connection_types.append(OwnConnection)
     connection: Connection = sqlite3.connect(
-        target, uri=True, timeout=_BUSY_MS / 1000, isolation_level=None,
+        target, uri=True, timeout=timeout_s, isolation_level=None,
         check_same_thread=False, factory=_connection_types[0],
     )  # fmt: skip
     connection.process = os.getpid()  # type: ignore[attr-defined]  # of the class above
@@ -672,7 +672,7 @@ def _connect(path: str, mode: str, *, is_new: bool = False) -> Connection:
         raise Unavailable(f"{path}: its write-ahead log cannot be read")
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     with _Translated():
-        connection = _own_connection(f"file:{quoted}?{mode}")
+        connection = own_connection(f"file:{quoted}?{mode}")
     try:
         with _Translated():
             for setting in ("synchronous=NORMAL", "journal_size_limit=16000000"):

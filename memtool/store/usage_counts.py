@@ -9,6 +9,7 @@ import os
 import time
 
 from memtool.memory.timestamps import DAY_S
+from memtool.store.state import own_connection
 from memtool.store.usage_log import LEDGER
 from memtool.value import cached_property
 
@@ -73,9 +74,7 @@ class UsageCounts:
 
 def connect_to_read(path: str) -> Connection:
     """Open the ledger, which is there, to read it."""
-    import sqlite3
-
     # Even a reader writes next to a database in WAL mode; where it may not, nobody writes.
     mode = "mode=ro" if os.access(os.path.dirname(path), os.W_OK) else "immutable=1"
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=PATIENCE_S)
+    return own_connection(f"file:{quoted}?{mode}", PATIENCE_S)
