@@ -150,7 +150,7 @@ def index_files(home: str) -> list[str]:
 
 
 def size_of(home: str) -> int:
-    """Return the bytes of all clones and segments."""
+    """Return the bytes of all clones and of the index."""
     found = 0
     for folder, _folders, names in os.walk(home):
         for name in names:
@@ -183,7 +183,11 @@ def sync(
     if is_dry:
         return _synced(context, home, found, tell, is_dry=True)
     with locked(home, LOCK):
-        return _synced(context, home, found, tell, is_dry=False)
+        try:
+            return _synced(context, home, found, tell, is_dry=False)
+        except CorruptCache:  # the list of repositories was whole, and what it speaks of is not
+            cache.drop(os.path.join(home, FOLDER))
+            return _synced(context, home, found, tell, is_dry=False)
 
 
 def _synced(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -370,6 +372,22 @@ def test_an_index_that_is_damaged_or_absent_is_no_traceback(fleet: Fleet) -> Non
     shutil.rmtree(index)
     with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
         asked(fleet, "alpha")
+
+
+def test_a_sync_makes_an_index_anew_in_which_a_row_is_damaged(fleet: Fleet) -> None:
+    """Damage that only the sync meets is mended by it."""
+    shop = fleet.near("acme/shop", dec_a="Alpha is here.\n")
+    fleet.near("acme/pay", dec_b="Alpha is paid.\n")
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    (database,) = Path(fleet.home, "index").glob("*.db")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE posting SET data = x'00'")
+        connection.commit()
+    shop.memory("dec-c", "Alpha is new.\n")
+    shop.commit()
+    fleet.sync()
+    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-c"]
 
 
 def test_many_syncs_give_the_answers_of_one(fleet: Fleet) -> None:
