@@ -540,10 +540,13 @@ def _open_tree(
     """
     settings = context.settings
     categories, language = settings.categories, settings.text(LANGUAGE_KEY)
-    if not context.is_cached or context.narrowed is not None:
+
+    def build(rows: Rows) -> None:
         ordered = documents(sorted(records, key=lambda record: record.path))
-        state = State.in_memory(SCHEMA, lambda rows: fill(rows, ordered, categories, language))
-        return OpenIndex(state).all_parts
+        fill(rows, ordered, categories, language)
+
+    if not context.is_cached or context.narrowed is not None:
+        return OpenIndex(State.in_memory(SCHEMA, build)).all_parts
     place = os.path.join(context.repository.cache_dir, TREES)
     name = name_of(key, [(record.path, record.oid) for record in records])
     try:
@@ -560,16 +563,13 @@ def _open_tree(
     removed.difference_update(known.get((one.path, one.oid), -1) for one in records)
     model = last if len(removed) + len(added) <= most_changes(len(known)) else None
 
-    def write(rows: Rows) -> None:
-        if model is not None:
-            update(rows, removed, documents(added), categories, language)
-        else:
-            ordered = documents(sorted(records, key=lambda record: record.path))
-            fill(rows, ordered, categories, language)
+    def adapt(rows: Rows) -> None:
+        update(rows, removed, documents(added), categories, language)
 
     state = State.rebuilt(
-        place, SCHEMA, write, key=name, copy_of=model.state if model else None, most=MOST_TREES
-    )
+        place, SCHEMA, adapt if model else build, key=name,
+        copy_of=model.state if model else None, most=MOST_TREES,
+    )  # fmt: skip
     found = OpenIndex(state)
     if state.note:
         found.all_parts.note = f"the search index is not kept: {state.note}"
