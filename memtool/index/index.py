@@ -639,7 +639,7 @@ def _up_to_date(
 
     why_not = state.write(write, wait_s=_WAIT_S)
     if not why_not and state.path:
-        found.close()
+        # Not closed: who asked before in this process may still read the old snapshot.
         opened = _opened(os.path.dirname(state.path), key)
         if opened is None:
             return _looked_at(context, key, exact=seen.is_exact)

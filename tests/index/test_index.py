@@ -232,6 +232,18 @@ def test_a_process_that_asks_again_opens_nothing_again(
     assert len(asked(found, "xylophone")) == 1
 
 
+def test_what_was_opened_is_read_on_when_the_index_has_changed_since(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer reads its own snapshot to the end, whatever the process opens meanwhile."""
+    age(filled, monkeypatch)
+    before = opened(filled).parts
+    filled.memory("dec-07", "An unheard word: xylophone.\n")
+    assert len(asked(opened(filled), "xylophone")) == 1
+    assert before.df("lock") == 20
+    assert before.df("xylophon") == 0
+
+
 def test_what_is_kept_open_is_bounded(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the memories that were read nor the worktrees grow without end."""
     age(filled, monkeypatch)

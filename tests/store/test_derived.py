@@ -191,7 +191,7 @@ def cut_in_half(path: Path) -> None:
 
 
 def cut_last_byte(path: Path) -> None:
-    os.truncate(path, path.stat().st_size - 1)
+    os.truncate(path, max(path.stat().st_size - 1, 0))  # a write-ahead log may be empty
 
 
 def empty(path: Path) -> None:
