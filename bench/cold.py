@@ -64,8 +64,14 @@ def peak_mb(argv: list[str], folder: Path) -> float:
         "=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]); "
         "print(os.wait4(child, 0)[2].ru_maxrss)"
     )
-    done = subprocess.run([sys.executable, "-c", script, *argv], cwd=folder, env=ENV,
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script, *argv],
+        cwd=folder,
+        env=ENV,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return int(done.stdout) / 1024
 
 
@@ -184,14 +190,18 @@ def against(folder: Path, count: int, search: list[str], question: str, n: int) 
     for engine in rivals.ENGINES:
         program = str(Path(rivals.__file__))
         commands[engine] = (
-            [sys.executable, program, engine, str(store / engine), question], folder
-        )  # fmt: skip
+            [sys.executable, program, engine, str(store / engine), question],
+            folder,
+        )
     if shutil.which("rg"):
         pattern = "|".join(question.split())
         commands["rg -l"] = (["rg", "-l", "-w", "-i", pattern, ".memory"], folder)
     found = medians(commands, n)
-    targets = {"bm25s": "0.10 at 10k, 0.06 at 100k", "fts5": "0.9 at 10k, 0.5 at 100k",
-               "rg -l": "0.2 at 10k, 0.05 at 100k"}  # fmt: skip
+    targets = {
+        "bm25s": "0.10 at 10k, 0.06 at 100k",
+        "fts5": "0.9 at 10k, 0.5 at 100k",
+        "rg -l": "0.2 at 10k, 0.05 at 100k",
+    }
     for engine, target in targets.items():
         if engine in found:
             row(f"cold search / {engine}", count, over(found, "memtool", engine), target)
@@ -212,10 +222,13 @@ def changes(folder: Path, twin: Path, count: int, search: list[str], n: int) -> 
         changed.append(Cost([*MODULE, *search], twin).cpu_s * 1000)
     found = {"changed": statistics.median(changed[1:]), "same": statistics.median(same[1:])}
     row("one changed file / unchanged", count, over(found, "changed", "same"), "1.1")
-    found = medians({
-        "exact": ([*MODULE, *search, "--exact"], folder),
-        "status": (["git", "status", "--porcelain", "--", ".memory"], folder),
-    }, n)  # fmt: skip
+    found = medians(
+        {
+            "exact": ([*MODULE, *search, "--exact"], folder),
+            "status": (["git", "status", "--porcelain", "--", ".memory"], folder),
+        },
+        n,
+    )
     row("search --exact / git status", count, over(found, "exact", "status"), "1.25 at 100k")
 
 
@@ -228,8 +241,12 @@ def rebuild(folder: Path, count: int, search: list[str], n: int) -> None:
         argv = [sys.executable, str(Path(rivals.__file__)), "libraries", str(folder), ""]
         times["libraries"].append(Cost(argv, folder).cpu_s * 1000)
     found = {name: statistics.median(values) for name, values in times.items()}
-    row("full rebuild / frontmatter+markdown-it+bm25s", count,
-        over(found, "memtool", "libraries"), "0.2")  # fmt: skip
+    row(
+        "full rebuild / frontmatter+markdown-it+bm25s",
+        count,
+        over(found, "memtool", "libraries"),
+        "0.2",
+    )
     for name in ("index", "state"):
         files = (folder / ".git" / "memtool" / name).rglob("*")
         size = sum(file.stat().st_size for file in files if file.is_file())
@@ -294,8 +311,9 @@ def demo(keep: Path) -> Path:
     folder = keep / "harbor"
     if not folder.exists():
         keep.mkdir(parents=True, exist_ok=True)
-        subprocess.run([*MODULE, "demo", str(folder)], env=ENV, stdout=subprocess.DEVNULL,
-                       check=True)  # fmt: skip
+        subprocess.run(
+            [*MODULE, "demo", str(folder)], env=ENV, stdout=subprocess.DEVNULL, check=True
+        )
     return folder
 
 
@@ -330,10 +348,15 @@ def main() -> None:
         low, high = (make(keep, count) for count in (given.counts[0], given.counts[-1]))
         for verb in ("search", "inject"):
             args = hot_calls(low, question)[verb]
-            found = medians({"high": ([*MODULE, *args], high), "low": ([*MODULE, *args], low)},
-                            given.rounds)  # fmt: skip
-            row(f"cold {verb}, {given.counts[-1]} / {given.counts[0]}", given.counts[-1],
-                over(found, "high", "low"), "2 at 100k / 1k")  # fmt: skip
+            found = medians(
+                {"high": ([*MODULE, *args], high), "low": ([*MODULE, *args], low)}, given.rounds
+            )
+            row(
+                f"cold {verb}, {given.counts[-1]} / {given.counts[0]}",
+                given.counts[-1],
+                over(found, "high", "low"),
+                "2 at 100k / 1k",
+            )
 
 
 if __name__ == "__main__":

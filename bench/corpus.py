@@ -22,11 +22,15 @@ CATEGORIES = ("decision", "architecture", "pattern", "preference", "error")
 BEGIN = timestamps.parse("2022-01-01T00:00:00Z")
 NOW = "2026-03-01T12:00:00Z"
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
-    "MEMTOOL_NOW": NOW, "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
-    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_AUTHOR_NAME": "bench", "GIT_AUTHOR_EMAIL": "b@example.org",
-    "GIT_COMMITTER_NAME": "bench", "GIT_COMMITTER_EMAIL": "b@example.org",
-}  # fmt: skip
+    "MEMTOOL_NOW": NOW,
+    "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "bench",
+    "GIT_AUTHOR_EMAIL": "b@example.org",
+    "GIT_COMMITTER_NAME": "bench",
+    "GIT_COMMITTER_EMAIL": "b@example.org",
+}
 """The environment of a program that is measured: the memtool that this one imports, no settings."""
 
 

@@ -66,8 +66,10 @@ def commits(draw: random.Random, first: int, count: int, memories: range) -> byt
         some = [one for _n, one in zip(range(per), left, strict=False)]
         pairs = [draw.sample(range(FILES), draw.choice((1, 2, 2))) for _one in some]
         rows += [memory(one, files) for one, files in zip(some, pairs, strict=True)]
-        out.append(b"commit refs/heads/main\ncommitter A <a@example.org> %d +0000\n"
-                   b"data 1\nx\n" % (BEGIN + number))  # fmt: skip
+        out.append(
+            b"commit refs/heads/main\ncommitter A <a@example.org> %d +0000\n"
+            b"data 1\nx\n" % (BEGIN + number)
+        )
         if number == first and number:
             out.append(b"from refs/heads/main^0\n")
         for path, data in rows:
@@ -107,9 +109,11 @@ def measure(count: int) -> None:
         bare, same = judged(place, env | {"MEMTOOL_NO_CACHE": "1"})
         counts = {level: list(levels.values()).count(level) for level in sorted({*levels.values()})}
         print(f"{count:,} memories: {counts}")
-        print(f"  first {first:.2f} s, warm {warm:.3f} s, after {MORE} commits {few:.3f} s for "
-              f"{FINALISTS} memories that an answer shows, {after:.2f} s for the rest, "
-              f"without a table {bare:.2f} s")  # fmt: skip
+        print(
+            f"  first {first:.2f} s, warm {warm:.3f} s, after {MORE} commits {few:.3f} s for "
+            f"{FINALISTS} memories that an answer shows, {after:.2f} s for the rest, "
+            f"without a table {bare:.2f} s"
+        )
         print(f"  the same answers: {levels == again and newer == same}")
 
 

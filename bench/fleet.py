@@ -90,8 +90,10 @@ def commit(
         rows.append(b"data %d\n%b\n" % (len(data), data))
     subprocess.run(
         ["git", "-C", str(place), "fast-import", "--quiet"],
-        input=b"".join(rows), env=env | {"GIT_DIR": str(place)}, check=True,
-    )  # fmt: skip
+        input=b"".join(rows),
+        env=env | {"GIT_DIR": str(place)},
+        check=True,
+    )
 
 
 def fleet(count: int, each: int, kind: str = "semantic") -> tuple[Path, dict[str, str]]:
@@ -123,8 +125,14 @@ def fleet(count: int, each: int, kind: str = "semantic") -> tuple[Path, dict[str
     subprocess.run(["git", "-C", str(project), "add", "-A"], env=env, check=True)
     subprocess.run(["git", "-C", str(project), "commit", "-qm", "own"], env=env, check=True)
     far = [f"file://{one}" for one in sorted((place / "far").glob("*/*"))]
-    memtool(project, env, "--global", "config", "fleet.repositories",
-            ",".join([f"{place}/near/*/*", *far]))  # fmt: skip
+    memtool(
+        project,
+        env,
+        "--global",
+        "config",
+        "fleet.repositories",
+        ",".join([f"{place}/near/*/*", *far]),
+    )
     (place / "done").touch()
     return place, env
 
@@ -133,8 +141,12 @@ def memtool(place: Path, env: dict[str, str], *args: str) -> str:
     """Run memtool and return its answer."""
     done = subprocess.run(
         [sys.executable, "-m", "memtool", *args],
-        cwd=place, env=env | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=place,
+        env=env | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode > 1:
         raise SystemExit(f"memtool {' '.join(args)}: {done.stderr}")
     return done.stdout
@@ -169,8 +181,10 @@ def scale(count: int, each: int) -> None:
     for number, one in enumerate(sorted(place.glob("*/team*/service-*"))[:CHANGED]):
         names = (f"sem-2026-10-02-more-{time.time_ns()}-{number}{n}" for n in range(10))
         commit(one, [(name, *next(source)) for name in names], env)
-    print(f"sync, {CHANGED} changed        "
-          f"{seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s")  # fmt: skip
+    print(
+        f"sync, {CHANGED} changed        "
+        f"{seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s"
+    )
     found = json.loads(memtool(project, env, "fleet", "status", "--json"))
     print(f"on disk {found['size'] / 1e6:.0f} MB, {found['memories']:,} memories")
     asked = [text for name in SETS[:2] for text, _grades in retrieval.questions(name)]
@@ -199,13 +213,18 @@ def similar(count: int, each: int) -> None:
     command = [sys.executable, "-m", "memtool", "fleet", "similar", "--all", "--seconds", "3600"]
     began = time.perf_counter()
     child = subprocess.Popen(
-        command, cwd=place / "project", env=env | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        command,
+        cwd=place / "project",
+        env=env | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     told = child.stdout.read() if child.stdout else ""
     _pid, _status, used = os.wait4(child.pid, 0)
-    print(f"{used.ru_utime + used.ru_stime:.1f} s of CPU, {time.perf_counter() - began:.1f} s, "
-          f"{used.ru_maxrss / 1024:.0f} MB: {told.splitlines()[-1]}")  # fmt: skip
+    print(
+        f"{used.ru_utime + used.ru_stime:.1f} s of CPU, {time.perf_counter() - began:.1f} s, "
+        f"{used.ru_maxrss / 1024:.0f} MB: {told.splitlines()[-1]}"
+    )
 
 
 def words(text: str) -> list[str]:
@@ -266,9 +285,11 @@ def order() -> None:
     for name, index in stores.items():
         other = next(one for key, one in stores.items() if key != name)
         statistics_of = {
-            "the set itself": index, "the other set": other, "ten of the other": few(other, 10),
+            "the set itself": index,
+            "the other set": other,
+            "ten of the other": few(other, 10),
             "no memories": few(other, 0),
-        }  # fmt: skip
+        }
         rows: dict[str, list[tuple[float, ...]]] = {}
         for text, grades in retrieval.questions(name):
             asked = scoring.question(text)
@@ -281,23 +302,34 @@ def order() -> None:
                 best = index.best(query.weights, CANDIDATES, lambda _number: True)
                 is_one = own is index
                 candidates = [
-                    FleetCandidate(repository_of(index.path(n), 1 if is_one else SPREAD), "",
-                                   index.path(n), b"", index.text(n))
+                    FleetCandidate(
+                        repository_of(index.path(n), 1 if is_one else SPREAD),
+                        "",
+                        index.path(n),
+                        b"",
+                        index.text(n),
+                    )
                     for n, _score in best
-                ]  # fmt: skip
+                ]
                 for voices in ("", ", and voices") if own.count < LEAST_COUNT else ("",):
                     if voices:
                         numbers = rank.with_voices(numbers, asked, candidates)
                     ranked = rank.ranked(asked, candidates, numbers)[:10]
                     found = [Path(one.candidate.path).stem for one in ranked]
-                    rows.setdefault(key + voices, []).append((
-                        found == local, set(found) == set(local), found[:1] == local[:1],
-                        *retrieval.scores(found, grades),
-                    ))  # fmt: skip
+                    rows.setdefault(key + voices, []).append(
+                        (
+                            found == local,
+                            set(found) == set(local),
+                            found[:1] == local[:1],
+                            *retrieval.scores(found, grades),
+                        )
+                    )
         for key, values in rows.items():
             means = [statistics.mean(column) for column in zip(*values, strict=True)]
-            print(f"{name:5} {len(values):4} questions  {key:29} "
-                  + "  ".join(f"{one:.3f}" for one in means))  # fmt: skip
+            print(
+                f"{name:5} {len(values):4} questions  {key:29} "
+                + "  ".join(f"{one:.3f}" for one in means)
+            )
 
 
 if __name__ == "__main__":

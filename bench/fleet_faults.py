@@ -177,10 +177,17 @@ def draft_of(number: int) -> Draft:
         words = " ".join(WORDS[(number * 7 + count * (n + 1)) % len(WORDS)] for n in range(6))
         id_ = f"sem-{count:03}"
         documents[id_] = {
-            "repo": name, "id": id_, "gen": 1, "commit": "c" * 40, "type": "semantic", "tags": [],
-            "path": f".memory/semantic/{id_}.md", "data": words, "size": 2 * len(words),
+            "repo": name,
+            "id": id_,
+            "gen": 1,
+            "commit": "c" * 40,
+            "type": "semantic",
+            "tags": [],
+            "path": f".memory/semantic/{id_}.md",
+            "data": words,
+            "size": 2 * len(words),
             TEXT_FIELD: f" \n {words} ",
-        }  # fmt: skip
+        }
     return Draft(name, "c" * 40, "t" * 40, 1, documents, (), {})
 
 
@@ -198,8 +205,9 @@ class Load:
         self.asked: list[tuple[float, bool]] = []
         self.longest = 0.0
         self._is_over = threading.Event()
-        self._threads = [threading.Thread(target=one, daemon=True)
-                         for one in (self._publish, self._ask)]  # fmt: skip
+        self._threads = [
+            threading.Thread(target=one, daemon=True) for one in (self._publish, self._ask)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -243,8 +251,10 @@ def missing(server: SearchServer, numbers: list[int]) -> int:
     gone = 0
     for number in numbers:
         made = draft_of(number)
-        docs = [{"_id": opensearch.document_id(made.repository, id_), "routing": made.repository}
-                for id_ in made.documents]  # fmt: skip
+        docs = [
+            {"_id": opensearch.document_id(made.repository, id_), "routing": made.repository}
+            for id_ in made.documents
+        ]
         path = f"/{server.index}/_mget?_source=false"
         found = server.get("POST", path, {"docs": docs}, within=60)["docs"]
         gone += sum(not row.get("found") for row in found)
@@ -260,12 +270,15 @@ def settled(server: SearchServer, cluster: Cluster) -> float:
     while time.monotonic() - begun < WHOLE_S:
         with suppress(FleetUnavailable):
             found = [
-                server.replace(host=node.host, port=node.port)
-                .get("GET", "/_cluster/health?local=true", within=3)
+                server.replace(host=node.host, port=node.port).get(
+                    "GET", "/_cluster/health?local=true", within=3
+                )
                 for node in cluster.nodes
-            ]  # fmt: skip
-            if all(one.get("status") == "green" and one.get("number_of_nodes") == len(found)
-                   for one in found):  # fmt: skip
+            ]
+            if all(
+                one.get("status") == "green" and one.get("number_of_nodes") == len(found)
+                for one in found
+            ):
                 return time.monotonic() - begun
         time.sleep(0.5)
     return float("inf")
@@ -299,9 +312,11 @@ def row(
     asked = load.asked[first:last]
     good = [seconds for seconds, is_answered in asked if is_answered]
     lost = missing(server, load.acknowledged)
-    print(f"| {called} | {during * EACH:,} | {len(load.acknowledged) * EACH:,} | {lost} | "
-          f"{len(good)} / {len(asked) - len(good)} | {load.longest:.1f} s | {whole} |",
-          flush=True)  # fmt: skip
+    print(
+        f"| {called} | {during * EACH:,} | {len(load.acknowledged) * EACH:,} | {lost} | "
+        f"{len(good)} / {len(asked) - len(good)} | {load.longest:.1f} s | {whole} |",
+        flush=True,
+    )
 
 
 def halt(node: Node, how: signal.Signals) -> None:
@@ -323,8 +338,12 @@ def busiest(server: SearchServer, nodes: Sequence[Node]) -> tuple[Node, int]:
     """Return the node that has most primary shards, which write first, and how many it has."""
     found = server.get("GET", f"/_cluster/state/nodes,routing_table/{server.index}", within=60)
     tables = found["routing_table"]["indices"][server.index]["shards"].values()
-    homes = [found["nodes"][copy["node"]]["name"]
-             for table in tables for copy in table if copy["primary"]]  # fmt: skip
+    homes = [
+        found["nodes"][copy["node"]]["name"]
+        for table in tables
+        for copy in table
+        if copy["primary"]
+    ]
     return max(((node, homes.count(node.name)) for node in nodes), key=lambda one: one[1])
 
 
@@ -361,8 +380,15 @@ def cut_off(
         network.heal()
         balancer.nodes = nodes
 
-    row(f"{'the manager' if is_manager else 'another node'}, with {count} of 2 primary shards, is "
-        f"{called}; reached: {reached}", server, cluster, act, undo, CUT_S)  # fmt: skip
+    row(
+        f"{'the manager' if is_manager else 'another node'}, with {count} of 2 primary shards, is "
+        f"{called}; reached: {reached}",
+        server,
+        cluster,
+        act,
+        undo,
+        CUT_S,
+    )
 
 
 def fill(node: Node) -> None:
@@ -396,9 +422,11 @@ def main() -> None:
         opensearch.prepare(server, shards=2, replicas=1, within=60)
         settled(server, cluster)
         n2, n3 = nodes[1:]
-        print("| fault | acknowledged while it lasts | in all | lost | questions answered / fallen "
-              "back | longest publish of 50 | whole again after |\n|---|---|---|---|---|---|---|",
-              flush=True)  # fmt: skip
+        print(
+            "| fault | acknowledged while it lasts | in all | lost | questions answered / fallen "
+            "back | longest publish of 50 | whole again after |\n|---|---|---|---|---|---|---|",
+            flush=True,
+        )
         for node in nodes:
             row(
                 f"kill -9 of {node.name}",
@@ -407,12 +435,28 @@ def main() -> None:
                 node.kill,
                 lambda node=node: cluster.again(node),
             )
-        row("kill -9 of n2 and n3", server, cluster, lambda: (n2.kill(), n3.kill()),
-            lambda: cluster.again(n2, n3))  # fmt: skip
-        row("full disk of n3", server, cluster, lambda: fill(n3),
-            lambda: ((n3.folder / "data" / "full").unlink(), retried(server)))  # fmt: skip
-        row("n3 is silent (SIGSTOP)", server, cluster, lambda: halt(n3, signal.SIGSTOP),
-            lambda: halt(n3, signal.SIGCONT), SILENT_S)  # fmt: skip
+        row(
+            "kill -9 of n2 and n3",
+            server,
+            cluster,
+            lambda: (n2.kill(), n3.kill()),
+            lambda: cluster.again(n2, n3),
+        )
+        row(
+            "full disk of n3",
+            server,
+            cluster,
+            lambda: fill(n3),
+            lambda: ((n3.folder / "data" / "full").unlink(), retried(server)),
+        )
+        row(
+            "n3 is silent (SIGSTOP)",
+            server,
+            cluster,
+            lambda: halt(n3, signal.SIGSTOP),
+            lambda: halt(n3, signal.SIGCONT),
+            SILENT_S,
+        )
         for is_manager, reached in itertools.product((False, True), REACHED):
             cut_off(server, cluster, balancer, network, reached, is_manager=is_manager)
         cut_off(server, cluster, balancer, network, "all", is_manager=True, hears=True)
@@ -422,8 +466,10 @@ def main() -> None:
         for number in range(40):
             made = draft_of(number)
             Partition(server, made.repository).write(made)
-        print(f"deleted and published again: {missing(server, list(range(40)))} of {40 * EACH:,} "
-              "documents are missing")  # fmt: skip
+        print(
+            f"deleted and published again: {missing(server, list(range(40)))} of {40 * EACH:,} "
+            "documents are missing"
+        )
     finally:
         for node in cluster.nodes:
             node.kill()

@@ -96,11 +96,17 @@ def send(url: str, first: int, repositories: int, each: int) -> float:
             text = text_of(passage)
             id_ = f"sem-{count:05}"
             documents[id_] = {
-                "repo": name, "id": id_, "gen": 1, "commit": "c" * 40, "type": "semantic",
-                "path": f".memory/semantic/2026-10/{id_}.md", "tags": [passage[0]],
-                "data": passage[3], "size": len(passage[3].encode()) + len(text.encode()),
+                "repo": name,
+                "id": id_,
+                "gen": 1,
+                "commit": "c" * 40,
+                "type": "semantic",
+                "path": f".memory/semantic/2026-10/{id_}.md",
+                "tags": [passage[0]],
+                "data": passage[3],
+                "size": len(passage[3].encode()) + len(text.encode()),
                 TEXT_FIELD: text,
-            }  # fmt: skip
+            }
         begun = time.perf_counter()
         Partition(server, name).write(Draft(name, "c" * 40, "t" * 40, 1, documents, (), {}))
         spent += time.perf_counter() - begun
@@ -154,8 +160,10 @@ def keys(found: Sequence[FleetCandidate]) -> list[tuple[str, str]]:
 
 def documents_of(server: SearchServer, found: Sequence[FleetCandidate]) -> list[str]:
     """Return which document each candidate is a passage of."""
-    docs = [{"_id": f"{one.repository}/{one.path.rpartition('/')[2][:-3]}",
-             "routing": one.repository} for one in found]  # fmt: skip
+    docs = [
+        {"_id": f"{one.repository}/{one.path.rpartition('/')[2][:-3]}", "routing": one.repository}
+        for one in found
+    ]
     path = f"/{server.index}/_mget?_source_includes=tags"
     rows = server.get("POST", path, {"docs": docs}, within=WITHIN_S)["docs"] if docs else []
     return [row["_source"]["tags"][0] for row in rows]
@@ -178,8 +186,10 @@ def by_words(server: SearchServer, known: Sequence[Any]) -> None:
             wanted = rank.question_of(asked, counted)
             sent.append(len(wanted.weights))
             whole = candidates(server, wanted, rank.MOST_WORDS)
-            best = {(one.candidate.repository, one.candidate.path)
-                    for one in rank.ranked(asked, whole, counted)[:10]}  # fmt: skip
+            best = {
+                (one.candidate.repository, one.candidate.path)
+                for one in rank.ranked(asked, whole, counted)[:10]
+            }
             answering[0] += sum(one in good for one in documents_of(server, whole))
             for count in COUNTS:
                 found = candidates(server, wanted, count)
@@ -237,23 +247,28 @@ def latencies(server: SearchServer, known: Sequence[Any]) -> None:
 
     ways: dict[str, Callable[[int], object]] = {
         "memtool, all telling words": lambda n: OpenSearch(server).candidates(
-            wanted[n % len(texts)], WITHIN_S),
+            wanted[n % len(texts)], WITHIN_S
+        ),
         "memtool, 8 of them": lambda n: candidates(server, wanted[n % len(texts)], 8),
         "memtool, one repository": lambda n: OpenSearch(server).candidates(
-            wanted[n % len(texts)].replace(repositories=("team1/service-00001",)), WITHIN_S),
+            wanted[n % len(texts)].replace(repositories=("team1/service-00001",)), WITHIN_S
+        ),
         "plain match, all words, 10 hits, counted": plain(
-            lambda n: match(n, track_total_hits=True)),
-        "plain match, all words, 10 hits": plain(
-            lambda n: match(n, track_total_hits=False)),
+            lambda n: match(n, track_total_hits=True)
+        ),
+        "plain match, all words, 10 hits": plain(lambda n: match(n, track_total_hits=False)),
         "plain match, all words, 100 hits": plain(
-            lambda n: match(n, track_total_hits=False, size=100)),
-    }  # fmt: skip
+            lambda n: match(n, track_total_hits=False, size=100)
+        ),
+    }
     print(f"\n{'':42}" + "".join(f"  {count:2} at once: rate, p50, p95 ms" for count in CLIENTS))
     for called, work in ways.items():
         for number in range(20):
             work(number)
-        rows = [at_once(count, work, QUESTIONS if count == 1 else max(QUESTIONS, 10 * count))
-                for count in CLIENTS]  # fmt: skip
+        rows = [
+            at_once(count, work, QUESTIONS if count == 1 else max(QUESTIONS, 10 * count))
+            for count in CLIENTS
+        ]
         print(f"{called:42}" + "  ".join(f"{row:>30}" for row in rows), flush=True)
 
 
@@ -282,11 +297,16 @@ def main() -> None:
         found = server.get("GET", f"/{server.index}/_stats/docs,store,segments", within=WITHIN_S)
         total = found["_all"]["primaries"]
         count, size = total["docs"]["count"], total["store"]["size_in_bytes"]
-        print(f"{count:,} documents of {repositories:,} repositories, {SENDERS} senders: "
-              f"{whole:.0f} s with making them, {spent:.0f} s of sending, "
-              f"{count / spent:,.0f}/s; refresh {refreshed:.1f} s")  # fmt: skip
-        print(f"{size / 1e6:,.0f} MB, {size / count:.0f} bytes a document, "
-              f"{total['segments']['count']} segments", flush=True)  # fmt: skip
+        print(
+            f"{count:,} documents of {repositories:,} repositories, {SENDERS} senders: "
+            f"{whole:.0f} s with making them, {spent:.0f} s of sending, "
+            f"{count / spent:,.0f}/s; refresh {refreshed:.1f} s"
+        )
+        print(
+            f"{size / 1e6:,.0f} MB, {size / count:.0f} bytes a document, "
+            f"{total['segments']['count']} segments",
+            flush=True,
+        )
         by_words(server, known)
         latencies(server, known)
 

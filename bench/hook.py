@@ -27,14 +27,22 @@ import memtool
 from memtool.memory import document
 from memtool.memory.memory import Memory
 
-HOOK = [sys.executable, "-P", "-c", "from memtool.cli.main import command; command()",
-        "check", "--staged"]  # fmt: skip
+HOOK = [
+    sys.executable,
+    "-P",
+    "-c",
+    "from memtool.cli.main import command; command()",
+    "check",
+    "--staged",
+]
 SEARCH = [*HOOK[:4], "search", "python module"]
 PASS = [sys.executable, "-c", "pass"]
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
-    "MEMTOOL_NOW": NOW, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
+    "MEMTOOL_NOW": NOW,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
     "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
-}  # fmt: skip
+}
 ROWS = {
     "nothing staged": (0, False),
     "1 memory, text known": (1, False),
@@ -95,13 +103,18 @@ class Stage:
         words = [self.words[(at * 7 + step * (31 + at % 89)) % 3000] for step in range(150)]
         return Memory(
             fields={
-                "id": f"sem-staged-{number}", "timestamp": "2026-02-22T19:33:00Z",
-                "type": "semantic", "title": " ".join(words[:7]), "category": "pattern",
-                "confidence": "medium", "source": ("human:bench",), "tags": ("bench",),
+                "id": f"sem-staged-{number}",
+                "timestamp": "2026-02-22T19:33:00Z",
+                "type": "semantic",
+                "title": " ".join(words[:7]),
+                "category": "pattern",
+                "confidence": "medium",
+                "source": ("human:bench",),
+                "tags": ("bench",),
                 "temporal_class": "eternal",
             },
             body=" ".join(words[7:]) + ".\n",
-        )  # fmt: skip
+        )
 
 
 def measure(folder: Path, rounds: int) -> dict[str, float]:
@@ -140,8 +153,10 @@ def main() -> None:
             found = measure(Path(beside) / "tree", args.rounds)
         bare = found.pop("P")
         for name, took in found.items():
-            print(f"{name:<28}{count:>8}  {took / bare:6.2f} P  ({took:.1f} / {bare:.1f} ms)",
-                  flush=True)  # fmt: skip
+            print(
+                f"{name:<28}{count:>8}  {took / bare:6.2f} P  ({took:.1f} / {bare:.1f} ms)",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

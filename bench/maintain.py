@@ -27,22 +27,59 @@ from memtool.store import ledger, usage_log
 from memtool.store.usage_log import Note, ShownItem
 
 NOW = timestamps.parse("2026-11-22T00:00:00Z")
-TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic",
-         "task_progress": "state"}  # fmt: skip
-WORDS = [f"{first}{last}" for first in ("net", "data", "user", "build", "cache", "auth", "queue",
-         "page", "mail", "test", "log", "token") for last in ("store", "path", "flow", "gate",
-         "line", "works", "base", "port", "ring", "set", "map", "unit")]  # fmt: skip
+TYPES = {
+    "decision": "decision",
+    "architecture": "decision",
+    "error": "episodic",
+    "task_progress": "state",
+}
+WORDS = [
+    f"{first}{last}"
+    for first in (
+        "net",
+        "data",
+        "user",
+        "build",
+        "cache",
+        "auth",
+        "queue",
+        "page",
+        "mail",
+        "test",
+        "log",
+        "token",
+    )
+    for last in (
+        "store",
+        "path",
+        "flow",
+        "gate",
+        "line",
+        "works",
+        "base",
+        "port",
+        "ring",
+        "set",
+        "map",
+        "unit",
+    )
+]
 
 
 def make(place: Path, count: int) -> dict[str, str]:
     """Write and commit a store; return the environment in which it is used."""
     draw = random.Random(7)  # the same store every time
     env = os.environ | {
-        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-        "MEMTOOL_NOW": timestamps.render(NOW), "MEMTOOL_GLOBAL": str(place / "nowhere"),
-        **{f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER")
-           for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))},
-    }  # fmt: skip
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "MEMTOOL_NOW": timestamps.render(NOW),
+        "MEMTOOL_GLOBAL": str(place / "nowhere"),
+        **{
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+        },
+    }
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=env)
     bodies: list[tuple[str, str]] = []
     for number in range(count):
@@ -112,8 +149,11 @@ def measure(count: int) -> None:
         for args in (("--weekly",), ("--nightly",), ("--monthly",), ()):
             took, cpu, answer = run(place, env, *args)
             steps, flags = kinds(answer, "steps", "do"), kinds(answer, "flags", "kind")
-            print(f"{count:6} {' '.join(args) or 'all':10} plan {took:6.2f} s, CPU {cpu:6.2f} s: "
-                  f"{steps}; flags: {flags}", flush=True)  # fmt: skip
+            print(
+                f"{count:6} {' '.join(args) or 'all':10} plan {took:6.2f} s, CPU {cpu:6.2f} s: "
+                f"{steps}; flags: {flags}",
+                flush=True,
+            )
         for args in (("--weekly", "--apply"), ("--apply",)):
             took, cpu, _answer = run(place, env, *args)
             print(f"{count:6} {' '.join(args):18} {took:6.2f} s, CPU {cpu:6.2f} s", flush=True)

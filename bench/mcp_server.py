@@ -30,15 +30,23 @@ from corpus import NOW, make, vocabulary
 
 import memtool
 
-SERVER = [sys.executable, "-P", "-c", "from memtool.cli.main import command; command()", "mcp",
-          "--structured"]  # fmt: skip
+SERVER = [
+    sys.executable,
+    "-P",
+    "-c",
+    "from memtool.cli.main import command; command()",
+    "mcp",
+    "--structured",
+]
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
-    "MEMTOOL_NOW": NOW, "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
-}  # fmt: skip
+    "MEMTOOL_NOW": NOW,
+    "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
+}
 HELLO = {
-    "protocolVersion": "2025-11-25", "capabilities": {},
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
     "clientInfo": {"name": "bench", "version": "1"},
-}  # fmt: skip
+}
 WIDE = ("status", "log", "list", "conflicts", "why", "blame", "show")
 """Tools that are measured after a commit, too."""
 ROUNDS = 9

@@ -115,9 +115,12 @@ def line(name: str, before: Sequence[Answer], after: Sequence[Answer], unseen: s
         [any(row[:1]) for row in evil],
         [any(row[:1]) for at, row in enumerate(evil) if at in unseen],
         [any(one.startswith("evil") for one in shown) for _best, shown in after],
-        [bool(set(mine) - set(theirs))
-         for (_b, mine), (_a, theirs) in zip(before, after, strict=True) if mine],
-    ]  # fmt: skip
+        [
+            bool(set(mine) - set(theirs))
+            for (_b, mine), (_a, theirs) in zip(before, after, strict=True)
+            if mine
+        ],
+    ]
     return f"{name:14}{' '.join(map(share, columns))}"
 
 

@@ -85,8 +85,12 @@ def made(name: str) -> Path:
     verb = ["import", "jsonl", str(folder(source) / "corpus.jsonl.gz"), *maps, "--commit"]
     done = subprocess.run(
         [sys.executable, "-m", "memtool", *verb],
-        check=False, cwd=place, env=env, capture_output=True, text=True,
-    )  # fmt: skip
+        check=False,
+        cwd=place,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode > 1:  # 1: a line of the set is no record
         raise SystemExit(done.stderr)
     (place / ".git" / "done").touch()
@@ -236,8 +240,9 @@ def supersession() -> None:
     ours = [store.ask(row["text"], is_gated=False) for row in rows]
     print(f"\n{'supersession':32} questions current@5   stale@5")
     for how, answers in (("bm25s stem+stop", plain), ("memtool", ours)):
-        pairs = [(set(answer[:5]), labels[row["qid"]])
-                 for answer, row in zip(answers, rows, strict=True)]  # fmt: skip
+        pairs = [
+            (set(answer[:5]), labels[row["qid"]]) for answer, row in zip(answers, rows, strict=True)
+        ]
         current = statistics.fmean(bool(found & known["current"]) for found, known in pairs)
         stale = statistics.fmean(bool(found & known.get("stale", set())) for found, known in pairs)
         print(f"{how:32} {len(rows):9} {current:9.3f} {stale:9.3f}")
@@ -280,8 +285,9 @@ def parts() -> None:
         dated = [row for row in questions("peps") if row[0].get("asof")]
         line += _pair([scores(stores["peps"].as_of(row), g) for row, g in dated])
         rows = questions("beads")
-        line += _pair([scores(stores["beads-dated"].as_of(row, row.get("files", ())), g)
-                       for row, g in rows])  # fmt: skip
+        line += _pair(
+            [scores(stores["beads-dated"].as_of(row, row.get("files", ())), g) for row, g in rows]
+        )
         print(line, flush=True)
         for owner, names in kept:
             vars(owner).update(names)

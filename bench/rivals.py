@@ -37,8 +37,10 @@ def build(engine: str, folder: Path, place: Path) -> None:
 
     with sqlite3.connect(place) as base:
         base.execute("CREATE VIRTUAL TABLE m USING fts5(path UNINDEXED, text, content='')")
-        base.executemany("INSERT INTO m (rowid, path, text) VALUES (?, ?, ?)",
-                         zip(range(len(paths)), paths, found, strict=True))  # fmt: skip
+        base.executemany(
+            "INSERT INTO m (rowid, path, text) VALUES (?, ?, ?)",
+            zip(range(len(paths)), paths, found, strict=True),
+        )
         base.execute("INSERT INTO m (m) VALUES ('optimize')")
 
 
@@ -55,8 +57,11 @@ def ask(engine: str, place: str, question: str) -> None:
 
     words = " OR ".join(f'"{word}"' for word in question.split())
     with sqlite3.connect(place) as base:
-        print(base.execute("SELECT rowid, rank FROM m WHERE m MATCH ? ORDER BY rank LIMIT 10",
-                           (words,)).fetchall())  # fmt: skip
+        print(
+            base.execute(
+                "SELECT rowid, rank FROM m WHERE m MATCH ? ORDER BY rank LIMIT 10", (words,)
+            ).fetchall()
+        )
 
 
 def libraries(folder: Path) -> None:

@@ -147,8 +147,14 @@ def cold(folder: Path, rounds: int) -> None:
     project.mkdir()
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     (project / ".memory").mkdir()
-    done = subprocess.run([*MODULE, "session", "start"], cwd=project, env=ENV, check=True,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [*MODULE, "session", "start"],
+        cwd=project,
+        env=ENV,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     calls = {
         "P": [sys.executable, "-c", "pass"],
         "session add": [*MODULE, "session", "add", done.stdout.strip(), "We never retry payments."],
@@ -181,18 +187,29 @@ def capture(folder: Path, project: Path) -> None:
             file.write(turn(number + 1 + more, "one more line"))
     second = cpu_ms([*MODULE, "capture", str(path)], project)
     third = cpu_ms([*MODULE, "capture", str(path)], project)
-    print(f"capture of {TRANSCRIPT_BYTES / 1e6:g} MB, {number:,} lines: {first / 1000:.2f} s CPU; "
-          f"ten more lines {second:.0f} ms; nothing new {third:.0f} ms")  # fmt: skip
+    print(
+        f"capture of {TRANSCRIPT_BYTES / 1e6:g} MB, {number:,} lines: {first / 1000:.2f} s CPU; "
+        f"ten more lines {second:.0f} ms; nothing new {third:.0f} ms"
+    )
 
 
 def turn(number: int, text: str) -> str:
     """Return a line of a transcript: what somebody typed, or what a tool printed."""
     result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": False}
     content = text if number % 10 == 1 else [result]
-    return json.dumps({
-        "type": "user", "uuid": f"{number:032x}", "sessionId": "long-session", "cwd": "/w",
-        "timestamp": "2026-02-20T09:00:00Z", "message": {"role": "user", "content": content},
-    }) + "\n"  # fmt: skip
+    return (
+        json.dumps(
+            {
+                "type": "user",
+                "uuid": f"{number:032x}",
+                "sessionId": "long-session",
+                "cwd": "/w",
+                "timestamp": "2026-02-20T09:00:00Z",
+                "message": {"role": "user", "content": content},
+            }
+        )
+        + "\n"
+    )
 
 
 def main() -> None:

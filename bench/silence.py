@@ -277,10 +277,12 @@ def per_corpus(all_of: Sequence[Store], point: tuple[float, float, float, float]
         numbers = [
             statistics.fmean(bool(ids.intersection(block)) for block, ids in blocks),
             statistics.fmean(not block for block, _ids in blocks),
-            *(statistics.fmean(bool(store.block(text, point)) for text in prompts)
-              for prompts in (SMALL_TALK, CODING)),
+            *(
+                statistics.fmean(bool(store.block(text, point)) for text in prompts)
+                for prompts in (SMALL_TALK, CODING)
+            ),
             statistics.fmean([len(block) for block, _ids in blocks if block]),
-        ]  # fmt: skip
+        ]
         told = " ".join(f"{number:6.3f}" for number in numbers)
         print(f"{store.name:10} {len(blocks):9} {told}", flush=True)
 

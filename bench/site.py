@@ -59,8 +59,12 @@ def supersede(path: Path) -> None:
     old = document.read(path.read_bytes(), str(path), CATEGORIES)
     second = old.timestamp + timestamps.DAY_S
     id_ = f"{old.id}-b"
-    fields = old.fields | {"id": id_, "timestamp": timestamps.render(second),
-                           "title": f"{old.title} now", "supersedes": (old.id,)}  # fmt: skip
+    fields = old.fields | {
+        "id": id_,
+        "timestamp": timestamps.render(second),
+        "title": f"{old.title} now",
+        "supersedes": (old.id,),
+    }
     path.with_name(f"{id_}.md").write_bytes(document.write(Memory(fields, old.body)))
 
 
@@ -76,8 +80,11 @@ def measured(place: Path, site: Path) -> tuple[float, float, dict[str, int]]:
 
 def weighed(site: Path, queries: int) -> list[str]:
     """Return rows about sizes: pages, the index, and what a question of five words reads."""
-    sizes = {path.relative_to(site).as_posix(): (path.stat().st_size, packed(path))
-             for path in site.rglob("*") if path.is_file()}  # fmt: skip
+    sizes = {
+        path.relative_to(site).as_posix(): (path.stat().st_size, packed(path))
+        for path in site.rglob("*")
+        if path.is_file()
+    }
     pages = sorted(gz for name, (_size, gz) in sizes.items() if name.endswith(".html"))
     parts = {name: gz for name, (_size, gz) in sizes.items() if name.startswith("words/words-")}
     table = sum(gz for name, (_size, gz) in sizes.items() if name.startswith("words/memories-"))
@@ -131,8 +138,10 @@ def main() -> None:
             for name, goal in (("cold", "first"), ("warm", "site"), ("nothing", "site")):
                 shutil.rmtree(Path(folder) / "first", ignore_errors=True)
                 took, cpu, told = measured(place, Path(folder) / goal)
-                print(f"  {name}: {took:.1f} s, CPU {cpu:.1f} s, {told['written']:,} written",
-                      flush=True)  # fmt: skip
+                print(
+                    f"  {name}: {took:.1f} s, CPU {cpu:.1f} s, {told['written']:,} written",
+                    flush=True,
+                )
             supersede(sorted(place.glob(".memory/*/*/*.md"))[count // 2])
             git(place, "add", "--all")
             git(place, "commit", "--quiet", "--message", "one more")

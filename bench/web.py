@@ -189,8 +189,11 @@ class Table:
         rate = len(times) / (time.perf_counter() - began)
         cpu_ms = (server.cpu_s() - used) * 1000 / len(times)
         self.static_ms = self.static_ms or cpu_ms
-        self.row(f"{what}, {width} conn.", f"{rate:>7,.0f}/s  {spread(times)}  CPU {cpu_ms:.2f} ms"
-                 f" = {cpu_ms / self.static_ms:.2f} x static")  # fmt: skip
+        self.row(
+            f"{what}, {width} conn.",
+            f"{rate:>7,.0f}/s  {spread(times)}  CPU {cpu_ms:.2f} ms"
+            f" = {cpu_ms / self.static_ms:.2f} x static",
+        )
 
 
 def spread(times: Sequence[float]) -> str:
@@ -219,15 +222,23 @@ def start(table: Table, repository: Path, how: str) -> Server:
     while answer.status == 503:
         answer = server.ask("/")
         answer.read()
-    table.row(f"start {how}", f"link {link_s:.2f} s, first / {first_s:.2f} s, whole after "
-              f"{server.age_s:.2f} s")  # fmt: skip
+    table.row(
+        f"start {how}",
+        f"link {link_s:.2f} s, first / {first_s:.2f} s, whole after {server.age_s:.2f} s",
+    )
     return server
 
 
 def pages(table: Table, server: Server, ids: list[str], words: list[str], folder: Path) -> None:
     """Print kept pages beside the same pages as files, and what each page weighs."""
-    found = {"status": "/", "memory": f"/m/{ids[0]}", "search": f"/search?q={quote(words[0])}",
-             "timeline": "/timeline", "conflicts": "/conflicts", "health": "/report"}  # fmt: skip
+    found = {
+        "status": "/",
+        "memory": f"/m/{ids[0]}",
+        "search": f"/search?q={quote(words[0])}",
+        "timeline": "/timeline",
+        "conflicts": "/conflicts",
+        "health": "/report",
+    }
     weights = []
     folder.mkdir()
     for name, path in found.items():
@@ -256,13 +267,16 @@ def searches(table: Table, server: Server, questions: list[str]) -> None:
         table.load("search API", server, called, width)
 
 
-def rivals(table: Table, program: str, memories: list[Memory], folder: Path,
-           questions: list[str]) -> None:  # fmt: skip
+def rivals(
+    table: Table, program: str, memories: list[Memory], folder: Path, questions: list[str]
+) -> None:
     """Print datasette over the same rows: the page of a row, and the page of a search."""
     path = shutil.which(program)
     if path is None:
-        print(f"{program} is not installed, so there is nothing beside the searches: "
-              "`pip install datasette`, or name the program with --datasette.")  # fmt: skip
+        print(
+            f"{program} is not installed, so there is nothing beside the searches: "
+            "`pip install datasette`, or name the program with --datasette."
+        )
         return
     with sqlite3.connect(folder / "memories.db") as rows:
         rows.executescript(DATASETTE)
@@ -273,8 +287,11 @@ def rivals(table: Table, program: str, memories: list[Memory], folder: Path,
         rows.execute("insert into memories_fts (memories_fts) values ('rebuild')")
     rows.close()
     port = _free()
-    server = Server([path, "memories.db", "--port", str(port), "--setting", "num_sql_threads", "3"],
-                    folder, port)  # fmt: skip
+    server = Server(
+        [path, "memories.db", "--port", str(port), "--setting", "num_sql_threads", "3"],
+        folder,
+        port,
+    )
     table.load("datasette row", server, [server.request(f"/memories/memories/{memories[0].id}")])
     query = "/memories/memories?_size=25&_searchmode=raw&_search="
     asked = [
@@ -291,11 +308,18 @@ def commit(repository: Path, number: int) -> None:
     second = timestamps.parse(NOW) - 3600 + number
     id_ = f"dec-{timestamps.date(second)}-change-{number:03}"
     memory = Memory(
-        fields={"id": id_, "timestamp": timestamps.render(second), "type": "decision",
-                "title": f"Return the change number {number}", "category": "decision",
-                "confidence": "medium", "source": ("human:bench",), "tags": ()},
+        fields={
+            "id": id_,
+            "timestamp": timestamps.render(second),
+            "type": "decision",
+            "title": f"Return the change number {number}",
+            "category": "decision",
+            "confidence": "medium",
+            "source": ("human:bench",),
+            "tags": (),
+        },
         body=f"A change of the benchmark, number {number}.\n",
-    )  # fmt: skip
+    )
     path = repository / ".memory/decision" / timestamps.date(second)[:7] / f"{id_}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(document.write(memory))
@@ -358,8 +382,9 @@ def writers(table: Table, server: Server, repository: Path, each: int, words: li
 
 
 def _git(repository: Path, *args: str) -> str:
-    done = subprocess.run(["git", "-C", str(repository), *args], env=ENV, check=True,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        ["git", "-C", str(repository), *args], env=ENV, check=True, capture_output=True, text=True
+    )
     return done.stdout
 
 
@@ -399,8 +424,11 @@ def measure(count: int, given: argparse.Namespace, keep: Path, words: list[str])
             changes(table, server, repository, ids, given.changes)
             writers(table, server, repository, given.writes, words)
             held = server.memory_mb()
-            table.row("memory at the end", f"{held['VmRSS']} MB, {held['RssAnon']} of them its "
-                      f"own, the rest mapped files; {held['VmHWM']} at most")  # fmt: skip
+            table.row(
+                "memory at the end",
+                f"{held['VmRSS']} MB, {held['RssAnon']} of them its "
+                f"own, the rest mapped files; {held['VmHWM']} at most",
+            )
         finally:
             server.leave()
 

@@ -85,9 +85,16 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
     notes = list(_notes(story))
     sessions = [_session(name) for name in templates.names("demo/sessions")]
     made = Demo(
-        place, count, len(story.commits), story.branches, len(sessions), len(notes), "",
-        story.now, dry_run,
-    )  # fmt: skip
+        place,
+        count,
+        len(story.commits),
+        story.branches,
+        len(sessions),
+        len(notes),
+        "",
+        story.now,
+        dry_run,
+    )
     if dry_run:
         return made
     try:
@@ -228,10 +235,14 @@ def _commit(
     git.run("read-tree", "--reset", "-u", "HEAD")
     git.run(*new, "--bare", ORIGIN)
     git.run(
-        "-c", "protocol.file.allow=always", "push", "--quiet", f"./{ORIGIN}",
+        "-c",
+        "protocol.file.allow=always",
+        "push",
+        "--quiet",
+        f"./{ORIGIN}",
         *(f"refs/remotes/origin/{name}:refs/heads/{name}" for name in names),
         env={"GIT_ALLOW_PROTOCOL": "file"},
-    )  # fmt: skip
+    )
     git.run(*new, "--bare", NEIGHBOUR)
     git.run("fast-import", "--quiet", "--done", stdin=beside, env={"GIT_DIR": NEIGHBOUR})
     _configure(os.path.join(place, ".git", "config"))

@@ -15,19 +15,31 @@ import pytest
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 ARGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
     "--host-resolver-rules=MAP evil.test 127.0.0.1",
-)  # fmt: skip
+)
 RULES = ("wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice")
 AXE = Path(tempfile.gettempdir()) / f"memtool-axe-{os.getuid()}"
 PAYLOADS = (
-    "<script>alert(1)</script>", "<img src=http://evil.test/a onerror=alert(1)>",
-    "<svg onload=alert(1)>", "<details open ontoggle=alert(1)>x</details>",
-    "[a](javascript:alert(1))", "[b](JaVaScRiPt:alert(1))", "[c](java&#115;cript:alert(1))",
-    "[d](data:text/html,<script>alert(1)</script>)", "![e](http://evil.test/pixel.png)",
-    "[f](//evil.test/)", "</style><script>alert(1)</script>", "' onfocus=alert(1) autofocus='",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "<img src=http://evil.test/a onerror=alert(1)>",
+    "<svg onload=alert(1)>",
+    "<details open ontoggle=alert(1)>x</details>",
+    "[a](javascript:alert(1))",
+    "[b](JaVaScRiPt:alert(1))",
+    "[c](java&#115;cript:alert(1))",
+    "[d](data:text/html,<script>alert(1)</script>)",
+    "![e](http://evil.test/pixel.png)",
+    "[f](//evil.test/)",
+    "</style><script>alert(1)</script>",
+    "' onfocus=alert(1) autofocus='",
+)
 
 
 @contextmanager

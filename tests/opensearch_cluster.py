@@ -107,10 +107,14 @@ class Node:
         with (self.folder / "out.txt").open("wb") as out:
             self.process = subprocess.Popen(
                 [*program, *(f"-E{one}" for one in given)],
-                env=env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                env=env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
                 start_new_session=True,
                 **(as_user if os.geteuid() == 0 else {}),
-            )  # fmt: skip
+            )
 
     def wait(self) -> None:
         """Wait until it answers over HTTP. Raises AssertionError with its last words."""

@@ -38,9 +38,11 @@ plugins.security.nodes_dn: ["CN=node"]
     f"plugins.security.ssl.{port}.{kind}_filepath: keys/{file}\n"
     for port in ("transport", "http")
     for kind, file in (
-        ("pemcert", "node.pem"), ("pemkey", "node.key"), ("pemtrustedcas", "ca.pem"),
+        ("pemcert", "node.pem"),
+        ("pemkey", "node.key"),
+        ("pemtrustedcas", "ca.pem"),
     )
-)  # fmt: skip
+)
 
 
 def _domain(kind: str, order: int, backend: str, **config: str) -> dict[str, Any]:
@@ -79,10 +81,15 @@ class SecureCluster(Cluster):
             packed.extractall(self.distribution / "plugins" / NAME)
         (self.distribution / "plugins" / NAME / "config").rename(config / NAME)
         self.secret = secrets.token_bytes(64)
-        token = {"signing_key": b64encode(self.secret).decode(), "roles_key": "roles",
-                 "subject_key": "sub"}  # fmt: skip
-        ways = {"password": _domain("basic", 1, "intern"),
-                "token": _domain("jwt", 0, "noop", **token)}  # fmt: skip
+        token = {
+            "signing_key": b64encode(self.secret).decode(),
+            "roles_key": "roles",
+            "subject_key": "sub",
+        }
+        ways = {
+            "password": _domain("basic", 1, "intern"),
+            "token": _domain("jwt", 0, "noop", **token),
+        }
         for name, kind, more in (
             ("internal_users", "internalusers", {}),
             ("config", "config", {"config": {"dynamic": {"authc": ways}}}),
@@ -100,11 +107,29 @@ class SecureCluster(Cluster):
 
     def _make(self, name: str, *options: str) -> None:
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-             "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
-             "-out", f"{name}.pem", *options],
-            cwd=self.keys, check=True, capture_output=True,
-        )  # fmt: skip
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                f"/CN={name}",
+                "-keyout",
+                f"{name}.key",
+                "-out",
+                f"{name}.pem",
+                *options,
+            ],
+            cwd=self.keys,
+            check=True,
+            capture_output=True,
+        )
 
     def token(self, user: str, roles: Sequence[str], seconds: int) -> str:
         """Return a JSON web token that says who somebody is, for so many seconds from now."""

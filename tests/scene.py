@@ -135,56 +135,159 @@ OLD: list[Row] = [
 """What `origin/main` holds."""
 
 NEW: list[Row] = [
-    ("dec-redis", "Sessions live in Redis.\n\n## Chosen\n\nRedis, as they expire.\n", {
-        "title": "Keep sessions in Redis", "timestamp": "2026-02-20T09:00:00Z",
-        "category": "architecture", "confidence": "high", "importance": "0.8",
-        "files": ("src/auth.py", "src/session/**"), "tags": ("auth", "redis", "sessions"),
-        "supersedes": ("dec-postgres",), "domain": "identity", "x-ticket": "SHOP-7"}),
-    ("dec-queue-rq", "Jobs run in RQ.\n", {
-        "title": "Run jobs in RQ", "supersedes": ("dec-queue",),
-        "timestamp": "2026-02-11T09:00:00Z"}),
-    ("dec-queue-beat", "Jobs run in a thread of the server.\n", {
-        "title": "Run jobs in a thread", "supersedes": ("dec-queue",),
-        "timestamp": "2026-02-12T09:00:00Z"}),
-    ("dec-celery", "Use Celery for background jobs.\n", {
-        "title": "Use Celery for jobs", "timestamp": "2026-02-13T09:00:00Z",
-        "tags": ("jobs",)}),
-    ("dec-no-celery", "Do not use Celery for background jobs.\n", {
-        "title": "Do not use Celery", "timestamp": "2026-02-14T09:00:00Z", "tags": ("jobs",)}),
-    ("sem-port", "The port of the server is 8080.\n", {
-        "type": "semantic", "title": "The server listens on port 8080", "category": "discovery",
-        "timestamp": "2026-02-15T09:00:00Z", "source": ("url:https://example.org/port",)}),
-    ("sem-port-again", "The port of the server is 8080, on all hosts.\n", {
-        "type": "semantic", "title": "The server listens on port 8080 everywhere",
-        "category": "discovery", "timestamp": "2026-02-16T09:00:00Z",
-        "source": ("memory:sem-port",), "related_to": ("sem-port",)}),
-    ("sem-cents", "Money is kept in cents, as integers.\n", {
-        "type": "semantic", "title": "Money is kept in cents", "category": "pattern",
-        "status": "candidate", "timestamp": "2026-02-28T09:00:00Z", "confidence": "low",
-        "source": (f"session:{CLAUDE}#1",), "session": CLAUDE}),
-    ("sem-soap", "The partner speaks SOAP.\n", {
-        "type": "semantic", "title": "The partner speaks SOAP", "status": "deprecated"}),
-    ("sem-jenkins", "Builds ran on Jenkins.\n", {
-        "type": "semantic", "title": "Builds ran on Jenkins", "status": "archived"}),
-    ("sem-vpn", "Deploys need the VPN.\n", {
-        "type": "semantic", "title": "Deploys need the VPN", "status": "deleted",
-        "deleted": {"at": "2026-01-10T10:00:00Z", "by": "Ada", "reason": "the VPN is gone",
-                    "was": "confirmed"}}),
-    ("sta-release", "The release waits for translations.\n", {
-        "type": "state", "title": "The release waits", "timestamp": "2026-01-15T09:00:00Z",
-        "awaiting": "decision", "action_required": "true"}),
-    ("sta-invoices", "Invoices are half done: totals work, taxes do not.\n", {
-        "type": "state", "title": "Invoices are half done", "timestamp": "2026-02-27T09:00:00Z",
-        "task_id": "SHOP-31", "iteration": "2", "files": ("src/pay.py",),
-        "blocked_by": ("dec-celery",)}),
-    ("sem-sale", "The sale ends in February.\n", {
-        "type": "semantic", "title": "The sale ends in February", "valid_from": "2026-02-01",
-        "valid_through": "2026-02-20"}),
-    ("sem-friday", "No deploys on Fridays.\n", {
-        "type": "semantic", "title": "No deploys on Fridays", "category": "warning",
-        "timestamp": "2026-02-02T09:00:00Z", "valid_through": "2026-03-05",
-        "checked": {"at": "2026-02-03T09:00:00Z", "by": "Ada"}}),
-]  # fmt: skip
+    (
+        "dec-redis",
+        "Sessions live in Redis.\n\n## Chosen\n\nRedis, as they expire.\n",
+        {
+            "title": "Keep sessions in Redis",
+            "timestamp": "2026-02-20T09:00:00Z",
+            "category": "architecture",
+            "confidence": "high",
+            "importance": "0.8",
+            "files": ("src/auth.py", "src/session/**"),
+            "tags": ("auth", "redis", "sessions"),
+            "supersedes": ("dec-postgres",),
+            "domain": "identity",
+            "x-ticket": "SHOP-7",
+        },
+    ),
+    (
+        "dec-queue-rq",
+        "Jobs run in RQ.\n",
+        {
+            "title": "Run jobs in RQ",
+            "supersedes": ("dec-queue",),
+            "timestamp": "2026-02-11T09:00:00Z",
+        },
+    ),
+    (
+        "dec-queue-beat",
+        "Jobs run in a thread of the server.\n",
+        {
+            "title": "Run jobs in a thread",
+            "supersedes": ("dec-queue",),
+            "timestamp": "2026-02-12T09:00:00Z",
+        },
+    ),
+    (
+        "dec-celery",
+        "Use Celery for background jobs.\n",
+        {"title": "Use Celery for jobs", "timestamp": "2026-02-13T09:00:00Z", "tags": ("jobs",)},
+    ),
+    (
+        "dec-no-celery",
+        "Do not use Celery for background jobs.\n",
+        {"title": "Do not use Celery", "timestamp": "2026-02-14T09:00:00Z", "tags": ("jobs",)},
+    ),
+    (
+        "sem-port",
+        "The port of the server is 8080.\n",
+        {
+            "type": "semantic",
+            "title": "The server listens on port 8080",
+            "category": "discovery",
+            "timestamp": "2026-02-15T09:00:00Z",
+            "source": ("url:https://example.org/port",),
+        },
+    ),
+    (
+        "sem-port-again",
+        "The port of the server is 8080, on all hosts.\n",
+        {
+            "type": "semantic",
+            "title": "The server listens on port 8080 everywhere",
+            "category": "discovery",
+            "timestamp": "2026-02-16T09:00:00Z",
+            "source": ("memory:sem-port",),
+            "related_to": ("sem-port",),
+        },
+    ),
+    (
+        "sem-cents",
+        "Money is kept in cents, as integers.\n",
+        {
+            "type": "semantic",
+            "title": "Money is kept in cents",
+            "category": "pattern",
+            "status": "candidate",
+            "timestamp": "2026-02-28T09:00:00Z",
+            "confidence": "low",
+            "source": (f"session:{CLAUDE}#1",),
+            "session": CLAUDE,
+        },
+    ),
+    (
+        "sem-soap",
+        "The partner speaks SOAP.\n",
+        {"type": "semantic", "title": "The partner speaks SOAP", "status": "deprecated"},
+    ),
+    (
+        "sem-jenkins",
+        "Builds ran on Jenkins.\n",
+        {"type": "semantic", "title": "Builds ran on Jenkins", "status": "archived"},
+    ),
+    (
+        "sem-vpn",
+        "Deploys need the VPN.\n",
+        {
+            "type": "semantic",
+            "title": "Deploys need the VPN",
+            "status": "deleted",
+            "deleted": {
+                "at": "2026-01-10T10:00:00Z",
+                "by": "Ada",
+                "reason": "the VPN is gone",
+                "was": "confirmed",
+            },
+        },
+    ),
+    (
+        "sta-release",
+        "The release waits for translations.\n",
+        {
+            "type": "state",
+            "title": "The release waits",
+            "timestamp": "2026-01-15T09:00:00Z",
+            "awaiting": "decision",
+            "action_required": "true",
+        },
+    ),
+    (
+        "sta-invoices",
+        "Invoices are half done: totals work, taxes do not.\n",
+        {
+            "type": "state",
+            "title": "Invoices are half done",
+            "timestamp": "2026-02-27T09:00:00Z",
+            "task_id": "SHOP-31",
+            "iteration": "2",
+            "files": ("src/pay.py",),
+            "blocked_by": ("dec-celery",),
+        },
+    ),
+    (
+        "sem-sale",
+        "The sale ends in February.\n",
+        {
+            "type": "semantic",
+            "title": "The sale ends in February",
+            "valid_from": "2026-02-01",
+            "valid_through": "2026-02-20",
+        },
+    ),
+    (
+        "sem-friday",
+        "No deploys on Fridays.\n",
+        {
+            "type": "semantic",
+            "title": "No deploys on Fridays",
+            "category": "warning",
+            "timestamp": "2026-02-02T09:00:00Z",
+            "valid_through": "2026-03-05",
+            "checked": {"at": "2026-02-03T09:00:00Z", "by": "Ada"},
+        },
+    ),
+]
 """What came on this branch since."""
 
 PAST = (
@@ -284,14 +387,23 @@ def _past(scene: Sandbox) -> None:
 
 def _loose_ends(scene: Sandbox) -> None:
     """What is not committed: staged, new and broken files."""
-    scene.memory("sem-staged", "Logs are kept for 14 days.\n", type="semantic",
-                 title="Logs are kept for 14 days")  # fmt: skip
+    scene.memory(
+        "sem-staged",
+        "Logs are kept for 14 days.\n",
+        type="semantic",
+        title="Logs are kept for 14 days",
+    )
     scene.git("add", ".memory/semantic/2026-02/sem-staged.md")
     tip = scene.git("rev-parse", "v1").strip()
-    scene.memory("dec-loose", "Pages are rendered on the server.\n", files=("src/page.py",),
-                 title="Render pages on the server",
-                 source=(f"commit:{tip}", "file:src/auth.py#L2"),
-                 derived_from=("sem-port",), resolves=("epi-timeout",))  # fmt: skip
+    scene.memory(
+        "dec-loose",
+        "Pages are rendered on the server.\n",
+        files=("src/page.py",),
+        title="Render pages on the server",
+        source=(f"commit:{tip}", "file:src/auth.py#L2"),
+        derived_from=("sem-port",),
+        resolves=("epi-timeout",),
+    )
     scene.write(".memory/semantic/2026-02/sem-broken.md", "---\nid: [sem-broken\n---\nBroken.\n")
     place = scene.path / ".memory/semantic/2026-02"
     shutil.copy(place / "sem-port.md", place / "sem-renamed.md")
@@ -353,8 +465,13 @@ def shown(scene: Sandbox, line: str, found: tuple[int, str, str]) -> str:
     parts = [f"$ memtool {line}\n", f"exit {status}\n", out]
     if err:
         parts += ["--- stderr\n", err]
-    return plain(scene, "".join(part if part.endswith("\n") or not part else part + "\n"
-                                for part in parts)) + "\n"  # fmt: skip
+    return (
+        plain(
+            scene,
+            "".join(part if part.endswith("\n") or not part else part + "\n" for part in parts),
+        )
+        + "\n"
+    )
 
 
 def words(line: str) -> tuple[tuple[str, ...], str]:

@@ -90,15 +90,44 @@ def test_a_refusal_is_a_memtool_error(tmp_path: Path):
 
 USUAL: tuple[Any, ...] = ("bogus", None, 1, 10**30, ["bogus"], object(), "x" * 300_000, "a\0b")
 WRONG: tuple[Any, ...] = (
-    "", -1, 1.5, float("nan"), True, b"x", [1], [None], {}, "\ud800", "../../etc", ["x" * 300_000],
-    "9" * 9000, "a=b", "@", "(", "tag:", "0000-00-00", Path("nowhere"), "\x1b[31m",
-)  # fmt: skip
+    "",
+    -1,
+    1.5,
+    float("nan"),
+    True,
+    b"x",
+    [1],
+    [None],
+    {},
+    "\ud800",
+    "../../etc",
+    ["x" * 300_000],
+    "9" * 9000,
+    "a=b",
+    "@",
+    "(",
+    "tag:",
+    "0000-00-00",
+    Path("nowhere"),
+    "\x1b[31m",
+)
 """What a caller may give by mistake, for any parameter."""
 GIVEN = {
-    "type": "decision", "title": "A new title", "from_": "jsonl", "path": "t.txt", "text": "No.",
-    "transcript": "t.txt", "host": "claude", "event": "stop", "input": "t.txt", "range": "HEAD",
-    "query": "sessions", "switch": "", "word": "w", "expansions": "v",
-}  # fmt: skip
+    "type": "decision",
+    "title": "A new title",
+    "from_": "jsonl",
+    "path": "t.txt",
+    "text": "No.",
+    "transcript": "t.txt",
+    "host": "claude",
+    "event": "stop",
+    "input": "t.txt",
+    "range": "HEAD",
+    "query": "sessions",
+    "switch": "",
+    "word": "w",
+    "expansions": "v",
+}
 """What the other parameters get meanwhile; whatever else must be given is an id."""
 
 
@@ -225,7 +254,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_changed(
         ("new", ("decision", "T"), {"title": "T"}, "title is given twice"),
         ("pin", ("dec-a", "dec-b"), {}, "pin takes 1 argument by place, not 2"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_call_is_refused_in_words(
     sandbox: Sandbox, verb: str, args: tuple[Any, ...], options: dict[str, Any], told: str
 ):
@@ -240,20 +269,34 @@ def test_what_is_near_is_taken(sandbox: Sandbox):
     """Lists for tuples, a path for text, None for what is not given, any argument by its name."""
     project = Project.at(str(sandbox.path), sandbox.env)
     made = project.new(
-        title="Keep sessions in Postgres", type="decision", tag=["auth"], file=[Path("a.py")],
-        body="Rows survive a restart.", confidence=None, importance=1,
-    )  # fmt: skip
+        title="Keep sessions in Postgres",
+        type="decision",
+        tag=["auth"],
+        file=[Path("a.py")],
+        body="Rows survive a restart.",
+        confidence=None,
+        importance=1,
+    )
     assert project.list("tag:auth").memories[0].id == made.id
     assert project.show(id=made.id).plain()["importance"] == 1.0
     assert Project.at(str(sandbox.path), sandbox.env).inject(files=["a.py"]).items
 
 
 RECORDS: list[dict[str, Any]] = [
-    {"type": "decision", "title": "Keep sessions in Postgres", "body": "Rows survive a restart.",
-     "tags": ["auth"], "source": ["url:https://example.org/a"], "importance": 0.9,
-     "confidence": "high", "x-team": "edge", "action_required": True, "domain": None},
+    {
+        "type": "decision",
+        "title": "Keep sessions in Postgres",
+        "body": "Rows survive a restart.",
+        "tags": ["auth"],
+        "source": ["url:https://example.org/a"],
+        "importance": 0.9,
+        "confidence": "high",
+        "x-team": "edge",
+        "action_required": True,
+        "domain": None,
+    },
     {"type": "semantic", "title": "Ports are fixed", "body": "A contract fixes all the ports."},
-]  # fmt: skip
+]
 
 
 def test_many_memories_are_one_commit(sandbox: Sandbox):
@@ -309,9 +352,11 @@ def test_many_memories_are_one_commit(sandbox: Sandbox):
 def test_one_bad_record_keeps_all_from_being_written(sandbox: Sandbox, wrong: Any, told: str):
     """All or none: the error names the record and what is wrong with it."""
     sandbox.memory(
-        "dec-known", body="Nobody mends a release.\n", type="semantic",
+        "dec-known",
+        body="Nobody mends a release.\n",
+        type="semantic",
         title="Never deploy on Friday",
-    )  # fmt: skip
+    )
     bad = wrong and RECORDS[1] | wrong
     project = Project.at(str(sandbox.path), sandbox.env)
     with pytest.raises(memtool.MemtoolError) as caught:
@@ -364,9 +409,20 @@ def test_types_are_seen_by_a_type_checker(tmp_path: Path):
     snippet.write_text(TYPES)
     root = Path(memtool.__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent",
-         "--config-file", str(root / "pyproject.toml"), f"--cache-dir={root / '.mypy_cache'}",
-         str(snippet)],
-        cwd=root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports=silent",
+            "--config-file",
+            str(root / "pyproject.toml"),
+            f"--cache-dir={root / '.mypy_cache'}",
+            str(snippet),
+        ],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.startswith("Success"), done.stdout + done.stderr

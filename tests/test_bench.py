@@ -44,8 +44,11 @@ def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProces
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.run(
         [sys.executable, str(script), *args],
-        check=False, capture_output=True, text=True, env=env,
-    )  # fmt: skip
+        check=False,
+        capture_output=True,
+        text=True,
+        env=env,
+    )
 
 
 @pytest.mark.parametrize("name", sorted(SMALLEST))
@@ -70,7 +73,7 @@ def copied(tmp_path: Path) -> Path:
                 "meta": {"type": "decision", "date": "2024-01-01", "tags": [], "status": "active"},
             }
             for number, id_ in enumerate(ids)
-        ]  # fmt: skip
+        ]
         with gzip.open(data / name / "corpus.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
         asked = [
@@ -116,6 +119,9 @@ def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
 
 
 def test_every_benchmark_is_run() -> None:
-    there = {path.name for path in BENCH.iterdir()
-             if path.suffix == ".py" or (path / "__main__.py").exists()}  # fmt: skip
+    there = {
+        path.name
+        for path in BENCH.iterdir()
+        if path.suffix == ".py" or (path / "__main__.py").exists()
+    }
     assert there == {*SMALLEST, *LIBRARIES, *OWN_INPUT, *ON_SETS, "fleet.py"}

@@ -22,8 +22,10 @@ def used(tree: ast.Module) -> set[str]:
             values = [node.value]
         elif isinstance(node, ast.arguments):
             both = [*node.posonlyargs, *node.args]
-            defaults = [*zip(reversed(both), reversed(node.defaults), strict=False),
-                        *zip(node.kwonlyargs, node.kw_defaults, strict=True)]  # fmt: skip
+            defaults = [
+                *zip(reversed(both), reversed(node.defaults), strict=False),
+                *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+            ]
             values = [value for argument, value in defaults if argument.arg == "code"]
         for value in values:
             parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
@@ -40,10 +42,15 @@ def test_every_code_is_explained() -> None:
 
 def test_no_code_is_left_over() -> None:
     """What no module says any more is not promised."""
-    said = {node.value for tree in TREES.values() for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)}  # fmt: skip
-    inside = {node.value for node in ast.walk(TREES[ROOT / "errors.py"])
-              if isinstance(node, ast.Constant)}  # fmt: skip
+    said = {
+        node.value
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    inside = {
+        node.value for node in ast.walk(TREES[ROOT / "errors.py"]) if isinstance(node, ast.Constant)
+    }
     elsewhere = set().union(*(used(tree) for tree in TREES.values())) | (said - inside)
     assert ERROR_CODES.keys() - elsewhere == set()
 

@@ -446,8 +446,9 @@ def compare(name: str, found: list[str]) -> None:
     known = ["$ memtool" + part for part in text.split("$ memtool")[1:]] if text else []
     for old, new in itertools.zip_longest(known, found, fillvalue=""):
         if old != new:
-            diff = difflib.unified_diff(old.splitlines(), new.splitlines(), path.name, "now",
-                                        lineterm="")  # fmt: skip
+            diff = difflib.unified_diff(
+                old.splitlines(), new.splitlines(), path.name, "now", lineterm=""
+            )
             pytest.fail("\n".join(diff), pytrace=False)
 
 

@@ -18,19 +18,68 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 VERBS = ("search", "inject", "hook", "check", "silent hook")
-HEAVY = frozenset({
-    "argparse", "ast", "asyncio", "collections", "contextlib", "copy", "dataclasses",
-    "datetime", "difflib", "enum", "functools", "hashlib", "importlib", "inspect", "json",
-    "logging", "operator", "pathlib", "pickle", "random", "re", "select", "shutil", "signal",
-    "socket", "sqlite3", "string", "struct", "subprocess", "tempfile", "textwrap", "threading",
-    "tokenize", "tomllib", "traceback", "types", "typing", "unicodedata", "urllib", "warnings",
-    "weakref",
-    "bm25s", "frontmatter", "git", "markdown_it", "numpy", "tomlkit", "yaml",
-})  # fmt: skip
+HEAVY = frozenset(
+    {
+        "argparse",
+        "ast",
+        "asyncio",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "difflib",
+        "enum",
+        "functools",
+        "hashlib",
+        "importlib",
+        "inspect",
+        "json",
+        "logging",
+        "operator",
+        "pathlib",
+        "pickle",
+        "random",
+        "re",
+        "select",
+        "shutil",
+        "signal",
+        "socket",
+        "sqlite3",
+        "string",
+        "struct",
+        "subprocess",
+        "tempfile",
+        "textwrap",
+        "threading",
+        "tokenize",
+        "tomllib",
+        "traceback",
+        "types",
+        "typing",
+        "unicodedata",
+        "urllib",
+        "warnings",
+        "weakref",
+        "bm25s",
+        "frontmatter",
+        "git",
+        "markdown_it",
+        "numpy",
+        "tomlkit",
+        "yaml",
+    }
+)
 """Of the standard library and the packages we depend on, what a hot verb does not import."""
 DATABASE = {
-    "collections", "datetime", "functools", "operator", "sqlite3", "types", "warnings",
-}  # fmt: skip
+    "collections",
+    "datetime",
+    "functools",
+    "operator",
+    "sqlite3",
+    "types",
+    "warnings",
+}
 """What facts about commits are read with: those who look at no memory do without."""
 EVENT = {"collections", "enum", "functools", "json", "operator", "re", "select", "types"}
 """What json needs, and what the module needs that owns the alarm."""

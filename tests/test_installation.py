@@ -49,11 +49,13 @@ ORIGINS = {
     "an index": ({}, "'git-memtool[web]'", "--upgrade git-memtool"),
     "a folder": (
         {"url": "file:///srv/the%20tool", "dir_info": {}},
-        "'/srv/the tool[web]'", "'/srv/the tool'",
+        "'/srv/the tool[web]'",
+        "'/srv/the tool'",
     ),
     "an editable folder": (
         {"url": "file:///srv/tool", "dir_info": {"editable": True}},
-        "-e '/srv/tool[web]'", "-e /srv/tool",
+        "-e '/srv/tool[web]'",
+        "-e /srv/tool",
     ),
     "git": (
         {"url": "https://git.example/a.git", "vcs_info": FROM_GIT | {"requested_revision": "v1"}},
@@ -75,7 +77,7 @@ ORIGINS = {
         "'git-memtool[web] @ https://files.example/t.whl'",
         "--upgrade 'git-memtool @ https://files.example/t.whl'",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("origin", ORIGINS)

@@ -44,8 +44,10 @@ def build(copy: Path, kind: str) -> zipfile.ZipFile:
             shutil.copy(source, copy / name)
     subprocess.run(
         [sys.executable, "-c", f"from hatchling.build import build_{kind}; build_{kind}('out')"],
-        cwd=copy, capture_output=True, check=True,
-    )  # fmt: skip
+        cwd=copy,
+        capture_output=True,
+        check=True,
+    )
     (built,) = (copy / "out").iterdir()
     return zipfile.ZipFile(built)
 
@@ -87,8 +89,11 @@ def test_the_wheel_runs_from_where_it_was_put(wheel: zipfile.ZipFile, tmp_path: 
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith("## Options considered")
 
 
@@ -116,10 +121,20 @@ def installed(wheel: zipfile.ZipFile, folder: Path) -> Path:
     venv.create(folder / "venv", with_pip=True, symlinks=True)
     python = folder / "venv" / "bin" / "python"
     subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
-         "--disable-pip-version-check", str(wheel.filename)],
-        capture_output=True, check=True,
-    )  # fmt: skip
+        [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-index",
+            "--disable-pip-version-check",
+            str(wheel.filename),
+        ],
+        capture_output=True,
+        check=True,
+    )
     return python
 
 
@@ -172,19 +187,29 @@ def test_uninstalling_leaves_nothing_behind(wheel: zipfile.ZipFile, tmp_path: Pa
     env = {"HOME": str(home), "PATH": f"{python.parent}:{os.defpath}"}
     subprocess.run(["git", "init", "-q", str(repository)], check=True, env=env)
     for words in (
-        "init", "search anything", "install git", "install pre-commit", "install claude",
-        "doctor --fix", "uninstall --all --yes",
-    ):  # fmt: skip
+        "init",
+        "search anything",
+        "install git",
+        "install pre-commit",
+        "install claude",
+        "doctor --fix",
+        "uninstall --all --yes",
+    ):
         done = subprocess.run(
             [python.parent / "memtool", *words.split()],
-            cwd=repository, env=env, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=repository,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, (words, done.stdout, done.stderr)
     borrowed.unlink()
     assert own() == before
     subprocess.run(
         [python, "-m", "pip", "uninstall", "--yes", "--quiet", DISTRIBUTION],
-        capture_output=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+    )
     left = [path for root in (site, python.parent) for path in root.rglob("*memtool*")]
     assert left == []

@@ -66,8 +66,16 @@ POSIX_ONLY = {
 LEAVES = ("importing", "upkeep", "hosts", "fleet", "mcp", "web")
 """Features: only verbs use them, so that each can go with its verbs and its rows in tables."""
 IMPURE = {
-    "os", "io", "time", "datetime", "subprocess", "socket", "pathlib", "tempfile", "random",
-}  # fmt: skip
+    "os",
+    "io",
+    "time",
+    "datetime",
+    "subprocess",
+    "socket",
+    "pathlib",
+    "tempfile",
+    "random",
+}
 
 
 @cache

@@ -72,10 +72,17 @@ class Person:
             f"GIT_{role}_EMAIL": f"{self.name}@example.org" for role in ("AUTHOR", "COMMITTER")
         }
         person |= {f"GIT_{role}_DATE": self.team.now for role in ("AUTHOR", "COMMITTER")}
-        return kept | person | {
-            "HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-            "MEMTOOL_NOW": self.team.now, "PRE_COMMIT_HOME": str(self.team.place / "pre-commit"),
-        }  # fmt: skip
+        return (
+            kept
+            | person
+            | {
+                "HOME": str(home),
+                "GIT_CONFIG_GLOBAL": os.devnull,
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "MEMTOOL_NOW": self.team.now,
+                "PRE_COMMIT_HOME": str(self.team.place / "pre-commit"),
+            }
+        )
 
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -144,11 +151,19 @@ def transcript(path: Path, session: str, when: str, *says: str) -> Path:
     rows = []
     for number, text in enumerate(says):
         rows += [
-            {"type": "user", "sessionId": session, "timestamp": f"{when}T10:{number:02}:00Z",
-             "message": {"role": "user", "content": text}},
-            {"type": "assistant", "sessionId": session, "timestamp": f"{when}T10:{number:02}:30Z",
-             "message": {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]}},
-        ]  # fmt: skip
+            {
+                "type": "user",
+                "sessionId": session,
+                "timestamp": f"{when}T10:{number:02}:00Z",
+                "message": {"role": "user", "content": text},
+            },
+            {
+                "type": "assistant",
+                "sessionId": session,
+                "timestamp": f"{when}T10:{number:02}:30Z",
+                "message": {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]},
+            },
+        ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -181,10 +196,16 @@ def january(team: Team) -> None:
     ben, cleo = team.people["ben"], team.people["cleo"]
     team.tell("ada sets up, ben and cleo clone; the framework runs both hooks in three clones")
     ada.writes(
-        "new", "decision", "Keep sessions in Postgres", "--file", "app/sessions.py",
-        "--section", "Chosen=`open_session` inserts into Postgres; one database to back up.",
-        "--section", "Rationale=Two databases are one too many for three people.",
-    )  # fmt: skip
+        "new",
+        "decision",
+        "Keep sessions in Postgres",
+        "--file",
+        "app/sessions.py",
+        "--section",
+        "Chosen=`open_session` inserts into Postgres; one database to back up.",
+        "--section",
+        "Rationale=Two databases are one too many for three people.",
+    )
     ben.writes("remember", "Always run the tests with -x before a push.")
     cleo.writes("remember", "Never deploy on a Friday, not even a hotfix.")
     for person in (ada, ben, cleo, ada, ben):
@@ -209,11 +230,16 @@ def february(team: Team) -> None:
     ada.is_refused("silent-edit", "git", "commit", "-am", "we moved")
     place.write_text(text)
     ada.writes(
-        "supersede", first, "Keep sessions in Postgres, partitioned by day",
-        "--file", "app/sessions.py",
-        "--section", "Chosen=`open_session` inserts into a partition of the day.",
-        "--section", "Rationale=Old sessions are dropped with their partition.",
-    )  # fmt: skip
+        "supersede",
+        first,
+        "Keep sessions in Postgres, partitioned by day",
+        "--file",
+        "app/sessions.py",
+        "--section",
+        "Chosen=`open_session` inserts into a partition of the day.",
+        "--section",
+        "Rationale=Old sessions are dropped with their partition.",
+    )
     cleo.writes("remember", "The staging database is rebuilt every Monday at six.")
     for person in (ada, ben, cleo, ada, ben):
         person.shares()
@@ -271,13 +297,18 @@ def april(team: Team) -> None:
     cleo.does("promote", "--commit")
     assert [row["id"] for row in cleo.does("list", "status:candidate")["memories"]] == ids
     decided = cleo.writes(
-        "new", "decision", "Write access logs to the object store",
-        "--section", "Chosen=Access logs go to the object store, never to the database.",
-    )  # fmt: skip
+        "new",
+        "decision",
+        "Write access logs to the object store",
+        "--section",
+        "Chosen=Access logs go to the object store, never to the database.",
+    )
     old = transcript(
-        team.place / "old.jsonl", "old", "2026-01-15",
+        team.place / "old.jsonl",
+        "old",
+        "2026-01-15",
         "From now on, always write access logs to the database, never to the object store.",
-    )  # fmt: skip
+    )
     ada.git("pull", "--quiet", "--no-edit")
     cleo.shares()
     ada.git("pull", "--quiet", "--no-edit")
@@ -308,13 +339,23 @@ def may(team: Team) -> None:
     assert partitioned in flagged
     team.tell(f"ben removes app/sessions.py; drift: {partitioned} is broken")
     ben.writes(
-        "supersede", partitioned, "Keep sessions in the store", "--file", "app/store.py",
-        "--section", "Chosen=`keep` in `app/store.py` takes sessions like any other row.",
-    )  # fmt: skip
+        "supersede",
+        partitioned,
+        "Keep sessions in the store",
+        "--file",
+        "app/store.py",
+        "--section",
+        "Chosen=`keep` in `app/store.py` takes sessions like any other row.",
+    )
     assert partitioned not in ben.memtool("drift").stdout
     staging = next(id_ for id_ in team.acknowledged if "staging" in id_)
-    wrong = cleo.writes("supersede", staging, "The staging database is rebuilt every day", "--body",
-                        "The staging database is rebuilt every day at six.")  # fmt: skip
+    wrong = cleo.writes(
+        "supersede",
+        staging,
+        "The staging database is rebuilt every day",
+        "--body",
+        "The staging database is rebuilt every day at six.",
+    )
     hint = json.loads(cleo.memtool("undo", wrong, "--commit", "--json").stderr)["error"]["hint"]
     assert hint == f"memtool undo {staging} takes back that it was replaced"
     cleo.does("undo", staging, "--commit")

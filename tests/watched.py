@@ -31,9 +31,12 @@ print(json.dumps({"status": status, "loaded": loaded, "opened": opened, "started
 def drive(sandbox: Sandbox, *args: str, **env: str) -> tuple[bytes, dict[str, Any]]:
     """Run memtool in a process that reports what it loaded, opened and started."""
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, *args], cwd=sandbox.path, env=sandbox.env | env,
-        capture_output=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", DRIVER, *args],
+        cwd=sandbox.path,
+        env=sandbox.env | env,
+        capture_output=True,
+        check=False,
+    )
     *said, report = done.stderr.decode().splitlines()
     assert said == []
     found = json.loads(report)

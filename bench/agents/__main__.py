@@ -78,9 +78,11 @@ class Sum:
         return cls(
             choices=sum(bool(step.chosen) for step in steps),
             right=sum(step.is_right for step in steps),
-            **{name: sum(getattr(step, name) for step in steps)
-               for name in ("needed", "known", "misled", "again", "tokens")},
-        )  # fmt: skip
+            **{
+                name: sum(getattr(step, name) for step in steps)
+                for name in ("needed", "known", "misled", "again", "tokens")
+            },
+        )
 
 
 def stub(given: str, choice: Choice) -> str:
@@ -106,9 +108,14 @@ def program(command: str) -> Model:
         )
         try:
             done = subprocess.run(
-                call, input=prompt, check=False, capture_output=True, text=True, errors="replace",
+                call,
+                input=prompt,
+                check=False,
+                capture_output=True,
+                text=True,
+                errors="replace",
                 timeout=MODEL_S,
-            )  # fmt: skip
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SystemExit(f"the model command failed: {error}") from None
         if done.returncode:
@@ -124,8 +131,13 @@ def program(command: str) -> Model:
 
 def play(task: Task, source: Source, model: Model) -> list[Taken]:
     """Play the sessions of a task, with what a source adds to each step."""
-    facts = {words for session in task.sessions for step in session if step.choice
-             for words, _option in step.choice.cues}  # fmt: skip
+    facts = {
+        words
+        for session in task.sessions
+        for step in session
+        if step.choice
+        for words, _option in step.choice.cues
+    }
     taken: list[Taken] = []
     for number, session in enumerate(task.sessions, start=1):
         seen: list[str] = []
@@ -153,11 +165,16 @@ def _chosen(taken: Taken, choice: Choice | None, given: str, model: Model) -> Ta
         return taken
     chosen = model(given, choice)
     return Taken(
-        taken.session, taken.step, taken.tokens, taken.again, chosen, chosen == choice.right,
+        taken.session,
+        taken.step,
+        taken.tokens,
+        taken.again,
+        chosen,
+        chosen == choice.right,
         needed=len(choice.needed),
         known=sum(words in given for words in choice.needed),
         misled=sum(words in given for words in choice.misleading),
-    )  # fmt: skip
+    )
 
 
 def hooks(project: Project) -> Source:
@@ -196,10 +213,15 @@ def cells(name: str, sums: dict[str, Sum]) -> tuple[str, ...]:
     """Return a row of the table."""
     ours = sums[MEMTOOL]
     return (
-        name, str(ours.choices), *(str(sums[arm].right) for arm in ARMS),
-        f"{ours.known}/{ours.needed}", str(ours.misled), str(ours.again), f"{ours.tokens:,}",
+        name,
+        str(ours.choices),
+        *(str(sums[arm].right) for arm in ARMS),
+        f"{ours.known}/{ours.needed}",
+        str(ours.misled),
+        str(ours.again),
+        f"{ours.tokens:,}",
         f"{sums[NOTES].tokens:,}",
-    )  # fmt: skip
+    )
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
@@ -209,9 +231,10 @@ def table(rows: Iterable[Sequence[str]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python bench/agents", description=__doc__,
+        prog="python bench/agents",
+        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="its name; all without one")
     parser.add_argument("--model-command", metavar="COMMAND", help="asked in place of the stub")
     parser.add_argument("--json", action="store_true", help="every step, as JSON")
@@ -227,22 +250,35 @@ def main() -> None:
         for task in TASKS:
             if not args.tasks or task.name in args.tasks:
                 steps[task.name] = measure(task, begun, Path(folder), model)
-    sums = {name: {arm: Sum.of(taken) for arm, taken in arms.items()}
-            for name, arms in steps.items()}  # fmt: skip
+    sums = {
+        name: {arm: Sum.of(taken) for arm, taken in arms.items()} for name, arms in steps.items()
+    }
     together = {arm: Sum.of([one for arms in steps.values() for one in arms[arm]]) for arm in ARMS}
     if args.json:
         about = {task.name: task.about for task in TASKS}
-        print(json.dumps({
-            "model": args.model_command or "stub",
-            "tasks": [
-                {"name": name, "about": about[name], "arms": {
-                    arm: {**asdict(sums[name][arm]), "steps": [asdict(one) for one in taken]}
-                    for arm, taken in arms.items()
-                }}
-                for name, arms in steps.items()
-            ],
-            "all": {arm: asdict(total) for arm, total in together.items()},
-        }, indent=2))  # fmt: skip
+        print(
+            json.dumps(
+                {
+                    "model": args.model_command or "stub",
+                    "tasks": [
+                        {
+                            "name": name,
+                            "about": about[name],
+                            "arms": {
+                                arm: {
+                                    **asdict(sums[name][arm]),
+                                    "steps": [asdict(one) for one in taken],
+                                }
+                                for arm, taken in arms.items()
+                            },
+                        }
+                        for name, arms in steps.items()
+                    ],
+                    "all": {arm: asdict(total) for arm, total in together.items()},
+                },
+                indent=2,
+            )
+        )
         return
     rows = [cells(name, found) for name, found in sums.items()]
     print(table([HEAD, *rows, cells("all", together)]))

@@ -37,9 +37,11 @@ class Project:
             f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()
         }
         self.env |= {
-            "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "MEMTOOL_PERSONAL": "off",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "MEMTOOL_PERSONAL": "off",
             "PYTHONPATH": str(ROOT),
-        }  # fmt: skip
+        }
         self.events = 0
 
     @classmethod
@@ -71,9 +73,14 @@ class Project:
 
     def _run(self, call: list[str], given: str = "") -> str:
         done = subprocess.run(
-            call, cwd=self.path, env=self.env, input=given, check=False, capture_output=True,
+            call,
+            cwd=self.path,
+            env=self.env,
+            input=given,
+            check=False,
+            capture_output=True,
             text=True,
-        )  # fmt: skip
+        )
         if done.returncode:
             raise SystemExit(f"{' '.join(call[-4:])}: {done.stderr}")
         return done.stdout
@@ -111,23 +118,34 @@ class Project:
                 result, is_error = row[1], not row[2]
             else:
                 name = "Edit"
-                taken = {"file_path": str(self.path / row[0]), "old_string": row[1],
-                         "new_string": row[2]}  # fmt: skip
+                taken = {
+                    "file_path": str(self.path / row[0]),
+                    "old_string": row[1],
+                    "new_string": row[2],
+                }
                 result, is_error = "The file has been updated.", False
             call = {"type": "tool_use", "id": id_, "name": name, "input": taken}
-            answer = {"type": "tool_result", "tool_use_id": id_, "content": result,
-                      "is_error": is_error}  # fmt: skip
+            answer = {
+                "type": "tool_result",
+                "tool_use_id": id_,
+                "content": result,
+                "is_error": is_error,
+            }
             messages += [("assistant", [call]), ("user", [answer])]
         path = self.path.parent / f"{self.path.name}-session.jsonl"
         with path.open("w") as file:
             for number, (role, content) in enumerate(messages):
                 line = {
-                    "type": role, "sessionId": "11111111-1111-4111-8111-111111111111",
-                    "uuid": f"00000000-0000-4000-8000-{number:012}", "isSidechain": False,
-                    "userType": "external", "cwd": str(self.path), "version": "2.1.197",
+                    "type": role,
+                    "sessionId": "11111111-1111-4111-8111-111111111111",
+                    "uuid": f"00000000-0000-4000-8000-{number:012}",
+                    "isSidechain": False,
+                    "userType": "external",
+                    "cwd": str(self.path),
+                    "version": "2.1.197",
                     "timestamp": f"2026-01-05T10:{number:02}:00Z",
                     "message": {"role": role, "content": content},
-                }  # fmt: skip
+                }
                 file.write(json.dumps(line) + "\n")
         return str(path)
 

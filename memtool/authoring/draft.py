@@ -322,9 +322,9 @@ def proposed_anchors(context: Context, memory: Memory) -> str:
     Offered are names of its files whose words the text has, and the lines of the first of them.
     """
     sources = [parse_source(one) for one in memory.items("source")]
-    named = dict.fromkeys([
-        *memory.items("files"), *(one.target for one in sources if one.kind == "file")
-    ])  # fmt: skip
+    named = dict.fromkeys(
+        [*memory.items("files"), *(one.target for one in sources if one.kind == "file")]
+    )
     text = f"{memory.title}\n{memory.body}"
     if any(one.kind == "file" and one.lines for one in sources) or any(
         drift.cited(text, path) for path in named

@@ -330,13 +330,15 @@ def with_way_back(context: Context, problems: Iterable[Problem]) -> tuple[Proble
     head = repository.git.head() if paths and not repository.is_bare else ""
     stored = provenance.blobs(repository, head, *sorted(paths)) if head else {}
     whole: set[str] = set()
-    for path, data in zip(stored, repository.git.blobs([*stored.values()], document.MAX_BYTES),
-                          strict=True) if stored else ():  # fmt: skip
+    for path, data in (
+        zip(stored, repository.git.blobs([*stored.values()], document.MAX_BYTES), strict=True)
+        if stored
+        else ()
+    ):
         with suppress(document.Unreadable):
             document.read(data, path, context.settings.categories)
             whole.add(path)
     return tuple(
-        one.replace(hint=way_back(one.path))
-        if one.path in whole and one.code in CUT_OFF else one
+        one.replace(hint=way_back(one.path)) if one.path in whole and one.code in CUT_OFF else one
         for one in found
-    )  # fmt: skip
+    )

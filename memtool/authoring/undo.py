@@ -388,11 +388,16 @@ def _supersession(
     )
     if done.reason:
         settled = resolve.keep(
-            context, record.memory, [new.id], why or f"{new.id} was taken back.",
-            commit=commit, dry_run=dry_run,
-        )  # fmt: skip
-        return done.replace(how="superseded", path=settled.path, commit=settled.commit,
-                            paths=settled.paths)  # fmt: skip
+            context,
+            record.memory,
+            [new.id],
+            why or f"{new.id} was taken back.",
+            commit=commit,
+            dry_run=dry_run,
+        )
+        return done.replace(
+            how="superseded", path=settled.path, commit=settled.commit, paths=settled.paths
+        )
     repository = context.repository
     with usage_log.act(context, "undo", record.id, new.id, detail=why, dry_run=dry_run):
         if dry_run:

@@ -84,9 +84,13 @@ def _bug(error: Exception) -> MemtoolError:
 
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="memtool-bug-", suffix=".log", delete=False, encoding="utf-8",
+            "w",
+            prefix="memtool-bug-",
+            suffix=".log",
+            delete=False,
+            encoding="utf-8",
             errors="backslashreplace",
-        ) as log:  # fmt: skip
+        ) as log:
             log.write("".join(traceback.format_exception(error)))
         where = f"the details are in {log.name}; please report them"
     except OSError:

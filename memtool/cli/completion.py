@@ -202,9 +202,12 @@ class _Asked:
             saved = saved_queries(self._context()).values()
             return [Completion(SIGN + one.name, one.doc) for one in saved]
         known = {
-            "type": TYPES, "category": DEFAULT_CATEGORIES, "status": STATUSES,
-            "confidence": CONFIDENCES, "is": IS,
-        }  # fmt: skip
+            "type": TYPES,
+            "category": DEFAULT_CATEGORIES,
+            "status": STATUSES,
+            "confidence": CONFIDENCES,
+            "is": IS,
+        }
         name, colon, _value = self.word.partition(":")
         if colon:
             return [Completion(f"{name}:{value}") for value in known.get(name, ())]

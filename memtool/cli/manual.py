@@ -129,9 +129,13 @@ def _wrapped(label: str, line: str) -> str:
     glued = line.replace(" ", "\0").replace("\0[", " [").replace("]\0", "] ")
     glued = glued.replace("memtool\0", "memtool ", 1)
     filled = textwrap.fill(
-        glued, WIDTH, initial_indent=label, subsequent_indent=" " * len(label),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        glued,
+        WIDTH,
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return filled.replace("\0", " ")
 
 
@@ -271,67 +275,80 @@ def _holds(field: Field) -> str:
 def _categories() -> list[str]:
     return [
         "## Categories",
-        ("How much a kind of knowledge weighs, how long it lives without being confirmed again, "
-        "and its [rates of decay](#decay) per day. Rows are changed or added under "
-        "`[categories.NAME]` of `config.toml`, where `decay_per_day` is both rates."),
+        (
+            "How much a kind of knowledge weighs, how long it lives without being confirmed again, "
+            "and its [rates of decay](#decay) per day. Rows are changed or added under "
+            "`[categories.NAME]` of `config.toml`, where `decay_per_day` is both rates."
+        ),
         _table(
             ("category", "weight", "days to live", "rate", "λ", "temporal class", "meaning"),
             (
-                (f"`{row.name}`", f"{row.weight:g}", f"{row.ttl_days}", f"{row.decay_per_day:g}",
-                 f"{row.lambda_per_day:g}", row.temporal_class, row.doc)
+                (
+                    f"`{row.name}`",
+                    f"{row.weight:g}",
+                    f"{row.ttl_days}",
+                    f"{row.decay_per_day:g}",
+                    f"{row.lambda_per_day:g}",
+                    row.temporal_class,
+                    row.doc,
+                )
                 for row in CATEGORIES
             ),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _decay() -> list[str]:
     return [
         "## Decay",
-        ("What time leaves of a memory, so many days after its last confirmation, by the setting "
-        "`decay.preset`. A `fade_rate` of its own stands in for the rate or λ of its category; "
-        "what is pinned or has `fade_rate: 0` does not fade at all. Accesses count as the table "
-        "says, unless `decay.accesses` is set."),
+        (
+            "What time leaves of a memory, so many days after its last confirmation, by the "
+            "setting `decay.preset`. A `fade_rate` of its own stands in for the rate or λ of its "
+            "category; what is pinned or has `fade_rate: 0` does not fade at all. Accesses count "
+            "as the table says, unless `decay.accesses` is set."
+        ),
         _table(
             ("preset", "what is left", "accesses count", "scales in the ranking"),
             (
-                (f"`{name}`", row.doc, "yes" if row.counts else "no",
-                 "freshness and importance" if row.scales else "freshness")
+                (
+                    f"`{name}`",
+                    row.doc,
+                    "yes" if row.counts else "no",
+                    "freshness and importance" if row.scales else "freshness",
+                )
                 for name, row in PRESETS.items()
             ),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _factors() -> list[str]:
     return [
         "## Ranking factors",
-        ("The score of a memory is its relevance to the words, times each of these, as "
-        "`memtool search --explain` shows them."),
+        (
+            "The score of a memory is its relevance to the words, times each of these, as "
+            "`memtool search --explain` shows them."
+        ),
         _table(
             ("factor", "least", "most", "meaning"),
-            (
-                (f"`{row.name}`", f"{row.least:g}", f"{row.most:g}", row.doc)
-                for row in FACTORS
-            ),
+            ((f"`{row.name}`", f"{row.least:g}", f"{row.most:g}", row.doc) for row in FACTORS),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _settings() -> list[str]:
     return [
         "## Settings",
-        ("Kept in `config.toml` of the memory directory; `memtool config KEY VALUE` changes one. "
-        "Written by hand beside them are categories, under `[categories.NAME]`, and trust rules, "
-        "under `[[trust.rules]]` ([For teams](teams.md#8-who-may-decide-what))."),
+        (
+            "Kept in `config.toml` of the memory directory; `memtool config KEY VALUE` changes "
+            "one. Written by hand beside them are categories, under `[categories.NAME]`, and trust "
+            "rules, under `[[trust.rules]]` ([For teams](teams.md#8-who-may-decide-what))."
+        ),
         _table(
             ("setting", "default", "allowed", "meaning"),
-            (
-                (f"`{row.key}`", _default(row), _allowed(row), row.doc)
-                for row in OPTIONS
-            ),
+            ((f"`{row.key}`", _default(row), _allowed(row), row.doc) for row in OPTIONS),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _default(row: Option) -> str:

@@ -66,13 +66,15 @@ def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
     items = _SHOWN[verb](answer) if verb in _SHOWN else ()
     events = cache.take_events()
     one = Note(
-        now, verb, elapsed_ms,
+        now,
+        verb,
+        elapsed_ms,
         items=items,
         depth=getattr(answer, "depth", ""),
         index=next((state for state in _STATES if state in events), ""),
         is_damaged=cache.DAMAGED in events,
         waited_ms=files.take_waited_s() * 1000,
-    )  # fmt: skip
+    )
     if not hasattr(answer, "verdicts"):
         return one
     verb = getattr(answer, "noted_as", verb)

@@ -158,9 +158,13 @@ def _unfinished(context: Context, content: Content, path: tuple[str, ...]) -> It
     for name in intended(context.repository, content.directory):
         if not path or is_chosen(name, chosen):
             yield Found(
-                name, 0, "unfinished-commit", "git's index only intends to hold it, so that git "
-                "refuses to stash", "memtool doctor --fix takes that out", severity="warning",
-            )  # fmt: skip
+                name,
+                0,
+                "unfinished-commit",
+                "git's index only intends to hold it, so that git refuses to stash",
+                "memtool doctor --fix takes that out",
+                severity="warning",
+            )
 
 
 def _misplaced(context: Context, content: Content) -> list[Problem]:
@@ -173,13 +177,16 @@ def _misplaced(context: Context, content: Content) -> list[Problem]:
     hint = "leave scope out; memtool --global new keeps a memory for all your projects"
     return [
         Found(
-            one.path, one.line_of("scope"), "foreign-scope",
-            "scope: global has no effect in the file of a project", hint,
+            one.path,
+            one.line_of("scope"),
+            "foreign-scope",
+            "scope: global has no effect in the file of a project",
+            hint,
             severity=ERROR if one.path in content.new else "warning",
         )
         for one in found
         if one.memory is not None and one.memory.text("scope") == "global"
-    ]  # fmt: skip
+    ]
 
 
 def _unused(context: Context, content: Content, path: tuple[str, ...]) -> list[Problem]:
@@ -196,10 +203,16 @@ def _unused(context: Context, content: Content, path: tuple[str, ...]) -> list[P
     if not given or context.is_in_global or (path and not is_chosen(file, _inside(context, path))):
         return []
     return [
-        Found(file, 0, "user-setting", f"{key} of a project is {USER_ONLY[key]}",
-              f"take {key} out; memtool --global config {key} VALUE", severity="warning")
+        Found(
+            file,
+            0,
+            "user-setting",
+            f"{key} of a project is {USER_ONLY[key]}",
+            f"take {key} out; memtool --global config {key} VALUE",
+            severity="warning",
+        )
         for key in given
-    ]  # fmt: skip
+    ]
 
 
 def _blocks(context: Context, content: Content) -> list[Problem]:
@@ -232,8 +245,11 @@ def render(checked: Checked) -> str:
     warnings = len(checked.problems) - errors
     if not rows and checked.is_quiet:
         return ""
-    told = [f"{n} {word}{'' if n == 1 else 's'}"
-            for n, word in ((errors, "error"), (warnings, "warning")) if n]  # fmt: skip
+    told = [
+        f"{n} {word}{'' if n == 1 else 's'}"
+        for n, word in ((errors, "error"), (warnings, "warning"))
+        if n
+    ]
     files = "1 file" if checked.checked == 1 else f"{checked.checked:,} files"
     return "\n".join([*rows, f"{files} checked: {', '.join(told) or 'nothing is wrong'}"])
 

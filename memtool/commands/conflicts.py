@@ -233,11 +233,13 @@ def _rows(conflict: ConflictRow) -> list[str]:
         ("source", *(_clipped(", ".join(side.source)) for side in sides)),
         ("author", *(side.author or "-" for side in sides)),
         ("written", *(day(side.timestamp) for side in sides)),
-        ("commit", *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-"
-                     for side in sides)),
+        (
+            "commit",
+            *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-" for side in sides),
+        ),
         ("confidence", *(side.confidence for side in sides)),
         ("trust", *(side.trust for side in sides)),
-    ]  # fmt: skip
+    ]
     table = columns(cells if len(sides) <= MOST_BESIDE else zip(*cells, strict=True))
     rows = [
         f"{conflict.kind}{state}: {conflict.differs or conflict.reason}",

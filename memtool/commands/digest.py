@@ -74,11 +74,17 @@ def digest(
     with nullcontext() if dry_run else files.locked(context.repository.cache_dir, "digest.lock"):
         tree = context.tree()
         planned = [
-            sum_up(tree, name, context.now, context.settings.categories, context.random_for,
-                           word=None if dry_run else lambda told: _worded(context, told),
-                           withholds=unquoted_labels(context.settings))
+            sum_up(
+                tree,
+                name,
+                context.now,
+                context.settings.categories,
+                context.random_for,
+                word=None if dry_run else lambda told: _worded(context, told),
+                withholds=unquoted_labels(context.settings),
+            )
             for name in ([category] if category else _worth(context, tree))
-        ]  # fmt: skip
+        ]
         for plan in planned:
             _refuse_nothing(plan, is_named=bool(category))
         pages: list[DigestChange] = []

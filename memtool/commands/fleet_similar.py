@@ -200,9 +200,7 @@ def _markdown(found: FleetSimilar) -> Iterator[str]:
             yield "|---|---|---|---|---|"
             for one in _named(group):
                 title = f"{one.title}: {one.value}" if one.value else one.title
-                cells = (
-                    one.repository, _cited(one), one.date, title, ", ".join(one.supersedes)
-                )  # fmt: skip
+                cells = (one.repository, _cited(one), one.date, title, ", ".join(one.supersedes))
                 yield f"| {' | '.join(map(_code, cells))} |"
             if group.count > MOST_NAMED:
                 yield from ("", f"And {group.count - MOST_NAMED:,} more.")

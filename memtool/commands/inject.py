@@ -107,9 +107,16 @@ def inject(
     shares = plan(context.strict_settings, budget, remaining)
     form = block.BY_NAME[BLOCK_FORMATS[for_] if format in ("", "json") else format]
     asked = GatherRequest(
-        context, _read_prompt(prompt), inside(context, files), session, at, as_of,
-        explain, exact, no_global,
-    )  # fmt: skip
+        context,
+        _read_prompt(prompt),
+        inside(context, files),
+        session,
+        at,
+        as_of,
+        explain,
+        exact,
+        no_global,
+    )
     if primer:
         from memtool.inject import session_primer  # not at every prompt
         from memtool.sessions import lifecycle

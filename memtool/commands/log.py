@@ -416,9 +416,10 @@ def _audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, .
             near = ids.nearest(name, list(usage_log.KINDS))
             raise MemtoolError(
                 f"the audit has no kind {name!r}",
-                hint=f"did you mean {' or '.join(near)}?" if near else
-                f"the kinds are {', '.join(usage_log.KINDS)}",
-            )  # fmt: skip
+                hint=f"did you mean {' or '.join(near)}?"
+                if near
+                else f"the kinds are {', '.join(usage_log.KINDS)}",
+            )
     begin = context.moment(since) if since else None
     usage_log.tell_cut_off(context)
     _filters.take_over(context, "acts are not shown")

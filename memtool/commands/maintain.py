@@ -337,8 +337,10 @@ def render(done: Maintained) -> str:
     if done.flags:
         rows += ["to be looked at:", *_some([_flag(flag) for flag in done.flags])]
     if done.left_out:
-        rows += ["left out, since they are not committed:",
-                 *_some([f"  {path}" for path in done.left_out])]  # fmt: skip
+        rows += [
+            "left out, since they are not committed:",
+            *_some([f"  {path}" for path in done.left_out]),
+        ]
     if not done.steps and not done.chores:
         rows.append("nothing to do")
     elif done.commit:

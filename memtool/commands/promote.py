@@ -120,8 +120,16 @@ def promote(
     is_last = auto and bool(session) and context.is_promoting
     before = len(context.notes)
     try:
-        done = _promoted(context, session, finding, preset, list=list or dismissed, auto=auto,
-                         commit=commit, dry_run=dry_run)  # fmt: skip
+        done = _promoted(
+            context,
+            session,
+            finding,
+            preset,
+            list=list or dismissed,
+            auto=auto,
+            commit=commit,
+            dry_run=dry_run,
+        )
     except MemtoolError as error:
         if is_last:
             manager.note(context, session, f"nothing was promoted: {error.message}")
@@ -301,13 +309,18 @@ def _made(
 
 def _committed(context: Context, sessions: store.Sessions, made: tuple[Made, ...]) -> str | None:
     """Commit what was made, and what an earlier run made and no commit has; None for nothing."""
-    new = {stem(path): path
-           for letters, path in context.repository.git.status(context.directory)
-           if letters in ("??", " A")}  # fmt: skip
+    new = {
+        stem(path): path
+        for letters, path in context.repository.git.status(context.directory)
+        if letters in ("??", " A")
+    }
     ids = {one.id for one in made}
     rows = {row.memory: row for row in promotion.promotions(sessions) if row.is_new} if new else {}
-    left = [Made(rows[id_].finding, id_, path, is_new=True)
-            for id_, path in new.items() if id_ in rows and id_ not in ids]  # fmt: skip
+    left = [
+        Made(rows[id_].finding, id_, path, is_new=True)
+        for id_, path in new.items()
+        if id_ in rows and id_ not in ids
+    ]
     if left:
         names = ", ".join(one.id for one in left)
         context.notes.append(f"promoted before, and committed now: {names}")

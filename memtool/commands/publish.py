@@ -69,8 +69,11 @@ def render(done: Published) -> str:
     name = f"{done.repository}@{done.commit[:SHORT]}"
     what = "1 memory" if done.memories == 1 else f"{done.memories:,} memories"
     place = f"change {change}" + (f" of epoch {epoch}" if epoch else "")
-    beside = [f"{count:,} {word}" for count, word in (
-        (done.deleted, "deleted"), (done.newer, "newer there already")) if count]  # fmt: skip
+    beside = [
+        f"{count:,} {word}"
+        for count, word in ((done.deleted, "deleted"), (done.newer, "newer there already"))
+        if count
+    ]
     end = f"; {', '.join(beside)}" if beside else ""
     if done.dry_run:
         rows.append(f"would publish {name}: {what}, {place}")

@@ -154,8 +154,10 @@ def render(purged: Purged | Rewritten | Leaked) -> str:
     lot, also = ("goes with it", " --cascade") if purged.is_cascade else ("stays", "")
     rows += [f"{id_} {lot}: derived from {origin}" for id_, origin in purged.along.items()]
     if any(one.state == DUE for one in purged.forgotten):
-        rows.append(f"memtool purge --apply --commit{also} removes what is due; until then: "
-                    "memtool restore ID")  # fmt: skip
+        rows.append(
+            f"memtool purge --apply --commit{also} removes what is due; until then: "
+            "memtool restore ID"
+        )
     return "\n".join(rows) or "no memory is forgotten"
 
 
@@ -178,8 +180,11 @@ def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[
                 code="not-deleted",
             )
         if len(found) > 1 and not exact:
-            raise MemtoolError(f"{len(found)} forgotten memories fit {name!r}",
-                               hint="memtool purge lists them", code="ambiguous-id")  # fmt: skip
+            raise MemtoolError(
+                f"{len(found)} forgotten memories fit {name!r}",
+                hint="memtool purge lists them",
+                code="ambiguous-id",
+            )
         one = (exact or found)[0]
         if one.state == LATER:
             raise MemtoolError(
@@ -189,8 +194,11 @@ def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[
                 code="not-due",
             )
         if one.state == HELD:
-            raise MemtoolError(f"{one.record.id} stays: {one.reason}",
-                               hint=f"git commit -- {one.record.path}", code="dirty")  # fmt: skip
+            raise MemtoolError(
+                f"{one.record.id} stays: {one.reason}",
+                hint=f"git commit -- {one.record.path}",
+                code="dirty",
+            )
         chosen.append(one)
     return chosen if wanted else partings
 
@@ -231,12 +239,22 @@ def _note_rest(
         context.notes.append(f"{id_} has changes that are not committed")
     for record in purge_rules.mentions(here, going.keys()):
         if record.id not in going:
-            context.notes.append(f"{record.id} still quotes them; memtool digest "
-                            f"{record.memory.category} --commit writes it anew")  # fmt: skip
-    rows = context.repository.git.run(
-        "for-each-ref", "--no-merged=HEAD", "--format=%(refname:short)", "refs/heads",
-        "refs/remotes", allowed=(0, 128, 129),
-    ).decode(errors="replace").split()  # fmt: skip
+            context.notes.append(
+                f"{record.id} still quotes them; memtool digest "
+                f"{record.memory.category} --commit writes it anew"
+            )
+    rows = (
+        context.repository.git.run(
+            "for-each-ref",
+            "--no-merged=HEAD",
+            "--format=%(refname:short)",
+            "refs/heads",
+            "refs/remotes",
+            allowed=(0, 128, 129),
+        )
+        .decode(errors="replace")
+        .split()
+    )
     if rows:
         context.notes.append(
             f"merge {_few(rows)} first: where a branch edited a similar memory, "
@@ -254,8 +272,11 @@ def _refuse(
 ) -> None:
     """Raise MemtoolError where the removal would not be one commit of its own."""
     if held:
-        raise MemtoolError(f"{held[0]} has changes that are not committed",
-                           hint=f"git commit -- {going[held[0]].path}", code="dirty")  # fmt: skip
+        raise MemtoolError(
+            f"{held[0]} has changes that are not committed",
+            hint=f"git commit -- {going[held[0]].path}",
+            code="dirty",
+        )
     if head is not None and not commit and any(id_ in head.by_id for id_ in going):
         raise MemtoolError(
             "a purge is a commit of its own, whose trailer names what it removes",

@@ -191,9 +191,12 @@ def _write(
     if may_stage:
         rewrite.restage(
             context.repository,
-            [(entries[name], side.new.data) for name, (_disk, side) in found.items()
-             if side.new.found],
-        )  # fmt: skip
+            [
+                (entries[name], side.new.data)
+                for name, (_disk, side) in found.items()
+                if side.new.found
+            ],
+        )
     written = (
         ["git's index"] if may_stage and any(new.new.found for _, new in found.values()) else []
     )

@@ -190,8 +190,14 @@ def _standing(result: Result) -> tuple[str, ...]:
     kind = f"{result.type}/{result.category}"
     level = ("digest",) if result.is_digest else ()
     due = ("due for review",) if result.due else ()
-    return (kind, *level, result.status, *due, f"{result.confidence} confidence",
-            told_trust(result.trust, result.unproven))  # fmt: skip
+    return (
+        kind,
+        *level,
+        result.status,
+        *due,
+        f"{result.confidence} confidence",
+        told_trust(result.trust, result.unproven),
+    )
 
 
 def _unreviewed(passages: Sequence[Passage]) -> str:

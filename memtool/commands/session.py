@@ -451,8 +451,15 @@ def _show_text(shown: SessionView) -> str:
 
 def _message_rows(one: Line, session: str = "") -> Iterator[str]:
     failed = {True: "worked", False: "failed", None: ""}[one.is_ok]
-    words = (f"{session}#{one.number}", one.moment, "(in the future)" * one.is_future, one.role,
-             one.agent, one.tool, failed)  # fmt: skip
+    words = (
+        f"{session}#{one.number}",
+        one.moment,
+        "(in the future)" * one.is_future,
+        one.role,
+        one.agent,
+        one.tool,
+        failed,
+    )
     yield " ".join(filter(None, words))
     if one.call:
         yield f"  $ {one.call}"

@@ -222,10 +222,11 @@ def session_delete(
     sessions = store.opened(context)
     if bool(id) == bool(older_than):
         raise MemtoolError(
-            "sessions are named, or --older-than is given, not both" if id
+            "sessions are named, or --older-than is given, not both"
+            if id
             else "no session is named",
             hint="memtool session delete ID, or memtool session delete --older-than 180d",
-        )  # fmt: skip
+        )
     if id:
         names = list(dict.fromkeys(retention.find(sessions, one) for one in id))
     else:
@@ -290,8 +291,12 @@ def _rows(sessions: Sessions, name: str) -> Iterator[dict[str, Any]]:
         yield {"session": name, **_message(one)}
     for mark in store.checkpoints(sessions, name)[0]:
         fields = mark.plain()
-        yield {"session": name, "checkpoint": fields.pop("message"), **fields,
-               "moment": moment_text(mark.moment)}  # fmt: skip
+        yield {
+            "session": name,
+            "checkpoint": fields.pop("message"),
+            **fields,
+            "moment": moment_text(mark.moment),
+        }
     learned = findings.known(sessions, name)
     for found in learned.findings:
         fields = found.plain()
@@ -304,8 +309,13 @@ def _message(one: Message) -> dict[str, Any]:
     """Return a message as chats have it, with the keys that memtool capture reads."""
     fields = one.plain()
     text, moment = fields.pop("text"), fields.pop("moment")
-    return {"message": fields.pop("number"), "role": fields.pop("role"), "content": text,
-            "timestamp": moment_text(moment), **fields}  # fmt: skip
+    return {
+        "message": fields.pop("number"),
+        "role": fields.pop("role"),
+        "content": text,
+        "timestamp": moment_text(moment),
+        **fields,
+    }
 
 
 def _diff_text(diff: SessionDiff) -> str:

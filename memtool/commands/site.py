@@ -60,9 +60,10 @@ def site(
     """
     del context, directory, at, title, dry_run
     raise MemtoolError(
-        "the static site is made by the command line", hint="in a shell: memtool site DIR",
+        "the static site is made by the command line",
+        hint="in a shell: memtool site DIR",
         code="surface",
-    )  # fmt: skip
+    )
 
 
 def render(built: BuiltSite) -> str:

@@ -23,15 +23,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.sessions.traces import FailureTrace
 
-PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger",
-                         "intents": "ledger"}  # fmt: skip
+PARTS: dict[str, str] = {
+    "index": "index",
+    "sessions": "sessions",
+    "spool": "ledger",
+    "intents": "ledger",
+}
 """What a directory below memtool's own in the git directory is counted as."""
 OTHER = "caches"
 WRITING = (
-    "new", "remember", "supersede", "confirm", "pin", "unpin", "deprecate", "archive", "forget",
-    "restore", "undo", "purge", "resolve", "promote", "curate", "digest", "import", "migrate",
+    "new",
+    "remember",
+    "supersede",
+    "confirm",
+    "pin",
+    "unpin",
+    "deprecate",
+    "archive",
+    "forget",
+    "restore",
+    "undo",
+    "purge",
+    "resolve",
+    "promote",
+    "curate",
+    "digest",
+    "import",
+    "migrate",
     "sign",
-)  # fmt: skip
+)
 """The verbs that write memories or their signatures, and may commit them."""
 _UNITS = ("B", "KiB", "MiB", "GiB")
 _STEP = 1024

@@ -321,9 +321,12 @@ def _purged(context: Context, tree: Tree, head: str) -> frozenset[str]:
     if not (head and tree.lineage.dangling()):
         return frozenset()
     trailers = context.repository.git.run(
-        "log", f"--grep=^{PURGES}: ",
-        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", head, "--",
-    )  # fmt: skip
+        "log",
+        f"--grep=^{PURGES}: ",
+        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)",
+        head,
+        "--",
+    )
     return purged_by(trailers.decode(errors="replace"))
 
 

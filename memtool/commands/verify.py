@@ -246,11 +246,17 @@ def _with_runs(
         result = known.get(one.id)
         trace = one.trace
         if trace is not None and ran is not None:
-            trace = trace.replace(reproduces=RUN_VERDICTS[ran.verdict][0], result=ran.verdict,
-                                  ran=timestamps.render(context.now))  # fmt: skip
+            trace = trace.replace(
+                reproduces=RUN_VERDICTS[ran.verdict][0],
+                result=ran.verdict,
+                ran=timestamps.render(context.now),
+            )
         elif trace is not None and result is not None:
-            trace = trace.replace(reproduces=RUN_VERDICTS[result.verdict][0],
-                                  result=result.verdict, ran=rerun.moment_of(result))  # fmt: skip
+            trace = trace.replace(
+                reproduces=RUN_VERDICTS[result.verdict][0],
+                result=result.verdict,
+                ran=rerun.moment_of(result),
+            )
         made.append(one.replace(trace=trace, run=ran))
     return made
 

@@ -42,10 +42,28 @@ if TYPE_CHECKING:
 
 REPOSITORY, TEAM_NAME = WHOM = ("repo", "team")
 """The filters that say whom to ask; several are alternatives."""
-KNOWN = frozenset((
-    REPOSITORY, TEAM_NAME, "type", "category", "tag", "file", "status", "confidence", "importance",
-    "since", "until", "source", "error", "task", "iteration", "environment", "id", "is",
-))  # fmt: skip
+KNOWN = frozenset(
+    (
+        REPOSITORY,
+        TEAM_NAME,
+        "type",
+        "category",
+        "tag",
+        "file",
+        "status",
+        "confidence",
+        "importance",
+        "since",
+        "until",
+        "source",
+        "error",
+        "task",
+        "iteration",
+        "environment",
+        "id",
+        "is",
+    )
+)
 """Filters that can be said of a memory of another repository: it stands in its file."""
 KNOWN_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprecated"))
 """What `is:` can ask of one."""

@@ -337,8 +337,10 @@ class RepositoryReader:
 
     def key_of(self, row: FleetRepository) -> str:
         """Return what the documents of a repository are made of."""
-        rows = [f"{one.name} {one.ttl_days} {one.temporal_class}"
-                for _name, one in sorted(self._categories.items())]  # fmt: skip
+        rows = [
+            f"{one.name} {one.ttl_days} {one.temporal_class}"
+            for _name, one in sorted(self._categories.items())
+        ]
         return cache.digest(KEY, row.tree, row.directory, *sorted(self._labels_of(row)), *rows)
 
     def _labels_of(self, row: FleetRepository) -> frozenset[str]:

@@ -268,9 +268,10 @@ def _authorization(env: Mapping[str, str]) -> str:
         )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise MemtoolError(
-            "MEMTOOL_FLEET_KEY is no key: it holds what no header may", hint="copy it again",
+            "MEMTOOL_FLEET_KEY is no key: it holds what no header may",
+            hint="copy it again",
             code="config",
-        )  # fmt: skip
+        )
     if key:
         return f"{'Bearer' if _TOKEN.fullmatch(key) else 'ApiKey'} {key}"
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode() if user else ""
@@ -371,18 +372,28 @@ TEXT_FIELD = "w"
 MAPPING: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
-        TEXT_FIELD: {"type": "text", "analyzer": "whitespace", "similarity": "memtool",
-                     "index_options": "freqs"},
-        "repo": {"type": "keyword", "fields": {
-            "lower": {"type": "keyword", "normalizer": "lowercase", "doc_values": False}}},
+        TEXT_FIELD: {
+            "type": "text",
+            "analyzer": "whitespace",
+            "similarity": "memtool",
+            "index_options": "freqs",
+        },
+        "repo": {
+            "type": "keyword",
+            "fields": {
+                "lower": {"type": "keyword", "normalizer": "lowercase", "doc_values": False}
+            },
+        },
         **{name: {"type": "keyword"} for name in ("id", "team", "type", "tags", "of")},
         "gen": {"type": "long"},
         "size": {"type": "integer"},
-        **{name: {"type": "keyword", "index": False, "doc_values": False}
-           for name in ("commit", "path", "data", "tree", "version")},
+        **{
+            name: {"type": "keyword", "index": False, "doc_values": False}
+            for name in ("commit", "path", "data", "tree", "version")
+        },
         "count": {"type": "integer", "index": False},
     },
-}  # fmt: skip
+}
 """The fields of a document. A memory has `repo`; a manifest has `of`, `gen`, `commit`, `tree`,
 `version` of memtool, and `count` of memories, and so is in no answer to a question.
 
@@ -486,9 +497,12 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
     everywhere = _patterns(server)
     reading = ["indices:data/read/search", "indices:data/read/mget*"]
     writing = [
-        "indices:data/read/search", "indices:data/write/bulk*", "indices:data/write/index",
-        "indices:data/write/delete", "indices:admin/refresh*",
-    ]  # fmt: skip
+        "indices:data/read/search",
+        "indices:data/write/bulk*",
+        "indices:data/write/index",
+        "indices:data/write/delete",
+        "indices:admin/refresh*",
+    ]
     seeing = (everywhere, ["indices:data/read/get"])
     making = ["indices:admin/create", "indices:admin/aliases*"]
     return {
@@ -503,10 +517,20 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
             ("reader", "indices:data/read/mget", (everywhere, reading)),
             ("publisher", "indices:data/write/bulk", ([server.index], writing), seeing),
             ("administrator", "indices:admin/index_template/put", (everywhere, making)),
-            *([(f"publisher~{_label(scope)}", "indices:data/write/bulk",
-                ([server.own_index(scope)], writing), seeing)] if scope else ()),
+            *(
+                [
+                    (
+                        f"publisher~{_label(scope)}",
+                        "indices:data/write/bulk",
+                        ([server.own_index(scope)], writing),
+                        seeing,
+                    )
+                ]
+                if scope
+                else ()
+            ),
         )
-    }  # fmt: skip
+    }
 
 
 def document_id(repository: str, id_: str) -> str:
@@ -543,11 +567,13 @@ def query(asked: FleetQuery, within: float) -> dict[str, Any]:
     filters = [
         _any(field, globs)
         for field, globs in (
-            ("repo", asked.allow), ("repo", asked.repositories), ("team", asked.teams),
+            ("repo", asked.allow),
+            ("repo", asked.repositories),
+            ("team", asked.teams),
             ("tags", asked.tags),
         )
         if globs
-    ]  # fmt: skip
+    ]
     filters += [{"terms": {"type": list(asked.types)}}] if asked.types else []
     return {
         "query": {
@@ -607,8 +633,10 @@ class OpenSearch:
         chosen = self._chosen(found, asked.most)
         if not chosen:
             return []
-        docs = [{"_index": index, "_id": id_, "routing": repository}
-                for index, id_, repository in chosen]  # fmt: skip
+        docs = [
+            {"_index": index, "_id": id_, "routing": repository}
+            for index, id_, repository in chosen
+        ]
         path = f"/{self._server.index}/_mget?realtime=false&_source_includes={','.join(FETCHED)}"
         found = self._server.get("POST", path, {"docs": docs}, within=self._left(deadline))
         rows = found.get("docs")
@@ -631,8 +659,11 @@ class OpenSearch:
         rows = part(found, "hits", "hits")
         if found.get("timed_out") is not False or not isinstance(rows, list):
             raise FleetUnavailable(f"{self._server.name} gave no whole answer")
-        named = [row for row in _named(rows[: most * LOOKED_AT])
-                 if row[0] in self._server.indexes_of(row[2])]  # fmt: skip
+        named = [
+            row
+            for row in _named(rows[: most * LOOKED_AT])
+            if row[0] in self._server.indexes_of(row[2])
+        ]
         fair = share(most, len({repository for _index, _id, repository, _size in named}))
         chosen: list[tuple[str, str, str]] = []
         counts: dict[str, int] = {}

@@ -253,9 +253,20 @@ def _kept_back(id_: str, path: str, found: Sequence[Problem]) -> KeptBack:
 def planned(made: Draft) -> Published:
     """Return what publishing would do to an empty index."""
     return Published(
-        made.repository, made.commit, "", made.gen, PUBLISHED, len(made.documents), 0, 0, 0,
-        made.kept_back, made.left_out, "", dry_run=True,
-    )  # fmt: skip
+        made.repository,
+        made.commit,
+        "",
+        made.gen,
+        PUBLISHED,
+        len(made.documents),
+        0,
+        0,
+        0,
+        made.kept_back,
+        made.left_out,
+        "",
+        dry_run=True,
+    )
 
 
 def publish(context: Context, server: SearchServer, made: Draft) -> Published:
@@ -288,9 +299,19 @@ def publish(context: Context, server: SearchServer, made: Draft) -> Published:
         written, newer = place.write(made)
     deleted = place.sweep(made if state == PUBLISHED else None)
     return Published(
-        made.repository, made.commit, ahead, made.gen, state, len(made.documents), written, newer,
-        deleted, made.kept_back, made.left_out, place.index,
-    )  # fmt: skip
+        made.repository,
+        made.commit,
+        ahead,
+        made.gen,
+        state,
+        len(made.documents),
+        written,
+        newer,
+        deleted,
+        made.kept_back,
+        made.left_out,
+        place.index,
+    )
 
 
 def _is_parted(context: Context, before: RepositoryManifest, made: Draft) -> bool:
@@ -384,9 +405,13 @@ class Partition:
         ]
         newer = self._bulk(rows)
         manifest = {
-            "of": self._repository, "gen": made.gen, "commit": made.commit, "tree": made.tree,
-            "version": __version__, "count": len(made.documents),
-        }  # fmt: skip
+            "of": self._repository,
+            "gen": made.gen,
+            "commit": made.commit,
+            "tree": made.tree,
+            "version": __version__,
+            "count": len(made.documents),
+        }
         self._bulk([({"index": {"_id": MANIFEST + self._repository, **version}}, manifest)])
         return len(rows) - newer, newer
 

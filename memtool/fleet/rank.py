@@ -153,8 +153,15 @@ def ranked(
 
 
 FACTORS = (
-    "recency", "status", "due", "category", "confidence", "importance", "source", "question",
-)  # fmt: skip
+    "recency",
+    "status",
+    "due",
+    "category",
+    "confidence",
+    "importance",
+    "source",
+    "question",
+)
 """The factors of `ranking` that mean something for a memory of another repository: it governs no
 file here, triggers nothing, is in nobody's way, and git says nothing about it."""
 ROUNDS = 4

@@ -341,11 +341,20 @@ class Looker:
             settings: Mapping[str, str] = {},
         ) -> None:
             git.run(
-                "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-                "--no-write-fetch-head", *options, "--end-of-options", REMOTE, *refs,
-                env=env, stdin=stdin, timeout_s=FETCH_S,
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--no-recurse-submodules",
+                "--no-write-fetch-head",
+                *options,
+                "--end-of-options",
+                REMOTE,
+                *refs,
+                env=env,
+                stdin=stdin,
+                timeout_s=FETCH_S,
                 settings={f"remote.{REMOTE}.url": remote, **settings},
-            )  # fmt: skip
+            )
 
         def fetch_files(entries: Iterable[TreeEntry]) -> None:
             wanted = {one.oid for one in entries if one.path.endswith(FILES)} - git.present()

@@ -317,9 +317,16 @@ def touches(git: Git, commits: Sequence[str], directory: str) -> list[ChangedFil
     if not commits:
         return []
     rows = git.log_raw(
-        "diff-tree", "--stdin", "-r", "-c", "--root", "--no-renames", "--", directory,
+        "diff-tree",
+        "--stdin",
+        "-r",
+        "-c",
+        "--root",
+        "--no-renames",
+        "--",
+        directory,
         stdin="\n".join(commits).encode() + b"\n",
-    )  # fmt: skip
+    )
     found = []
     for commit, row in rows:
         olds = {oid for mode, oid in row.olds if mode in REGULAR}
@@ -578,8 +585,15 @@ def _batches(git: Git, rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[s
 def _where(git: Git, oid: str, directory: str) -> str:
     """Say which commit first held a blob, and who wrote it."""
     found = git.line(
-        "log", "--all", "--full-history", "--reverse", f"--find-object={oid}",
-        "--format=%h%x00%an%x00%as", "--abbrev=10", "--", directory,
-    ).split("\n")[0]  # fmt: skip
+        "log",
+        "--all",
+        "--full-history",
+        "--reverse",
+        f"--find-object={oid}",
+        "--format=%h%x00%an%x00%as",
+        "--abbrev=10",
+        "--",
+        directory,
+    ).split("\n")[0]
     short, author, day = (*found.split("\0"), "", "")[:3]
     return f"in commit {short} by {author} on {day}"

@@ -80,9 +80,13 @@ def _listed(project: str, env: Mapping[str, str]) -> list[dict[str, Any]] | None
     )
     try:
         server = subprocess.Popen(
-            ["codex", "app-server"], cwd=project, env=dict(env), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            ["codex", "app-server"],
+            cwd=project,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
     except OSError:
         return None
     clock = threading.Timer(LIST_LIMIT_S, server.kill)

@@ -124,10 +124,22 @@ MOST_TOKENS = 2_500
 
 _EDITING = frozenset(
     {
-        "apply_patch", "create_file", "delete", "edit", "edit_file", "editnotebook", "multiedit",
-        "notebookedit", "patch", "replace", "search_replace", "strreplace", "write", "write_file",
+        "apply_patch",
+        "create_file",
+        "delete",
+        "edit",
+        "edit_file",
+        "editnotebook",
+        "multiedit",
+        "notebookedit",
+        "patch",
+        "replace",
+        "search_replace",
+        "strreplace",
+        "write",
+        "write_file",
     }
-)  # fmt: skip
+)
 """Tools that change files, as the hosts name them, in lower case."""
 _HOOKED = ("<hook_context>", "</hook_context>")
 """Around what Gemini puts before the prompt."""

@@ -80,8 +80,12 @@ def rehearse(host: Host, site: Site, prompt: str, env: Mapping[str, str]) -> Ite
             yield _run(contract, calls.get(contract.name, own), site.project, prompt, env)
 
 
-_NAMED = {"session_id": "", "transcript_path": "{project}/none.jsonl", "cwd": "{project}",
-          "hook_event_name": "{name}"}  # fmt: skip
+_NAMED = {
+    "session_id": "",
+    "transcript_path": "{project}/none.jsonl",
+    "cwd": "{project}",
+    "hook_event_name": "{name}",
+}
 _CODEX = {**_NAMED, "model": "gpt-5.5-codex", "permission_mode": "default"}
 _GEMINI = {**_NAMED, "timestamp": "2026-11-22T05:00:00.000Z"}
 _OPENCODE: dict[str, object] = {
@@ -93,24 +97,37 @@ _OPENCODE: dict[str, object] = {
 SENT: dict[tuple[str, str], dict[str, object]] = {
     ("claude", "session-start"): {**_NAMED, "source": "startup", "model": "claude-opus-5-5"},
     ("claude", "subagent-start"): {
-        **_NAMED, "prompt_id": "p-1", "agent_id": "a-1", "agent_type": "general-purpose",
+        **_NAMED,
+        "prompt_id": "p-1",
+        "agent_id": "a-1",
+        "agent_type": "general-purpose",
     },
     ("claude", "user-prompt-submit"): {
-        **_NAMED, "permission_mode": "default", "prompt_id": "p-1", "prompt": "{prompt}",
+        **_NAMED,
+        "permission_mode": "default",
+        "prompt_id": "p-1",
+        "prompt": "{prompt}",
     },
     ("codex", "session-start"): {**_CODEX, "source": "startup"},
     ("codex", "user-prompt-submit"): {**_CODEX, "turn_id": "1", "prompt": "{prompt}"},
     ("gemini", "session-start"): {**_GEMINI, "source": "startup"},
     ("gemini", "before-agent"): {**_GEMINI, "prompt": "{prompt}"},
     ("cursor", "session-start"): {
-        "conversation_id": "", "generation_id": "490b90b7", "model": "claude-4.6-sonnet",
-        "cursor_version": "3.7.21", "workspace_roots": ["{project}"],
-        "user_email": "ada@example.org", "transcript_path": None, "hook_event_name": "{name}",
-        "session_id": "", "is_background_agent": False, "composer_mode": "agent",
+        "conversation_id": "",
+        "generation_id": "490b90b7",
+        "model": "claude-4.6-sonnet",
+        "cursor_version": "3.7.21",
+        "workspace_roots": ["{project}"],
+        "user_email": "ada@example.org",
+        "transcript_path": None,
+        "hook_event_name": "{name}",
+        "session_id": "",
+        "is_background_agent": False,
+        "composer_mode": "agent",
     },
     ("opencode", "session-start"): _OPENCODE,
     ("opencode", "prompt"): _OPENCODE,
-}  # fmt: skip
+}
 """What each host sends, key by key, as it was recorded; but sessions have no name here, so that
 nothing is noted of them."""
 
@@ -202,9 +219,14 @@ def _printed(call: list[str], folder: str, env: Mapping[str, str]) -> str:
     """Return what a program prints, empty where it fails."""
     try:
         done = subprocess.run(
-            call, cwd=folder, env=dict(env), capture_output=True, timeout=LIMIT_S, check=False,
+            call,
+            cwd=folder,
+            env=dict(env),
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
             stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="replace")
@@ -255,9 +277,24 @@ def of_repository(context: Context) -> Iterator[Sign]:
     if damage.state == BROKEN:
         context.is_cached = False  # else it would be mended before it is named
     yield damage
-    checks = (_settings, _trusted, _limits, _storage, _lock, _unfinished_commits, _memories, _due,
-              _drift, _conflicts, _index, _ledger, _sessions, hooks, _merge_driver,
-              _log)  # fmt: skip
+    checks = (
+        _settings,
+        _trusted,
+        _limits,
+        _storage,
+        _lock,
+        _unfinished_commits,
+        _memories,
+        _due,
+        _drift,
+        _conflicts,
+        _index,
+        _ledger,
+        _sessions,
+        hooks,
+        _merge_driver,
+        _log,
+    )
     for check in checks:
         yield _result(check, context)
     if _has_rules(context):
@@ -434,9 +471,11 @@ def _owners(context: Context) -> Sign:
         return _sign("owners", BROKEN, f"rules want signatures, and {named}", hint)
     signers = signatures.read_signers(data)
     strangers = [
-        owner for rule in signing for owner in rule.owners
+        owner
+        for rule in signing
+        for owner in rule.owners
         if not any(files.name_matches(owner, one) for one in signers.principals)
-    ]  # fmt: skip
+    ]
     faults = [f"line {number} of {path} is no key" for number in signers.bad_lines]
     faults += [f"{owner} is no principal of {path}" for owner in dict.fromkeys(strangers)]
     if faults:
@@ -456,16 +495,18 @@ def _unsigned(context: Context) -> list[str]:
     """Return the ids of memories that the trusted ref holds and an owner should have signed."""
     tree = index.open(context)
     ruled = [
-        (record, rule) for record in tree.records
+        (record, rule)
+        for record in tree.records
         if (rule := rule_of(context.trust_rules, record.memory, record.path)) is not None
         and rule.require == SIGNED
-    ]  # fmt: skip
+    ]
     origins = context.origins(tree, [record for record, _rule in ruled])
     trusted = TRUST_LEVELS[2:]
     return [
-        record.id for record, rule in ruled
+        record.id
+        for record, rule in ruled
         if origins[record.path].trust in trusted and rule.gap(origins[record.path])
-    ]  # fmt: skip
+    ]
 
 
 def _limits(context: Context) -> Sign:
@@ -545,8 +586,11 @@ def _cut_off(context: Context) -> list[str]:
     head = "" if repository.is_bare else repository.git.head()
     if not head:
         return []
-    changed = [path for letters, path in repository.git.status(context.directory)
-               if "M" in letters and path.endswith(".md")]  # fmt: skip
+    changed = [
+        path
+        for letters, path in repository.git.status(context.directory)
+        if "M" in letters and path.endswith(".md")
+    ]
     stored = provenance.blobs(repository, head, *changed) if changed else {}
     whole = repository.git.blobs([*stored.values()], MAX_BYTES)
     found = []
@@ -714,8 +758,12 @@ def _current_hooks(
     """Return the sign of hooks that git runs: whether they are what this version writes."""
     old = [os.path.basename(step.path) for step in git_hooks.install(site, framework)]
     if old:
-        return _sign("hooks", WARNING, f"missing or older: {', '.join(sorted({*old}))}",
-                     "memtool install git")  # fmt: skip
+        return _sign(
+            "hooks",
+            WARNING,
+            f"missing or older: {', '.join(sorted({*old}))}",
+            "memtool install git",
+        )
     by = f"{pre_commit.HOOK} of the pre-commit framework, and " if framework else ""
     through = f" through {site.tool}" if site.tool else ""
     return _sign("hooks", GOOD, f"{by}{', '.join(present)}{through}")

@@ -147,9 +147,13 @@ def site_of(repository: Repository, directory: str) -> git_hooks.HookSite:
 
 
 OWNER_FILES = (
-    ".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS",
-    ".gitea/CODEOWNERS", ".forgejo/CODEOWNERS",
-)  # fmt: skip
+    ".github/CODEOWNERS",
+    "CODEOWNERS",
+    "docs/CODEOWNERS",
+    ".gitlab/CODEOWNERS",
+    ".gitea/CODEOWNERS",
+    ".forgejo/CODEOWNERS",
+)
 """Where forges look for code owners, in the order of GitHub; a new file is the second."""
 _OWNERS_BEGIN = "# >>> memtool: who must review changes of memories"
 _OWNERS_END = "# <<< memtool"
@@ -166,8 +170,11 @@ def with_code_owners(context: Context, owners: str) -> list[FileStep]:
     wrong = [name for name in names if not _OWNER.fullmatch(name)]
     if wrong or not names:
         what = f"{wrong[0]!r} is no code owner" if wrong else "nobody is named as code owner"
-        raise MemtoolError(what, hint="memtool install git --codeowners @ORG/TEAM, or @USER, or an "
-                           "address; several with commas between them")  # fmt: skip
+        raise MemtoolError(
+            what,
+            hint="memtool install git --codeowners @ORG/TEAM, or @USER, or an "
+            "address; several with commas between them",
+        )
     top = context.repository.top
     there = (name for name in OWNER_FILES if os.path.lexists(os.path.join(top, name)))
     name = next(there, OWNER_FILES[1])

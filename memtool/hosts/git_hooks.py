@@ -44,9 +44,16 @@ _LEFTHOOK_LOCAL = tuple(f"{dot}lefthook-local.{end}" for dot in ("", ".") for en
 _LEFTHOOK = (*(f"{dot}lefthook.{end}" for dot in ("", ".") for end in _ENDINGS), *_LEFTHOOK_LOCAL)
 BROUGHT = ("node_modules", *_LEFTHOOK_LOCAL)
 """What tools of hooks look for at the top of a worktree, and no commit holds."""
-_SIMPLE = (".simple-git-hooks.cjs", ".simple-git-hooks.js", ".simple-git-hooks.mjs",
-           ".simple-git-hooks.json", "simple-git-hooks.cjs", "simple-git-hooks.js",
-           "simple-git-hooks.mjs", "simple-git-hooks.json")  # fmt: skip
+_SIMPLE = (
+    ".simple-git-hooks.cjs",
+    ".simple-git-hooks.js",
+    ".simple-git-hooks.mjs",
+    ".simple-git-hooks.json",
+    "simple-git-hooks.cjs",
+    "simple-git-hooks.js",
+    "simple-git-hooks.mjs",
+    "simple-git-hooks.json",
+)
 HUSKY, LEFTHOOK, SIMPLE, OVERCOMMIT = "husky", "lefthook", "simple-git-hooks", "overcommit"
 
 
@@ -109,15 +116,18 @@ def install(site: HookSite, skipped: tuple[str, ...]) -> Iterator[FileStep]:
     if site.tool == SIMPLE:
         if CALL not in site.named((*_SIMPLE, "package.json")):
             entries = " and ".join(GATES)
-            raise _refusal("simple-git-hooks makes the hooks here anew",
-                           f"add to {entries} of its settings: {site.line}; "
-                           "then npx simple-git-hooks")  # fmt: skip
+            raise _refusal(
+                "simple-git-hooks makes the hooks here anew",
+                f"add to {entries} of its settings: {site.line}; then npx simple-git-hooks",
+            )
         return
     if site.tool == OVERCOMMIT and CALL not in _of_overcommit(site):
-        raise _refusal("overcommit makes the hooks here anew",
-                       "add below PreCommit: in .overcommit.yml: MemtoolCheck: {enabled: true, "
-                       "required_executable: 'sh', command: ['sh', '-c', "
-                       f'"{site.line}"]}}')  # fmt: skip
+        raise _refusal(
+            "overcommit makes the hooks here anew",
+            "add below PreCommit: in .overcommit.yml: MemtoolCheck: {enabled: true, "
+            "required_executable: 'sh', command: ['sh', '-c', "
+            f'"{site.line}"]}}',
+        )
     for name in HOOKS:
         path = os.path.join(site.folder, name)
         if name in skipped or (site.tool == OVERCOMMIT and _is_overcommit(path)):
@@ -135,8 +145,9 @@ def _hook(site: HookSite, name: str) -> Iterator[FileStep]:  # one case a branch
     before = bytes_at(path)
     if os.path.islink(path) or (before is None and os.path.lexists(path)):
         if CALL not in _read(path):
-            raise _refusal(f"{path} is a link or no file",
-                           f"add to what it runs: {site.line} || exit $?")  # fmt: skip
+            raise _refusal(
+                f"{path} is a link or no file", f"add to what it runs: {site.line} || exit $?"
+            )
         return
     if is_mine and os.access(path + KEPT, os.X_OK):
         yield from _without(path)
@@ -172,8 +183,10 @@ def _with_block(site: HookSite, name: str, path: str, before: bytes) -> bytes:
     if CALL in before:  # somebody wrote it by hand
         return before
     if pre_commit.is_script(path):
-        raise _refusal(f"the pre-commit framework makes {path}",
-                       f"memtool install pre-commit, then {pre_commit.INSTALL}")  # fmt: skip
+        raise _refusal(
+            f"the pre-commit framework makes {path}",
+            f"memtool install pre-commit, then {pre_commit.INSTALL}",
+        )
     if not before.startswith(b"#!"):
         if b"\0" in before:
             raise _no_shell(path, site)
@@ -187,8 +200,10 @@ def _with_block(site: HookSite, name: str, path: str, before: bytes) -> bytes:
 
 
 def _no_shell(path: str, site: HookSite) -> MemtoolError:
-    return _refusal(f"{path} is no shell script",
-                    f"let it run this first, and stop where that fails: {site.line}")  # fmt: skip
+    return _refusal(
+        f"{path} is no shell script",
+        f"let it run this first, and stop where that fails: {site.line}",
+    )
 
 
 def _refusal(what: str, hint: str) -> MemtoolError:
@@ -211,8 +226,10 @@ def _lefthook(site: HookSite) -> Iterator[FileStep]:
     local = [name for name in _LEFTHOOK_LOCAL if _is_file(site.top, name)]
     if local:
         rows = " | ".join(wanted.decode().splitlines()[1:])
-        raise _refusal(f"lefthook makes the hooks here anew, and {local[0]} is yours",
-                       f"add to {local[0]}, each | a new line: {rows}")  # fmt: skip
+        raise _refusal(
+            f"lefthook makes the hooks here anew, and {local[0]} is yours",
+            f"add to {local[0]}, each | a new line: {rows}",
+        )
     yield FileStep("own", path, data=wanted)
 
 
@@ -278,8 +295,11 @@ AGAIN = {
 
 def entry_of(site: HookSite) -> str:
     """Return the file of the tool that has the entry for the gate, empty for none."""
-    files = {LEFTHOOK: _LEFTHOOK, SIMPLE: (*_SIMPLE, "package.json"),
-             OVERCOMMIT: (".overcommit.yml", ".local-overcommit.yml")}  # fmt: skip
+    files = {
+        LEFTHOOK: _LEFTHOOK,
+        SIMPLE: (*_SIMPLE, "package.json"),
+        OVERCOMMIT: (".overcommit.yml", ".local-overcommit.yml"),
+    }
     if site.tool == HUSKY:
         own = site.path(GATES[0])
         return os.path.relpath(own, site.top) if CALL in _read(own) else ""

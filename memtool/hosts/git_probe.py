@@ -23,8 +23,11 @@ QUESTION = (
     "To prove that git runs memtool check, a commit and a merge with a broken memory are tried "
     "in a temporary worktree; your hooks run at both. Go on? [y/N] "
 )
-_PERSON = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER")
-           for key, value in (("NAME", "memtool"), ("EMAIL", "memtool@localhost"))}  # fmt: skip
+_PERSON = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "memtool"), ("EMAIL", "memtool@localhost"))
+}
 
 
 def probe(context: Context) -> tuple[Sign, ...]:
@@ -64,9 +67,15 @@ def _tried(context: Context, place: str, folder: str) -> list[Sign]:
     other = own.run("commit-tree", "-p", head, "-m", "memtool: a probe", tree, env=_PERSON)
     calls = {
         GATES[0]: ("commit", "--quiet", "--no-gpg-sign", "--message=memtool: a probe"),
-        GATES[1]: ("merge", "--quiet", "--no-ff", "--no-edit", "--no-gpg-sign",
-                   other.decode().strip()),
-    }  # fmt: skip
+        GATES[1]: (
+            "merge",
+            "--quiet",
+            "--no-ff",
+            "--no-edit",
+            "--no-gpg-sign",
+            other.decode().strip(),
+        ),
+    }
     found = []
     for hook, call in calls.items():
         try:
@@ -88,5 +97,10 @@ def _sign(hook: str, said: str | None) -> Sign:
         return Sign("repository", name, GOOD, "memtool check refused a broken memory")
     rows = [row.strip() for row in said.splitlines() if not row.startswith("Not committing")]
     last = next(filter(None, reversed(rows)), "it says no reason")
-    return Sign("repository", name, WARNING, f"another hook refused first: {last}",
-                "mend what that hook says, then probe again")  # fmt: skip
+    return Sign(
+        "repository",
+        name,
+        WARNING,
+        f"another hook refused first: {last}",
+        "mend what that hook says, then probe again",
+    )

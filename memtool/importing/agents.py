@@ -21,11 +21,28 @@ BEGIN, END = "<!-- memtool:begin", "<!-- memtool:end"
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 LONG_CHARACTERS = 4_000
 """A section above this length is split at its inner headings."""
-_PREFERENCE_WORDS = frozenset({
-    "always", "avoid", "communication", "convention", "conventions", "dont", "format", "formatting",
-    "guideline", "guidelines", "never", "prefer", "preference", "preferences", "rule", "rules",
-    "style", "tone",
-})  # fmt: skip
+_PREFERENCE_WORDS = frozenset(
+    {
+        "always",
+        "avoid",
+        "communication",
+        "convention",
+        "conventions",
+        "dont",
+        "format",
+        "formatting",
+        "guideline",
+        "guidelines",
+        "never",
+        "prefer",
+        "preference",
+        "preferences",
+        "rule",
+        "rules",
+        "style",
+        "tone",
+    }
+)
 
 
 class HeadedSection(Value):

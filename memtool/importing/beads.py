@@ -29,16 +29,46 @@ _TYPES: dict[str, tuple[str, str]] = {
 }
 _IMPORTANCE = ("0.9", "0.7", "0.5", "0.3", "0.1")
 _SECTIONS = (
-    ("design", "Design"), ("acceptance_criteria", "Acceptance criteria"), ("notes", "Notes"),
+    ("design", "Design"),
+    ("acceptance_criteria", "Acceptance criteria"),
+    ("notes", "Notes"),
     ("close_reason", "Closed"),
-)  # fmt: skip
-_TOLD = frozenset({
-    "id", "title", "description", "status", "priority", "issue_type", "created_at", "updated_at",
-    "closed_at", "created_by", "labels", "dependencies", "comments", "external_ref", "assignee",
-    "due_at", "pinned", "_type", "owner", "started_at", "dependency_count", "dependent_count",
-    "comment_count", "content_hash", "source_repo", "compaction_level", "original_size",
-    "ephemeral", "is_template", "parent", *(name for name, _title in _SECTIONS),
-})  # fmt: skip
+)
+_TOLD = frozenset(
+    {
+        "id",
+        "title",
+        "description",
+        "status",
+        "priority",
+        "issue_type",
+        "created_at",
+        "updated_at",
+        "closed_at",
+        "created_by",
+        "labels",
+        "dependencies",
+        "comments",
+        "external_ref",
+        "assignee",
+        "due_at",
+        "pinned",
+        "_type",
+        "owner",
+        "started_at",
+        "dependency_count",
+        "dependent_count",
+        "comment_count",
+        "content_hash",
+        "source_repo",
+        "compaction_level",
+        "original_size",
+        "ephemeral",
+        "is_template",
+        "parent",
+        *(name for name, _title in _SECTIONS),
+    }
+)
 
 
 def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:

@@ -27,9 +27,12 @@ _SECTIONS = {"observations": "obs", "summaries": "summary"}
 _LEFT = ("user_prompts", "sdk_sessions", "prompts", "sessions")
 _PARTS = ("subtitle", "narrative", "text")
 _SUMMARY = (
-    ("investigated", "Investigated"), ("learned", "Learned"), ("completed", "Completed"),
-    ("next_steps", "Next steps"), ("notes", "Notes"),
-)  # fmt: skip
+    ("investigated", "Investigated"),
+    ("learned", "Learned"),
+    ("completed", "Completed"),
+    ("next_steps", "Next steps"),
+    ("notes", "Notes"),
+)
 _MAGIC = b"SQLite format 3\0"
 _NAME = "claude-mem.db"
 

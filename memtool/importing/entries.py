@@ -72,22 +72,30 @@ NAMES: dict[str, tuple[str, ...]] = {
     "error_signature": ("error_signature",),
     "environment": ("environment",),
     "agent": ("agent", "agent_id"),
-    "session": ("session", "session_id", "run_id", "memory_session_id",
-                "conversation_id"),
+    "session": ("session", "session_id", "run_id", "memory_session_id", "conversation_id"),
     "privacy": ("privacy",),
     "scope": ("scope",),
     "source": ("source", "sources", "source_url", "url", "provenance"),
     "supersedes": ("supersedes", "replaces"),
     "superseded_by": ("superseded_by", "replaced_by"),
     "related_to": (
-        "related_to", "related", "related_memories", "related_ids", "links", "linked_memories",
-        "associations", "see_also", "relations", "relationships", "edges",
+        "related_to",
+        "related",
+        "related_memories",
+        "related_ids",
+        "links",
+        "linked_memories",
+        "associations",
+        "see_also",
+        "relations",
+        "relationships",
+        "edges",
     ),
     "resolves": ("resolves",),
     "derived_from": ("derived_from", "source_memories", "consolidated_from"),
     "parent": ("parent", "parent_id"),
     "blocked_by": ("blocked_by", "depends_on"),
-}  # fmt: skip
+}
 """For each key of a memory, how stores call it: the first that says something counts, of lists all
 do. Names are compared in snake_case, so that createdAt is created_at."""
 OWN: dict[str, tuple[str, ...]] = {
@@ -105,12 +113,32 @@ OWN: dict[str, tuple[str, ...]] = {
     "x-due": ("due_at", "due"),
 }
 """What is kept as a key of the user's own, without an effect, under which names stores have it."""
-UNTOLD = frozenset({
-    "schema_version", "version", "format", "hash", "content_hash", "embedding", "embeddings",
-    "vector", "score", "similarity", "metadata", "attributes", "excluded", "reasoning",
-    "exclude_from_retrieval", "awaiting_implementation", "awaiting_decision", "resolved_by",
-    "child_ids", "children", "blocks", "immutable",
-})  # fmt: skip
+UNTOLD = frozenset(
+    {
+        "schema_version",
+        "version",
+        "format",
+        "hash",
+        "content_hash",
+        "embedding",
+        "embeddings",
+        "vector",
+        "score",
+        "similarity",
+        "metadata",
+        "attributes",
+        "excluded",
+        "reasoning",
+        "exclude_from_retrieval",
+        "awaiting_implementation",
+        "awaiting_decision",
+        "resolved_by",
+        "child_ids",
+        "children",
+        "blocks",
+        "immutable",
+    }
+)
 """Names that are no memory's business, or have an effect of their own; none is told as left out."""
 MERGED = ("metadata", "attributes")
 """Tables in an entry whose keys count as those of the entry, unless it has them itself."""
@@ -134,27 +162,77 @@ TYPE_WORDS: dict[str, tuple[str, str]] = {
         ("semantic", "discovery"),
     ),
     **dict.fromkeys(
-        ("error", "bug", "bugfix", "fix", "incident", "debug", "debugging", "solution",
-         "problem_solution", "episode", "event"),
+        (
+            "error",
+            "bug",
+            "bugfix",
+            "fix",
+            "incident",
+            "debug",
+            "debugging",
+            "solution",
+            "problem_solution",
+            "episode",
+            "event",
+        ),
         ("episodic", "error"),
     ),
     **dict.fromkeys(("change", "feature", "refactor", "file_change"), ("episodic", "file_change")),
     **dict.fromkeys(
-        ("task", "todo", "progress", "plan", "goal", "unresolved", "milestone", "technical_state",
-         "working", "task_progress", "epic", "chore", "question", "spike", "story", "active"),
+        (
+            "task",
+            "todo",
+            "progress",
+            "plan",
+            "goal",
+            "unresolved",
+            "milestone",
+            "technical_state",
+            "working",
+            "task_progress",
+            "epic",
+            "chore",
+            "question",
+            "spike",
+            "story",
+            "active",
+        ),
         ("state", "task_progress"),
     ),
-}  # fmt: skip
+}
 """Type and category for the words by which stores say what an entry is; all else is semantic."""
-STATUS_WORDS = {"expired": "archived", "inactive": "archived", "invalid": "deprecated",
-                "forgotten": "archived", "true": "confirmed", "verified": "confirmed"}  # fmt: skip
-CONFIDENCE_WORDS = {"very_high": "high", "certain": "high", "verified": "high",
-                    "moderate": "medium", "tentative": "low", "uncertain": "low",
-                    "very_low": "low"}  # fmt: skip
-IMPORTANCE_WORDS = {"critical": "1", "very_high": "0.9", "high": "0.8", "medium": "0.5",
-                    "normal": "0.5", "low": "0.2", "very_low": "0.1"}  # fmt: skip
-TEMPORAL_WORDS = {"persistent": "eternal", "permanent": "eternal", "session": "short_term",
-                  "temporary": "ephemeral"}  # fmt: skip
+STATUS_WORDS = {
+    "expired": "archived",
+    "inactive": "archived",
+    "invalid": "deprecated",
+    "forgotten": "archived",
+    "true": "confirmed",
+    "verified": "confirmed",
+}
+CONFIDENCE_WORDS = {
+    "very_high": "high",
+    "certain": "high",
+    "verified": "high",
+    "moderate": "medium",
+    "tentative": "low",
+    "uncertain": "low",
+    "very_low": "low",
+}
+IMPORTANCE_WORDS = {
+    "critical": "1",
+    "very_high": "0.9",
+    "high": "0.8",
+    "medium": "0.5",
+    "normal": "0.5",
+    "low": "0.2",
+    "very_low": "0.1",
+}
+TEMPORAL_WORDS = {
+    "persistent": "eternal",
+    "permanent": "eternal",
+    "session": "short_term",
+    "temporary": "ephemeral",
+}
 RELATION_WORDS: dict[str, str] = {
     **{name: name for name in RELATIONS},
     **dict.fromkeys(("replaces", "obsoletes"), "supersedes"),
@@ -169,8 +247,12 @@ RELATION_WORDS: dict[str, str] = {
     **dict.fromkeys(("fixes", "solves", "closes", "answers"), "resolves"),
 }
 """The relation for each word by which stores name one; all other words mean related_to."""
-INVERSE = {"resolved_by": "resolves", "child_ids": "parent", "children": "parent",
-           "blocks": "blocked_by"}  # fmt: skip
+INVERSE = {
+    "resolved_by": "resolves",
+    "child_ids": "parent",
+    "children": "parent",
+    "blocks": "blocked_by",
+}
 """Names of lists that say of other entries what those do not say themselves."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")

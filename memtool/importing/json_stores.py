@@ -25,11 +25,29 @@ from memtool.value import Value
 
 MOST_BYTES = 64 << 20
 """Bytes of a document; what is larger must come as lines."""
-SECTIONS = frozenset({
-    "memories", "entries", "items", "records", "results", "data", "facts", "notes", "documents",
-    "knowledge", "nodes", "entities", "relations", "observations", "summaries", "sessions",
-    "prompts", "archived", "deleted",
-})  # fmt: skip
+SECTIONS = frozenset(
+    {
+        "memories",
+        "entries",
+        "items",
+        "records",
+        "results",
+        "data",
+        "facts",
+        "notes",
+        "documents",
+        "knowledge",
+        "nodes",
+        "entities",
+        "relations",
+        "observations",
+        "summaries",
+        "sessions",
+        "prompts",
+        "archived",
+        "deleted",
+    }
+)
 """Names under which the entries of a store are found, with relations and what is left out."""
 UNREVIEWED = {"status": "candidate", "confidence": "low"}
 """What holds of entries that a model wrote and nobody confirmed, unless they say otherwise."""
@@ -275,9 +293,19 @@ def _generic(
 
 
 _TEXTS = SECTIONS | {
-    "decisions", "patterns", "warnings", "preferences", "conventions", "errors", "discoveries",
-    "tasks", "insights", "lessons", "rules", "todos",
-}  # fmt: skip
+    "decisions",
+    "patterns",
+    "warnings",
+    "preferences",
+    "conventions",
+    "errors",
+    "discoveries",
+    "tasks",
+    "insights",
+    "lessons",
+    "rules",
+    "todos",
+}
 """Sections in which a text is an entry."""
 
 

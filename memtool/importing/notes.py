@@ -141,7 +141,7 @@ def _memory(source: Original, front: dict[str, Any], title: str, body: str) -> S
         {**values, "title": name, "content": text},
         source,
         names=tuple(str(values[key]) for key in ("id", "memory_id", "uid") if values.get(key)),
-    )  # fmt: skip
+    )
 
 
 def _note(source: Original, front: dict[str, Any], title: str, body: str) -> StoreEntry | Problem:
@@ -202,7 +202,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("warning", "gotchas gotcha pitfalls issues known warnings"),
     ("architecture", "architecture structure overview design patterns systempatterns"),
     ("architecture", "brief projectbrief productcontext context product"),
-)  # fmt: skip
+)
 """Words of names, and the kind that they mean; the first row that has one counts."""
 
 

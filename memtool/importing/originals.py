@@ -211,9 +211,14 @@ def first_seconds(repository: Repository, path: str, head: str) -> dict[str, int
     if not head or repository.is_shallow:
         return {}
     added = repository.git.log_names(
-        "--format=%x00%at", "--diff-filter=A", "--no-renames", "--end-of-options", head, "--",
+        "--format=%x00%at",
+        "--diff-filter=A",
+        "--no-renames",
+        "--end-of-options",
+        head,
+        "--",
         *_limit(path),
-    )  # fmt: skip
+    )
     # newest first, so the oldest stays
     return {name: int(second) for second, names in added for name in names}
 

@@ -147,14 +147,23 @@ def _rows(
     ends = np.append(starts[1:], len(places)).tolist()
     assert len(indptr) == len(vocabulary) + 1
     columns = zip(
-        terms[starts].tolist(), (places[starts] & 0xFFFFFFFF).tolist(), heads.tolist(),
-        tops.tolist(), starts.tolist(), ends, strict=True,
-    )  # fmt: skip
+        terms[starts].tolist(),
+        (places[starts] & 0xFFFFFFFF).tolist(),
+        heads.tolist(),
+        tops.tolist(),
+        starts.tolist(),
+        ends,
+        strict=True,
+    )
     raw = numbers.tobytes(), scores.tobytes(), frequencies.tobytes()
     for term, chunk, in_heads, top, start, end in columns:
-        data = b"".join((
-            raw[0][4 * start : 4 * end], raw[1][4 * start : 4 * end], raw[2][start:end],
-        ))  # fmt: skip
+        data = b"".join(
+            (
+                raw[0][4 * start : 4 * end],
+                raw[1][4 * start : 4 * end],
+                raw[2][start:end],
+            )
+        )
         yield vocabulary[term], chunk, in_heads, top, data
 
 
@@ -163,10 +172,15 @@ def _read(
 ) -> tuple[list[str], Postings, list[bytes], list[list[int]]]:
     """Return the sorted terms of documents, their postings, their texts and numbers as terms."""
     runs = Runs(language)
-    numbers = np.concatenate([
-        np.zeros(0, np.int32),
-        *(np.fromiter(map(runs.__getitem__, row), np.int32, len(row)) for row in rows(documents)),
-    ])  # fmt: skip
+    numbers = np.concatenate(
+        [
+            np.zeros(0, np.int32),
+            *(
+                np.fromiter(map(runs.__getitem__, row), np.int32, len(row))
+                for row in rows(documents)
+            ),
+        ]
+    )
     distinct = set().union(*runs.words[len(SPELLED) :], *runs.compounds)
     vocabulary = sorted(distinct)
     known = {name: number for number, name in enumerate([*SPELLED, *vocabulary])}
@@ -256,10 +270,12 @@ class Postings:
         last = np.flatnonzero(np.append(places[1:] != places[:-1], True)[: len(places)])
         is_head = (pairs[last] & 1).astype(bool)
         terms, counts = places[last] >> 32, np.minimum(np.diff(last, prepend=-1), MOST_TF)
-        self.slices.append((
-            terms.astype(np.int32),
-            (counts | is_head * IN_HEAD).astype(np.uint8),
-        ))  # fmt: skip
+        self.slices.append(
+            (
+                terms.astype(np.int32),
+                (counts | is_head * IN_HEAD).astype(np.uint8),
+            )
+        )
         self.df += np.bincount(terms, minlength=vocabulary)
         self.head_df += np.bincount(terms[is_head], minlength=vocabulary)
         self.lengths += np.bincount(documents, minlength=count).tolist()

@@ -567,9 +567,13 @@ def _open_tree(
         update(rows, removed, documents(added), categories, language)
 
     state = State.rebuilt(
-        place, SCHEMA, adapt if model else build, key=name,
-        copy_of=model.state if model else None, most=MOST_TREES,
-    )  # fmt: skip
+        place,
+        SCHEMA,
+        adapt if model else build,
+        key=name,
+        copy_of=model.state if model else None,
+        most=MOST_TREES,
+    )
     found = OpenIndex(state)
     if state.note:
         found.all_parts.note = f"the search index is not kept: {state.note}"
@@ -683,9 +687,13 @@ def _built(
         refresh.build(rows, mask)
 
     state = State.rebuilt(
-        place_of(repository), SCHEMA, write, key=key,
-        instead_of=unfit.state if unfit else None, copy_of=model.state if model else None,
-    )  # fmt: skip
+        place_of(repository),
+        SCHEMA,
+        write,
+        key=key,
+        instead_of=unfit.state if unfit else None,
+        copy_of=model.state if model else None,
+    )
     found = OpenIndex(state)
     if refresh is None:  # another process has built it meanwhile
         seen = check(repository.top, directory, found.stamps, exact=True)
@@ -761,8 +769,10 @@ def key_of(repository: Repository, directory: str, settings: Config) -> str:
     """Return what an index depends on beside the files: settings and versions."""
     parts = [TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
     parts += [directory, repository.object_format, settings.text(LANGUAGE_KEY)]
-    parts += [f"{row.name} {row.ttl_days} {row.temporal_class}"
-              for _name, row in sorted(settings.categories.items())]  # fmt: skip
+    parts += [
+        f"{row.name} {row.ttl_days} {row.temporal_class}"
+        for _name, row in sorted(settings.categories.items())
+    ]
     return cache.digest(*parts, size=16)
 
 

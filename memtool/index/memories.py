@@ -30,9 +30,16 @@ ROW, IS, ITEM, PAIR = "\x1d", "\x1e", "\x1f", "\x1c"
 """What parts fields, a key from its text, and what ends each item of a list and half of a pair.
 No field may contain such a control character."""
 KIND_KEYS = (
-    "type", "category", "status", "confidence", "importance", "fade_rate", "action_required",
-    "temporal_class", "privacy",
-)  # fmt: skip
+    "type",
+    "category",
+    "status",
+    "confidence",
+    "importance",
+    "fade_rate",
+    "action_required",
+    "temporal_class",
+    "privacy",
+)
 """Fields of which memories of one kind have the same."""
 HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked", "derived_from")
 """Fields that all or none of a kind have, whatever is in them."""
@@ -405,10 +412,21 @@ def _read(row: Any) -> MemoryRow:
     number, id_, path, oid, kind, begin, until, due, written, length, heads, *others = row
     thread, place, fields = others
     return MemoryRow(
-        number, text_of(id_), path.decode(errors="surrogatepass"), oid.hex(), kind, begin, until,
-        due, written, length, heads, "" if thread is None else text_of(thread),
-        "" if place is None else text_of(place), fields,
-    )  # fmt: skip
+        number,
+        text_of(id_),
+        path.decode(errors="surrogatepass"),
+        oid.hex(),
+        kind,
+        begin,
+        until,
+        due,
+        written,
+        length,
+        heads,
+        "" if thread is None else text_of(thread),
+        "" if place is None else text_of(place),
+        fields,
+    )
 
 
 def unpacked(text: str) -> Fields:
@@ -472,11 +490,12 @@ def store(
     rows.put_all(
         "memory",
         (
-            _memory_row(entry, kinds.setdefault(kind_of(entry.record.memory), len(kinds)),
-                        categories)
+            _memory_row(
+                entry, kinds.setdefault(kind_of(entry.record.memory), len(kinds)), categories
+            )
             for entry in entries
         ),
-    )  # fmt: skip
+    )
     rows.put_all(
         "kind",
         ((number, cell(text)) for text, number in list(kinds.items())[known:]),

@@ -160,11 +160,15 @@ def led(asked: Question, said: Question, text: str, language: str = ENGLISH) -> 
         return asked
     later = said.weights.keys() - terms(" ".join(words[:LEAD_WORDS]), language)
     return Question(
-        {term: weight * LATER if term in later else weight
-         for term, weight in asked.weights.items()},
-        {pair: weight if later.isdisjoint(pair) else weight * LATER
-         for pair, weight in asked.pairs.items()},
-    )  # fmt: skip
+        {
+            term: weight * LATER if term in later else weight
+            for term, weight in asked.weights.items()
+        },
+        {
+            pair: weight if later.isdisjoint(pair) else weight * LATER
+            for pair, weight in asked.pairs.items()
+        },
+    )
 
 
 def searchable(document: Document, language: str = ENGLISH) -> tuple[list[str], bytes]:

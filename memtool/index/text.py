@@ -11,10 +11,21 @@ if TYPE_CHECKING:
 
 
 TEXT_KEYS = (
-    "title", "tags", "category", "id", "aliases", "trigger_phrases", "question_types", "domain",
+    "title",
+    "tags",
+    "category",
+    "id",
+    "aliases",
+    "trigger_phrases",
+    "question_types",
+    "domain",
     "feature",
-    "error_signature", "environment", "task_id", "files", "source",
-)  # fmt: skip
+    "error_signature",
+    "environment",
+    "task_id",
+    "files",
+    "source",
+)
 """Keys whose words find a memory, as do its body and its day."""
 
 
@@ -26,9 +37,19 @@ block, so that they count for nothing across levels of trust."""
 
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
 def _is_session(key: str, text: str) -> bool:

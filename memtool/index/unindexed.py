@@ -88,8 +88,11 @@ def _newer(heads: Mapping[str, bytes], found: Mapping[str, None]) -> dict[str, N
     todo = list(found)
     while todo and len(newer) < MOST_READ:
         name = os.fsencode(os.path.basename(todo.pop()).removesuffix(".md"))
-        more = [path for path, named in later.items()
-                if name in named and path not in found and path not in newer]  # fmt: skip
+        more = [
+            path
+            for path, named in later.items()
+            if name in named and path not in found and path not in newer
+        ]
         newer |= dict.fromkeys(more)
         todo += more
     return newer

@@ -105,8 +105,9 @@ def split(data: bytes, path: str) -> ManagedFile:
             f"{path} is not UTF-8 text", hint="name a file such as AGENTS.md", code="not-utf8"
         ) from None
     lines = text.splitlines(keepends=True)
-    places = [(number, line.strip()) for number, line in enumerate(lines)
-              if line.strip() in (BEGIN, END)]  # fmt: skip
+    places = [
+        (number, line.strip()) for number, line in enumerate(lines) if line.strip() in (BEGIN, END)
+    ]
     if not places:
         return ManagedFile(text, None, "")
     if [mark for _number, mark in places] != [BEGIN, END]:
@@ -238,8 +239,14 @@ def block(context: Context, at: str | None = None) -> str:
 
     settings = context.settings.replace(personal={})
     tree = index.open(context, at, exact=True)
-    grounds = Eligibility(tree, structural(tree), context.now, settings.categories, "local",
-                          withholds=settings.private_labels)  # fmt: skip
+    grounds = Eligibility(
+        tree,
+        structural(tree),
+        context.now,
+        settings.categories,
+        "local",
+        withholds=settings.private_labels,
+    )
     pinned = candidates.pinned(grounds)
     rules = _rules(tree, grounds)
     origins = {one.record.path: LOCAL for one in pinned}

@@ -130,9 +130,11 @@ def gates_of(config: Config) -> Gates:
     """Return the gates as the settings have them."""
     usual = Gates()
     return Gates(
-        **{name: type(getattr(usual, name))(config.setting(f"inject.{name}"))
-           for name in Gates.field_names}
-    )  # fmt: skip
+        **{
+            name: type(getattr(usual, name))(config.setting(f"inject.{name}"))
+            for name in Gates.field_names
+        }
+    )
 
 
 class Signal(Value):

@@ -86,8 +86,9 @@ class OverlayWitness(Witness):
     """What git can say about an overlay: of the replaced records their commit knows."""
 
     def __init__(self, below: Witness, commit: str, replaced: frozenset[str]) -> None:
-        taken = Snapshot(below.snapshot.repository, below.snapshot.directory, "commit", commit,
-                         (), ())  # fmt: skip
+        taken = Snapshot(
+            below.snapshot.repository, below.snapshot.directory, "commit", commit, (), ()
+        )
         own = below.trusted_ref, below.allowed_signers
         super().__init__(below.snapshot, *own, is_cached=below.is_cached)
         self._below = below

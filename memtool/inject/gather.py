@@ -216,9 +216,13 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.refusal)
     found = _search(scope, request, grounds.gates.looked_at)
     pinned = candidate_list.pinned(grounds)
-    ruling = [] if context.is_global else file_rules.rules_over(
-        context, grounds, request.files, file_rules.named_alone(request.prompt)
-    )  # fmt: skip
+    ruling = (
+        []
+        if context.is_global
+        else file_rules.rules_over(
+            context, grounds, request.files, file_rules.named_alone(request.prompt)
+        )
+    )
     seen = [*(one.record for one in pinned), *(hit.record for hit in found.hits), *ruling]
     if not request.exact and not view.tree.verify(seen):
         # A file was rewritten in place, which only a check of every file is sure to see.

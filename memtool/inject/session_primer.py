@@ -338,8 +338,14 @@ def _findings(inputs: PrimerInputs) -> Iterator[Tier]:
 
 
 TIERS: tuple[Callable[[PrimerInputs], Iterator[Tier]], ...] = (
-    _pins, _overrides, _session_before, _work, _news, _candidates, _findings,
-)  # fmt: skip
+    _pins,
+    _overrides,
+    _session_before,
+    _work,
+    _news,
+    _candidates,
+    _findings,
+)
 """The tiers of a primer, in the order of their worth."""
 
 
@@ -365,9 +371,14 @@ def _governing(own: RepositoryCandidates) -> list[Candidate]:
     taken, basis = own.grounds.tree.snapshot, own.witness.basis
     if basis is None:
         return []
-    files = cochange.changed(taken.repository, taken.directory, basis.head, basis.trusted_at,
-                           is_checked_out=taken.kind == "worktree",
-                           is_cached=own.witness.is_cached)  # fmt: skip
+    files = cochange.changed(
+        taken.repository,
+        taken.directory,
+        basis.head,
+        basis.trusted_at,
+        is_checked_out=taken.kind == "worktree",
+        is_cached=own.witness.is_cached,
+    )
     if not files:
         return []
     records = filters.ruling_over(own.grounds.tree, files, with_documents=False)

@@ -209,10 +209,33 @@ _PART = re.compile(
 )
 """What a command line is made of where a shell would only take it apart."""
 _ESCAPED = re.compile(r'\\(["\\$`])')
-_SHELL_WORDS = frozenset((
-    ".", "[", "alias", "case", "do", "eval", "exec", "export", "for", "function", "if", "set",
-    "source", "time", "trap", "ulimit", "umask", "unset", "until", "wait", "while", "{", "!",
-))  # fmt: skip
+_SHELL_WORDS = frozenset(
+    (
+        ".",
+        "[",
+        "alias",
+        "case",
+        "do",
+        "eval",
+        "exec",
+        "export",
+        "for",
+        "function",
+        "if",
+        "set",
+        "source",
+        "time",
+        "trap",
+        "ulimit",
+        "umask",
+        "unset",
+        "until",
+        "wait",
+        "while",
+        "{",
+        "!",
+    )
+)
 """First words that no program has for a name."""
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _MERGED = "2>&1"

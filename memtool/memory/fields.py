@@ -20,9 +20,22 @@ RELATIONS = ("supersedes", "related_to", "resolves", "derived_from", "parent", "
 # What a key may hold: `line` is one line of text, `when` a moment or a plain date, `ids`, `words`
 # and `sources` are lists, `mapping` is a small table of lines.
 KINDS = (
-    "id", "moment", "when", "choice", "category", "line", "flag", "count", "number", "share",
-    "words", "paths", "ids", "sources", "mapping",
-)  # fmt: skip
+    "id",
+    "moment",
+    "when",
+    "choice",
+    "category",
+    "line",
+    "flag",
+    "count",
+    "number",
+    "share",
+    "words",
+    "paths",
+    "ids",
+    "sources",
+    "mapping",
+)
 LIST_KINDS = frozenset({"words", "paths", "ids", "sources"})
 NUMBER_KINDS = frozenset({"number", "share"})
 
@@ -44,18 +57,43 @@ class Field(Value):
 
 FIELDS: tuple[Field, ...] = (
     Field("id", "id", "identity", "the file name without .md", required=True),
-    Field("timestamp", "moment", "identity", "when it was written, RFC 3339 with a zone",
-          required=True),
-    Field("type", "choice", "identity", "what kind of memory this is", required=True,
-          choices=TYPES),
+    Field(
+        "timestamp",
+        "moment",
+        "identity",
+        "when it was written, RFC 3339 with a zone",
+        required=True,
+    ),
+    Field(
+        "type", "choice", "identity", "what kind of memory this is", required=True, choices=TYPES
+    ),
     Field("title", "line", "identity", "one line that says it", required=True),
     Field("category", "category", "identity", "a row of the category table; by default the type's"),
-    Field("status", "choice", "lifecycle", "where it stands in its life", mutable=True,
-          choices=STATUSES, default="confirmed"),
-    Field("confidence", "choice", "identity", "how sure the author is", required=True,
-          choices=CONFIDENCES),
-    Field("source", "sources", "identity", "where the claim comes from, at least one",
-          required=True, block=True),
+    Field(
+        "status",
+        "choice",
+        "lifecycle",
+        "where it stands in its life",
+        mutable=True,
+        choices=STATUSES,
+        default="confirmed",
+    ),
+    Field(
+        "confidence",
+        "choice",
+        "identity",
+        "how sure the author is",
+        required=True,
+        choices=CONFIDENCES,
+    ),
+    Field(
+        "source",
+        "sources",
+        "identity",
+        "where the claim comes from, at least one",
+        required=True,
+        block=True,
+    ),
     Field("tags", "words", "retrieval", "key words to find it by", mutable=True),
     Field("files", "paths", "retrieval", "files or globs that it governs"),
     Field("supersedes", "ids", "relations", "the memories that this one replaces", block=True),
@@ -72,12 +110,24 @@ FIELDS: tuple[Field, ...] = (
     Field("domain", "line", "retrieval", "area of the product"),
     Field("feature", "line", "retrieval", "feature of the product"),
     Field("importance", "share", "retrieval", "0 to 1; 0.5 when absent", mutable=True),
-    Field("scope", "choice", "retrieval", "this project; global for every project of "
-          "the user, in their own repository alone (memtool --global)",
-          choices=SCOPES, default="project"),
-    Field("temporal_class", "choice", "retrieval", "how long it lasts, instead of its category: "
-          "eternal has no end, long_term and medium_term are reviewed after 180 and 30 days, "
-          "short_term and ephemeral expire after 21 and 14", choices=TEMPORAL_CLASSES),
+    Field(
+        "scope",
+        "choice",
+        "retrieval",
+        "this project; global for every project of "
+        "the user, in their own repository alone (memtool --global)",
+        choices=SCOPES,
+        default="project",
+    ),
+    Field(
+        "temporal_class",
+        "choice",
+        "retrieval",
+        "how long it lasts, instead of its category: "
+        "eternal has no end, long_term and medium_term are reviewed after 180 and 30 days, "
+        "short_term and ephemeral expire after 21 and 14",
+        choices=TEMPORAL_CLASSES,
+    ),
     Field("fade_rate", "number", "retrieval", "decay per day, instead of the category's"),
     Field("action_required", "flag", "work", "somebody has to act on it: true or false"),
     Field("awaiting", "choice", "work", "what it waits for", choices=AWAITING),
@@ -88,20 +138,56 @@ FIELDS: tuple[Field, ...] = (
     Field("agent", "line", "work", "the agent that wrote it"),
     Field("session", "line", "work", "the session that it comes from"),
     Field("privacy", "words", "governance", "labels for handling", mutable=True),
-    Field("checked", "mapping", "governance", "last confirmation: at, by, commit", mutable=True,
-          choices=("at", "by", "commit")),
-    Field("deleted", "mapping", "governance", "soft deletion: at, by, reason, the status it had",
-          mutable=True, choices=("at", "by", "reason", "was")),
-    Field("retired", "mapping", "governance", "archived or deprecated before anybody confirmed "
-          "that it replaces others: at, by, the status it had", mutable=True,
-          choices=("at", "by", "was")),
-    Field("faded", "mapping", "governance", "end of the first day of a candidate that nobody used:"
-          " at, by, and the importance it had", mutable=True, choices=("at", "by", "was")),
-    Field("learned", "mapping", "governance", "importance learned from use: at, by, the importance "
-          "that it was, and the one it came to", mutable=True, choices=("at", "by", "was", "to")),
-    Field("conflicts_accepted", "ids", "governance", "contradictions that were accepted",
-          mutable=True, block=True),
-)  # fmt: skip
+    Field(
+        "checked",
+        "mapping",
+        "governance",
+        "last confirmation: at, by, commit",
+        mutable=True,
+        choices=("at", "by", "commit"),
+    ),
+    Field(
+        "deleted",
+        "mapping",
+        "governance",
+        "soft deletion: at, by, reason, the status it had",
+        mutable=True,
+        choices=("at", "by", "reason", "was"),
+    ),
+    Field(
+        "retired",
+        "mapping",
+        "governance",
+        "archived or deprecated before anybody confirmed "
+        "that it replaces others: at, by, the status it had",
+        mutable=True,
+        choices=("at", "by", "was"),
+    ),
+    Field(
+        "faded",
+        "mapping",
+        "governance",
+        "end of the first day of a candidate that nobody used: at, by, and the importance it had",
+        mutable=True,
+        choices=("at", "by", "was"),
+    ),
+    Field(
+        "learned",
+        "mapping",
+        "governance",
+        "importance learned from use: at, by, the importance that it was, and the one it came to",
+        mutable=True,
+        choices=("at", "by", "was", "to"),
+    ),
+    Field(
+        "conflicts_accepted",
+        "ids",
+        "governance",
+        "contradictions that were accepted",
+        mutable=True,
+        block=True,
+    ),
+)
 
 BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
 ORDER: dict[str, int] = {field.name: number for number, field in enumerate(FIELDS)}

@@ -253,23 +253,35 @@ class DecayPreset(Value):
 
 PRESETS: dict[str, DecayPreset] = {
     "steady": DecayPreset(
-        exponential, steady_rate, counts=False, scales=False,
+        exponential,
+        steady_rate,
+        counts=False,
+        scales=False,
         doc="e^(-rate·days) · (1 + 0.05·accesses), 1 at most; the rate is that of the category",
     ),
     "exponential": DecayPreset(
-        exponential, forgetting_rate, counts=True, scales=True,
+        exponential,
+        forgetting_rate,
+        counts=True,
+        scales=True,
         doc="e^(-λ·days) · (1 + 0.05·accesses), 1 at most; λ is that of the category, 0.1 for an "
         "episodic memory that names none, and 0 for what is eternal",
     ),
     "half-life": DecayPreset(
-        half_life, steady_rate, counts=False, scales=True,
+        half_life,
+        steady_rate,
+        counts=False,
+        scales=True,
         doc="1 / (1 + days / `decay.half_life_days`)",
     ),
     "weekly": DecayPreset(
-        weekly, steady_rate, counts=True, scales=True,
+        weekly,
+        steady_rate,
+        counts=True,
+        scales=True,
         doc="0.95^(days/7) · 0.9 for a candidate · min(1, 0.5 + 0.05·accesses)",
     ),
-}  # fmt: skip
+}
 """How memories fade, by the name in the settings; days are those since the last confirmation. The
 first is the default."""
 USUAL = Fading()

@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "e3d16ee9"
+CODE = "c82f47c2"
 """Names the code of the detectors. A test says what it is."""
 
 

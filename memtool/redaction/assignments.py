@@ -203,8 +203,12 @@ _NAME_SO_FAR = Pattern(r"[ \t]{0,8}[\w.-]{0,30}\Z")
 """A line of settings that begins with the name of one: `bindpw …`."""
 
 CLOSES = {
-    "\u201c": "\u201d", "\u2018": "\u2019", "\xab": "\xbb", "\u201e": "\u201c", "<![CDATA[": "]]"
-}  # fmt: skip
+    "\u201c": "\u201d",
+    "\u2018": "\u2019",
+    "\xab": "\xbb",
+    "\u201e": "\u201c",
+    "<![CDATA[": "]]",
+}
 """Quotes that close with another sign than they open with."""
 
 TRAIL = ".,;:)]}>'\"`\u201d\u2019"

@@ -191,8 +191,18 @@ HEX = Pattern(r"(?:0x)?[0-9a-fA-F]{30,}$")
 IDENTIFIER = Pattern(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$")
 _NAME_PARTS = Pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PLACEHOLDER_STARTS = (
-    "your", "example", "<", "xxx", "insert", "replace", "my-", "my_", "fake", "not-", "not_"
-)  # fmt: skip
+    "your",
+    "example",
+    "<",
+    "xxx",
+    "insert",
+    "replace",
+    "my-",
+    "my_",
+    "fake",
+    "not-",
+    "not_",
+)
 _PLACEHOLDER_ENDS = ("example", "-placeholder", "_placeholder", "_secret_name")
 _BETWEEN_WORDS = Pattern(r"[ ._-]")
 _NO_TOKEN = Pattern(r"[\s\"'`<>(){}\[\],;]")

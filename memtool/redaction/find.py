@@ -71,30 +71,63 @@ class Detector(Value):
 
 
 DETECTORS = (
-    Detector("key blocks, web tokens, webhooks, headers and arguments of commands",
-             ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
-             None, shapes.find),
-    Detector("tokens that begin with the prefix of a vendor",
-             tuple(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find),
-    Detector("tokens whose prefix says what they are, of whatever vendor",
-             ("vendor-token",), tokens.has_long_word, tokens.self_named),
-    Detector("passwords and tokens inside of addresses",
-             ("url-password",), shapes.has_userinfo, shapes.userinfo),
-    Detector("values next to a word such as password, token or key",
-             ("password", "secret"), assignments.is_announced, assignments.find),
-    Detector("numbers of accounts, by country, length and check digits",
-             ("iban",), national_ids.has_id, national_ids.ibans),
-    Detector("payment cards, by brand, length and check digit",
-             ("card",), personal.has_card, personal.cards),
-    Detector("US social security numbers",
-             ("ssn",), personal.has_social_number, personal.social_numbers),
-    Detector("national ids of other countries, each by its own check",
-             ("national-id",), national_ids.has_id, national_ids.ids),
+    Detector(
+        "key blocks, web tokens, webhooks, headers and arguments of commands",
+        ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
+        None,
+        shapes.find,
+    ),
+    Detector(
+        "tokens that begin with the prefix of a vendor",
+        tuple(row[0] for row in tokens.ROWS),
+        tokens.has_prefix,
+        tokens.find,
+    ),
+    Detector(
+        "tokens whose prefix says what they are, of whatever vendor",
+        ("vendor-token",),
+        tokens.has_long_word,
+        tokens.self_named,
+    ),
+    Detector(
+        "passwords and tokens inside of addresses",
+        ("url-password",),
+        shapes.has_userinfo,
+        shapes.userinfo,
+    ),
+    Detector(
+        "values next to a word such as password, token or key",
+        ("password", "secret"),
+        assignments.is_announced,
+        assignments.find,
+    ),
+    Detector(
+        "numbers of accounts, by country, length and check digits",
+        ("iban",),
+        national_ids.has_id,
+        national_ids.ibans,
+    ),
+    Detector(
+        "payment cards, by brand, length and check digit",
+        ("card",),
+        personal.has_card,
+        personal.cards,
+    ),
+    Detector(
+        "US social security numbers", ("ssn",), personal.has_social_number, personal.social_numbers
+    ),
+    Detector(
+        "national ids of other countries, each by its own check",
+        ("national-id",),
+        national_ids.has_id,
+        national_ids.ids,
+    ),
     Detector("addresses of people", ("email",), personal.has_at, personal.emails),
     Detector("telephone numbers", ("phone",), personal.has_phone, personal.phones),
-    Detector("bare strings of high entropy",
-             ("high-entropy",), entropy.has_mixed_word, entropy.find),
-)  # fmt: skip
+    Detector(
+        "bare strings of high entropy", ("high-entropy",), entropy.has_mixed_word, entropy.find
+    ),
+)
 """Every detector. Of several that find the same, the first names the kind."""
 
 

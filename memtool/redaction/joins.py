@@ -91,9 +91,12 @@ ESCAPED_END = Pattern(r"(?<!\\)(?:\\r)?\\n")
 
 UNSEEN = ((("",), INVISIBLE, ""), (("",), SPACES, " "), (("",), HYPHENS, "-"))
 MARKED = (
-    (("<br", "<BR"), BREAK, "\n"), (("&", "<wbr"), ENTITIES, ""), (("</",), TAGS, ""),
-    (("\\\n", "\\\r\n", "^\n", "^\r\n"), BACKSLASH, ""), (("\\n",), ESCAPED_END, "\n"),
-)  # fmt: skip
+    (("<br", "<BR"), BREAK, "\n"),
+    (("&", "<wbr"), ENTITIES, ""),
+    (("</",), TAGS, ""),
+    (("\\\n", "\\\r\n", "^\n", "^\r\n"), BACKSLASH, ""),
+    (("\\n",), ESCAPED_END, "\n"),
+)
 """Parts of a text that has a cut, its pattern, and what is in its place."""
 
 _PIECE = r"[A-Za-z0-9_+/=.~-]"

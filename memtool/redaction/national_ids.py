@@ -24,16 +24,70 @@ CURP = "0123456789ABCDEFGHIJKLMN\xd1OPQRSTUVWXYZ"
 _ODD_PLACES = dict(
     zip(
         "0123456789" + CAPITALS,
-        [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3,
-         6, 8, 12, 14, 16, 10, 22, 25, 24, 23],
+        [
+            1,
+            0,
+            5,
+            7,
+            9,
+            13,
+            15,
+            17,
+            19,
+            21,
+            1,
+            0,
+            5,
+            7,
+            9,
+            13,
+            15,
+            17,
+            19,
+            21,
+            2,
+            4,
+            18,
+            20,
+            11,
+            3,
+            6,
+            8,
+            12,
+            14,
+            16,
+            10,
+            22,
+            25,
+            24,
+            23,
+        ],
         strict=True,
     )
-)  # fmt: skip
+)
 """What a letter or digit at an odd place of an Italian tax code counts."""
-_TIMES = ("0123456789", "1234067895", "2340178956", "3401289567", "4012395678",
-          "5987604321", "6598710432", "7659821043", "8765932104", "9876543210")  # fmt: skip
-_TURNS = ("0123456789", "1576283094", "5803796142", "8916043527",
-          "9453126870", "4286573901", "2793806415", "7046913258")  # fmt: skip
+_TIMES = (
+    "0123456789",
+    "1234067895",
+    "2340178956",
+    "3401289567",
+    "4012395678",
+    "5987604321",
+    "6598710432",
+    "7659821043",
+    "8765932104",
+    "9876543210",
+)
+_TURNS = (
+    "0123456789",
+    "1576283094",
+    "5803796142",
+    "8916043527",
+    "9453126870",
+    "4286573901",
+    "2793806415",
+    "7046913258",
+)
 """The dihedral group of order ten and its permutation, by which Verhoeff's check works."""
 
 
@@ -220,9 +274,11 @@ def _nhs(digits: str) -> bool:
 
 def _nino(text: str) -> bool:
     return (
-        text[0] not in "DFIQUV" and text[1] not in "DFIQUVO" and text[8] in "ABCD"
+        text[0] not in "DFIQUV"
+        and text[1] not in "DFIQUVO"
+        and text[8] in "ABCD"
         and text[:2] not in ("BG", "GB", "KN", "NK", "NT", "TN", "ZZ")
-    )  # fmt: skip
+    )
 
 
 def _norway(digits: str) -> bool:

@@ -65,9 +65,25 @@ def emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 
 _SPELLED_SIGNS = (
-    " at ", "(at", "[at", "{at", "<at", "_at_", "-at-", "( at", "[ at", " @ ", "[@]", "(@)",
-    "arroba", "\uff20", "%40", "&#64;", "&#x40;", "&commat;",
-)  # fmt: skip
+    " at ",
+    "(at",
+    "[at",
+    "{at",
+    "<at",
+    "_at_",
+    "-at-",
+    "( at",
+    "[ at",
+    " @ ",
+    "[@]",
+    "(@)",
+    "arroba",
+    "\uff20",
+    "%40",
+    "&#64;",
+    "&#x40;",
+    "&commat;",
+)
 _OPEN, _CLOSE = r"\s{0,2}(?:[\[({<]|_|-)\s?", r"\s?(?:[\])}>]|_|-)\s{0,2}"
 _LABEL = r"[a-z0-9\xe0-\u024f](?:[a-z0-9\xe0-\u024f-]{0,61}[a-z0-9\xe0-\u024f])?"
 SPELLED_NAME = Pattern(
@@ -179,9 +195,12 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
         return True
     parts = _SIGNS.split(plain)
     return (
-        "noreply" in plain or "no-reply" in plain or "[bot]" in local
-        or parts[-1] in ("bot", "bots") or (plain.endswith("bot") and len(plain) > 5)
-    )  # fmt: skip
+        "noreply" in plain
+        or "no-reply" in plain
+        or "[bot]" in local
+        or parts[-1] in ("bot", "bots")
+        or (plain.endswith("bot") and len(plain) > 5)
+    )
 
 
 _DAY = Pattern(r"(?:19|20)\d\d([-/.]?)\d\d\1\d\d(?!\d)")

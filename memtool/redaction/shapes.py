@@ -28,137 +28,302 @@ if TYPE_CHECKING:
 HOOK = r"[A-Za-z0-9_/-]"
 
 ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("jwt", ("eyJ",),
-     (r"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"
-     r"\.[A-Za-z0-9_-]{6,4000}(?:\.[A-Za-z0-9_-]{6,4000}){0,2}")),
-    ("slack-webhook", ("hooks.slack",),
-     rf"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<secret>{HOOK}{{20,200}})"),
-    ("discord-webhook", ("/webhooks/",),
-     r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<secret>\d{16,20}/[A-Za-z0-9_-]{40,100})"),
-    ("teams-webhook", ("webhook.office", "/IncomingWebhook/"),
-     r"webhook\.office(?:365)?\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,300})"),
-    ("zapier-webhook", ("hooks.zapier",),
-     r"hooks\.zapier\.com/hooks/catch/(?P<secret>[A-Za-z0-9/]{10,80})"),
-    ("braintree-token", ("access_token$",),
-     r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[0-9a-f]{32}(?![0-9a-f])"),
-    ("newrelic-token", ("NRAL",),
-     r"(?<![A-Za-z0-9])(?:[a-z]{2}\d\dxx)?[0-9a-f]{30,40}NRAL(?![A-Za-z0-9])"),
+    (
+        "jwt",
+        ("eyJ",),
+        (
+            r"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"
+            r"\.[A-Za-z0-9_-]{6,4000}(?:\.[A-Za-z0-9_-]{6,4000}){0,2}"
+        ),
+    ),
+    (
+        "slack-webhook",
+        ("hooks.slack",),
+        rf"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<secret>{HOOK}{{20,200}})",
+    ),
+    (
+        "discord-webhook",
+        ("/webhooks/",),
+        r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<secret>\d{16,20}/[A-Za-z0-9_-]{40,100})",
+    ),
+    (
+        "teams-webhook",
+        ("webhook.office", "/IncomingWebhook/"),
+        r"webhook\.office(?:365)?\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,300})",
+    ),
+    (
+        "zapier-webhook",
+        ("hooks.zapier",),
+        r"hooks\.zapier\.com/hooks/catch/(?P<secret>[A-Za-z0-9/]{10,80})",
+    ),
+    (
+        "braintree-token",
+        ("access_token$",),
+        r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[0-9a-f]{32}(?![0-9a-f])",
+    ),
+    (
+        "newrelic-token",
+        ("NRAL",),
+        r"(?<![A-Za-z0-9])(?:[a-z]{2}\d\dxx)?[0-9a-f]{30,40}NRAL(?![A-Za-z0-9])",
+    ),
     ("telegram-token", (":A",), r"(?<![\d])\d{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),
-    ("discord-token", (".",),
-     r"[MNO](?<![\w.-][MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])"),
-    ("azure-client-secret", ("Q~",),
-     r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{29,34}[A-Za-z0-9_~-]"),
+    (
+        "discord-token",
+        (".",),
+        r"[MNO](?<![\w.-][MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])",
+    ),
+    (
+        "azure-client-secret",
+        ("Q~",),
+        r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{29,34}[A-Za-z0-9_~-]",
+    ),
     ("azure-sas", ("sig=",), r"[?&;]sig=(?P<secret>[A-Za-z0-9%+/=_-]{40,120})"),
-    ("airtable-token", ("pat",),
-     r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{64}(?![A-Za-z0-9])"),
-    ("terraform-token", ("atlasv1",),
-     r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}"),
-    ("dynatrace-token", ("dt0",),
-     r"(?<![A-Za-z0-9])dt0[a-z]\d\d\.[A-Z0-9]{8,24}\.[A-Z0-9]{64}(?![A-Za-z0-9])"),
-    ("asana-token", ("/1",),
-     r"[12](?<![\w/][12])/\d{12,19}(?:/\d{12,19})?:[0-9a-f]{32}(?![0-9a-f])"),
+    (
+        "airtable-token",
+        ("pat",),
+        r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{64}(?![A-Za-z0-9])",
+    ),
+    (
+        "terraform-token",
+        ("atlasv1",),
+        r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}",
+    ),
+    (
+        "dynatrace-token",
+        ("dt0",),
+        r"(?<![A-Za-z0-9])dt0[a-z]\d\d\.[A-Z0-9]{8,24}\.[A-Z0-9]{64}(?![A-Za-z0-9])",
+    ),
+    (
+        "asana-token",
+        ("/1",),
+        r"[12](?<![\w/][12])/\d{12,19}(?:/\d{12,19})?:[0-9a-f]{32}(?![0-9a-f])",
+    ),
     ("mailchimp-token", ("-us",), r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}(?!\w)"),
-    ("mailgun-token", ("-",),
-     r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
+    (
+        "mailgun-token",
+        ("-",),
+        r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])",
+    ),
     ("facebook-token", ("|",), r"(?<!\d)\d{15,16}\|[A-Za-z0-9_-]{27}(?![\w-])"),
     ("okta-token", ("SSWS",), r"SSWS\s{1,3}(?P<secret>00[A-Za-z0-9_-]{38,42})"),
     ("yandex-token", ("t1.",), r"(?<![\w.])t1\.[A-Za-z0-9_=-]{8,400}\.[A-Za-z0-9_=-]{60,120}"),
-    ("openai-token", ("T3BlbkFJ",),
-     r"(?<![\w-])sk-[A-Za-z0-9_-]{20,110}T3BlbkFJ[A-Za-z0-9_-]{20,110}"),
+    (
+        "openai-token",
+        ("T3BlbkFJ",),
+        r"(?<![\w-])sk-[A-Za-z0-9_-]{20,110}T3BlbkFJ[A-Za-z0-9_-]{20,110}",
+    ),
     ("salesforce-token", ("00D",), r"(?<!\w)00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{60,130}"),
-    ("authorization", ("uthorization", "UTHORIZATION"),
-     (r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}[Bb]asic\s{1,3}"
-     r"(?P<secret>[A-Za-z0-9+/_-]{6,400}={0,2})")),
-    ("authorization", ("earer ", "EARER "),
-     r"\b(?:[Bb]earer|BEARER)\s{1,3}[\"'`]{0,2}(?P<secret>[A-Za-z0-9._~+/-]{12,2000}={0,2})"),
-    ("authorization", ("uthorization", "UTHORIZATION"),
-     (r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}"
-     r"(?:[A-Za-z][\w-]{1,20}\s{1,3}){0,2}"
-     r"(?:[A-Za-z-]{1,20}=[\"'])?(?P<secret>(?!https?:)[A-Za-z0-9._~+/:-]{12,2000}={0,2})")),
-    ("session-cookie", ("ookie",),
-     (r"(?:Set-)?[Cc]ookie:\s{0,3}(?:[\w.-]{1,40}=[^;\s\0]{0,80};\s{0,2}){0,6}"
-     r"[\w.-]{0,20}(?:sess|sid|auth|token|SESS|SID|remember|jwt)[\w.-]{0,20}="
-     r"(?P<secret>[A-Za-z0-9._%+/=:|-]{12,2000})")),
-    ("putty-key", ("PuTTY-User-Key-File",),
-     (r"PuTTY-User-Key-File-\d(?:[^\n\0]{0,400}\n){1,60}?Private-Lines:[^\n]{0,20}\n"
-     r"(?P<secret>(?:[ \t>]{0,12}[A-Za-z0-9+/=]{4,80}\r?\n?){1,200})")),
-    ("wireguard-key", ("PrivateKey", "PresharedKey"),
-     r"(?:PrivateKey|PresharedKey)\s{0,3}=\s{0,3}(?P<secret>[A-Za-z0-9+/]{42,44}=?)"),
-    ("password-hash", ("$",),
-     (r"(?<![A-Za-z0-9_])(?:argon2|bcrypt(?:_sha256)?\$?)?\$"
-     r"(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
-     r"|argon2(?:id|i|d)\$(?:v=\d{1,3}\$)?m=\d{1,9},t=\d{1,9},p=\d{1,9}(?:,\w{1,9}=[^$,\s]{1,40}){0,3}"
-     r"\$[A-Za-z0-9+/=]{8,120}\$[A-Za-z0-9+/=]{16,200}"
-     r"|(?:1|5|6|8|9|apr1|sha1|md5)\$(?:(?:rounds=)?\d{1,9}\$)?[^\s$:\0]{1,32}\$[./A-Za-z0-9]{20,100}"
-     r"|(?:y|gy|7)\$[./A-Za-z0-9]{1,90}\$(?:[./A-Za-z0-9]{1,90}\$)?[./A-Za-z0-9]{40,50}"
-     r"|[PHS]\$[./A-Za-z0-9]{28,60}"
-     r"|bcrypt-sha256\$[^\s$\0]{1,40}\$[./A-Za-z0-9]{20,30}\$[./A-Za-z0-9]{28,40}"
-     r"|(?:pbkdf2(?:-sha\d{1,3})?|scrypt|p5k2|pbkdf2_sha\d{1,3})\$[^\s$\0]{1,40}\$[./A-Za-z0-9+=]{4,100}"
-     r"\$[./A-Za-z0-9+=]{16,200})(?![A-Za-z0-9])")),
-    ("password-hash", ("pbkdf2", "PBKDF2", "scrypt", "sha1$", "sha256$", "sha512$", "md5$"),
-     (r"(?<![\w$])(?:(?:pbkdf2|scrypt)[_:][\w:]{1,40}|grub\.pbkdf2\.sha512\.\d{1,9}|sha1|sha256|sha512|md5)"
-     r"(?:\$\d{1,9})?[$.][A-Za-z0-9+/=.]{4,300}[$.][A-Za-z0-9+/=]{20,300}")),
-    ("password-hash", ("{",),
-     (r"\{(?:S?SHA(?:-?\d{3})?|SMD5|MD5|PBKDF2(?:-SHA\d{1,3})?|CRYPT|ARGON2|x-\w{1,16})\}"
-     r"(?:\d{1,9}\$)?[A-Za-z0-9+/=.$,]{24,300}")),
-    ("password-hash", ("SCRAM-SHA-",),
-     r"SCRAM-SHA-\d{1,3}\$\d{1,9}:[A-Za-z0-9+/=]{8,80}\$[A-Za-z0-9+/=]{20,120}:[A-Za-z0-9+/=]{20,120}"),
+    (
+        "authorization",
+        ("uthorization", "UTHORIZATION"),
+        (
+            r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}[Bb]asic\s{1,3}"
+            r"(?P<secret>[A-Za-z0-9+/_-]{6,400}={0,2})"
+        ),
+    ),
+    (
+        "authorization",
+        ("earer ", "EARER "),
+        r"\b(?:[Bb]earer|BEARER)\s{1,3}[\"'`]{0,2}(?P<secret>[A-Za-z0-9._~+/-]{12,2000}={0,2})",
+    ),
+    (
+        "authorization",
+        ("uthorization", "UTHORIZATION"),
+        (
+            r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}"
+            r"(?:[A-Za-z][\w-]{1,20}\s{1,3}){0,2}"
+            r"(?:[A-Za-z-]{1,20}=[\"'])?(?P<secret>(?!https?:)[A-Za-z0-9._~+/:-]{12,2000}={0,2})"
+        ),
+    ),
+    (
+        "session-cookie",
+        ("ookie",),
+        (
+            r"(?:Set-)?[Cc]ookie:\s{0,3}(?:[\w.-]{1,40}=[^;\s\0]{0,80};\s{0,2}){0,6}"
+            r"[\w.-]{0,20}(?:sess|sid|auth|token|SESS|SID|remember|jwt)[\w.-]{0,20}="
+            r"(?P<secret>[A-Za-z0-9._%+/=:|-]{12,2000})"
+        ),
+    ),
+    (
+        "putty-key",
+        ("PuTTY-User-Key-File",),
+        (
+            r"PuTTY-User-Key-File-\d(?:[^\n\0]{0,400}\n){1,60}?Private-Lines:[^\n]{0,20}\n"
+            r"(?P<secret>(?:[ \t>]{0,12}[A-Za-z0-9+/=]{4,80}\r?\n?){1,200})"
+        ),
+    ),
+    (
+        "wireguard-key",
+        ("PrivateKey", "PresharedKey"),
+        r"(?:PrivateKey|PresharedKey)\s{0,3}=\s{0,3}(?P<secret>[A-Za-z0-9+/]{42,44}=?)",
+    ),
+    (
+        "password-hash",
+        ("$",),
+        (
+            r"(?<![A-Za-z0-9_])(?:argon2|bcrypt(?:_sha256)?\$?)?\$"
+            r"(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
+            r"|argon2(?:id|i|d)\$(?:v=\d{1,3}\$)?m=\d{1,9},t=\d{1,9},p=\d{1,9}(?:,\w{1,9}=[^$,\s]{1,40}){0,3}"
+            r"\$[A-Za-z0-9+/=]{8,120}\$[A-Za-z0-9+/=]{16,200}"
+            r"|(?:1|5|6|8|9|apr1|sha1|md5)\$(?:(?:rounds=)?\d{1,9}\$)?[^\s$:\0]{1,32}\$[./A-Za-z0-9]{20,100}"
+            r"|(?:y|gy|7)\$[./A-Za-z0-9]{1,90}\$(?:[./A-Za-z0-9]{1,90}\$)?[./A-Za-z0-9]{40,50}"
+            r"|[PHS]\$[./A-Za-z0-9]{28,60}"
+            r"|bcrypt-sha256\$[^\s$\0]{1,40}\$[./A-Za-z0-9]{20,30}\$[./A-Za-z0-9]{28,40}"
+            r"|(?:pbkdf2(?:-sha\d{1,3})?|scrypt|p5k2|pbkdf2_sha\d{1,3})\$[^\s$\0]{1,40}\$[./A-Za-z0-9+=]{4,100}"
+            r"\$[./A-Za-z0-9+=]{16,200})(?![A-Za-z0-9])"
+        ),
+    ),
+    (
+        "password-hash",
+        ("pbkdf2", "PBKDF2", "scrypt", "sha1$", "sha256$", "sha512$", "md5$"),
+        (
+            r"(?<![\w$])(?:(?:pbkdf2|scrypt)[_:][\w:]{1,40}|grub\.pbkdf2\.sha512\.\d{1,9}|sha1|sha256|sha512|md5)"
+            r"(?:\$\d{1,9})?[$.][A-Za-z0-9+/=.]{4,300}[$.][A-Za-z0-9+/=]{20,300}"
+        ),
+    ),
+    (
+        "password-hash",
+        ("{",),
+        (
+            r"\{(?:S?SHA(?:-?\d{3})?|SMD5|MD5|PBKDF2(?:-SHA\d{1,3})?|CRYPT|ARGON2|x-\w{1,16})\}"
+            r"(?:\d{1,9}\$)?[A-Za-z0-9+/=.$,]{24,300}"
+        ),
+    ),
+    (
+        "password-hash",
+        ("SCRAM-SHA-",),
+        r"SCRAM-SHA-\d{1,3}\$\d{1,9}:[A-Za-z0-9+/=]{8,80}\$[A-Za-z0-9+/=]{20,120}:[A-Za-z0-9+/=]{20,120}",
+    ),
     ("password-hash", ("*",), r"\*(?<![\w*]\*)[0-9A-F]{40}(?![\w*])"),
     ("password-hash", (":::",), r"\w:\d{1,9}:(?P<secret>[0-9a-fA-F]{32}:[0-9a-fA-F]{32}):::"),
-    ("framework-key", ("_KEY", "_SALT"),
-     (r"define\(\s{0,4}['\"](?:(?:SECURE_)?AUTH|LOGGED_IN|NONCE|WP_CACHE)_(?:KEY|SALT)(?:_SALT)?['\"]\s{0,12},"
-     r"\s{0,12}(?:'(?P<secret>[^'\n\0]{20,200})'|\"[^\"\n\0]{20,200}\")")),
-    ("framework-key", ("ationKey=", "ptionKey="),
-     r"(?:validation|decryption)Key=[\"'](?P<secret>[0-9A-Fa-f]{32,200})"),
-    ("framework-key", ("crypt",),
-     (r"['\"]crypt['\"]\s{0,4}=>\s{0,4}(?:\[|array\()\s{0,40}['\"]key['\"]\s{0,4}=>"
-      r"\s{0,4}['\"](?P<secret>[^'\"\n\0]{16,200})")),
+    (
+        "framework-key",
+        ("_KEY", "_SALT"),
+        (
+            r"define\(\s{0,4}['\"](?:(?:SECURE_)?AUTH|LOGGED_IN|NONCE|WP_CACHE)_(?:KEY|SALT)(?:_SALT)?['\"]\s{0,12},"
+            r"\s{0,12}(?:'(?P<secret>[^'\n\0]{20,200})'|\"[^\"\n\0]{20,200}\")"
+        ),
+    ),
+    (
+        "framework-key",
+        ("ationKey=", "ptionKey="),
+        r"(?:validation|decryption)Key=[\"'](?P<secret>[0-9A-Fa-f]{32,200})",
+    ),
+    (
+        "framework-key",
+        ("crypt",),
+        (
+            r"['\"]crypt['\"]\s{0,4}=>\s{0,4}(?:\[|array\()\s{0,40}['\"]key['\"]\s{0,4}=>"
+            r"\s{0,4}['\"](?P<secret>[^'\"\n\0]{16,200})"
+        ),
+    ),
     ("framework-key", ("django-insecure-",), r"django-insecure-[^\s'\"\0]{20,100}"),
-    ("framework-key", ("base64:",),
-     (r"APP_(?:PREVIOUS_)?KEYS?\s{0,2}[:=]\s{0,2}['\"]?"
-      r"(?P<secret>base64:[A-Za-z0-9+/]{40,90}={0,2})")),
-    ("password", ("machine", "default"),
-     (r"[md](?<!\w[md])(?:achine[ \t]{1,8}[^\s\0]{1,200}|efault)(?:\s{1,8}(?:login|account"
-      r"|user)\s{1,8}[^\s\0]{1,200}){0,2}"
-     r"\s{1,8}(?:password|passwd)\s{1,8}(?P<secret>[^\s\0]{3,200})")),
-    ("password", (":",),
-     (r"(?:^|\n)[ \t>]{0,4}[\w.*-]{1,100}:(?:\d{2,5}"
-      r"|\*):[\w*-]{1,60}:[\w.@*-]{0,59}[A-Za-z][\w.@*-]{0,59}:"
-     r"(?P<secret>(?:[^\s:\\\0]|\\.){4,100})(?=\r?\n|$)")),
-    ("password", ("mysql", "mariadb"),
-     (r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mysqlimport)\b[^\n\0|;]{0,80}?"
-     r"\s-p(?P<secret>[^\s\0\"'`;|]{4,80})")),
-    ("password", (" -p", " -a", " -w", " -P"),
-     (r"\b(?:sshpass|redis-cli|mosquitto_\w{3}|mongo(?:sh|dump)?|ldap\w{3,8}|docker login|"
-     r"podman login|"
-     r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login|sqlcmd|psql|cqlsh|influx|ipmitool)\b"
-     r"[^\n\0|;]{0,80}?"
-     r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})")),
-    ("password", ("-u", "--user", "--proxy-user"),
-     r"(?:\s-u[ ]?|--(?:proxy-)?user[ =])[\"']?[\w.@-]{1,40}:(?P<secret>[^\s\0\"'`]{4,100})"),
-    ("password", ("-U", "--user="),
-     r"\s(?:-U|--user=)[ ]?[\"']?[\w.@\\-]{1,40}%(?P<secret>[^\s\0\"'`]{6,100})"),
+    (
+        "framework-key",
+        ("base64:",),
+        (
+            r"APP_(?:PREVIOUS_)?KEYS?\s{0,2}[:=]\s{0,2}['\"]?"
+            r"(?P<secret>base64:[A-Za-z0-9+/]{40,90}={0,2})"
+        ),
+    ),
+    (
+        "password",
+        ("machine", "default"),
+        (
+            r"[md](?<!\w[md])(?:achine[ \t]{1,8}[^\s\0]{1,200}|efault)(?:\s{1,8}(?:login|account"
+            r"|user)\s{1,8}[^\s\0]{1,200}){0,2}"
+            r"\s{1,8}(?:password|passwd)\s{1,8}(?P<secret>[^\s\0]{3,200})"
+        ),
+    ),
+    (
+        "password",
+        (":",),
+        (
+            r"(?:^|\n)[ \t>]{0,4}[\w.*-]{1,100}:(?:\d{2,5}"
+            r"|\*):[\w*-]{1,60}:[\w.@*-]{0,59}[A-Za-z][\w.@*-]{0,59}:"
+            r"(?P<secret>(?:[^\s:\\\0]|\\.){4,100})(?=\r?\n|$)"
+        ),
+    ),
+    (
+        "password",
+        ("mysql", "mariadb"),
+        (
+            r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mysqlimport)\b[^\n\0|;]{0,80}?"
+            r"\s-p(?P<secret>[^\s\0\"'`;|]{4,80})"
+        ),
+    ),
+    (
+        "password",
+        (" -p", " -a", " -w", " -P"),
+        (
+            r"\b(?:sshpass|redis-cli|mosquitto_\w{3}|mongo(?:sh|dump)?|ldap\w{3,8}|docker login|"
+            r"podman login|"
+            r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login"
+            r"|sqlcmd|psql|cqlsh|influx|ipmitool)\b"
+            r"[^\n\0|;]{0,80}?"
+            r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})"
+        ),
+    ),
+    (
+        "password",
+        ("-u", "--user", "--proxy-user"),
+        r"(?:\s-u[ ]?|--(?:proxy-)?user[ =])[\"']?[\w.@-]{1,40}:(?P<secret>[^\s\0\"'`]{4,100})",
+    ),
+    (
+        "password",
+        ("-U", "--user="),
+        r"\s(?:-U|--user=)[ ]?[\"']?[\w.@\\-]{1,40}%(?P<secret>[^\s\0\"'`]{6,100})",
+    ),
     ("password", ("/user:",), r"/user:[\w.@\\-]{1,60}[ ]{1,3}(?P<secret>[^\s\0\"'`/*]{6,80})"),
-    ("password", ("sqlplus", "rman ", "expdp", "impdp", "sqlldr", ":thin:"),
-     (r"(?:\b(?:sqlplus|rman|expdp|impdp|sqlldr)\b[^\n\0@]{0,60}?\s|:thin:)[\"']?[\w$#]{1,30}/"
-      r"(?P<secret>[^\s\0\"'`/@]{4,80})@")),
-    ("password", ("echo ", "printf "),
-     (r"\b(?:echo|printf)\s{1,3}(?:-\w{1,3}\s{1,3})?[\"']?(?:[\w.-]{1,40}:)?"
-      r"(?P<secret>[^\s\0\"'`|:$]{6,80})[\"']?\s{0,3}\|\s{0,3}"
-      r"(?:sudo\s{1,3}-S|(?:sudo\s{1,3})?\w{0,4}passwd|[^\n\0|]{1,60}-stdin)")),
-    ("password", ("send ",),
-     (r"(?:assword|assphrase)[^\n\0]{0,12}\n\s{0,8}send\s{1,3}(?:--\s{1,3})?[\"']"
-      r"(?P<secret>[^\s\0\"'\\]{6,80})")),
-    ("password", ("]:",),
-     r"(?:^|\n)\[[\w.-]{1,80}\]:\d{2,5}[ \t]{1,8}[\w.@+-]{1,60}:(?P<secret>[^\s\0]{6,100})"),
-    ("password", (" * ",),
-     (r"(?:^|\n)[\"']?[\w.@-]{1,60}[\"']?[ \t]{1,8}\*[ \t]{1,8}[\"']?(?P<secret>[^\s\0\"']{8,80})"
-      r"[\"']?[ \t]{1,8}\*[ \t]{0,4}(?=\r?\n|$)")),
-    ("password", ("ickServ", "ickserv", "NICKSERV"),
-     (r"[Nn]ick[Ss]erv\s{1,3}(?i:identify|register)\s{1,3}(?:\w{1,30}\s{1,3}(?=\S))?"
-      r"(?P<secret>[^\s\0]{6,80})")),
+    (
+        "password",
+        ("sqlplus", "rman ", "expdp", "impdp", "sqlldr", ":thin:"),
+        (
+            r"(?:\b(?:sqlplus|rman|expdp|impdp|sqlldr)\b[^\n\0@]{0,60}?\s|:thin:)[\"']?[\w$#]{1,30}/"
+            r"(?P<secret>[^\s\0\"'`/@]{4,80})@"
+        ),
+    ),
+    (
+        "password",
+        ("echo ", "printf "),
+        (
+            r"\b(?:echo|printf)\s{1,3}(?:-\w{1,3}\s{1,3})?[\"']?(?:[\w.-]{1,40}:)?"
+            r"(?P<secret>[^\s\0\"'`|:$]{6,80})[\"']?\s{0,3}\|\s{0,3}"
+            r"(?:sudo\s{1,3}-S|(?:sudo\s{1,3})?\w{0,4}passwd|[^\n\0|]{1,60}-stdin)"
+        ),
+    ),
+    (
+        "password",
+        ("send ",),
+        (
+            r"(?:assword|assphrase)[^\n\0]{0,12}\n\s{0,8}send\s{1,3}(?:--\s{1,3})?[\"']"
+            r"(?P<secret>[^\s\0\"'\\]{6,80})"
+        ),
+    ),
+    (
+        "password",
+        ("]:",),
+        r"(?:^|\n)\[[\w.-]{1,80}\]:\d{2,5}[ \t]{1,8}[\w.@+-]{1,60}:(?P<secret>[^\s\0]{6,100})",
+    ),
+    (
+        "password",
+        (" * ",),
+        (
+            r"(?:^|\n)[\"']?[\w.@-]{1,60}[\"']?[ \t]{1,8}\*[ \t]{1,8}[\"']?"
+            r"(?P<secret>[^\s\0\"']{8,80})"
+            r"[\"']?[ \t]{1,8}\*[ \t]{0,4}(?=\r?\n|$)"
+        ),
+    ),
+    (
+        "password",
+        ("ickServ", "ickserv", "NICKSERV"),
+        (
+            r"[Nn]ick[Ss]erv\s{1,3}(?i:identify|register)\s{1,3}(?:\w{1,30}\s{1,3}(?=\S))?"
+            r"(?P<secret>[^\s\0]{6,80})"
+        ),
+    ),
     ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
-)  # fmt: skip
+)
 
 LEAST_WORD = {
     "$": 25,
@@ -199,9 +364,16 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
 
 
 CALLS = (
-    "uth(", "uth=(", "uth = (", "UTH(", "ogin(", "redential(", "redentials(", "onnect(",
+    "uth(",
+    "uth=(",
+    "uth = (",
+    "UTH(",
+    "ogin(",
+    "redential(",
+    "redentials(",
+    "onnect(",
     "onnection(",
-)  # fmt: skip
+)
 """The ends of the names of calls that log in."""
 _CALL = Pattern(
     r"(?:uth(?: ?= ?)?|UTH|ogin|redentials?|onnect(?:ion)?)\("

@@ -222,9 +222,10 @@ class Preset(Value):
 
 PRESETS: dict[str, Preset] = {
     "balanced": Preset("what is probably an answer", Strictness(0.4, 2.4, 1.0), 0.6),
-    "precision": Preset("what is almost certainly one, more often nothing",
-                        Strictness(0.6, 3.5, 1.0), 0.8),
-}  # fmt: skip
+    "precision": Preset(
+        "what is almost certainly one, more often nothing", Strictness(0.6, 3.5, 1.0), 0.8
+    ),
+}
 
 
 def preset(config: Config, category: str = "") -> Preset:

@@ -122,9 +122,14 @@ def contradictions(
         if ids[0] != ids[1] and ids not in parted and not is_replacing:
             accepted = is_accepted(tree, ids)
             found[ids] = Conflict(
-                clash.kind, ids, clash.reason, accepted, clash.topic, clash.values,
+                clash.kind,
+                ids,
+                clash.reason,
+                accepted,
+                clash.topic,
+                clash.values,
                 clash.certainty,
-            )  # fmt: skip
+            )
     return sorted(found.values(), key=order)
 
 
@@ -144,9 +149,17 @@ def marked(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
         if clash.certainty == signs.CERTAIN and mine.id != theirs.id and not is_settled:
             for side in sides:
                 found.setdefault(side.id, set()).update((clash.one, clash.other))
-    return {id_: tuple(dict.fromkeys(records[at].id for at in sorted(
-        places, key=lambda at: (-records[at].memory.timestamp, records[at].id)
-    ))) for id_, places in found.items()}  # fmt: skip
+    return {
+        id_: tuple(
+            dict.fromkeys(
+                records[at].id
+                for at in sorted(
+                    places, key=lambda at: (-records[at].memory.timestamp, records[at].id)
+                )
+            )
+        )
+        for id_, places in found.items()
+    }
 
 
 def mark(ids: Sequence[str]) -> str:

@@ -69,18 +69,26 @@ MOST_DENIED = 7
 """Words behind the comma of `…, never to Z`; what is longer says more than that."""
 _PREFERRING = _words("prefer prefers preferred favor favour favors choose chooses")
 _CONCEPTS: dict[str, tuple[str, str]] = {
-    "enable": ("enable enables enabled enabling activate activated",
-               "disable disables disabled disabling deactivate deactivated"),
-    "allow": ("allow allows allowed permit permits permitted",
-              """forbid forbids forbidden prohibit prohibits prohibited ban banned disallow
-              disallowed deny denied"""),
-    "add": ("add adds added adding include includes included keep keeps",
-            """remove removes removed removing exclude excludes excluded drop drops dropped delete
-            deletes deleted"""),
-    "require": ("require requires required mandatory obligatory compulsory",
-                "optional unnecessary voluntary"),
+    "enable": (
+        "enable enables enabled enabling activate activated",
+        "disable disables disabled disabling deactivate deactivated",
+    ),
+    "allow": (
+        "allow allows allowed permit permits permitted",
+        """forbid forbids forbidden prohibit prohibits prohibited ban banned disallow
+              disallowed deny denied""",
+    ),
+    "add": (
+        "add adds added adding include includes included keep keeps",
+        """remove removes removed removing exclude excludes excluded drop drops dropped delete
+            deletes deleted""",
+    ),
+    "require": (
+        "require requires required mandatory obligatory compulsory",
+        "optional unnecessary voluntary",
+    ),
     "accept": ("accept accepts accepted", "reject rejects rejected refuse refuses refused"),
-}  # fmt: skip
+}
 """Concept: words that affirm it, words that deny it."""
 _SIGNS = {word: (concept, 1) for concept, (yes, _no) in _CONCEPTS.items() for word in yes.split()}
 _SIGNS |= {word: (concept, -1) for concept, (_yes, no) in _CONCEPTS.items() for word in no.split()}
@@ -93,19 +101,43 @@ _WEAK = _words(
 """Words that say how strongly, not what: they are no part of a subject."""
 
 _UNITS: dict[str, tuple[str, float]] = {
-    "ms": ("time", 0.001), "millisecond": ("time", 0.001), "s": ("time", 1), "sec": ("time", 1),
-    "second": ("time", 1), "min": ("time", 60), "minute": ("time", 60), "h": ("time", 3600),
-    "hour": ("time", 3600), "day": ("time", 86_400), "week": ("time", 604_800),
-    "b": ("size", 1), "byte": ("size", 1), "kb": ("size", 1e3), "mb": ("size", 1e6),
-    "gb": ("size", 1e9), "tb": ("size", 1e12), "kib": ("size", 2**10), "mib": ("size", 2**20),
-    "gib": ("size", 2**30), "%": ("share", 0.01), "percent": ("share", 0.01),
-}  # fmt: skip
+    "ms": ("time", 0.001),
+    "millisecond": ("time", 0.001),
+    "s": ("time", 1),
+    "sec": ("time", 1),
+    "second": ("time", 1),
+    "min": ("time", 60),
+    "minute": ("time", 60),
+    "h": ("time", 3600),
+    "hour": ("time", 3600),
+    "day": ("time", 86_400),
+    "week": ("time", 604_800),
+    "b": ("size", 1),
+    "byte": ("size", 1),
+    "kb": ("size", 1e3),
+    "mb": ("size", 1e6),
+    "gb": ("size", 1e9),
+    "tb": ("size", 1e12),
+    "kib": ("size", 2**10),
+    "mib": ("size", 2**20),
+    "gib": ("size", 2**30),
+    "%": ("share", 0.01),
+    "percent": ("share", 0.01),
+}
 """Units in lower case and singular: what they measure, and how much of its base unit."""
 _COUNTS = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS: dict[str, int] = {word: number for number, word in enumerate(_COUNTS.split())} | {
-    "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60,
-    "ninety": 90, "hundred": 100, "thousand": 1000, "million": 1_000_000,
-}  # fmt: skip
+    "fifteen": 15,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "ninety": 90,
+    "hundred": 100,
+    "thousand": 1000,
+    "million": 1_000_000,
+}
 _LONGEST_NUMBER = 24
 _DIGITS = frozenset("0123456789")
 _BOUNDS = "v^~=><"
@@ -441,9 +473,13 @@ def _is_apart(one: Memory, other: Memory, mine: Statement, theirs: Statement) ->
         if one.text(key) != other.text(key) and one.text(key) and other.text(key):
             return True
     files, other_files = one.items("files"), other.items("files")
-    if files and other_files and not any(
-        governs(file, path) or governs(path, file) for file in files for path in other_files
-    ):  # fmt: skip
+    if (
+        files
+        and other_files
+        and not any(
+            governs(file, path) or governs(path, file) for file in files for path in other_files
+        )
+    ):
         return True
     return _says_more(one, mine, other) or _says_more(other, theirs, one)
 

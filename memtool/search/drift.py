@@ -313,8 +313,11 @@ class DriftRow(Value):
 
 def _stale(rows: Mapping[str, DriftRow], touched: set[str]) -> dict[str, DriftRow]:
     """Return the rows that do not hold after some changes, without their verdict."""
-    return {path: row.replace(level="") for path, row in rows.items()
-            if row.level and not row.holds(path, touched)}  # fmt: skip
+    return {
+        path: row.replace(level="")
+        for path, row in rows.items()
+        if row.level and not row.holds(path, touched)
+    }
 
 
 def _staling(basis: BasisRow, touched: set[str]) -> Callable[[Rows], dict[str, Row]]:
@@ -337,8 +340,10 @@ def _row_of(
 ) -> DriftRow:
     import json
 
-    files = json.dumps([[getattr(one, name) for name in _KEPT_OF_FILES]
-                        for one in drift.files], separators=(",", ":"))  # fmt: skip
+    files = json.dumps(
+        [[getattr(one, name) for name in _KEPT_OF_FILES] for one in drift.files],
+        separators=(",", ":"),
+    )
     kept = os.fsencode(_NEXT.join(sorted(watched)))
     return DriftRow(asked.oid, asked.base, drift.level, quality, trusted, kept, files)
 

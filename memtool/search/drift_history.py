@@ -58,9 +58,16 @@ def _commits(
 ) -> tuple[DriftCommit, ...]:
     paths = list(dict.fromkeys(path for path in (one.path, one.now) if path))
     rows = repository.git.log_raw(
-        "log", "--topo-order", "--no-renames", "--format=%H %ct %s", f"--max-count={MOST_COMMITS}",
-        "--end-of-options", f"{since}..{head}", "--", *paths,
-    )  # fmt: skip
+        "log",
+        "--topo-order",
+        "--no-renames",
+        "--format=%H %ct %s",
+        f"--max-count={MOST_COMMITS}",
+        "--end-of-options",
+        f"{since}..{head}",
+        "--",
+        *paths,
+    )
     changes: dict[str, list[RawChange]] = {}
     for title, row in rows:
         changes.setdefault(title, []).append(row)

@@ -91,10 +91,18 @@ def _added(basis: Basis, paths: Sequence[str]) -> dict[str, str]:
     limit = paths if len(paths) <= LISTED_MOST else [basis.directory]
     try:
         rows = repository.git.log_raw(
-            "log", "--full-history", "--topo-order", "--no-renames", "--diff-filter=A",
-            "--format=%H", "--end-of-options", basis.head, "--", *limit,
+            "log",
+            "--full-history",
+            "--topo-order",
+            "--no-renames",
+            "--diff-filter=A",
+            "--format=%H",
+            "--end-of-options",
+            basis.head,
+            "--",
+            *limit,
             is_wanted=wanted.__contains__,
-        )  # fmt: skip
+        )
     except GitError:  # a partial clone does not hold the folders of older commits
         rows = iter(())
     cut = repository.shallow_commits()

@@ -373,8 +373,11 @@ def governed(record: Record, *, with_documents: bool = True) -> list[str]:
     `with_documents` false leaves out sources that are documents.
     """
     sources = record.memory.items("source")
-    named = [source[5:].partition("#")[0].partition("@")[0] for source in sources
-             if source.startswith("file:")]  # fmt: skip
+    named = [
+        source[5:].partition("#")[0].partition("@")[0]
+        for source in sources
+        if source.startswith("file:")
+    ]
     if not with_documents:
         named = [path for path in named if not path.lower().endswith(DOCUMENT_ENDINGS)]
     return [*record.memory.items("files"), *named]

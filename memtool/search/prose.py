@@ -110,8 +110,9 @@ class _ProseSearch:
         shares: list[float] = []
         for hit in candidates:
             if len(shares) >= LEADERS and self.deadline.has_passed():
-                self._cut(f"at {len(shares)} of {len(candidates)} candidates: these are the best "
-                          "so far")  # fmt: skip
+                self._cut(
+                    f"at {len(shares)} of {len(candidates)} candidates: these are the best so far"
+                )
                 break
             shares.append(self._share(hit))
         passing = _passing(self.scope, self.reader, candidates, shares, self._keeper_of)

@@ -66,7 +66,7 @@ FILTER_VALUES: dict[str, str] = {
     "deleted, alive, expired, due, pending, conflicted, drifted, local, committed, trusted, signed",
     "repo": "other repositories, each ORG/NAME or a glob such as acme/*, with search --fleet",
     "team": "a team or a glob, whose repositories are asked, with search --fleet",
-}  # fmt: skip
+}
 """What each filter takes, by the name before its colon; `filters` says what it means."""
 
 
@@ -222,8 +222,9 @@ def parse_any(text: str) -> tuple[Query, tuple[str, ...]]:
         MemtoolError: the text is far too long, or the name of a filter is misspelled.
     """
     query, slips = _read(text)
-    told = dict.fromkeys(f"{slip.message.splitlines()[0]}, so it is read as text; {slip.hint}"
-                         for slip in slips)  # fmt: skip
+    told = dict.fromkeys(
+        f"{slip.message.splitlines()[0]}, so it is read as text; {slip.hint}" for slip in slips
+    )
     notes = [*told][:MOST_NOTES]
     if len(told) > MOST_NOTES:
         notes.append(f"{len(told) - MOST_NOTES} more operators are read as text")

@@ -94,9 +94,14 @@ DRIFTED = 0.85
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
 
 SOURCE = {
-    "commit": 1.02, "file": 1.02, "human": 1.01, "url": 1.01, "memory": 1.0, "tool": 0.99,
+    "commit": 1.02,
+    "file": 1.02,
+    "human": 1.01,
+    "url": 1.01,
+    "memory": 1.0,
+    "tool": 0.99,
     "session": 0.98,
-}  # fmt: skip
+}
 """By the kind of the best source: what anybody can look up, what somebody answers for, what a
 program said, and what only one private log holds."""
 
@@ -248,41 +253,111 @@ def _access(record: Record, _facts: Facts, at: Situation) -> float:
 
 
 FACTORS: tuple[Factor, ...] = (
-    Factor("recency", 1.0, 1 + RECENCY, "1.4 when confirmed just now, fading to 1 by decay.preset; "
-           "pinned memories do not fade", _recency),
-    Factor("status", 0.5, 1.1, "pinned before confirmed before candidate before deprecated",
-           lambda record, _facts, _at: STATUS[record.memory.status]),
-    Factor("current", 0.7, 1.0, "0.7 for a memory that is superseded, where it is asked for",
-           lambda record, facts, _at: CURRENT[facts.lineage.is_head(record.id)]),
-    Factor("due", 0.85, 1.0, "0.85 for a memory whose category's time is over since somebody "
-           "confirmed it", lambda record, facts, _at: DUE[facts.is_due(record)]),
+    Factor(
+        "recency",
+        1.0,
+        1 + RECENCY,
+        "1.4 when confirmed just now, fading to 1 by decay.preset; pinned memories do not fade",
+        _recency,
+    ),
+    Factor(
+        "status",
+        0.5,
+        1.1,
+        "pinned before confirmed before candidate before deprecated",
+        lambda record, _facts, _at: STATUS[record.memory.status],
+    ),
+    Factor(
+        "current",
+        0.7,
+        1.0,
+        "0.7 for a memory that is superseded, where it is asked for",
+        lambda record, facts, _at: CURRENT[facts.lineage.is_head(record.id)],
+    ),
+    Factor(
+        "due",
+        0.85,
+        1.0,
+        "0.85 for a memory whose category's time is over since somebody confirmed it",
+        lambda record, facts, _at: DUE[facts.is_due(record)],
+    ),
     Factor("category", 0.5, 2.0, "the weight of the category, held between 0.5 and 2", _category),
-    Factor("confidence", 0.93, 1.05, "low, medium or high",
-           lambda record, _facts, _at: CONFIDENCE[record.memory.confidence]),
-    Factor("importance", 0.9, 1.1, "0.9 for importance 0, 1 where nobody said, 1.1 for 1; "
-           "by each decay.preset but steady of what time has left of it", _importance),
+    Factor(
+        "confidence",
+        0.93,
+        1.05,
+        "low, medium or high",
+        lambda record, _facts, _at: CONFIDENCE[record.memory.confidence],
+    ),
+    Factor(
+        "importance",
+        0.9,
+        1.1,
+        "0.9 for importance 0, 1 where nobody said, 1.1 for 1; "
+        "by each decay.preset but steady of what time has left of it",
+        _importance,
+    ),
     Factor("trust", 0.97, 1.03, "local, committed, trusted or signed", _trust),
-    Factor("drift", DRIFTED, 1.0, "0.85 for a memory that is broken: a file that it names is "
-           "gone, or a name or cited lines of it are", _drift),
-    Factor("source", 0.93, 1.03, "1.03 where all commits and files that it cites resolve, 0.93 "
-           "where one does not (see memtool verify); else by its best source: a person or page "
-           "before a tool, and that before a private session", _source),
-    Factor("files", 1.0, 1 + GOVERNED, "1.1 where it governs a file that is open, 1.05 where it "
-           "governs one that changes together with it in git, 1.03 where it names one in the same "
-           "directory", _files),
-    Factor("trigger", 1.0, 1 + TRIGGERED, "1.25 where one of its trigger phrases is said",
-           _trigger),
-    Factor("question", 1.0, 1 + KIND_SAID, "1.1 where its question types name the kind of the "
-           "question (how, why, …); without any 1.03 where its type mostly answers that",
-           _question),
-    Factor("action", 1.0, 1 + WORK, "1.05 where somebody has to act on it",
-           lambda record, _facts, _at:
-           1 + WORK * (record.memory.text("action_required") == "true")),
-    Factor("awaiting", 1.0, 1 + WORK, "1.05 where it waits for a decision or implementation",
-           lambda record, _facts, _at: 1 + WORK * bool(record.memory.text("awaiting"))),
-    Factor("access", 1.0, 1 + MOST_ACCESS, "up to the setting search.access more, for a memory "
-           "that was shown a hundred times; nothing below three times", _access),
-)  # fmt: skip
+    Factor(
+        "drift",
+        DRIFTED,
+        1.0,
+        "0.85 for a memory that is broken: a file that it names is "
+        "gone, or a name or cited lines of it are",
+        _drift,
+    ),
+    Factor(
+        "source",
+        0.93,
+        1.03,
+        "1.03 where all commits and files that it cites resolve, 0.93 "
+        "where one does not (see memtool verify); else by its best source: a person or page "
+        "before a tool, and that before a private session",
+        _source,
+    ),
+    Factor(
+        "files",
+        1.0,
+        1 + GOVERNED,
+        "1.1 where it governs a file that is open, 1.05 where it "
+        "governs one that changes together with it in git, 1.03 where it names one in the same "
+        "directory",
+        _files,
+    ),
+    Factor(
+        "trigger", 1.0, 1 + TRIGGERED, "1.25 where one of its trigger phrases is said", _trigger
+    ),
+    Factor(
+        "question",
+        1.0,
+        1 + KIND_SAID,
+        "1.1 where its question types name the kind of the "
+        "question (how, why, …); without any 1.03 where its type mostly answers that",
+        _question,
+    ),
+    Factor(
+        "action",
+        1.0,
+        1 + WORK,
+        "1.05 where somebody has to act on it",
+        lambda record, _facts, _at: 1 + WORK * (record.memory.text("action_required") == "true"),
+    ),
+    Factor(
+        "awaiting",
+        1.0,
+        1 + WORK,
+        "1.05 where it waits for a decision or implementation",
+        lambda record, _facts, _at: 1 + WORK * bool(record.memory.text("awaiting")),
+    ),
+    Factor(
+        "access",
+        1.0,
+        1 + MOST_ACCESS,
+        "up to the setting search.access more, for a memory "
+        "that was shown a hundred times; nothing below three times",
+        _access,
+    ),
+)
 
 
 PLAIN = Situation()

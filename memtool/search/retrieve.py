@@ -78,9 +78,17 @@ class Hit:
     """
 
     __slots__ = (
-        "_open", "cosine", "factors", "number", "raw", "record", "related", "score", "terms",
+        "_open",
+        "cosine",
+        "factors",
+        "number",
+        "raw",
+        "record",
+        "related",
+        "score",
+        "terms",
         "through",
-    )  # fmt: skip
+    )
     record: Record
 
     def __init__(

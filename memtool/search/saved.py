@@ -171,8 +171,9 @@ def _values(saved: Saved, more: str) -> tuple[dict[str, str], str]:
                 code="bad-query",
             )
         if '"' in value:
-            raise MemtoolError(f"{name} must not hold a double quote", hint=saved.call,
-                               code="bad-query")  # fmt: skip
+            raise MemtoolError(
+                f"{name} must not hold a double quote", hint=saved.call, code="bad-query"
+            )
         values[name] = value
         more = more[found.end() :].lstrip()
     missing = [name for name, value in wanted.items() if not (values.get(name) or value)]

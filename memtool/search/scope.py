@@ -280,11 +280,19 @@ def tell_withheld(context: Context, scope: Scope, query: Query) -> None:
     ]
     labels = sorted({reason for state, reason in why if state == PRIVATE})
     for state, one, many, hint in (
-        (PRIVATE, f"memory {' or '.join(labels)} is", f"memories {' or '.join(labels)} are",
-         "at a terminal, or with privacy:LABEL in the query, they are shown"),
-        (STALE, "digest is", "digests are",
-         "what they quote was forgotten or superseded; memtool digest --all rebuilds them"),
-    ):  # fmt: skip
+        (
+            PRIVATE,
+            f"memory {' or '.join(labels)} is",
+            f"memories {' or '.join(labels)} are",
+            "at a terminal, or with privacy:LABEL in the query, they are shown",
+        ),
+        (
+            STALE,
+            "digest is",
+            "digests are",
+            "what they quote was forgotten or superseded; memtool digest --all rebuilds them",
+        ),
+    ):
         count = sum(known == state for known, _reason in why)
         if count:
             context.notes.append(f"{count:,} {one if count == 1 else many} left out: {hint}")

@@ -145,10 +145,11 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
         # Never a folder of that name here: whoever made the repository may have put it there.
         hub = env.get("HF_HUB_CACHE") or os.path.join(
             env.get("HF_HOME")
-            or os.path.join(env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"),
-                            "huggingface"),
+            or os.path.join(
+                env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "huggingface"
+            ),
             "hub",
-        )  # fmt: skip
+        )
         try:
             folder = huggingface_hub.snapshot_download(name, cache_dir=hub, local_files_only=True)
         except (OSError, ValueError):  # it is not there, or this is no name
@@ -240,10 +241,7 @@ def _rows(
     fresh = _vectors(model, texts)
     found = {
         blob: fresh[place * width : (place + 1) * width] for place, blob in enumerate(absent)
-    } | {
-        blob: old[place * width : (place + 1) * width]
-        for blob, place in places.items()
-    }  # fmt: skip
+    } | {blob: old[place * width : (place + 1) * width] for blob, place in places.items()}
     wanted = sorted(set(blobs.values()))
     rows = b"".join(map(found.__getitem__, wanted))
     if context.is_cached and tree.snapshot.kind == "worktree":

@@ -220,8 +220,14 @@ def _new(
 
 
 def _read(transcript: Transcript, mark: Mark | None) -> Reading:
-    return reader.read(transcript.file, transcript.path or "stdin", transcript.tops,
-                       host=transcript.host, session=transcript.session, mark=mark)  # fmt: skip
+    return reader.read(
+        transcript.file,
+        transcript.path or "stdin",
+        transcript.tops,
+        host=transcript.host,
+        session=transcript.session,
+        mark=mark,
+    )
 
 
 def _named(sessions: Sessions, read: Reading) -> list[Message]:

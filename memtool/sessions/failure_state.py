@@ -48,19 +48,35 @@ INTERPRETERS = "interpreters"
 """Versions that were asked for, in the cache directory, each for one program as it was then."""
 MOST_KNOWN = 64 * 1024
 PROGRAMS: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
-    ("python", ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini"),
-     (("python", "--version"), ("python3", "--version"))),
+    (
+        "python",
+        ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini"),
+        (("python", "--version"), ("python3", "--version")),
+    ),
     ("node", ("package.json",), (("node", "--version"),)),
     ("go", ("go.mod",), (("go", "version"),)),
     ("rust", ("Cargo.toml",), (("rustc", "--version"),)),
-)  # fmt: skip
+)
 """An interpreter, the files that say that a project uses it, and how it is asked for its version.
 """
 LOCKS = (
-    "Cargo.lock", "Gemfile.lock", "Pipfile.lock", "bun.lock", "bun.lockb", "composer.lock",
-    "deno.lock", "flake.lock", "go.sum", "mix.lock", "package-lock.json", "pdm.lock",
-    "pnpm-lock.yaml", "poetry.lock", "uv.lock", "yarn.lock",
-)  # fmt: skip
+    "Cargo.lock",
+    "Gemfile.lock",
+    "Pipfile.lock",
+    "bun.lock",
+    "bun.lockb",
+    "composer.lock",
+    "deno.lock",
+    "flake.lock",
+    "go.sum",
+    "mix.lock",
+    "package-lock.json",
+    "pdm.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "uv.lock",
+    "yarn.lock",
+)
 MOST_LOCK = 16 << 20
 _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)?(?:[-+.\w]{0,30})")
 

@@ -317,8 +317,11 @@ def signals_of(finding: Finding, sessions: int, agents: int) -> tuple[str, ...]:
 
     `sessions` and `agents` count those that say the same, its own included.
     """
-    derived = {TWO_SESSIONS: sessions > 1, TWO_AGENTS: agents > 1,
-               IMPORTANT: finding.importance >= LEAST_IMPORTANT}  # fmt: skip
+    derived = {
+        TWO_SESSIONS: sessions > 1,
+        TWO_AGENTS: agents > 1,
+        IMPORTANT: finding.importance >= LEAST_IMPORTANT,
+    }
     return tuple(name for name in SIGNALS if derived.get(name, name in finding.signals))
 
 

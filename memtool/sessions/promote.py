@@ -407,8 +407,9 @@ def make(
     for id_ in replaced:
         context.notes.append(f"{written.id} is to replace {id_}, which has an older fix")
     if not dry_run:
-        row = Promotion(one.id, fingerprint(one.content), one.session, written.id, context.now,
-                        is_new)  # fmt: skip
+        row = Promotion(
+            one.id, fingerprint(one.content), one.session, written.id, context.now, is_new
+        )
         journal.append(os.path.join(sessions.directory, JOURNAL), [row.plain()])
     return Made(one.id, written.id, written.path, is_new, replaced)
 
@@ -440,8 +441,9 @@ def memory_of(context: Context, judged: Judged) -> Memory:
     said = _moment(one, head)
     second = said if 0 < said <= context.now else context.now
     # Files that are not in the worktree would only look drifted.
-    files = [path for path in one.files
-             if is_inside(path) and os.path.lexists(os.path.join(top, path))]  # fmt: skip
+    files = [
+        path for path in one.files if is_inside(path) and os.path.lexists(os.path.join(top, path))
+    ]
     type_ = TYPES.get(one.category, "semantic")
     made = draft.draft(
         context,

@@ -66,10 +66,22 @@ MOST_OUTPUT = 64 * 1024
 """Bytes of an output that are kept: the last ones."""
 SHOWN_LINES = 12
 PREFIX, NEW_PREFIX = "memtool-run-", "memtool-new-"
-PASSED_ON = frozenset((
-    "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "GOROOT", "JAVA_HOME",
-    "RUSTUP_HOME", "PYENV_ROOT", "RBENV_ROOT",
-))  # fmt: skip
+PASSED_ON = frozenset(
+    (
+        "PATH",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "GOROOT",
+        "JAVA_HOME",
+        "RUSTUP_HOME",
+        "PYENV_ROOT",
+        "RBENV_ROOT",
+    )
+)
 """Variables that a command gets from the caller, beside `LC_…`: where programs are, and words."""
 UNATTENDED: dict[str, str] = {
     "CI": "CI",
@@ -84,26 +96,60 @@ _NOT_RUN = {125: "cannot be tested", 126: "cannot be executed", 127: "was not fo
 _NO_TEST = 5
 """What pytest and unittest end with where no test was found."""
 _HINDRANCES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("a module is missing", (
-        "ModuleNotFoundError:", "No module named ", "Cannot find module ", "ERR_MODULE_NOT_FOUND",
-        "no required module provides package", "cannot find package ", "can't find crate",
-        "could not load such file", "ClassNotFoundException", "command not found",
-    )),
-    ("no test was found", (
-        "no tests ran", "collected 0 items", "ERROR: file or directory not found:",
-        "No tests found", "no test files", "no tests to run", "Ran 0 tests", "no packages to test",
-        "ERROR: not found:",
-    )),
-    ("the network was needed", (
-        "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host",
-        "Name or service not known", "EAI_AGAIN", "ENETUNREACH", "ENOTFOUND", "getaddrinfo",
-        "network is unreachable", "nodename nor servname",
-    )),
-    ("git has no identity in an empty home", (
-        "Please tell me who you are", "Author identity unknown", "Committer identity unknown",
-    )),
+    (
+        "a module is missing",
+        (
+            "ModuleNotFoundError:",
+            "No module named ",
+            "Cannot find module ",
+            "ERR_MODULE_NOT_FOUND",
+            "no required module provides package",
+            "cannot find package ",
+            "can't find crate",
+            "could not load such file",
+            "ClassNotFoundException",
+            "command not found",
+        ),
+    ),
+    (
+        "no test was found",
+        (
+            "no tests ran",
+            "collected 0 items",
+            "ERROR: file or directory not found:",
+            "No tests found",
+            "no test files",
+            "no tests to run",
+            "Ran 0 tests",
+            "no packages to test",
+            "ERROR: not found:",
+        ),
+    ),
+    (
+        "the network was needed",
+        (
+            "Network is unreachable",
+            "Temporary failure in name resolution",
+            "Could not resolve host",
+            "Name or service not known",
+            "EAI_AGAIN",
+            "ENETUNREACH",
+            "ENOTFOUND",
+            "getaddrinfo",
+            "network is unreachable",
+            "nodename nor servname",
+        ),
+    ),
+    (
+        "git has no identity in an empty home",
+        (
+            "Please tell me who you are",
+            "Author identity unknown",
+            "Committer identity unknown",
+        ),
+    ),
     ("the disk is full", ("No space left on device", "ENOSPC")),
-)  # fmt: skip
+)
 """What an output says where the failure is one of the surroundings, and nothing of the code."""
 _EMPTY_RUNS = ("no tests to run", "Ran 0 tests", "collected 0 items")
 """What an output says of a run that succeeds because it tests nothing."""
@@ -324,9 +370,15 @@ def _environment(base: Mapping[str, str], folder: str) -> dict[str, str]:
     own = {"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "tmp"}
     for name in ("home", "tmp"):
         os.mkdir(os.path.join(folder, name), 0o700)
-    return kept | {key: os.path.join(folder, name) for key, name in own.items()} | {
-        "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb",
-    }  # fmt: skip
+    return (
+        kept
+        | {key: os.path.join(folder, name) for key, name in own.items()}
+        | {
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "TERM": "dumb",
+        }
+    )
 
 
 _PYTHON_MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -356,9 +408,13 @@ def _imports(env: Mapping[str, str], top: str, copy: str) -> dict[str, str]:
         try:
             done = subprocess.run(
                 [shutil.which(program, path=env.get("PATH")) or program, "-c", _IMPORTS, top],
-                cwd="/", env=dict(env), stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=PROBE_S, check=True,
-            )  # fmt: skip
+                cwd="/",
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PROBE_S,
+                check=True,
+            )
             found = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
             continue
@@ -378,18 +434,24 @@ def _check_out(repository: Repository, top: str, commit: str, env: Mapping[str, 
     plain = {key: text for key, text in env.items() if key not in LOCATION_VARIABLES}
     git = Git(top, plain | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
     git.run(
-        "init", "--quiet", "--template=", f"--object-format={repository.object_format}",
+        "init",
+        "--quiet",
+        "--template=",
+        f"--object-format={repository.object_format}",
         "--initial-branch=memtool-run",
-    )  # fmt: skip
+    )
     inner = os.path.join(top, ".git")
     objects = os.path.join(repository.common_dir, "objects")
     os.makedirs(os.path.join(inner, "objects", "info"), exist_ok=True)
     with open(os.path.join(inner, "objects", "info", "alternates"), "wb") as file:
         file.write(os.fsencode(objects) + b"\n")
     refs = repository.git.run(
-        "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags",
+        "for-each-ref",
+        "--format=%(objectname) %(refname)",
+        "refs/heads",
+        "refs/tags",
         "refs/remotes",
-    )  # fmt: skip
+    )
     with open(os.path.join(inner, "packed-refs"), "wb") as file:
         file.write(refs)
     if repository.is_shallow:
@@ -409,14 +471,25 @@ def _supervised(planned: RerunPlan, directory: str, env: Mapping[str, str]) -> _
     """Run a command below a supervisor, and wait until nothing of it is left."""
     told, report = os.pipe()
     argv = [
-        sys.executable, "-I", "-S", supervisor.__file__, str(report), str(planned.limit_s),
-        directory, *planned.environment.argv,
-    ]  # fmt: skip
+        sys.executable,
+        "-I",
+        "-S",
+        supervisor.__file__,
+        str(report),
+        str(planned.limit_s),
+        directory,
+        *planned.environment.argv,
+    ]
     try:
         child = subprocess.Popen(
-            argv, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, pass_fds=(report,), cwd="/",
-        )  # fmt: skip
+            argv,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(report,),
+            cwd="/",
+        )
     except (OSError, ValueError) as error:
         os.close(told)
         os.close(report)

@@ -463,9 +463,10 @@ def _rebuilt(sessions: Sessions, id: str, known: Sequence[Message], now: int) ->
         agent=agent,
         title=line(asked),
         parent=parent,
-        parent_messages=max((n for one in made if one.session == parent for n in one.messages),
-                            default=0),
+        parent_messages=max(
+            (n for one in made if one.session == parent for n in one.messages), default=0
+        ),
         status=status,
         ended=0 if is_open else last,
         summary="" if is_open else summarise(known, titles),
-    )  # fmt: skip
+    )

@@ -116,9 +116,14 @@ def is_straight(repository: Repository, old: str, new: str) -> bool:
     Then what they did not touch has the same last commit in both.
     """
     answer = repository.git.run(
-        "rev-list", "--parents", "--topo-order", f"--max-count={STEPS_MOST}",
-        "--end-of-options", f"{old}..{new}", allowed=(0, 128),
-    )  # fmt: skip
+        "rev-list",
+        "--parents",
+        "--topo-order",
+        f"--max-count={STEPS_MOST}",
+        "--end-of-options",
+        f"{old}..{new}",
+        allowed=(0, 128),
+    )
     at = new
     for row in answer.decode().splitlines():
         commit, *parents = row.split()

@@ -83,9 +83,14 @@ def commits(repository: Repository, directory: str, head: str) -> list[list[byte
     """
     try:
         found = repository.git.log_names(
-            f"--max-count={COCHANGE_COMMITS}", "--no-merges", "--root", "--no-renames",
-            "--format=%x00%H", "--end-of-options", head,
-        )  # fmt: skip
+            f"--max-count={COCHANGE_COMMITS}",
+            "--no-merges",
+            "--root",
+            "--no-renames",
+            "--format=%x00%H",
+            "--end-of-options",
+            head,
+        )
     except MemtoolError:
         return []
     cut = repository.shallow_commits()  # such a commit seems to write all that it holds
@@ -175,8 +180,9 @@ def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[s
     """
     found = set()
     files_left, bytes_left = MAX_COMPARED_FILES, MAX_COMPARED_BYTES
-    for row in repository.git.diff_raw("diff-index", "-r", "--no-renames", head, "--",
-                                      *_others(directory), env=_MAGIC):  # fmt: skip
+    for row in repository.git.diff_raw(
+        "diff-index", "-r", "--no-renames", head, "--", *_others(directory), env=_MAGIC
+    ):
         is_dirty = row.mode == row.old_mode in REGULAR and not row.oid.strip("0")
         if is_dirty:
             if files_left <= 0 or bytes_left <= 0:
@@ -215,9 +221,19 @@ def _past(repository: Repository, directory: str, head: str, trusted_at: str) ->
     most = MAX_BRANCH_COMMITS if is_branch else BRANCH_COMMITS
     revisions = [head, f"^{base}"] if is_branch else [head]
     # Memories are left out of a commit's files, not the commits of memories alone out of the last.
-    commits = git.log_names(f"--max-count={most}", "--format=%x00%H", "--root", "--no-renames",
-                            "--full-history", "--sparse", "--end-of-options", *revisions, "--",
-                            *_others(directory), env=_MAGIC)  # fmt: skip
+    commits = git.log_names(
+        f"--max-count={most}",
+        "--format=%x00%H",
+        "--root",
+        "--no-renames",
+        "--full-history",
+        "--sparse",
+        "--end-of-options",
+        *revisions,
+        "--",
+        *_others(directory),
+        env=_MAGIC,
+    )
     cut = repository.shallow_commits()  # such a commit seems to write all that it holds
     return sorted(
         {
@@ -250,8 +266,18 @@ def arrived(repository: Repository, directory: str, old: str, new: str) -> froze
     if not old or not new or old == new:
         return frozenset()
     try:
-        paths = repository.git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames",
-                                     "--diff-filter=A", old, new, "--", directory)  # fmt: skip
+        paths = repository.git.names(
+            "diff-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--diff-filter=A",
+            old,
+            new,
+            "--",
+            directory,
+        )
     except MemtoolError:
         return frozenset()
     from memtool.store import snapshot  # few sessions find another commit

@@ -31,10 +31,15 @@ _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified"
 _UPDATED = "repository has been updated"
 """What git says where it made a commit, and could not write its index then."""
 _OPERATIONS = (
-    ("rebase-merge", "rebase"), ("rebase-apply/applying", "am"), ("rebase-apply", "rebase"),
-    ("BISECT_LOG", "bisect"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"),
-    ("sequencer", "cherry-pick or revert"), ("MERGE_HEAD", "merge"),
-)  # fmt: skip
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/applying", "am"),
+    ("rebase-apply", "rebase"),
+    ("BISECT_LOG", "bisect"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick or revert"),
+    ("MERGE_HEAD", "merge"),
+)
 """Names in a git directory, and what is unfinished there. A rebase also picks, and also merges."""
 MERGE, DETACHED, JUJUTSU = "merge", "detached", "jj"
 

@@ -37,147 +37,448 @@ Setting = Scalar | tuple[str, ...] | dict[str, str]
 """What a setting holds: a scalar, a list of texts, or a table from fingerprints to reasons."""
 
 ROWS: tuple[Row, ...] = (
-    ("trust.ref", "", ("the ref whose tree is trusted; by default the remote's default branch as "
-      "last fetched, whose own settings decide: no branch vouches for itself")),
-    ("trust.allowed_signers", "", ("path of the allowed-signers file inside the trusted ref; read "
-      "from the same settings")),
+    (
+        "trust.ref",
+        "",
+        (
+            "the ref whose tree is trusted; by default the remote's default branch as "
+            "last fetched, whose own settings decide: no branch vouches for itself"
+        ),
+    ),
+    (
+        "trust.allowed_signers",
+        "",
+        ("path of the allowed-signers file inside the trusted ref; read from the same settings"),
+    ),
     ("search.limit", 10, "results of search and list when --limit is not given", (1, 100_000)),
-    ("search.preset", "balanced", ("how much an answer to a prompt must hold: what probably "
-      "answers it, or only what almost certainly does"), ("balanced", "precision")),
-    ("search.language", "english", ("the language of memories in Latin letters, whose endings do "
-      "not count; other scripts say it themselves"),
-     ("english", "catalan", "czech", "danish", "dutch", "estonian", "finnish", "french", "german",
-      "hungarian", "indonesian", "italian", "lithuanian", "norwegian", "polish", "portuguese",
-      "romanian", "spanish", "swedish", "turkish")),
-    ("search.rerank", "score", ("the order of what answers a prompt: by relevance and all "
-      "factors, by relevance alone, or by the last confirmation"),
-     ("score", "relevance", "newest")),
-    ("search.degrade", "off", ("on looks at less where answers here were slow: over 300 ms at the "
-      "95th percentile of the last 100; such an answer says so, and another machine may give "
-      "another"), ("off", "on")),
-    ("search.access", 0.05, ("how much a memory gains that was shown a hundred times in this "
-      "clone; one shown three times gains a third of it, and below that nothing. With 0 the same "
-      "question is answered the same on every machine"), (0, 0.2)),
-    ("search.semantic", "", ("the model by which search --semantic and memtool mcp also find what "
-      "means the same: its folder, as /… or ~/…, or the name of one that is on this disk; only the "
-      "user's own settings name it, as memtool --global config search.semantic ~/models/static")),
-    ("search.sessions", False, ("search also asks the private sessions of the clone where the "
-      "memories do not answer, as with --deep; only the user's own settings say so, as memtool "
-      "--global config search.sessions true")),
-    ("verify.online", False, ("memtool verify --online may ask the sites that memories cite, "
-      "each with one HEAD request; only the user's own settings say so, as memtool --global config "
-      "verify.online true")),
-    ("decay.preset", "steady", ("how memories fade: steady is slow, and in the ranking only "
-      "freshness fades; by the others importance does, too: by the λ of the category, by half in a "
-      "time and then ever slower, or by a twentieth a week"),
-     ("steady", "exponential", "half-life", "weekly")),
+    (
+        "search.preset",
+        "balanced",
+        (
+            "how much an answer to a prompt must hold: what probably "
+            "answers it, or only what almost certainly does"
+        ),
+        ("balanced", "precision"),
+    ),
+    (
+        "search.language",
+        "english",
+        (
+            "the language of memories in Latin letters, whose endings do "
+            "not count; other scripts say it themselves"
+        ),
+        (
+            "english",
+            "catalan",
+            "czech",
+            "danish",
+            "dutch",
+            "estonian",
+            "finnish",
+            "french",
+            "german",
+            "hungarian",
+            "indonesian",
+            "italian",
+            "lithuanian",
+            "norwegian",
+            "polish",
+            "portuguese",
+            "romanian",
+            "spanish",
+            "swedish",
+            "turkish",
+        ),
+    ),
+    (
+        "search.rerank",
+        "score",
+        (
+            "the order of what answers a prompt: by relevance and all "
+            "factors, by relevance alone, or by the last confirmation"
+        ),
+        ("score", "relevance", "newest"),
+    ),
+    (
+        "search.degrade",
+        "off",
+        (
+            "on looks at less where answers here were slow: over 300 ms at the "
+            "95th percentile of the last 100; such an answer says so, and another machine may give "
+            "another"
+        ),
+        ("off", "on"),
+    ),
+    (
+        "search.access",
+        0.05,
+        (
+            "how much a memory gains that was shown a hundred times in this "
+            "clone; one shown three times gains a third of it, and below that nothing. With 0 the "
+            "same question is answered the same on every machine"
+        ),
+        (0, 0.2),
+    ),
+    (
+        "search.semantic",
+        "",
+        (
+            "the model by which search --semantic and memtool mcp also find what "
+            "means the same: its folder, as /… or ~/…, or the name of one that is on this disk; "
+            "only the user's own settings name it, as memtool --global config search.semantic "
+            "~/models/static"
+        ),
+    ),
+    (
+        "search.sessions",
+        False,
+        (
+            "search also asks the private sessions of the clone where the "
+            "memories do not answer, as with --deep; only the user's own settings say so, as "
+            "memtool --global config search.sessions true"
+        ),
+    ),
+    (
+        "verify.online",
+        False,
+        (
+            "memtool verify --online may ask the sites that memories cite, "
+            "each with one HEAD request; only the user's own settings say so, as memtool --global "
+            "config verify.online true"
+        ),
+    ),
+    (
+        "decay.preset",
+        "steady",
+        (
+            "how memories fade: steady is slow, and in the ranking only "
+            "freshness fades; by the others importance does, too: by the λ of the category, by "
+            "half in a time and then ever slower, or by a twentieth a week"
+        ),
+        ("steady", "exponential", "half-life", "weekly"),
+    ),
     ("decay.half_life_days", 30.0, "days in which half-life leaves half", (0.01, 36_500)),
-    ("decay.minimum_importance", 0.1, ("maintain --weekly proposes to archive what decay has left "
-      "less importance than this, times its own; never what is pinned or eternal, nor, until it is "
-      "due for review, what is of high confidence"), (0, 1)),
-    ("decay.accesses", False, ("let memories fade slower that were shown often in this clone; "
-      "where it is not set, decay.preset exponential and weekly do so")),
+    (
+        "decay.minimum_importance",
+        0.1,
+        (
+            "maintain --weekly proposes to archive what decay has left "
+            "less importance than this, times its own; never what is pinned or eternal, nor, until "
+            "it is due for review, what is of high confidence"
+        ),
+        (0, 1),
+    ),
+    (
+        "decay.accesses",
+        False,
+        (
+            "let memories fade slower that were shown often in this clone; "
+            "where it is not set, decay.preset exponential and weekly do so"
+        ),
+    ),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
     ("inject.global", True, "inject the user's global memories beside those of the project"),
-    ("inject.fleet", False, ("inject what other repositories say beside the memories of the "
-      "project, below them; only the user's own settings say so, as memtool --global config "
-      "inject.fleet true")),
+    (
+        "inject.fleet",
+        False,
+        (
+            "inject what other repositories say beside the memories of the "
+            "project, below them; only the user's own settings say so, as memtool --global config "
+            "inject.fleet true"
+        ),
+    ),
     ("inject.pinned_most", 5, "most memories in the pinned tier", (0, 50)),
     ("inject.pinned_tokens", 400, "most tokens of the pinned tier", (0, 100_000)),
     ("inject.retrieval_most", 5, "most memories in the retrieval tier", (0, 50)),
     ("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", (0, 100_000)),
-    ("inject.share", 0.4, ("what an answer must hold of what a prompt says, counted in rare words; "
-      "where it is not set, search.preset precision means 0.6"), (0, 1)),
-    ("inject.most", 2.4, ("rare words that are always enough; where it is not set, search.preset "
-      "precision means 3.5"), (0, 20)),
-    ("inject.floor", 1.0, ("rare words that an answer must hold at least where a prompt has four "
-      "or more words, or only everyday ones; small talk holds none"), (0, 20)),
-    ("inject.threshold", 0.6, ("drop what scores below this share of the best hit; where it is "
-      "not set, search.preset precision means 0.8"), (0, 1)),
+    (
+        "inject.share",
+        0.4,
+        (
+            "what an answer must hold of what a prompt says, counted in rare words; "
+            "where it is not set, search.preset precision means 0.6"
+        ),
+        (0, 1),
+    ),
+    (
+        "inject.most",
+        2.4,
+        (
+            "rare words that are always enough; where it is not set, search.preset "
+            "precision means 3.5"
+        ),
+        (0, 20),
+    ),
+    (
+        "inject.floor",
+        1.0,
+        (
+            "rare words that an answer must hold at least where a prompt has four "
+            "or more words, or only everyday ones; small talk holds none"
+        ),
+        (0, 20),
+    ),
+    (
+        "inject.threshold",
+        0.6,
+        (
+            "drop what scores below this share of the best hit; where it is "
+            "not set, search.preset precision means 0.8"
+        ),
+        (0, 1),
+    ),
     ("inject.looked_at", 15, "how many of the best hits are looked at for a block", (1, 100)),
     ("inject.per_source", 2, "most memories of one source in a block", (1, 50)),
-    ("inject.duplicate_threshold", SAME, ("from this likeness of two memories on, 0.5 to 1, the "
-      "better one stands for both"), (0.5, 1)),
-    ("inject.digest_threshold", 0.8, "share of the best score from which a digest comes first",
-     (0, 1)),
-    ("inject.local_share", 0.4, ("share of a tier that the less trusted get where there is "
-      "something more trusted: of the pinned one what nobody committed"), (0, 1)),
-    ("inject.global_most", 2, "most global memories in a block, beside those of the project",
-     (0, 50)),
-    ("inject.trust", "local", "least trust of what is injected",
-     ("local", "committed", "trusted", "signed")),
-    ("inject.exclude_privacy", PRIVATE_LABELS, ("labels of privacy: memories with "
-      "one are neither injected nor quoted in a digest, and search and list show them only to a "
-      "person at a terminal, or where privacy:LABEL or the id asks for them")),
-    ("ledger.enabled", True, ("note in the git directory which memories were shown, and how long "
-      "answers took; never what was asked")),
-    ("capture.auto", True, ("capture sessions and promote what they taught without being asked; "
-      "off where the project or the user says so")),
-    ("capture.promote", False, ("when a session ends, make new candidates of what it taught: none "
-      "is confirmed or committed, and only candidates change; only the user's own "
-      "settings say so, as memtool --global config capture.promote true")),
+    (
+        "inject.duplicate_threshold",
+        SAME,
+        ("from this likeness of two memories on, 0.5 to 1, the better one stands for both"),
+        (0.5, 1),
+    ),
+    (
+        "inject.digest_threshold",
+        0.8,
+        "share of the best score from which a digest comes first",
+        (0, 1),
+    ),
+    (
+        "inject.local_share",
+        0.4,
+        (
+            "share of a tier that the less trusted get where there is "
+            "something more trusted: of the pinned one what nobody committed"
+        ),
+        (0, 1),
+    ),
+    (
+        "inject.global_most",
+        2,
+        "most global memories in a block, beside those of the project",
+        (0, 50),
+    ),
+    (
+        "inject.trust",
+        "local",
+        "least trust of what is injected",
+        ("local", "committed", "trusted", "signed"),
+    ),
+    (
+        "inject.exclude_privacy",
+        PRIVATE_LABELS,
+        (
+            "labels of privacy: memories with "
+            "one are neither injected nor quoted in a digest, and search and list show them only "
+            "to a person at a terminal, or where privacy:LABEL or the id asks for them"
+        ),
+    ),
+    (
+        "ledger.enabled",
+        True,
+        (
+            "note in the git directory which memories were shown, and how long "
+            "answers took; never what was asked"
+        ),
+    ),
+    (
+        "capture.auto",
+        True,
+        (
+            "capture sessions and promote what they taught without being asked; "
+            "off where the project or the user says so"
+        ),
+    ),
+    (
+        "capture.promote",
+        False,
+        (
+            "when a session ends, make new candidates of what it taught: none "
+            "is confirmed or committed, and only candidates change; only the user's own "
+            "settings say so, as memtool --global config capture.promote true"
+        ),
+    ),
     ("redaction.allow_emails", (), "addresses that may stand in memories"),
-    ("redaction.allow_domains", (), ("domains whose addresses may stand in memories, with all "
-      "that lies below them")),
-    ("redaction.allow", {}, ("secrets that may stand in memories, each by its fingerprint, as "
-      "memtool redact --dry-run --json shows it, with the reason")),
-    ("check.duplicate_threshold", SAME, ("from this likeness on, 0 to 1, a new memory repeats "
-      "another one and is refused"), (0, 1)),
-    ("maintain.most_alive", 3_000, ("living memories from which on maintain archives the least "
-      "important"), (1, 10_000_000)),
+    (
+        "redaction.allow_domains",
+        (),
+        ("domains whose addresses may stand in memories, with all that lies below them"),
+    ),
+    (
+        "redaction.allow",
+        {},
+        (
+            "secrets that may stand in memories, each by its fingerprint, as "
+            "memtool redact --dry-run --json shows it, with the reason"
+        ),
+    ),
+    (
+        "check.duplicate_threshold",
+        SAME,
+        ("from this likeness on, 0 to 1, a new memory repeats another one and is refused"),
+        (0, 1),
+    ),
+    (
+        "maintain.most_alive",
+        3_000,
+        ("living memories from which on maintain archives the least important"),
+        (1, 10_000_000),
+    ),
     ("maintain.kept_alive", 2_700, "living memories that it leaves then", (0, 10_000_000)),
-    ("maintain.schedule", (), ("the upkeep that maintain --due looks after, and that status says "
-      "is due: nightly, weekly, monthly; without any, --due looks after all three"),
-     ("nightly", "weekly", "monthly")),
-    ("maintain.prune_days", 0, ("days after its end from which a session loses its messages; with "
-      "0 only where all sessions together are at their limit"), (0, 36_500)),
-    ("maintain.index_days", 28, "days after which maintain --monthly makes the index anew",
-     (0, 36_500)),
-    ("importance.learn", False, ("let maintain --weekly propose the importance of confirmed "
-      "memories by how often they were used in this clone; only with --apply it is written")),
+    (
+        "maintain.schedule",
+        (),
+        (
+            "the upkeep that maintain --due looks after, and that status says "
+            "is due: nightly, weekly, monthly; without any, --due looks after all three"
+        ),
+        ("nightly", "weekly", "monthly"),
+    ),
+    (
+        "maintain.prune_days",
+        0,
+        (
+            "days after its end from which a session loses its messages; with "
+            "0 only where all sessions together are at their limit"
+        ),
+        (0, 36_500),
+    ),
+    (
+        "maintain.index_days",
+        28,
+        "days after which maintain --monthly makes the index anew",
+        (0, 36_500),
+    ),
+    (
+        "importance.learn",
+        False,
+        (
+            "let maintain --weekly propose the importance of confirmed "
+            "memories by how often they were used in this clone; only with --apply it is written"
+        ),
+    ),
     ("sessions.session_mb", 50, "most megabytes of one session", (1, 10_000)),
-    ("sessions.total_mb", 1_000, ("most megabytes of all sessions together; from there on none "
-      "begins"), (1, 1_000_000)),
-    ("promote.preset", "balanced", ("how much evidence a finding of a session needs to become a "
-      "memory: 4, 3 or 2 points"), ("conservative", "balanced", "aggressive")),
-    ("extraction.enabled", True, ("read sessions for findings; off where the project or the user "
-      "says so, and then messages are stored and nothing is learned from them")),
-    ("extraction.categories", (), ("the categories that findings may have, such as decision or "
-      "error; all without any")),
-    ("extractor.command", (), ("a program that reads sessions for findings in place of the rules: "
-      "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
-      "--global config extractor.command claude,-p")),
-    ("extractor.resume", (), ("a program that goes on in the host's own session once that has "
-      "ended, where {session} stands for its id, and else does as extractor.command: as memtool "
-      "--global config extractor.resume claude,--resume,{session},--fork-session,-p,--tools=")),
+    (
+        "sessions.total_mb",
+        1_000,
+        ("most megabytes of all sessions together; from there on none begins"),
+        (1, 1_000_000),
+    ),
+    (
+        "promote.preset",
+        "balanced",
+        ("how much evidence a finding of a session needs to become a memory: 4, 3 or 2 points"),
+        ("conservative", "balanced", "aggressive"),
+    ),
+    (
+        "extraction.enabled",
+        True,
+        (
+            "read sessions for findings; off where the project or the user "
+            "says so, and then messages are stored and nothing is learned from them"
+        ),
+    ),
+    (
+        "extraction.categories",
+        (),
+        ("the categories that findings may have, such as decision or error; all without any"),
+    ),
+    (
+        "extractor.command",
+        (),
+        (
+            "a program that reads sessions for findings in place of the rules: "
+            "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
+            "--global config extractor.command claude,-p"
+        ),
+    ),
+    (
+        "extractor.resume",
+        (),
+        (
+            "a program that goes on in the host's own session once that has "
+            "ended, where {session} stands for its id, and else does as extractor.command: as "
+            "memtool --global config extractor.resume "
+            "claude,--resume,{session},--fork-session,-p,--tools="
+        ),
+    ),
     ("extractor.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
     ("extractor.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
     ("extractor.confidence", 0.75, "least confidence of what it finds", (0, 1)),
-    ("manager.enabled", False, ("after each session, let memtool curate plan in the background how "
-      "candidates fit in: with capture.promote also those of that session, else those that "
-      "were promoted before; the plan waits in memtool status, and nothing is applied; only the "
-      "user's own settings say so, as memtool --global config manager.enabled true")),
-    ("purge.after_days", 30, "days after which a forgotten memory may be removed for good",
-     (0, 36_500)),
-    ("fleet.repositories", (), ("the repositories that search --fleet asks without a server: paths "
-      "as /… or ~/…, globs of such, and remotes as https://… or git@…, which memtool fleet sync "
-      "clones; only the user's own settings say so, as memtool --global config fleet.repositories "
-      "~/src/*,git@example.org:acme/billing.git")),
-    ("fleet.url", "", ("the server that search --fleet asks, with the name of the index, as "
-      "https://host:9200/memories; http only to this machine; only the user's own settings name "
-      "it, as memtool --global config fleet.url URL")),
-    ("fleet.allow", (), ("globs over org/name: the repositories whose memories may be shown; all "
-      "without any; only the user's own settings say so")),
-    ("fleet.timeout_ms", 300, ("milliseconds in which other repositories must have answered; "
-      "then the answer is that of this one alone; only the user's own settings say so"),
-     (1, 60_000)),
-    ("fleet.team", "", ("the team that a repository belongs to, as team:NAME finds it in a fleet; "
-      "a label that the repository gives itself")),
-    ("fleet.epoch", 0, ("how often the history of the default branch was rewritten: memtool "
-      "publish says when to raise it"), (0, 1_000_000)),
-    ("review.policy", "warn", ("what a decision that a change does not mention is to memtool "
-      "review: told, or a failure"), ("warn", "fail")),
-)  # fmt: skip
+    (
+        "manager.enabled",
+        False,
+        (
+            "after each session, let memtool curate plan in the background how "
+            "candidates fit in: with capture.promote also those of that session, else those that "
+            "were promoted before; the plan waits in memtool status, and nothing is applied; only "
+            "the user's own settings say so, as memtool --global config manager.enabled true"
+        ),
+    ),
+    (
+        "purge.after_days",
+        30,
+        "days after which a forgotten memory may be removed for good",
+        (0, 36_500),
+    ),
+    (
+        "fleet.repositories",
+        (),
+        (
+            "the repositories that search --fleet asks without a server: paths "
+            "as /… or ~/…, globs of such, and remotes as https://… or git@…, which memtool fleet "
+            "sync clones; only the user's own settings say so, as memtool --global config "
+            "fleet.repositories ~/src/*,git@example.org:acme/billing.git"
+        ),
+    ),
+    (
+        "fleet.url",
+        "",
+        (
+            "the server that search --fleet asks, with the name of the index, as "
+            "https://host:9200/memories; http only to this machine; only the user's own settings "
+            "name it, as memtool --global config fleet.url URL"
+        ),
+    ),
+    (
+        "fleet.allow",
+        (),
+        (
+            "globs over org/name: the repositories whose memories may be shown; all "
+            "without any; only the user's own settings say so"
+        ),
+    ),
+    (
+        "fleet.timeout_ms",
+        300,
+        (
+            "milliseconds in which other repositories must have answered; "
+            "then the answer is that of this one alone; only the user's own settings say so"
+        ),
+        (1, 60_000),
+    ),
+    (
+        "fleet.team",
+        "",
+        (
+            "the team that a repository belongs to, as team:NAME finds it in a fleet; "
+            "a label that the repository gives itself"
+        ),
+    ),
+    (
+        "fleet.epoch",
+        0,
+        (
+            "how often the history of the default branch was rewritten: memtool "
+            "publish says when to raise it"
+        ),
+        (0, 1_000_000),
+    ),
+    (
+        "review.policy",
+        "warn",
+        ("what a decision that a change does not mention is to memtool review: told, or a failure"),
+        ("warn", "fail"),
+    ),
+)
 """Each option: `section.name`, its default, what it is for, and what is allowed, if that is not
 all of its type: the least and the most number, or the texts to choose from.
 
@@ -394,9 +695,15 @@ def _option(row: Row) -> Option:
     is_choice = isinstance(allowed[0], str)
     least, most = (0, 0) if is_choice else allowed
     return Option(
-        key, default, doc, least, most, allowed if is_choice else (),
-        is_personal=key in PERSONAL, is_by_category=key in BY_CATEGORY,
-    )  # fmt: skip
+        key,
+        default,
+        doc,
+        least,
+        most,
+        allowed if is_choice else (),
+        is_personal=key in PERSONAL,
+        is_by_category=key in BY_CATEGORY,
+    )
 
 
 OPTIONS: tuple[Option, ...] = tuple(map(_option, ROWS))
@@ -572,8 +879,9 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
     base = DEFAULT_CATEGORIES.get(name, UNKNOWN)
     temporal_class = row.get("temporal_class", base.temporal_class)
     if temporal_class not in TEMPORAL_CLASSES:
-        raise _refusal(path, f"{where}.temporal_class",
-                       f"must be one of {', '.join(TEMPORAL_CLASSES)}")  # fmt: skip
+        raise _refusal(
+            path, f"{where}.temporal_class", f"must be one of {', '.join(TEMPORAL_CLASSES)}"
+        )
     return Category(
         name=name,
         weight=float(row.get("weight", base.weight)),
@@ -589,5 +897,6 @@ def _refusal(path: str, key: str, what: str) -> MemtoolError:
     """Return what a setting must be; without a path it was given to memtool config."""
     if not path:
         return MemtoolError(f"{key} {what}", hint=f"memtool config {key} VALUE", code="config")
-    return MemtoolError(f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE",
-                        code="config")  # fmt: skip
+    return MemtoolError(
+        f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE", code="config"
+    )

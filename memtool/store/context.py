@@ -483,9 +483,13 @@ class Context:
         divided = [problem for problem in tree.problems if problem.severity != "error"]
         for found, one, many, hint in (
             (broken, "file is not a memory", "files are not memories", "memtool status lists why"),
-            (divided, "memory is in an unfinished merge", "memories are in an unfinished merge",
-             "memtool resolve settles that"),
-        ):  # fmt: skip
+            (
+                divided,
+                "memory is in an unfinished merge",
+                "memories are in an unfinished merge",
+                "memtool resolve settles that",
+            ),
+        ):
             count = len({problem.path for problem in found})
             note = f"{count} {one if count == 1 else many}, {hint}; first: "
             if found and (note := note + found[0].text()) not in self.notes:

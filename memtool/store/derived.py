@@ -33,8 +33,9 @@ OWN_INDEX = "index"
 
 def damages(repository: Repository) -> list[str]:
     """Return the derived files that are not what was written, or cannot be read."""
-    return [path for place in (_facts(repository), *_index(repository))
-            for path in State.damages(place)]  # fmt: skip
+    return [
+        path for place in (_facts(repository), *_index(repository)) for path in State.damages(place)
+    ]
 
 
 def drop(repository: Repository) -> bool:

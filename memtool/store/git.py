@@ -46,10 +46,19 @@ HARDENING: dict[str, str] = {
 # Variables by which a caller points git at a repository; a hook needs them, other calls must not
 # inherit them (`git rev-parse --local-env-vars`).
 LOCATION_VARIABLES = (
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES",
-    "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
-)  # fmt: skip
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+)
 _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 """What git says where it would fetch what a partial clone left out."""
 _FOREIGN = "detected dubious ownership"
@@ -362,9 +371,15 @@ class Git:
         With `normal` a new directory stands for all that is in it.
         """
         rows = self.rows(
-            "status", "--porcelain", "-z", f"--untracked-files={untracked}", "--no-renames", "--",
-            *paths, timeout_s=timeout_s,
-        )  # fmt: skip
+            "status",
+            "--porcelain",
+            "-z",
+            f"--untracked-files={untracked}",
+            "--no-renames",
+            "--",
+            *paths,
+            timeout_s=timeout_s,
+        )
         return [(row[:2].decode(), os.fsdecode(row[3:])) for row in rows]
 
     def diff_raw(self, *args: str, env: Mapping[str, str] | None = None) -> list[RawChange]:

@@ -66,8 +66,9 @@ def _writers(repository: Repository) -> list[int] | None:
 
     While an editor or a hook runs, git has its lock, but not the file of it open.
     """
-    places = tuple(f"{os.path.realpath(one)}/" for one in (repository.top, repository.common_dir)
-                   if one)  # fmt: skip
+    places = tuple(
+        f"{os.path.realpath(one)}/" for one in (repository.top, repository.common_dir) if one
+    )
     try:
         numbers = [name for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:

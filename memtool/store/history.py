@@ -78,10 +78,13 @@ class Upholding(Value):
 def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
     """Return the commits with the trailer, the newest first; `revisions` are arguments of log."""
     rows = repository.git.rows(
-        "log", "-z", "--regexp-ignore-case", f"--grep=^{UPHOLDS}:",
+        "log",
+        "-z",
+        "--regexp-ignore-case",
+        f"--grep=^{UPHOLDS}:",
         f"--format=%H %ct %an%n%(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)",
         *revisions,
-    )  # fmt: skip
+    )
     found = []
     for row in rows:
         about, _line, names = row.decode(errors="replace").partition("\n")
@@ -246,9 +249,14 @@ class History:
         if last != revision:
             is_more = bool(last) and is_straight(self._repository, last, revision)
             answer = self._git.line(
-                "rev-list", "--full-history", "--topo-order", "--end-of-options",
-                f"{last}..{revision}" if is_more else revision, "--", directory,
-            )  # fmt: skip
+                "rev-list",
+                "--full-history",
+                "--topo-order",
+                "--end-of-options",
+                f"{last}..{revision}" if is_more else revision,
+                "--",
+                directory,
+            )
             ids = [*answer.split(), *(ids if is_more else ())]
             known.newest = revision, ids
         return ids
@@ -260,9 +268,16 @@ class History:
         touched: dict[str, list[Touch]] = {id_: [] for id_ in commits}
         renames = "--no-renames" if self._repository.is_partial else "-M"
         rows = self._git.log_raw(
-            "diff-tree", "--stdin", "-r", renames, "-c", "--root", "--", directory,
+            "diff-tree",
+            "--stdin",
+            "-r",
+            renames,
+            "-c",
+            "--root",
+            "--",
+            directory,
             stdin="\n".join(touched).encode() + b"\n",
-        )  # fmt: skip
+        )
         for id_, row in rows:
             touched[id_].append(_touch(row))
         return {
@@ -274,9 +289,14 @@ class History:
         """Return the newest commit that changed a path, empty where none did."""
         try:
             return self._git.line(
-                "rev-list", "--max-count=1", "--topo-order", "--end-of-options", revision,
-                "--", path,
-            )  # fmt: skip
+                "rev-list",
+                "--max-count=1",
+                "--topo-order",
+                "--end-of-options",
+                revision,
+                "--",
+                path,
+            )
         except GitError:
             if not self._repository.is_partial:
                 raise
@@ -305,9 +325,15 @@ class History:
         limit = ("-L", f"{lines[0]},{lines[1]}") if lines is not None else ()
         # An empty name forgets the lists of commits to pass over, which would name another author.
         answer = self._git.run(
-            "blame", "--incremental", "--no-textconv", "--ignore-revs-file=", *limit, revision,
-            "--", path,
-        )  # fmt: skip
+            "blame",
+            "--incremental",
+            "--no-textconv",
+            "--ignore-revs-file=",
+            *limit,
+            revision,
+            "--",
+            path,
+        )
         found = {}
         for row in answer.split(b"\n"):  # an id with three numbers, then what begins with a word
             parts = row.decode(errors="replace").split(" ")

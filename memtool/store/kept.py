@@ -48,8 +48,11 @@ def read_all(
 
     if old:
         facts.write(cache_dir, use)
-    return {key: data for _kind, _basis, key, data, _used in found
-            if isinstance(key, bytes) and isinstance(data, bytes)}  # fmt: skip
+    return {
+        key: data
+        for _kind, _basis, key, data, _used in found
+        if isinstance(key, bytes) and isinstance(data, bytes)
+    }
 
 
 def write_all(cache_dir: str, kind: str, basis: bytes, data: Mapping[bytes, bytes]) -> None:
@@ -105,7 +108,8 @@ def write_texts(
     cache_dir: str, kind: str, basis: bytes, texts: Mapping[str, Iterable[str]]
 ) -> None:
     """Keep facts that are texts as `write_all` does."""
-    data = {key.encode(): "".join(f"{text}\0" for text in own).encode()
-            for key, own in texts.items()}  # fmt: skip
+    data = {
+        key.encode(): "".join(f"{text}\0" for text in own).encode() for key, own in texts.items()
+    }
     if data:
         write_all(cache_dir, kind, basis, data)

@@ -485,10 +485,16 @@ def _take(connection: sqlite3.Connection, path: str, handle: int) -> None:
 def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None:
     newest = 0
     for note in notes:
-        newest = connection.execute(
-            "INSERT INTO answers (moment, verb, elapsed_ms, prompt, session) VALUES (?,?,?,?,?)",
-            (note.moment, note.verb, note.elapsed_ms, note.prompt, note.session),
-        ).lastrowid or newest  # fmt: skip
+        newest = (
+            connection.execute(
+                (
+                    "INSERT INTO answers (moment, verb, elapsed_ms, prompt, session) VALUES "
+                    "(?,?,?,?,?)"
+                ),
+                (note.moment, note.verb, note.elapsed_ms, note.prompt, note.session),
+            ).lastrowid
+            or newest
+        )
         if note.depth:
             connection.execute("INSERT INTO depths VALUES (?, ?)", (newest, note.depth))
         if note.index or note.is_damaged or note.waited_ms:

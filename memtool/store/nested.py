@@ -32,10 +32,13 @@ def nested_directories(repository: Repository, directory: str) -> tuple[str, ...
     if repository.is_bare:
         return ()
     paths = repository.git.names(
-        "ls-files", "-z", "--",
-        f":(top,glob)**/{DEFAULT_DIRECTORY}/**/*.md", f":(top,exclude,literal){directory}",
+        "ls-files",
+        "-z",
+        "--",
+        f":(top,glob)**/{DEFAULT_DIRECTORY}/**/*.md",
+        f":(top,exclude,literal){directory}",
         env={"GIT_LITERAL_PATHSPECS": "0"},
-    )  # fmt: skip
+    )
     found = set()
     for path in paths:
         parts = path.split("/")

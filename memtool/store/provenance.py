@@ -62,9 +62,18 @@ def last_commits(
     limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
     try:
         rows = repository.git.log_raw(
-            "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
-            "--end-of-options", revision, "--", *limit, is_wanted=wanted.__contains__,
-        )  # fmt: skip
+            "log",
+            "-c",
+            "--full-history",
+            "--topo-order",
+            "--format=%H",
+            "--no-renames",
+            "--end-of-options",
+            revision,
+            "--",
+            *limit,
+            is_wanted=wanted.__contains__,
+        )
     except GitError:
         if not repository.is_partial:
             raise
@@ -363,8 +372,11 @@ class Witness:
 
     def _lift(self, found: dict[str, Origin], rows: Mapping[str, Citation]) -> None:
         """Raise what is trusted to signed, where somebody has signed its commit or its claim."""
-        asked = {path: (rows[path].trusted_commit, rows[path].oid)
-                 for path, origin in found.items() if origin.trust == TRUST_LEVELS[2]}  # fmt: skip
+        asked = {
+            path: (rows[path].trusted_commit, rows[path].oid)
+            for path, origin in found.items()
+            if origin.trust == TRUST_LEVELS[2]
+        }
         if self.basis is None or not asked:
             return
         cache_dir, signers = self.basis.repository.cache_dir, self.basis.trust.encode()
@@ -488,8 +500,11 @@ def computed(
     present = blobs(basis.repository, basis.head, *listed)
     if paths is not None:
         present = {path: present[path] for path in paths if path in present}
-    known = {path: row for path, row in older.items()
-             if path not in newest and row.oid == present.get(path)}  # fmt: skip
+    known = {
+        path: row
+        for path, row in older.items()
+        if path not in newest and row.oid == present.get(path)
+    }
     last, added = _last(newest)
     unknown = [path for path in present if path not in known and path not in last]
     if unknown:
@@ -555,9 +570,16 @@ def _last(newest: Mapping[str, Touch]) -> tuple[dict[str, str], set[str]]:
 def _since(basis: Basis, head: str) -> dict[str, Touch]:
     """Return what was touched since a commit, by path."""
     rows = basis.repository.git.log_raw(
-        "log", "--full-history", "--topo-order", "--format=%H", "--no-renames",
-        "--end-of-options", f"{head}..{basis.head}", "--", basis.directory,
-    )  # fmt: skip
+        "log",
+        "--full-history",
+        "--topo-order",
+        "--format=%H",
+        "--no-renames",
+        "--end-of-options",
+        f"{head}..{basis.head}",
+        "--",
+        basis.directory,
+    )
     newest: dict[str, Touch] = {}
     for commit, row in rows:
         oid = "" if row.status == "D" else row.oid

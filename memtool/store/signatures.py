@@ -161,12 +161,19 @@ def _asked_of_git(repository: Repository, commits: Sequence[str], signers: str) 
     }
     options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
     answer = repository.git.run(
-        *options, "log", "--no-walk=unsorted", "--stdin", "--format=%H %G? %GS",
+        *options,
+        "log",
+        "--no-walk=unsorted",
+        "--stdin",
+        "--format=%H %G? %GS",
         stdin="\n".join(commits).encode() + b"\n",
-    )  # fmt: skip
+    )
     rows = (row.split(" ", 2) for row in answer.decode(errors="replace").splitlines())
-    return {commit: principal for commit, verdict, principal in rows
-            if verdict == "G" and principal.isprintable()}  # fmt: skip
+    return {
+        commit: principal
+        for commit, verdict, principal in rows
+        if verdict == "G" and principal.isprintable()
+    }
 
 
 def _known(cache_dir: str, signers: bytes, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -257,10 +264,15 @@ def detached_by(
         return {}
     texts = repository.git.blobs([one.oid for one in wanted], document.MAX_BYTES)
     claims = {one.path: signed_of(data, one.path) for one, data in zip(wanted, texts, strict=True)}
-    pairs = sorted({
-        (oid, claim) for one in wanted for oid in files[stem(one.path)]
-        if (claim := claims[one.path]) is not None
-    }, key=lambda pair: (pair[0], pair[1].claim))  # fmt: skip
+    pairs = sorted(
+        {
+            (oid, claim)
+            for one in wanted
+            for oid in files[stem(one.path)]
+            if (claim := claims[one.path]) is not None
+        },
+        key=lambda pair: (pair[0], pair[1].claim),
+    )
     held = _verified(repository, pairs, signers, cache_dir)
     found: dict[str, tuple[str, ...]] = {}
     for one in wanted:
@@ -295,7 +307,7 @@ def _verified(
             new = {
                 f"{oid} {one.claim}": tuple(_checked(repository, one, data, place, listed))
                 for (oid, one), data in zip(some, texts, strict=True)
-            }  # fmt: skip
+            }
             _keep(cache_dir, signers, new)
             known |= new
     return {(oid, one.claim): known[f"{oid} {one.claim}"] for oid, one in pairs}
@@ -357,8 +369,9 @@ def made(env: Mapping[str, str], key: str, payload: str) -> bytes:
         if not os.path.isabs(key):
             _put(os.path.join(room, "key.pub"), key.encode() + b"\n")
             key = os.path.join(room, "key.pub")
-        done = keygen(env, "-Y", "sign", "-f", key, "-n", NAMESPACE, stdin=payload.encode(),
-                      timeout_s=None)  # fmt: skip
+        done = keygen(
+            env, "-Y", "sign", "-f", key, "-n", NAMESPACE, stdin=payload.encode(), timeout_s=None
+        )
     if done.status or not done.stdout.startswith(_BEGIN.encode()):
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
         raise MemtoolError(

@@ -42,10 +42,12 @@ if TYPE_CHECKING:
 _FEW_PATHS = 50
 """Paths that git is asked about one by one."""
 _MAX_DEPTH = 12
-_EMPTY_BLOBS = frozenset({
-    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-})  # fmt: skip
+_EMPTY_BLOBS = frozenset(
+    {
+        "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+        "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+    }
+)
 _INTENT_TO_ADD = 1 << 29  # CE_INTENT_TO_ADD in git's read-cache.h
 
 
@@ -300,14 +302,16 @@ class LineEnds:
         setting = git.line("config", "--get", "core.autocrlf", allowed=(0, 1)).lower()
         is_usual = setting not in ("", "false", "no", "off", "0")
         found = set()
-        for row in git.rows("ls-files", "--eol", "-z", "--cached", "--others", "--",
-                            self._directory):  # fmt: skip
+        for row in git.rows(
+            "ls-files", "--eol", "-z", "--cached", "--others", "--", self._directory
+        ):
             said, _tab, name = row.partition(b"\t")
             stored, _here, *attributes = said.decode().split()
             text = attributes[0].removeprefix("attr/") if attributes else ""
             has_crlf = stored in ("i/crlf", "i/mixed")
-            if text == "text" or (text in ("", "text=auto") and not has_crlf
-                                  and (is_usual or text == "text=auto")):  # fmt: skip
+            if text == "text" or (
+                text in ("", "text=auto") and not has_crlf and (is_usual or text == "text=auto")
+            ):
                 found.add(os.fsdecode(name))
         return frozenset(found)
 

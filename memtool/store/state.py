@@ -657,9 +657,13 @@ def own_connection(target: str, timeout_s: float = _BUSY_MS / 1000) -> Connectio
 
         _connection_types.append(OwnConnection)
     connection: Connection = sqlite3.connect(
-        target, uri=True, timeout=timeout_s, isolation_level=None,
-        check_same_thread=False, factory=_connection_types[0],
-    )  # fmt: skip
+        target,
+        uri=True,
+        timeout=timeout_s,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=_connection_types[0],
+    )
     connection.process = os.getpid()  # type: ignore[attr-defined]  # of the class above
     return connection
 

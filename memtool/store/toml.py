@@ -28,8 +28,11 @@ ELSE = "default"
 def read(data: bytes, path: str) -> dict[str, Any]:
     """Parse TOML bytes. Raises MemtoolError with the line where they are wrong."""
     if len(data) > MOST_BYTES:
-        raise MemtoolError(f"{path} has {len(data):,} bytes, {MOST_BYTES:,} are allowed",
-                           hint=f"edit {path}", code="config")  # fmt: skip
+        raise MemtoolError(
+            f"{path} has {len(data):,} bytes, {MOST_BYTES:,} are allowed",
+            hint=f"edit {path}",
+            code="config",
+        )
     try:
         text = data.decode()
         known = read_plain(text)
@@ -39,8 +42,9 @@ def read(data: bytes, path: str) -> dict[str, Any]:
 
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
-        raise MemtoolError(f"{path} is not TOML: {error}", hint=f"edit {path}",
-                           code="config") from None  # fmt: skip
+        raise MemtoolError(
+            f"{path} is not TOML: {error}", hint=f"edit {path}", code="config"
+        ) from None
 
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")

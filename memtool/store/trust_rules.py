@@ -141,8 +141,9 @@ def _rule(row: dict[str, object], where: str, path: str, categories: Collection[
     match, owners = row.get("match"), row.get("owners", [])
     if not isinstance(match, str) or not match.strip():
         raise _refusal(path, where, 'needs match, such as match = "type:decision"')
-    if not isinstance(owners, list) or not all(isinstance(o, str) and _is_principal(o)
-                                               for o in owners):  # fmt: skip
+    if not isinstance(owners, list) or not all(
+        isinstance(o, str) and _is_principal(o) for o in owners
+    ):
         raise _refusal(path, where, 'has owners that are no list such as ["ann@example.org"]')
     if "owners" in row and not owners:
         raise _refusal(path, where, "has no owner in owners, so nothing could ever fulfil it")
@@ -166,8 +167,11 @@ def _terms(match: str, where: str, path: str, categories: Collection[str]) -> tu
         values = value.split(",")
         if name not in FILTERS or not colon or not all(values):
             known = ", ".join(f"{one}:" for one in FILTERS)
-            raise _refusal(path, where, f"matches {word!r}, which is none of {known} with a value, "
-                           f"and not {GATE} alone")  # fmt: skip
+            raise _refusal(
+                path,
+                where,
+                f"matches {word!r}, which is none of {known} with a value, and not {GATE} alone",
+            )
         allowed = {"type": TYPES, "category": categories}.get(name)
         wrong = [one for one in values if allowed is not None and one not in allowed]
         if wrong:

@@ -171,9 +171,12 @@ def note_line(note: Note) -> bytes:
     reason between spaces, and a full stop.
     """
     fields = [
-        str(note.moment), _word(note.verb), f"{note.elapsed_ms:.3f}", _word(note.prompt),
+        str(note.moment),
+        _word(note.verb),
+        f"{note.elapsed_ms:.3f}",
+        _word(note.prompt),
         _text(note.session),
-    ]  # fmt: skip
+    ]
     fields += [f"{_DEPTH}{_word(note.depth)}"] if note.depth else []
     if note.index or note.is_damaged or note.waited_ms:
         mark = _DAMAGED if note.is_damaged else ""
@@ -219,9 +222,17 @@ def _note_of(fields: list[str]) -> Note | None:
     if not (abs(moment) < MOST_MOMENT and is_sane):
         return None
     return Note(
-        moment, fields[1], elapsed_ms, fields[3], fields[4], items, depth, state,
-        mark == _DAMAGED, waited_ms,
-    )  # fmt: skip
+        moment,
+        fields[1],
+        elapsed_ms,
+        fields[3],
+        fields[4],
+        items,
+        depth,
+        state,
+        mark == _DAMAGED,
+        waited_ms,
+    )
 
 
 def _marked(fields: list[str], mark: str) -> str:
@@ -380,8 +391,16 @@ def cut_off(directory: str, now: int) -> list[AuditEvent]:
 def event_line(event: AuditEvent) -> bytes:
     """Return the line of an event, which spoils no other where it is torn."""
     subjects = " ".join(map(_subject, event.subjects[:MOST_SUBJECTS]))
-    fields = [_MARK, str(event.moment), _subject(event.operation), event.kind, event.phase,
-              subjects, " ".join(event.detail.split())[:MOST_TEXT], END]  # fmt: skip
+    fields = [
+        _MARK,
+        str(event.moment),
+        _subject(event.operation),
+        event.kind,
+        event.phase,
+        subjects,
+        " ".join(event.detail.split())[:MOST_TEXT],
+        END,
+    ]
     return ("\n" + "\t".join(fields) + "\n").encode(errors="replace")
 
 

@@ -355,8 +355,10 @@ def renew(
         try:
             page = _renewed(context, category, commit=commit)
         except MemtoolError as error:
-            context.notes.append(f"the digest of {category} still quotes it: {error.message}; "
-                                 f"memtool digest {category} rebuilds it")  # fmt: skip
+            context.notes.append(
+                f"the digest of {category} still quotes it: {error.message}; "
+                f"memtool digest {category} rebuilds it"
+            )
             continue
         if page.change == UNCHANGED:
             continue
@@ -368,9 +370,13 @@ def _renewed(context: Context, category: str, *, commit: bool) -> DigestChange:
     """Rebuild the digest of a category in the memories' own words: nobody waits for a model."""
     with files.locked(context.repository.cache_dir, "digest.lock"):
         plan = sum_up(
-            context.tree(), category, context.now, context.settings.categories, context.random_for,
+            context.tree(),
+            category,
+            context.now,
+            context.settings.categories,
+            context.random_for,
             withholds=unquoted_labels(context.settings),
-        )  # fmt: skip
+        )
         page = written(context, plan, dry_run=False)
     if commit:
         committed(context, [page])
@@ -384,8 +390,9 @@ def written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
         first = plan.replaces[0]
         if plan.change == EMPTY:
             for one in plan.replaces:
-                write.change(context, one.id, lambda _old: {"status": "archived"}, "archive",
-                               dry_run=dry_run)  # fmt: skip
+                write.change(
+                    context, one.id, lambda _old: {"status": "archived"}, "archive", dry_run=dry_run
+                )
         change = "archived" if plan.change == EMPTY else plan.change
         gone = old if plan.change == EMPTY else ()
         return DigestChange(
@@ -393,9 +400,15 @@ def written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
         )
     written = write.write_new(context, plan.memory, dry_run=dry_run)
     return DigestChange(
-        plan.category, plan.change, written.id, written.path, plan.told, plan.left_out, old,
+        plan.category,
+        plan.change,
+        written.id,
+        written.path,
+        plan.told,
+        plan.left_out,
+        old,
         written.text if dry_run else "",
-    )  # fmt: skip
+    )
 
 
 def committed(context: Context, pages: Sequence[DigestChange]) -> str | None:

@@ -68,9 +68,17 @@ def read_added(
     limit = sorted(wanted) if len(wanted) <= MOST_LISTED else [directory]
     try:
         rows = repository.git.log_raw(
-            "log", "-c", "--full-history", "--format=%ct", "--no-renames", "--end-of-options",
-            revision, "--", *limit, is_wanted=wanted.__contains__,
-        )  # fmt: skip
+            "log",
+            "-c",
+            "--full-history",
+            "--format=%ct",
+            "--no-renames",
+            "--end-of-options",
+            revision,
+            "--",
+            *limit,
+            is_wanted=wanted.__contains__,
+        )
     except GitError:
         if not repository.is_partial:
             raise
@@ -506,9 +514,12 @@ def _digests(
 ) -> Iterator[UpkeepStep]:
     """Yield the steps that bring the digests up to date that are there."""
     found = digest.plan_digests(
-        tree, inputs.now, inputs.config.categories, random,
+        tree,
+        inputs.now,
+        inputs.config.categories,
+        random,
         withholds=digest.unquoted_labels(inputs.config),
-    )  # fmt: skip
+    )
     for one in found:
         if any(record.path in inputs.frozen for record in one.replaces):
             continue

@@ -321,11 +321,16 @@ def rewrite(
             hint="memtool purge --history lists fingerprints",
         )
     if apply and not into:
-        raise MemtoolError("--apply needs a new directory for the rewritten mirror",
-                           hint="memtool purge … --apply --into ../cleansed")  # fmt: skip
+        raise MemtoolError(
+            "--apply needs a new directory for the rewritten mirror",
+            hint="memtool purge … --apply --into ../cleansed",
+        )
     if context.repository.is_shallow:
-        raise MemtoolError("this clone is shallow: it does not have all of history",
-                           hint="git fetch --unshallow", code="shallow")  # fmt: skip
+        raise MemtoolError(
+            "this clone is shallow: it does not have all of history",
+            hint="git fetch --unshallow",
+            code="shallow",
+        )
     git = context.repository.git
     with git.reading():
         if secret:
@@ -345,8 +350,7 @@ def rewrite(
     place = os.path.realpath(os.path.join(context.cwd, into))
     own = context.repository.top or context.repository.git_dir
     if os.path.commonpath([place, own]) == own:
-        raise MemtoolError(f"{into} lies inside this repository",
-                           hint="--into ../cleansed")  # fmt: skip
+        raise MemtoolError(f"{into} lies inside this repository", hint="--into ../cleansed")
     with usage_log.act(context, "purge", plan.name, detail="history, in a mirror"):
         commits, blobs, changed = _rewritten_mirror(context, place, leak)
     return plan.replace(
@@ -376,12 +380,15 @@ def _commands(context: Context, into: str, changed: Mapping[str, str]) -> tuple[
             branch = ref.removeprefix(prefix)
             if ref.startswith(prefix) and branch != "HEAD":
                 target = shlex.quote(f"refs/heads/{branch}")
-                rows.append(f"git -C {mirror} push --force-with-lease={target}:{old} {address} "
-                            f"{shlex.quote(ref)}:{target}")  # fmt: skip
+                rows.append(
+                    f"git -C {mirror} push --force-with-lease={target}:{old} {address} "
+                    f"{shlex.quote(ref)}:{target}"
+                )
         tags = [ref for ref in changed if ref.startswith("refs/tags/")]
         if tags:
-            rows.append(f"git -C {mirror} push --force {address} "
-                        f"{' '.join(map(shlex.quote, tags))}")  # fmt: skip
+            rows.append(
+                f"git -C {mirror} push --force {address} {' '.join(map(shlex.quote, tags))}"
+            )
     rows.append(f"git clone {mirror} {shlex.quote(into + '-clone')}  # in place of {clone}")
     return tuple(rows)
 
@@ -391,9 +398,11 @@ def text(plan: Rewritten | Leaked) -> str:
     if isinstance(plan, Leaked):
         rows = [f"{one.fingerprint}  {one.kind}, versions: {one.versions}" for one in plan.secrets]
         return "\n".join(rows) or "no version of any memory holds a secret"
-    what = f"the memory {plan.name}" if plan.kind == MEMORY else (
-        f"the secret {plan.name} ({plan.kind})"
-    )  # fmt: skip
+    what = (
+        f"the memory {plan.name}"
+        if plan.kind == MEMORY
+        else (f"the secret {plan.name} ({plan.kind})")
+    )
     rows = [
         f"{what} stands in history",
         f"  objects that hold it: {plan.objects}, messages among them: {plan.messages}",
@@ -437,9 +446,17 @@ def _rewritten_mirror(context: Context, into: str, leak: Leak) -> tuple[int, int
     own = {name: value for name, value in context.env.items() if name not in LOCATION_VARIABLES}
     # The mirror is made of objects alone: no hook, no setting, no link into the clone.
     Git(source, own).run(
-        "clone", "--quiet", "--mirror", "--no-local", "--template=", "--", source, into,
-        env={"GIT_ALLOW_PROTOCOL": "file", "GIT_TERMINAL_PROMPT": "0"}, with_hooks=True,
-    )  # fmt: skip
+        "clone",
+        "--quiet",
+        "--mirror",
+        "--no-local",
+        "--template=",
+        "--",
+        source,
+        into,
+        env={"GIT_ALLOW_PROTOCOL": "file", "GIT_TERMINAL_PROMPT": "0"},
+        with_hooks=True,
+    )
     mirror = Git(into, own | {"GIT_DIR": into})
     before = contents(mirror)
     _filter(program, into, leak, own)
@@ -469,8 +486,17 @@ def _program(env: Mapping[str, str]) -> list[str]:
 def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -> None:
     """Run git-filter-repo in a mirror. Raises MemtoolError where it fails."""
     # --partial keeps every ref under its name; what it leaves behind is tidied up by the caller.
-    args = ["--partial", "--force", "--quiet", "--prune-empty", "never", "--prune-degenerate",
-            "never", "--replace-refs", "delete-no-add"]  # fmt: skip
+    args = [
+        "--partial",
+        "--force",
+        "--quiet",
+        "--prune-empty",
+        "never",
+        "--prune-degenerate",
+        "never",
+        "--replace-refs",
+        "delete-no-add",
+    ]
     with tempfile.NamedTemporaryFile(dir=into, prefix="memtool-", delete=True) as rules:  # 0600
         if leak.needle:
             rules.write(_rule(leak))
@@ -480,9 +506,13 @@ def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -
             args += ["--invert-paths", *(f"--path={path}" for path in leak.plan.paths)]
         try:
             done = subprocess.run(
-                [*program, *args], cwd=into, env=dict(env) | {"GIT_DIR": into}, check=False,
-                stdin=subprocess.DEVNULL, capture_output=True,
-            )  # fmt: skip
+                [*program, *args],
+                cwd=into,
+                env=dict(env) | {"GIT_DIR": into},
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
         except OSError as error:
             raise _failed(into, reason_of(error)) from None
     if done.returncode:
@@ -529,8 +559,10 @@ def _proven(
     if leak.needle:
         left, _unread = objects_with(mirror, leak.needle)
         if left:
-            raise failed(f"{len(left)} objects still hold the secret, such as binary "
-                            "files, which it leaves alone")  # fmt: skip
+            raise failed(
+                f"{len(left)} objects still hold the secret, such as binary "
+                "files, which it leaves alone"
+            )
     else:
         try:
             leak_of_memory(mirror, directory, leak.plan.name)
@@ -540,8 +572,7 @@ def _proven(
         else:
             raise failed(f"some commit still holds {leak.plan.name}")
     if (count, now.keys()) != (commits, refs.keys()):
-        raise failed(f"{commits} commits and {len(refs)} refs became {count} and "
-                        f"{len(now)}")  # fmt: skip
+        raise failed(f"{commits} commits and {len(refs)} refs became {count} and {len(now)}")
     kept = blobs.difference(leak.objects)
     gone = kept - left_blobs
     if gone:

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     Schema = dict[str, Any]
 
 PERIODS: dict[str, tuple[str, ...]] = {
-    "nightly": ("nightly",), "weekly": ("weekly",), "monthly": ("monthly",),
+    "nightly": ("nightly",),
+    "weekly": ("weekly",),
+    "monthly": ("monthly",),
     "full": ("nightly", "weekly", "monthly"),
-}  # fmt: skip
+}
 MOST_NAMES = 10_000
 _GREETED: dict[str, None] = {}
 """The sessions that were given their primer, in this process."""
@@ -294,10 +296,16 @@ def _takes(
 ) -> Parameter:
     """Return what a field takes."""
     return Parameter(
-        name="", kind=kind, choices=choices, default=default, is_required=is_required, help=help,
-        max_chars=MAX_LONG_CHARS if is_long else MAX_CHARS, takes_blank=not is_required,
+        name="",
+        kind=kind,
+        choices=choices,
+        default=default,
+        is_required=is_required,
+        help=help,
+        max_chars=MAX_LONG_CHARS if is_long else MAX_CHARS,
+        takes_blank=not is_required,
         zero_means=zero_means,
-    )  # fmt: skip
+    )
 
 
 _TEXT: Schema = {"type": "string"}
@@ -311,76 +319,132 @@ _SESSION = ("sessionId", "session_id")
 _CATEGORY = _takes("the category", is_required=True)
 _DRY_RUN = _takes("say what would be done, write nothing", kind=bool, default=False)
 _STATS = {
-    "totalItems": _COUNT, "totalCategories": _COUNT, "totalResources": _COUNT,
-    "lastMemorized": _MOMENT, "nextMaintenance": _MOMENT,
-}  # fmt: skip
+    "totalItems": _COUNT,
+    "totalCategories": _COUNT,
+    "totalResources": _COUNT,
+    "lastMemorized": _MOMENT,
+    "nextMaintenance": _MOMENT,
+}
 _ROWS_OF_NAMES = (
     ClientName(
-        "context", context, READ,
-        {"session": _takes("who asks; the first message of a session is answered with a primer"),
-         "message": _takes("what the user says", is_long=True)},
-        {"session": _TEXT, "primer": _FLAG, "text": _TEXT, "context_text": _TEXT,
-         "has_memories": _FLAG, "items": _ROWS},
+        "context",
+        context,
+        READ,
+        {
+            "session": _takes("who asks; the first message of a session is answered with a primer"),
+            "message": _takes("what the user says", is_long=True),
+        },
+        {
+            "session": _TEXT,
+            "primer": _FLAG,
+            "text": _TEXT,
+            "context_text": _TEXT,
+            "has_memories": _FLAG,
+            "items": _ROWS,
+        },
         {"session": _SESSION, "message": ("prompt", "current_message")},
     ),
     ClientName(
-        "process", process, ADD,
-        {"session": _takes("the session, begun if it is not there", is_required=True),
-         "user": _takes("what the user said", is_long=True),
-         "assistant": _takes("what was answered", is_long=True)},
+        "process",
+        process,
+        ADD,
+        {
+            "session": _takes("the session, begun if it is not there", is_required=True),
+            "user": _takes("what the user said", is_long=True),
+            "assistant": _takes("what was answered", is_long=True),
+        },
         {"session": _TEXT, "count": _COUNT},
-        {"session": _SESSION, "user": ("user_message",),
-         "assistant": ("assistant_response", "claude_response")},
+        {
+            "session": _SESSION,
+            "user": ("user_message",),
+            "assistant": ("assistant_response", "claude_response"),
+        },
     ),
     ClientName(
-        "checkpoint", checkpoint, ADD,
-        {"session": _takes("the session", is_required=True),
-         "reason": _takes("why now, such as session_end or pre_compact")},
+        "checkpoint",
+        checkpoint,
+        ADD,
+        {
+            "session": _takes("the session", is_required=True),
+            "reason": _takes("why now, such as session_end or pre_compact"),
+        },
         {"session": _TEXT, "memories": _ROWS},
         {"session": _SESSION, "reason": ("trigger",)},
         is_long=True,
     ),
     ClientName(
-        "memorize", memorize, ADD,
-        {"conversationText": _takes("a transcript, lines of role and content, or plain text",
-                                    is_long=True, is_required=True),
-         "sessionId": _takes("the session that it goes into"),
-         "branchId": _takes("the same, where no session is named")},
+        "memorize",
+        memorize,
+        ADD,
+        {
+            "conversationText": _takes(
+                "a transcript, lines of role and content, or plain text",
+                is_long=True,
+                is_required=True,
+            ),
+            "sessionId": _takes("the session that it goes into"),
+            "branchId": _takes("the same, where no session is named"),
+        },
         {"resourceId": _TEXT, "itemsExtracted": _COUNT, "categoriesUpdated": _TEXTS},
     ),
     ClientName(
-        "retrieve", retrieve, READ,
-        {"query": _takes("words, filters and groups", is_long=True, is_required=True),
-         "maxResults": _takes("how many at most, 0 for all", kind=int, default=10,
-                              zero_means="all")},
+        "retrieve",
+        retrieve,
+        READ,
+        {
+            "query": _takes("words, filters and groups", is_long=True, is_required=True),
+            "maxResults": _takes(
+                "how many at most, 0 for all", kind=int, default=10, zero_means="all"
+            ),
+        },
         {"memories": _ROWS, "totalTokens": _COUNT, "retrievalTime": _NUMBER},
     ),
     ClientName(
-        "get-category", get_category, READ, {"category": _CATEGORY},
+        "get-category",
+        get_category,
+        READ,
+        {"category": _CATEGORY},
         {"category": _TEXT, "content": _TEXT, "lastUpdated": _MOMENT, "itemCount": _COUNT},
         is_address=True,
     ),
     ClientName("get-stats", get_stats, READ, {}, _STATS, is_address=True),
     ClientName("stats", get_stats, READ, {}, _STATS, is_address=True),
     ClientName(
-        "get-status", get_status, READ, {},
-        {"status": {"enum": ["ready", "processing", "error"]},
-         "lastError": {"type": ["string", "null"]}, "maintenanceInProgress": _FLAG},
+        "get-status",
+        get_status,
+        READ,
+        {},
+        {
+            "status": {"enum": ["ready", "processing", "error"]},
+            "lastError": {"type": ["string", "null"]},
+            "maintenanceInProgress": _FLAG,
+        },
         is_address=True,
     ),
     ClientName(
-        "clear-category", clear_category, REMOVE,
-        {"category": _CATEGORY, "why": _takes("the reason, one line"),
-         "commit": _takes("commit it", kind=bool, default=False), "dry_run": _DRY_RUN},
+        "clear-category",
+        clear_category,
+        REMOVE,
+        {
+            "category": _CATEGORY,
+            "why": _takes("the reason, one line"),
+            "commit": _takes("commit it", kind=bool, default=False),
+            "dry_run": _DRY_RUN,
+        },
         {"success": _FLAG, "itemsDeleted": _COUNT},
     ),
     ClientName(
-        "run-maintenance", run_maintenance, CHANGE,
-        {"type": _takes("the period", default="nightly", choices=tuple(PERIODS)),
-         "dry_run": _DRY_RUN},
+        "run-maintenance",
+        run_maintenance,
+        CHANGE,
+        {
+            "type": _takes("the period", default="nightly", choices=tuple(PERIODS)),
+            "dry_run": _DRY_RUN,
+        },
         {"success": _FLAG, "duration": _NUMBER, "results": {"type": "object"}},
-        is_long=True, patience_s=rest.MOST_PATIENCE_S,
+        is_long=True,
+        patience_s=rest.MOST_PATIENCE_S,
     ),
-)  # fmt: skip
+)
 NAMES = {one.name: one for one in _ROWS_OF_NAMES}
 """Every name, below /memory/."""

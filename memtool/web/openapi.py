@@ -45,9 +45,7 @@ def document(address: str) -> Schema:
     values: dict[str, Schema] = {}
     paths = {f"/api/{name}": _verb(one, values) for name, one in rest.PROCEDURES.items()}
     paths |= {f"/memory/{name}": _client(one) for name, one in NAMES.items()}
-    error = _object(
-        code=_TEXT, message=_TEXT, hint=_TEXT, recoverable={"type": "boolean"}
-    )  # fmt: skip
+    error = _object(code=_TEXT, message=_TEXT, hint=_TEXT, recoverable={"type": "boolean"})
     context = _object(hint=_TEXT, recoverable={"type": "boolean"})
     job = _object(
         ("id", "verb", "status"),
@@ -103,8 +101,14 @@ def _verb(one: Procedure, values: dict[str, Schema]) -> Schema:
         answers |= _JOB
     schema = one.input_schema
     body = {"required": bool(schema["required"]), "content": {JSON: {"schema": schema}}}
-    found = {"post": {"operationId": one.name, **about, "requestBody": body,
-                      "responses": answers | _refusals("Refusal")}}  # fmt: skip
+    found = {
+        "post": {
+            "operationId": one.name,
+            **about,
+            "requestBody": body,
+            "responses": answers | _refusals("Refusal"),
+        }
+    }
     if one.effect == READ:
         found["get"] = {
             "operationId": f"get-{one.name}",
@@ -125,8 +129,14 @@ def _client(one: ClientName) -> Schema:
     schema = _fields(one)
     needed = [name for name, parameter in one.fields.items() if parameter.is_required]
     body = {"required": bool(needed), "content": {JSON: {"schema": schema}}}
-    found = {"post": {"operationId": f"memory-{one.name}", **about, "requestBody": body,
-                      "responses": answers | _refusals("ClientRefusal")}}  # fmt: skip
+    found = {
+        "post": {
+            "operationId": f"memory-{one.name}",
+            **about,
+            "requestBody": body,
+            "responses": answers | _refusals("ClientRefusal"),
+        }
+    }
     if one.is_address:
         found["get"] = {
             "operationId": f"get-memory-{one.name}",
@@ -161,48 +171,63 @@ def _others() -> Schema:
     link = _object(url=_TEXT)
     refused = ("400", "404", "422")
     return {
-        "/api/jobs/{id}": {"get": {
-            "operationId": "job",
-            "summary": "A long verb that was begun: running, done or failed, with its answer",
-            "tags": ["read"],
-            "parameters": [id_],
-            "responses": {"200": _response("the job", reference("schemas", "Job"))}
-            | _refusals("Refusal", has_body=False),
-        }},
-        "/api/openapi.json": {"get": {
-            "operationId": "openapi",
-            "summary": "This document",
-            "tags": ["read"],
-            "responses": {"200": _response("the document", {"type": "object"})}
-            | _refusals("Refusal", has_body=False, without=refused),
-        }},
-        "/health": {"get": {
-            "operationId": "health",
-            "summary": "Whether the server is there",
-            "tags": ["read"],
-            "security": [],
-            "responses": {"200": _response("it is", _object(status={"const": "ok"})),
-                          "421": reference("responses", "Refusal421")},
-        }},
-        "/login": {"get": {
-            "operationId": "enter",
-            "summary": "Begin the session of a browser by a login link, and lead it to the pages",
-            "tags": ["write"],
-            "security": [],
-            "parameters": [{"name": "token", "in": "query", "schema": _TEXT}],
-            "responses": {
-                "303": {"description": "the session has begun"},
-                **{str(one): {"description": REFUSALS[one], "content": {"text/html": {}}}
-                   for one in (403, 421)},
+        "/api/jobs/{id}": {
+            "get": {
+                "operationId": "job",
+                "summary": "A long verb that was begun: running, done or failed, with its answer",
+                "tags": ["read"],
+                "parameters": [id_],
+                "responses": {"200": _response("the job", reference("schemas", "Job"))}
+                | _refusals("Refusal", has_body=False),
+            }
+        },
+        "/api/openapi.json": {
+            "get": {
+                "operationId": "openapi",
+                "summary": "This document",
+                "tags": ["read"],
+                "responses": {"200": _response("the document", {"type": "object"})}
+                | _refusals("Refusal", has_body=False, without=refused),
+            }
+        },
+        "/health": {
+            "get": {
+                "operationId": "health",
+                "summary": "Whether the server is there",
+                "tags": ["read"],
+                "security": [],
+                "responses": {
+                    "200": _response("it is", _object(status={"const": "ok"})),
+                    "421": reference("responses", "Refusal421"),
+                },
+            }
+        },
+        "/login": {
+            "get": {
+                "operationId": "enter",
+                "summary": (
+                    "Begin the session of a browser by a login link, and lead it to the pages"
+                ),
+                "tags": ["write"],
+                "security": [],
+                "parameters": [{"name": "token", "in": "query", "schema": _TEXT}],
+                "responses": {
+                    "303": {"description": "the session has begun"},
+                    **{
+                        str(one): {"description": REFUSALS[one], "content": {"text/html": {}}}
+                        for one in (403, 421)
+                    },
+                },
             },
-        }, "post": {
-            "operationId": "login",
-            "summary": "Make a link that logs a browser in, once",
-            "tags": ["write"],
-            "responses": {"200": _response("the link", link)}
-            | _refusals("Refusal", has_body=False, without=refused),
-        }},
-    }  # fmt: skip
+            "post": {
+                "operationId": "login",
+                "summary": "Make a link that logs a browser in, once",
+                "tags": ["write"],
+                "responses": {"200": _response("the link", link)}
+                | _refusals("Refusal", has_body=False, without=refused),
+            },
+        },
+    }
 
 
 def _in_address(schema: Schema) -> list[Schema]:

@@ -54,9 +54,12 @@ def page(
 ) -> str:
     """Return a page as HTML; `place` is its path, `values` hold its `title`."""
     return _environment.get_template(template).render(
-        **values, view=view, place=place, to=to,
+        **values,
+        view=view,
+        place=place,
+        to=to,
         markdown=lambda text, top=2: html(visible(text), to, top),
-    )  # fmt: skip
+    )
 
 
 def static(name: str) -> bytes:

@@ -103,9 +103,15 @@ def build(
             tell = lambda count: progress.begin(f"{count:,} pages")  # noqa: E731  # it is one line
             done = folder.count(pages) if dry_run else folder.replace(pages, commit, tell)
     return BuiltSite(
-        place, commit, len(site.records), len(fixed.left_out), done.files, done.written,
-        done.removed, dry_run,
-    )  # fmt: skip
+        place,
+        commit,
+        len(site.records),
+        len(fixed.left_out),
+        done.files,
+        done.written,
+        done.removed,
+        dry_run,
+    )
 
 
 def _refuse_place(context: Context, memories: str, place: str, given: str) -> None:
@@ -151,8 +157,11 @@ def refuse_secrets(context: Context, commit: str) -> None:
     kept = {key: value for key, value in settings.given.items() if key != "trust.ref"}
     verdicts = Verdicts(context.repository.cache_dir, settings.replace(given=kept))
     allowed = allowlist(settings)
-    entries = [one for one in context.repository.git.ls_tree(commit, context.directory)
-               if one.kind == "blob"]  # fmt: skip
+    entries = [
+        one
+        for one in context.repository.git.ls_tree(commit, context.directory)
+        if one.kind == "blob"
+    ]
     clean = verdicts.clean(one.oid for one in entries)
     unseen = [one for one in entries if one.oid not in clean]
     blobs = context.repository.git.blobs([one.oid for one in unseen], MOST_BYTES)

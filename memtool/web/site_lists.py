@@ -59,10 +59,15 @@ def all_lists(records: Sequence[Record]) -> Iterator[Listed]:
             for at, some in enumerate(parts):
                 of = f", part {at + 1}" if len(parts) > 1 else ""
                 yield Listed(
-                    files[at], kind, f"{kind} {value}", value, f"Memories: {kind} {value}{of}",
+                    files[at],
+                    kind,
+                    f"{kind} {value}",
+                    value,
+                    f"Memories: {kind} {value}{of}",
                     (("", tuple(some[::-1]), 0),),
-                    files[at + 1] if at + 1 < len(parts) else "", files[at - 1] if at else "",
-                )  # fmt: skip
+                    files[at + 1] if at + 1 < len(parts) else "",
+                    files[at - 1] if at else "",
+                )
 
 
 def tag_lists(records: Sequence[Record]) -> list[Listed]:

@@ -51,9 +51,13 @@ POLICY = (
     "form-action 'self'; base-uri 'none'"
 )
 MENU = (
-    ("/", "Status"), ("/search", "Search"), ("/lists", "Lists"), ("/timeline", "Timeline"),
-    ("/conflicts", "Conflicts"), ("/digests", "Digests"),
-)  # fmt: skip
+    ("/", "Status"),
+    ("/search", "Search"),
+    ("/lists", "Lists"),
+    ("/timeline", "Timeline"),
+    ("/conflicts", "Conflicts"),
+    ("/digests", "Digests"),
+)
 STATIC = (*render.FILES, "search.js")
 TOLD = 300
 """Changes of one page of the timeline."""
@@ -90,12 +94,17 @@ class StaticSite:
     def pages(self, history: FileHistories) -> Iterator[SitePage]:
         """Yield every page, and every other file."""
         yield self._made("index.html", "status.html", self._status(), "/")
-        yield self._made(ABSENT, "error.html", {
-            "title": "Not in this site", "near": (),
-            "message": "This memory is not here: it was removed or forgotten, is labelled as "
-            "private, or was never written.",
-            "hint": "The lists lead to every memory of the site.",
-        })  # fmt: skip
+        yield self._made(
+            ABSENT,
+            "error.html",
+            {
+                "title": "Not in this site",
+                "near": (),
+                "message": "This memory is not here: it was removed or forgotten, is labelled as "
+                "private, or was never written.",
+                "hint": "The lists lead to every memory of the site.",
+            },
+        )
         yield from self._reports()
         yield from self._timeline()
         yield from self._listed()
@@ -112,7 +121,7 @@ class StaticSite:
         past = logs(tree, self._events, [one.id for one in records], EVENTS)
         reasons = chains(
             context, tree, records, self.commit, is_private=False, known=history.commits
-        )  # fmt: skip
+        )
         holding = set()
         for record, why, told in zip(records, reasons, past, strict=True):
             naming = self._links.naming.get(record.id, ())
@@ -163,9 +172,11 @@ class StaticSite:
         lineage = self.tree.lineage
         key = [(one, self.tree.by_id[one].oid, lineage.is_head(one)) for one in ids[:MOST]]
         return self._later(
-            f"graph/{record.id}.html", "graph.html",
-            lambda: picture(self.tree, record.id, ids), (key, len(ids)),
-        )  # fmt: skip
+            f"graph/{record.id}.html",
+            "graph.html",
+            lambda: picture(self.tree, record.id, ids),
+            (key, len(ids)),
+        )
 
     def _diff(self, before: Record, after: Record) -> SitePage:
         lineage = self._links.beside(after.id)
@@ -245,35 +256,55 @@ class StaticSite:
                 near: tuple[str, str] = (newer, older),
             ) -> dict[str, Any]:
                 told = days(some[::-1], (), is_first=True, is_last=True)
-                return shown | {"title": f"Timeline: {name}", "days": told, "parts": (),
-                                "newer": near[0], "older": near[1]}  # fmt: skip
+                return shown | {
+                    "title": f"Timeline: {name}",
+                    "days": told,
+                    "parts": (),
+                    "newer": near[0],
+                    "older": near[1],
+                }
 
             yield self._later(file, "timeline.html", values, (name, newer, older, some))
         told = days(parts[-1][2][::-1], (), is_first=True, is_last=True) if parts else []
-        yield self._made("timeline.html", "timeline.html", shown | {
-            "title": "Timeline", "days": told, "newer": "",
-            "older": parts[-2][0] if len(parts) > 1 else "",
-            "parts": [(name, file) for file, name, _some in reversed(parts)],
-        }, "/timeline")  # fmt: skip
+        yield self._made(
+            "timeline.html",
+            "timeline.html",
+            shown
+            | {
+                "title": "Timeline",
+                "days": told,
+                "newer": "",
+                "older": parts[-2][0] if len(parts) > 1 else "",
+                "parts": [(name, file) for file, name, _some in reversed(parts)],
+            },
+            "/timeline",
+        )
 
     def _listed(self) -> Iterator[SitePage]:
         """Yield the lists of memories, and the page that leads to them."""
         tags = tag_lists(self.records)
         groups = {
             title: [
-                (one.name, one.file) for one in self._lists
+                (one.name, one.file)
+                for one in self._lists
                 if one.kind == kind and one.file == self._newest[one.subject]
             ]
             for kind, title in KINDS.items()
-        }  # fmt: skip
+        }
         groups["By month"].reverse()
         groups["By tag"] = [(one.name, one.file) for one in tags]
         values = {"title": "Lists", "groups": groups, "count": len(self.records)}
         yield self._made("lists.html", "lists.html", values, "/lists")
         for one in (*self._lists, *tags):
-            key = (one.name, one.newer, one.older, [
-                (tag, left, [(own.id, own.oid) for own in some]) for tag, some, left in one.sections
-            ])  # fmt: skip
+            key = (
+                one.name,
+                one.newer,
+                one.older,
+                [
+                    (tag, left, [(own.id, own.oid) for own in some])
+                    for tag, some, left in one.sections
+                ],
+            )
             yield self._later(one.file, "list.html", partial(dict, title=one.title, list=one), key)
 
     def _later(

@@ -111,10 +111,17 @@ class IndexBuild:
         place = self._place
         where = ["--global"] if place.is_global else ["-C", os.path.abspath(place.directory)]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "memtool", *where, BUILD,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL, env={**place.env, "MEMTOOL_NO_LEDGER": "1"},
-        )  # fmt: skip
+            sys.executable,
+            "-P",
+            "-m",
+            "memtool",
+            *where,
+            BUILD,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={**place.env, "MEMTOOL_NO_LEDGER": "1"},
+        )
         try:
             await process.wait()
         finally:

@@ -82,28 +82,38 @@ def scripts(
     for number, start in enumerate(starts):
         some = ordered[start : start + MOST_ROWS]
         days = [(one.id, timestamps.date(one.memory.timestamp)) for one in some]
-        yield _script(f"memories-{number}", {
-            "ids": [one.id for one in some],
-            "titles": [one.memory.title for one in some],
-            "lengths": lengths[start : start + MOST_ROWS],
-            "kinds": [kind_of[one.id] for one in some],
-            "days": ["" if f"-{day}-" in id_ else day for id_, day in days],
-        })  # fmt: skip
+        yield _script(
+            f"memories-{number}",
+            {
+                "ids": [one.id for one in some],
+                "titles": [one.memory.title for one in some],
+                "lengths": lengths[start : start + MOST_ROWS],
+                "kinds": [kind_of[one.id] for one in some],
+                "days": ["" if f"-{day}-" in id_ else day for id_, day in days],
+            },
+        )
     forms = {word: term for word, term in term_of.items() if word != term}
     parts = split(_entries(postings, forms), MOST_PART)
     for number, keys in enumerate(parts.values()):
-        yield _script(f"words-{number}", {
-            "terms": [(key, _gaps(postings[key])) for key in keys if key in postings],
-            "forms": [(key, forms[key]) for key in keys if key in forms],
-        })  # fmt: skip
+        yield _script(
+            f"words-{number}",
+            {
+                "terms": [(key, _gaps(postings[key])) for key in keys if key in postings],
+                "forms": [(key, forms[key]) for key in keys if key in forms],
+            },
+        )
     yield _script(
         "index",
         {
-            "count": len(ordered), "mean": round(sum(lengths) / max(1, len(ordered)), 3),
-            "k1": K1, "b": B,
-            "kinds": list(kinds), "memories": len(starts), "words": list(parts),
+            "count": len(ordered),
+            "mean": round(sum(lengths) / max(1, len(ordered)), 3),
+            "k1": K1,
+            "b": B,
+            "kinds": list(kinds),
+            "memories": len(starts),
+            "words": list(parts),
         },
-    )  # fmt: skip
+    )
 
 
 def _words(record: Record) -> list[str]:

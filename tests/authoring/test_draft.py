@@ -253,8 +253,11 @@ def test_set_reads_keys_and_values(pairs: list[str], found: dict[str, object]):
     [
         ("domain", "--set 'domain' is not KEY=VALUE", "--set domain=billing"),
         ("", "--set '' is not KEY=VALUE", "--set domain=billing"),
-        ("domian=x", "no memory has the key 'domian'",
-         "did you mean domain? For a key of your own: --set x-domian=x"),
+        (
+            "domian=x",
+            "no memory has the key 'domian'",
+            "did you mean domain? For a key of your own: --set x-domian=x",
+        ),
         ("zzz=1", "no memory has the key 'zzz'", "--set x-zzz=1"),
         ("=1", "no memory has the key ''", "--set x-name=1"),
         ("x-=1", "no memory has the key 'x-'", "--set x-name=1"),
@@ -262,7 +265,7 @@ def test_set_reads_keys_and_values(pairs: list[str], found: dict[str, object]):
         ("id=dec-b", "id is not for --set", "it has an option of its own, --id"),
         ("deleted=now", "deleted is not for --set", "memtool forget writes it"),
     ],
-)  # fmt: skip
+)
 def test_set_refuses_what_it_must_not_write(pair: str, message: str, hint: str):
     """A key that no memory has, or that has its own verb, is told with the way to do it."""
     with pytest.raises(MemtoolError) as caught:

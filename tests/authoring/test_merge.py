@@ -30,26 +30,39 @@ Act = Callable[[Any, str], object]
 
 PAIRS: dict[str, tuple[Act, Act, str]] = {
     "dec-confirm-confirm": (
-        lambda p, i: p.confirm(i), lambda p, i: p.confirm(i), "checked at 2026-03-03T12:00:00Z"),
-    "dec-pin-archive": (
-        lambda p, i: p.pin(i), lambda p, i: p.archive(i), "status archived"),
+        lambda p, i: p.confirm(i),
+        lambda p, i: p.confirm(i),
+        "checked at 2026-03-03T12:00:00Z",
+    ),
+    "dec-pin-archive": (lambda p, i: p.pin(i), lambda p, i: p.archive(i), "status archived"),
     "dec-forget-forget": (
-        lambda p, i: p.forget(i, why="one"), lambda p, i: p.forget(i, why="two"),
-        "status deleted; deleted at 2026-03-02T12:00:00Z, by Ada, reason one | two, was confirmed"),
+        lambda p, i: p.forget(i, why="one"),
+        lambda p, i: p.forget(i, why="two"),
+        "status deleted; deleted at 2026-03-02T12:00:00Z, by Ada, reason one | two, was confirmed",
+    ),
     "dec-forget-confirm": (
-        lambda p, i: p.forget(i, why="one"), lambda p, i: p.confirm(i), "status deleted"),
+        lambda p, i: p.forget(i, why="one"),
+        lambda p, i: p.confirm(i),
+        "status deleted",
+    ),
     "dec-confirm-forget": (
-        lambda p, i: p.confirm(i), lambda p, i: p.forget(i, why="two"), "status deleted"),
-    "dec-deprecate-pin": (
-        lambda p, i: p.deprecate(i), lambda p, i: p.pin(i), "status deprecated"),
+        lambda p, i: p.confirm(i),
+        lambda p, i: p.forget(i, why="two"),
+        "status deleted",
+    ),
+    "dec-deprecate-pin": (lambda p, i: p.deprecate(i), lambda p, i: p.pin(i), "status deprecated"),
     "dec-deprecate-forget": (
-        lambda p, i: p.deprecate(i), lambda p, i: p.forget(i, why="two"), "status deleted"),
-    "dec-confirm-pin": (
-        lambda p, i: p.confirm(i), lambda p, i: p.pin(i), "status pinned"),
+        lambda p, i: p.deprecate(i),
+        lambda p, i: p.forget(i, why="two"),
+        "status deleted",
+    ),
+    "dec-confirm-pin": (lambda p, i: p.confirm(i), lambda p, i: p.pin(i), "status pinned"),
     "dec-supersede-confirm": (
         lambda p, i: p.supersede(i, "Another title", body="Another text.\n"),
-        lambda p, i: p.confirm(i), "checked at 2026-03-03T12:00:00Z"),
-}  # fmt: skip
+        lambda p, i: p.confirm(i),
+        "checked at 2026-03-03T12:00:00Z",
+    ),
+}
 """Two acts on one memory in two branches, and what holds afterwards."""
 CONFLICTING = 7
 """How many of them git's own text merge leaves with markers."""
@@ -268,8 +281,9 @@ def test_markers_that_were_committed_are_settled_in_a_commit(parted: Sandbox) ->
     parted.git("commit", "--quiet", "--no-edit")
     (one,) = resolve(parted.context(), "dec-pin-archive", commit=True).finished
     assert (one.keys, one.commit) == (
-        {"status": "archived"}, parted.git("rev-parse", "HEAD").strip(),
-    )  # fmt: skip
+        {"status": "archived"},
+        parted.git("rev-parse", "HEAD").strip(),
+    )
     assert parted.git("log", "-1", "--format=%s").strip() == (
         "memory: finish the merge of Title of dec-pin-archive"
     )

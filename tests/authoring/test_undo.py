@@ -107,8 +107,11 @@ def test_a_successor_that_only_this_branch_has_is_removed(guarded: Sandbox) -> N
     guarded.git("add", "other.txt")
     done = taken_back(guarded)
     assert (done.step, done.how, done.undoes, done.successor) == (
-        "superseded", "removed", added, "dec-b",
-    )  # fmt: skip
+        "superseded",
+        "removed",
+        added,
+        "dec-b",
+    )
     assert heads(guarded) == ["dec-a"]
     assert guarded.git("show", "--name-status", "--format=", "HEAD").split() == ["D", path]
     assert guarded.git("status", "--porcelain") == "A  other.txt\n"
@@ -274,8 +277,13 @@ def test_restore_of_a_superseded_memory_says_what_to_do_instead(begun: Sandbox) 
 
 def test_nothing_to_undo_and_odd_arguments(begun: Sandbox) -> None:
     """A refusal with a hint: no step, no such memory, a reason that is no line, a secret in it."""
-    for args in (("dec-a",), ("nothing",), ("",), ("dec-a", "--why", "\x07"),
-                 ("dec-a", "--why", "AKIA" + "Q3EGRLSCUYQ7XNWD")):  # fmt: skip
+    for args in (
+        ("dec-a",),
+        ("nothing",),
+        ("",),
+        ("dec-a", "--why", "\x07"),
+        ("dec-a", "--why", "AKIA" + "Q3EGRLSCUYQ7XNWD"),
+    ):
         done = begun.run("undo", *args)
         assert (done.returncode, "hint: " in done.stderr) == (2, True), args
     shallow = Sandbox(begun.path.parent / "shallow", begun.env)
@@ -284,8 +292,11 @@ def test_nothing_to_undo_and_odd_arguments(begun: Sandbox) -> None:
     assert "git fetch --unshallow" in shallow.run("undo", "dec-a").stderr
 
 
-CONTRARY = {"dec-a": "Uploads are at most 10 MB.\n", "dec-b": "Uploads are at most 25 MB.\n",
-            "dec-c": "Uploads are at most 40 MB.\n"}  # fmt: skip
+CONTRARY = {
+    "dec-a": "Uploads are at most 10 MB.\n",
+    "dec-b": "Uploads are at most 25 MB.\n",
+    "dec-c": "Uploads are at most 40 MB.\n",
+}
 
 
 @pytest.fixture

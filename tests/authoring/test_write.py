@@ -338,10 +338,13 @@ def test_a_full_disk_leaves_the_old_file_or_none(filled: Sandbox, args: tuple[st
     done = subprocess.run(
         [sys.executable, "-m", "memtool", *args],
         # Byte code that is cut short would break every later import.
-        cwd=filled.path, env=filled.env | {"PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True, check=False, text=True,
+        cwd=filled.path,
+        env=filled.env | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        check=False,
+        text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
-    )  # fmt: skip
+    )
     assert done.returncode == 2, done.stderr
     assert "cannot be written: File too large; nothing was changed" in done.stderr
     after = {k: v for k, v in everything(filled).items() if "/.git/" not in k}
@@ -452,21 +455,29 @@ def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
 @pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
     """Each of several writers gets its file, its commit and its change, whoever comes first."""
-    texts = {"Sessions": "Redis holds it.", "Questions": "Nobody may ask twice.",
-             "Deploys": "Tuesdays are for deploys."}  # fmt: skip
-    calls = [("new", "decision", title, "--body", text, "--commit")
-             for title, text in texts.items()]  # fmt: skip
+    texts = {
+        "Sessions": "Redis holds it.",
+        "Questions": "Nobody may ask twice.",
+        "Deploys": "Tuesdays are for deploys.",
+    }
+    calls = [
+        ("new", "decision", title, "--body", text, "--commit") for title, text in texts.items()
+    ]
     calls += [("pin", "dec-a", "--commit"), ("confirm", "dec-a", "--commit")]
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "memtool", *call],
-            cwd=filled.path, env=filled.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=filled.path,
+            env=filled.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         for call in calls
-    ]  # fmt: skip
+    ]
     answers = [process.communicate() for process in running]
-    failed = [err for process, (_out, err) in zip(running, answers, strict=True)
-              if process.returncode]  # fmt: skip
+    failed = [
+        err for process, (_out, err) in zip(running, answers, strict=True) if process.returncode
+    ]
     assert failed == []
     assert len({out for out, _err in answers[:3]}) == 3
     assert filled.git("status", "--porcelain") == ""

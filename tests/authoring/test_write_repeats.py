@@ -15,8 +15,9 @@ NEAR = TEXT + " Ask twice."
 
 def made(sandbox: Sandbox, body: str = TEXT, **options: object) -> Written:
     seed = str(len(list(sandbox.path.glob(".memory/*/*/*.md"))))
-    return new(sandbox.context(MEMTOOL_SEED=seed), "decision", "Sessions in Redis", body=body,
-               **options)  # type: ignore[arg-type]  # fmt: skip
+    return new(
+        sandbox.context(MEMTOOL_SEED=seed), "decision", "Sessions in Redis", body=body, **options
+    )  # type: ignore[arg-type]
 
 
 def on_disk(sandbox: Sandbox, written: Written) -> Memory:

@@ -24,9 +24,18 @@ from memtool.mcp.server import COMMON, tools
 from memtool.memory.fields import BY_NAME as FIELDS
 
 READING = {
-    "search", "show", "list", "inject", "why", "log", "blame", "diff", "conflicts", "check",
+    "search",
+    "show",
+    "list",
+    "inject",
+    "why",
+    "log",
+    "blame",
+    "diff",
+    "conflicts",
+    "check",
     "status",
-}  # fmt: skip
+}
 EVERY = tools(every=True)
 MOST_COMMON_BYTES, MOST_BYTES = 8_500, 23_700
 """Of what a host sends with every request: of the tools that are there unasked, and of all.
@@ -154,25 +163,31 @@ def test_what_decides_who_is_trusted_is_no_procedure():
     assert not absent & set(ROUTES)
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    ("--at and --injected do not go together", "`at` and `injected` do not go together"),
-    ("there is no revision '--at=x'", "there is no revision '--at=x'"),
-    ("git log --oneline --all shows the commits", "git log --oneline --all shows the commits"),
-    ("memtool show ID; --injected names them", "memtool show ID; `injected` names them"),
-    ('memtool forget ID --why "A, B", or --all', 'memtool forget ID --why "A, B", or `all`'),
-    ("git commit x, or leave out --still-holds", "git commit x, or leave out `still_holds`"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("--at and --injected do not go together", "`at` and `injected` do not go together"),
+        ("there is no revision '--at=x'", "there is no revision '--at=x'"),
+        ("git log --oneline --all shows the commits", "git log --oneline --all shows the commits"),
+        ("memtool show ID; --injected names them", "memtool show ID; `injected` names them"),
+        ('memtool forget ID --why "A, B", or --all', 'memtool forget ID --why "A, B", or `all`'),
+        ("git commit x, or leave out --still-holds", "git commit x, or leave out `still_holds`"),
+    ],
+)
 def test_a_refusal_names_arguments_and_not_options(text: str, told: str):
     """What the user wrote and commands for a shell stay as they are."""
     assert worded(text, EVERY["log"]) == told
 
 
-@pytest.mark.parametrize(("hint", "told"), [
-    ("memtool list --all shows them", "POST /api/list `all` shows them"),
-    ("memtool session add ID, or memtool init", "POST /api/session-add ID, or memtool init"),
-    ("memtool status lists why", "POST /api/status lists why"),
-    ("memtool --global new keeps it for all", "memtool --global new keeps it for all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("memtool list --all shows them", "POST /api/list `all` shows them"),
+        ("memtool session add ID, or memtool init", "POST /api/session-add ID, or memtool init"),
+        ("memtool status lists why", "POST /api/status lists why"),
+        ("memtool --global new keeps it for all", "memtool --global new keeps it for all"),
+    ],
+)
 def test_a_hint_over_http_names_a_route(hint: str, told: str):
     """A command that has a route is told as that; any other one is for a shell."""
     assert addressed(hint) == told

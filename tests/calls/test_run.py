@@ -72,7 +72,7 @@ def test_null_means_not_given():
         ("show", {"id": "a\ud800"}, "id is not Unicode text"),
         ("show", {"ide": "x" * 1000}, "show has no argument 'ide'"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_call_is_refused_with_one_sentence(name: str, given: dict[str, Any], told: str):
     """The verb never sees it, and what was wrong is said without showing a value."""
     with pytest.raises(MemtoolError) as caught:
@@ -223,9 +223,13 @@ def test_an_agent_vouches_for_no_candidate(sandbox: Sandbox, name: str, given: d
     """By no verb does it become a memory that somebody confirmed; there is no tool to confirm."""
     sandbox.memory("dec-old", "Sessions live in Redis.\n")
     sandbox.memory("dec-new", "Sessions live in Postgres.\n", status="candidate")
-    sandbox.memory("dec-away", "Sessions live in files.\n", status="archived",
-                   supersedes=("dec-old",),
-                   retired={"at": NOW, "by": "Ada", "was": "candidate"})  # fmt: skip
+    sandbox.memory(
+        "dec-away",
+        "Sessions live in files.\n",
+        status="archived",
+        supersedes=("dec-old",),
+        retired={"at": NOW, "by": "Ada", "was": "candidate"},
+    )
     sandbox.commit()
     assert "confirm" not in TOOLS
     answer = calls.call(TOOLS[name], given, place_of(sandbox).replace(agent="acme"))

@@ -15,9 +15,24 @@ from memtool.errors import MemtoolError
 from memtool.importing import SOURCES
 
 WORDS = (
-    "new", "pin", "decision", "T", "1", "", "-", "--", "-x", "-h", "-C", "=", "--=", "--tag",
-    "--json", "--importance", "--body=",
-)  # fmt: skip
+    "new",
+    "pin",
+    "decision",
+    "T",
+    "1",
+    "",
+    "-",
+    "--",
+    "-x",
+    "-h",
+    "-C",
+    "=",
+    "--=",
+    "--tag",
+    "--json",
+    "--importance",
+    "--body=",
+)
 
 
 def call(*args: str) -> Call:

@@ -131,9 +131,13 @@ def test_a_real_bash_gets_what_stands_behind_its_own_breaks(filled: Sandbox) -> 
     """bash parts words at : and =, and replaces only what follows them."""
     here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "--norc", "-c", BASH], cwd=filled.path, env=filled.env | here, text=True,
-        capture_output=True, check=True,
-    )  # fmt: skip
+        ["bash", "--norc", "-c", BASH],
+        cwd=filled.path,
+        env=filled.env | here,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     assert done.stdout.splitlines() == [
         "memtool sea: search",
         "memtool search --sort imp: importance",

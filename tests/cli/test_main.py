@@ -82,8 +82,12 @@ def test_a_reader_that_leaves_is_no_error(sandbox: Sandbox):
     os.close(reading)
     done = subprocess.run(
         [sys.executable, "-m", "memtool", "--help"],
-        cwd=sandbox.path, env=sandbox.env, stdout=writing, stderr=subprocess.PIPE, check=False,
-    )  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -93,8 +97,12 @@ def test_a_full_disk_behind_stdout_is_told(sandbox: Sandbox):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "memtool", "--help"],
-            cwd=sandbox.path, env=sandbox.env, stdout=full, stderr=subprocess.PIPE, check=False,
-        )  # fmt: skip
+            cwd=sandbox.path,
+            env=sandbox.env,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
     assert done.returncode == 2
     assert done.stderr == b"memtool: the answer cannot be written: No space left on device\n"
 
@@ -115,8 +123,11 @@ def test_the_text_on_a_closed_stdin_is_missed_in_a_sentence(sandbox: Sandbox):
     command = 'exec "$0" -m memtool new decision T --body - <&-'
     done = subprocess.run(
         ["sh", "-c", command, sys.executable],
-        cwd=sandbox.path, env=sandbox.env, capture_output=True, check=False,
-    )  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert b"there is no stdin" in done.stderr
 
@@ -144,8 +155,11 @@ def test_an_argument_in_another_encoding_is_told(sandbox: Sandbox):
     """Bytes that are no UTF-8 are refused with the way out."""
     done = subprocess.run(
         [sys.executable.encode(), b"-m", b"memtool", b"remember", b"caf\xe9"],
-        cwd=sandbox.path, env=sandbox.env, capture_output=True, check=False,
-    )  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert b"is not UTF-8 text" in done.stderr
 
@@ -157,8 +171,10 @@ def test_a_directory_with_any_name_is_worked_in(sandbox: Sandbox, tmp_path: Path
     for args in ([b"-C", odd, b"status"], [b"status", b"-C", odd]):
         done = subprocess.run(
             [sys.executable.encode(), b"-m", b"memtool", *args],
-            env=sandbox.env, capture_output=True, check=False,
-        )  # fmt: skip
+            env=sandbox.env,
+            capture_output=True,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -371,8 +387,15 @@ def test_each_operation_is_a_json_line_where_the_environment_asks(sandbox: Sandb
             plain = sandbox.run(*args, stdin=stdin)
             assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
         row = json.loads(done.stderr.splitlines()[-1])
-        assert list(row) == ["time", "level", "component", "operation", "session", "milliseconds",
-                             "error"]  # fmt: skip
+        assert list(row) == [
+            "time",
+            "level",
+            "component",
+            "operation",
+            "session",
+            "milliseconds",
+            "error",
+        ]
         assert (row["component"], row["operation"], row["error"]) == (component, operation, error)
         assert row["level"] == ("error" if error else "info")
         assert row["milliseconds"] >= 0

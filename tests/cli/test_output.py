@@ -119,8 +119,9 @@ def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
     shown = {}
     for args in (("list",), ("list", "--json"), ("show", "nothing")):
         main, side = os.openpty()
-        subprocess.run([*command, *args], cwd=sandbox.path, env=env, stdout=side, stderr=side,
-                       check=False)  # fmt: skip
+        subprocess.run(
+            [*command, *args], cwd=sandbox.path, env=env, stdout=side, stderr=side, check=False
+        )
         os.close(side)
         shown[args] = read_terminal(main)
         os.close(main)

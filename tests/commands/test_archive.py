@@ -107,8 +107,9 @@ def test_what_was_never_pinned_is_not_confirmed_by_the_way(sandbox: Sandbox, sta
     with pytest.raises(MemtoolError) as caught:
         unpin(sandbox.context(), "dec-a")
     assert (caught.value.code, caught.value.message) == (
-        "not-pinned", f"dec-a is {status}, not pinned",
-    )  # fmt: skip
+        "not-pinned",
+        f"dec-a is {status}, not pinned",
+    )
 
 
 def test_a_deprecated_memory_can_be_restored(sandbox: Sandbox):

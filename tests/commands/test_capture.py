@@ -75,13 +75,16 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
 
 def test_what_is_left_out_is_told(sandbox: Sandbox) -> None:
     """Broken lines and messages of the future are counted on stdout."""
-    row = ('{"type":"user","uuid":"%s","sessionId":"ses","timestamp":"%s",'
-           '"message":{"content":"Go."}}\n')  # fmt: skip
+    row = (
+        '{"type":"user","uuid":"%s","sessionId":"ses","timestamp":"%s",'
+        '"message":{"content":"Go."}}\n'
+    )
     text = row % (1, "2040-01-01T00:00:00Z") + "{broken\n" + row % (2, "2026-01-01T00:00:00Z")
     done = sandbox.run("capture", "-", stdin=text)
     assert done.stdout.splitlines()[1:] == [
-        "1 line was cut off or broken, and left out", "1 message lies in the future by this clock",
-    ]  # fmt: skip
+        "1 line was cut off or broken, and left out",
+        "1 message lies in the future by this clock",
+    ]
     assert "(in the future)" in sandbox.run("session", "show", "ses").stdout
 
 
@@ -89,9 +92,14 @@ def test_no_transcript_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None
     """Nothing is made for what is absent, empty, binary, foreign, cut off, or no file."""
     os.mkfifo(tmp_path / "pipe")
     bad = {
-        "absent": None, "empty": b"", "binary": b"\0\1\2", "foreign": b'{"a":1}\n',
-        "cut": b'{"sessionId": "x", "messa', "pipe": None, "folder": None,
-    }  # fmt: skip
+        "absent": None,
+        "empty": b"",
+        "binary": b"\0\1\2",
+        "foreign": b'{"a":1}\n',
+        "cut": b'{"sessionId": "x", "messa',
+        "pipe": None,
+        "folder": None,
+    }
     (tmp_path / "folder").mkdir()
     for name, data in bad.items():
         if data is not None:
@@ -122,13 +130,27 @@ def test_nothing_that_memtool_injected_comes_back(sandbox: Sandbox) -> None:
 
     rows = [
         {"message": {"content": f"Look at payments.\n{block}"}},
-        {"type": "assistant", "message": {"content": [
-            {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "memtool list"}},
-        ]}},
-        {"message": {"content": [
-            {"type": "tool_result", "tool_use_id": "t", "content": "never retried blindly"},
-        ]}},
-    ]  # fmt: skip
+        {
+            "type": "assistant",
+            "message": {
+                "content": [
+                    {
+                        "type": "tool_use",
+                        "id": "t",
+                        "name": "Bash",
+                        "input": {"command": "memtool list"},
+                    },
+                ]
+            },
+        },
+        {
+            "message": {
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "t", "content": "never retried blindly"},
+                ]
+            }
+        },
+    ]
     text = "".join(
         json.dumps({"type": "user", "uuid": f"u{n}", "sessionId": "own"} | row) + "\n"
         for n, row in enumerate(rows)
@@ -178,8 +200,10 @@ def test_findings_that_wait_are_counted_when_findings_change(sandbox: Sandbox) -
 
 def test_promoting_one_session_counts_what_waits_in_the_others(sandbox: Sandbox) -> None:
     """The next session is not told of findings that became memories."""
-    rules = ("User: Remember that invoices are rounded half up in billing/round.py.\n",
-             "User: From now on, squash every feature branch before the merge.\n")  # fmt: skip
+    rules = (
+        "User: Remember that invoices are rounded half up in billing/round.py.\n",
+        "User: From now on, squash every feature branch before the merge.\n",
+    )
     ids = [sandbox.run("capture", "-", "--end", "--json", stdin=rule).stdout for rule in rules]
     sandbox.run("promote", json.loads(ids[0])["session"])
     assert waiting(sandbox.context().repository.cache_dir) == 1

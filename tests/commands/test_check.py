@@ -320,8 +320,10 @@ def test_messages_of_commits_hold_no_secret(sandbox: Sandbox) -> None:
     for args in (("--range", f"{base}..HEAD"), ("--history",)):
         (problem,) = sandbox.json("check", *args)["problems"]
         assert (problem["path"], problem["line"], problem["code"]) == (
-            f"commit {bad[:10]}", 3, "secret",
-        )  # fmt: skip
+            f"commit {bad[:10]}",
+            3,
+            "secret",
+        )
         assert "reword the commit" in problem["hint"]
 
 

@@ -101,8 +101,11 @@ def test_unset_brings_the_default_back(sandbox: Sandbox):
 @pytest.mark.parametrize(
     ("args", "message", "hint"),
     [
-        (("inject.budget", "5"), "there is no setting 'inject.budget'",
-         "did you mean inject.budget_tokens"),
+        (
+            ("inject.budget", "5"),
+            "there is no setting 'inject.budget'",
+            "did you mean inject.budget_tokens",
+        ),
         (("wxyz",), "there is no setting 'wxyz'", "memtool config lists every setting"),
         (("search.limit", "many"), "search.limit must be a whole number", ""),
         (("search.limit", "0"), "search.limit must be between 1 and 100000", ""),
@@ -110,7 +113,7 @@ def test_unset_brings_the_default_back(sandbox: Sandbox):
         (("inject.threshold", "nan"), "inject.threshold must be between 0 and 1", ""),
         (("inject.trust", "blind"), "inject.trust must be one of local, committed", ""),
     ],
-)  # fmt: skip
+)
 def test_a_value_that_does_not_fit_is_refused(
     sandbox: Sandbox, args: tuple[str, ...], message: str, hint: str
 ):
@@ -281,8 +284,9 @@ def test_a_project_has_no_say_in_what_is_the_users_alone(sandbox: Sandbox, key: 
     sandbox.write(".memory/config.toml", f"[{section}]\n{name} = {value}\n")
     (row,) = sandbox.json("config", key)["settings"]
     assert (row["value"], row["is_default"]) == (
-        list(default) if isinstance(default, tuple) else default, True
-    )  # fmt: skip
+        list(default) if isinstance(default, tuple) else default,
+        True,
+    )
     assert USER_ONLY[key] in row["unused"]
     assert USER_ONLY[key] in sandbox.run("config").stderr
     assert "unused" not in sandbox.json("config", "search.limit")["settings"][0]
@@ -322,21 +326,30 @@ def test_the_switch_leaves_a_broken_file_alone(sandbox: Sandbox):
     [
         ("memory-auto", {}, "capture.auto", False),
         ("memory-budget", {"NUMBER": "700"}, "inject.budget_tokens", 700),
-        ("memory-config", {"KEY": "search.preset", "VALUE": "precision"},
-         "search.preset", "precision"),
-        ("memory-config", {"KEY": "promote.preset", "VALUE": "conservative"},
-         "promote.preset", "conservative"),
+        (
+            "memory-config",
+            {"KEY": "search.preset", "VALUE": "precision"},
+            "search.preset",
+            "precision",
+        ),
+        (
+            "memory-config",
+            {"KEY": "promote.preset", "VALUE": "conservative"},
+            "promote.preset",
+            "conservative",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_slash_command_sets_is_the_users_own(
     sandbox: Sandbox, command: str, words: dict[str, str], key: str, value: object
 ):
     """The command that the template names changes no file of the project, and holds there."""
     (text,) = (one.body for one in commands() if one.name == command)
     (given,) = (
-        line.split() for line in re.findall("`memtool ([^`]+)`", text)
+        line.split()
+        for line in re.findall("`memtool ([^`]+)`", text)
         if "--global" in line and line.split()[-1] != "on"
-    )  # fmt: skip
+    )
     before = sandbox.git("status", "--porcelain")
     done = sandbox.run(*(words.get(word, word) for word in given))
     assert (done.returncode, "each project" in done.stderr) == (0, False), done.stderr

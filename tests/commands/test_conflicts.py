@@ -50,8 +50,10 @@ def test_json_has_kind_ids_reason_and_accepted(filled: Sandbox):
     assert (answer["total"], answer["kinds"], answer["memories"]) == (1, {"opposition": 1}, 2)
     (conflict,) = answer["conflicts"]
     assert (conflict["kind"], conflict["ids"], conflict["accepted"]) == (
-        "opposition", ["dec-a", "dec-b"], False,
-    )  # fmt: skip
+        "opposition",
+        ["dec-a", "dec-b"],
+        False,
+    )
     assert conflict["sides"][1]["path"] == ".memory/decision/2026-02/dec-b.md"
     assert filled.run("conflicts").returncode == 1
 
@@ -211,20 +213,31 @@ def test_two_things_that_share_a_memory_are_two_conflicts(sandbox: Sandbox) -> N
     sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions")
     found = conflicts(sandbox.context())
     assert [one.ids for one in found.conflicts] == [
-        ("dec-both", "dec-cache"), ("dec-both", "dec-store"),
-    ]  # fmt: skip
+        ("dec-both", "dec-cache"),
+        ("dec-both", "dec-store"),
+    ]
 
 
 def test_values_are_shown_as_they_are_spelled(sandbox: Sandbox) -> None:
     """With their units, as settings, and as paths."""
-    for number, (one, other, shown) in enumerate([
-        ("The cache timeout is 30 s.", "The cache timeout is 2 min.", "30 s against 2 min"),
-        ("pool.max_size = 10", "pool.max_size = 20", "10 against 20"),
-        ("Logs are in var/log/app.", "Logs are in srv/log/app.",
-         "var/log/app against srv/log/app"),
-    ]):  # fmt: skip
+    for number, (one, other, shown) in enumerate(
+        [
+            ("The cache timeout is 30 s.", "The cache timeout is 2 min.", "30 s against 2 min"),
+            ("pool.max_size = 10", "pool.max_size = 20", "10 against 20"),
+            (
+                "Logs are in var/log/app.",
+                "Logs are in srv/log/app.",
+                "var/log/app against srv/log/app",
+            ),
+        ]
+    ):
         for side, text in (("a", one), ("b", other)):
-            sandbox.memory(f"sem-{number}{side}", f"{text}\n", title=f"T{number}", type="semantic",
-                           tags=(f"n{number}",))  # fmt: skip
+            sandbox.memory(
+                f"sem-{number}{side}",
+                f"{text}\n",
+                title=f"T{number}",
+                type="semantic",
+                tags=(f"n{number}",),
+            )
         found = conflicts(sandbox.context(), f"sem-{number}a").conflicts
         assert [conflict.differs for conflict in found] == [shown]

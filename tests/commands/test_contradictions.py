@@ -24,13 +24,19 @@ BOTH = "dec-never, dec-always contradict each other, the newest first: ask the u
 def shop(sandbox: Sandbox) -> Sandbox:
     """One certain contradiction, one that is suspected, and a fork."""
     sandbox.memory(
-        "dec-always", "Always paginate admin exports.\n", title="Admin exports: always paginate",
-        timestamp="2026-01-01T00:00:00Z", files=("src/export.py",),
-    )  # fmt: skip
+        "dec-always",
+        "Always paginate admin exports.\n",
+        title="Admin exports: always paginate",
+        timestamp="2026-01-01T00:00:00Z",
+        files=("src/export.py",),
+    )
     sandbox.memory(
-        "dec-never", "Never paginate admin exports.\n", title="Admin exports: never paginate",
-        timestamp="2026-02-01T00:00:00Z", files=("src/export.py",),
-    )  # fmt: skip
+        "dec-never",
+        "Never paginate admin exports.\n",
+        title="Admin exports: never paginate",
+        timestamp="2026-02-01T00:00:00Z",
+        files=("src/export.py",),
+    )
     sandbox.memory("dec-add", "Add a license header to every file.\n", title="License header")
     sandbox.memory("dec-drop", "Remove the license header from every file.\n", title="No header")
     sandbox.memory("dec-old", "Deploy by hand.\n", title="Deploy by hand")
@@ -45,18 +51,29 @@ def test_a_block_marks_both_sides_with_both_ids_the_newest_first(shop: Sandbox) 
     """An agent is told to ask, and sees the newer decision before the older one."""
     found = inject(shop.context(), prompt="how do we paginate admin exports?")
     assert [(one.id, one.conflicts) for one in found.items][:2] == [
-        ("dec-never", ("dec-always",)), ("dec-always", ("dec-never",)),
-    ]  # fmt: skip
+        ("dec-never", ("dec-always",)),
+        ("dec-always", ("dec-never",)),
+    ]
     assert found.text.count(f"[CONFLICT] {BOTH}") == 2
 
 
 def test_file_rules_and_the_primer_mark_it_too(shop: Sandbox) -> None:
     """Whatever shows the two of them together says that only one can hold."""
     assert BOTH in inject(shop.context(), files=("src/export.py",)).text
-    shop.memory("dec-always", "Always paginate admin exports.\n", title="Always", status="pinned",
-                timestamp="2026-01-01T00:00:00Z")  # fmt: skip
-    shop.memory("dec-never", "Never paginate admin exports.\n", title="Never", status="pinned",
-                timestamp="2026-02-01T00:00:00Z")  # fmt: skip
+    shop.memory(
+        "dec-always",
+        "Always paginate admin exports.\n",
+        title="Always",
+        status="pinned",
+        timestamp="2026-01-01T00:00:00Z",
+    )
+    shop.memory(
+        "dec-never",
+        "Never paginate admin exports.\n",
+        title="Never",
+        status="pinned",
+        timestamp="2026-02-01T00:00:00Z",
+    )
     shop.commit("pinned")
     assert BOTH in inject(shop.context(), primer=True).text
 
@@ -87,8 +104,13 @@ def test_a_filter_finds_forks_certain_and_suspected_ones(shop: Sandbox) -> None:
     """`is:conflicted` is all that somebody has to settle."""
     found = list_memories(shop.context(), "is:conflicted", sort="id")
     assert [one.id for one in found.memories] == [
-        "dec-add", "dec-always", "dec-drop", "dec-never", "dec-one", "dec-two",
-    ]  # fmt: skip
+        "dec-add",
+        "dec-always",
+        "dec-drop",
+        "dec-never",
+        "dec-one",
+        "dec-two",
+    ]
     certain = {one.ids: one.certainty for one in conflicts(shop.context()).conflicts}
     assert certain == {
         ("dec-always", "dec-never"): "certain",

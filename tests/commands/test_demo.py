@@ -54,8 +54,13 @@ def test_every_state_has_a_memory(built: tuple[Demo, Sandbox]):
     context = built[1].context()
     state = status(context)
     assert set(state.statuses) == {
-        "candidate", "confirmed", "pinned", "deprecated", "archived", "deleted",
-    }  # fmt: skip
+        "candidate",
+        "confirmed",
+        "pinned",
+        "deprecated",
+        "archived",
+        "deleted",
+    }
     assert state.states["expired"] == 2
     assert {one.drift.level for one in drift(context).memories} >= {"broken", "changed"}
     assert {one.kind for one in conflicts(context).conflicts} == {"fork", "opposition", "values"}

@@ -346,8 +346,9 @@ def test_a_memory_that_was_cut_off_is_in_the_last_commit(ready: Sandbox) -> None
         sign = signs(ready)["repository", "memories"]
         name = ".memory/decision/2026-02/dec-a.md"
         assert (sign.state, sign.hint) == (
-            BROKEN, f"git checkout HEAD -- {name} brings back the whole file",
-        )  # fmt: skip
+            BROKEN,
+            f"git checkout HEAD -- {name} brings back the whole file",
+        )
         assert ready.run("doctor", "--fix").returncode == 1
         assert path.read_bytes() == part
         for verb in ("status", "check"):
@@ -382,8 +383,9 @@ def test_a_lock_a_full_disk_and_drift_are_seen(
     assert found["repository", "storage"].state == GOOD
     answer = ready.json("doctor")
     assert (answer["healthy"], "memtool drift shows why" in answer["recommendations"]) == (
-        True, True,
-    )  # fmt: skip
+        True,
+        True,
+    )
     assert any(one.startswith("repository: drift: ") for one in answer["issues"])
     assert "drifted from the code: 1" in ready.json("status")["issues"]
 
@@ -447,14 +449,16 @@ def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
     state, detail = owners()
     assert state == WARNING
     assert detail.split("; ") == [
-        "line 1 of keys is no key", "line 2 of keys is no key",
+        "line 1 of keys is no key",
+        "line 2 of keys is no key",
         "ann@example.org is no principal of keys",
-    ]  # fmt: skip
+    ]
     ready.write("keys", "# people\n\n" + keyring.line("ann", 'namespaces="git,memtool"'))
     state, detail = owners()
     assert (state, detail) == (
-        WARNING, "1 memories of the trusted ref are not signed as their rule wants"
-    )  # fmt: skip
+        WARNING,
+        "1 memories of the trusted ref are not signed as their rule wants",
+    )
     sign = signs(ready)["repository", "owners"]
     id_ = sign.hint.split()[2]
     assert ready.run("sign", id_, "--key", keyring.path("ann")).returncode == 0

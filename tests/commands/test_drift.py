@@ -70,13 +70,14 @@ def test_what_is_gone_breaks_a_memory_and_a_rename_does_not(code: Sandbox) -> No
     """A file, a name and cited lines that are gone break; a renamed file is followed."""
     broken(code)
     found = drift(code.context(), all=True)
-    assert {row.id: (row.drift.level, *(one.why for one in row.drift.files))
-            for row in found.memories} == {
+    assert {
+        row.id: (row.drift.level, *(one.why for one in row.drift.files)) for row in found.memories
+    } == {
         "dec-gone": ("broken", "gone"),
         "dec-lines": ("broken", "lines"),
         "dec-name": ("broken", "name"),
         "dec-moved": ("touched", ""),
-    }  # fmt: skip
+    }
     assert found.exit_code == 1
     text = render(found)
     assert "  fetch_pages is no longer in src/pages.py" in text
@@ -213,9 +214,12 @@ def test_a_glob_may_match_fifty_thousand_files(sandbox: Sandbox) -> None:
     head = "blob\nmark :1\ndata 2\nx\n\ncommit refs/heads/many\ncommitter A <a@b.c> 0 +0000\n"
     stream = f"{head}data 0\n" + "\n".join(rows) + "\n"
     subprocess.run(
-        ["git", "fast-import", "--quiet"], cwd=sandbox.path, env=sandbox.env,
-        input=stream.encode(), check=True,
-    )  # fmt: skip
+        ["git", "fast-import", "--quiet"],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        input=stream.encode(),
+        check=True,
+    )
     sandbox.git("checkout", "--quiet", "many")
     sandbox.memory("dec-all", files=("src/**",))
     sandbox.memory("dec-one", files=("src/d7/7.py",))
@@ -342,8 +346,10 @@ def test_a_broken_memory_is_marked_and_ranked_a_little_lower(code: Sandbox) -> N
     assert mark in block.text
     assert (block.items[0].drift_level, block.items[0].drift) == ("broken", 0.25)
     assert sorted(hit.id for hit in search(code.context(), "is:drifted").results) == [
-        "dec-gone", "dec-lines", "dec-name",
-    ]  # fmt: skip
+        "dec-gone",
+        "dec-lines",
+        "dec-name",
+    ]
     assert show(code.context(), "dec-name").drift is not None
     assert status(code.context()).drifted == ("dec-gone", "dec-lines", "dec-name")
 
@@ -566,8 +572,9 @@ def test_clocks_in_the_future_do_not_matter(sandbox: Sandbox) -> None:
     sandbox.commit("more")
     (row,) = drift(sandbox.context()).memories
     assert [(one.subject, one.broke) for one in row.drift.files[0].commits] == [
-        ("more", False), ("rename it", True),
-    ]  # fmt: skip
+        ("more", False),
+        ("rename it", True),
+    ]
 
 
 def test_the_commit_that_broke_it_is_named(code: Sandbox) -> None:
@@ -582,8 +589,11 @@ def test_the_commit_that_broke_it_is_named(code: Sandbox) -> None:
     shown = show(code.context(), "dec-name")
     assert shown.drift is not None
     assert [one.subject for one in shown.drift.files[0].commits] == [
-        "more 3", "more 2", "more 1", "two",
-    ]  # fmt: skip
+        "more 3",
+        "more 2",
+        "more 1",
+        "two",
+    ]
     assert "two, which broke it" in render_show(shown)
     assert "  more" not in render(drift(code.context(), "dec-none"))
 
@@ -605,9 +615,9 @@ def test_cited_lines_that_moved_are_followed(code: Sandbox) -> None:
     (row,) = drift(code.context(), "dec-lines").memories
     (file,) = row.drift.files
     assert (file.level, file.lines, file.lines_now) == ("touched", (10, 12), (11, 13))
-    assert "  lines 10 to 12 are lines 11 to 13 of src/lines.py" in render(drift(
-        code.context(), "dec-lines"
-    ))  # fmt: skip
+    assert "  lines 10 to 12 are lines 11 to 13 of src/lines.py" in render(
+        drift(code.context(), "dec-lines")
+    )
 
 
 def test_the_worktree_can_be_looked_at(code: Sandbox) -> None:
@@ -620,8 +630,11 @@ def test_the_worktree_can_be_looked_at(code: Sandbox) -> None:
     (code.path / "src/moved.py").rename(code.path / "src/renamed.py")
     found = drift(code.context(), all=True, worktree=True)
     assert {row.id: row.drift.level for row in found.memories} == {
-        "dec-gone": "broken", "dec-name": "broken", "dec-lines": "unknown", "dec-moved": "touched",
-    }  # fmt: skip
+        "dec-gone": "broken",
+        "dec-name": "broken",
+        "dec-lines": "unknown",
+        "dec-moved": "touched",
+    }
     assert levels(code) == {}
     with pytest.raises(MemtoolError, match="two states"):
         drift(code.context(), worktree=True, at="HEAD")

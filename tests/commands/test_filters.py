@@ -103,9 +103,18 @@ def test_a_limit_below_0_is_refused_alike(sandbox: Sandbox, verb: str):
 
 @pytest.mark.parametrize(
     "verb",
-    ["list", "new decision T", "init", "forget x --why y", "diff", "check", "install git",
-     "inject --write AGENTS.md", "maintain --apply"],
-)  # fmt: skip
+    [
+        "list",
+        "new decision T",
+        "init",
+        "forget x --why y",
+        "diff",
+        "check",
+        "install git",
+        "inject --write AGENTS.md",
+        "maintain --apply",
+    ],
+)
 def test_a_bare_repository_is_refused_alike(sandbox: Sandbox, verb: str):
     """One sentence for every verb that needs a work tree; the hint says what to run instead."""
     sandbox.memory("dec-a")

@@ -74,8 +74,12 @@ def test_many_processes_make_it_once(sandbox: Sandbox, place: Path):
 
 def test_what_a_killed_process_left_is_swept(sandbox: Sandbox, place: Path):
     """Half of a repository never stands in its place, nor beside it for long."""
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
-                           capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     for name in (f".memtool-{ended}-half", f".memtool-{os.getpid()}-live", ".memtool-notes"):
         (place.parent / name / "git").mkdir(parents=True)
     remembered(sandbox)
@@ -88,12 +92,34 @@ def test_what_a_killed_process_left_is_swept(sandbox: Sandbox, place: Path):
 
 @pytest.mark.parametrize(
     "verb",
-    ["list", "search deploys", "inject --prompt deploys", "status", "stats", "export", "check",
-     "conflicts", "config", "alias", "auto", "eval none.jsonl", "log", "diff HEAD", "show dec-a",
-     "pin dec-a", "forget dec-a --why x", "supersede dec-a T", "redact",
-     "remember x --dry-run", "new decision T --dry-run", "init --dry-run", "auto off --dry-run",
-     "alias add idp keycloak --dry-run", "config search.limit 5 --dry-run"],
-)  # fmt: skip
+    [
+        "list",
+        "search deploys",
+        "inject --prompt deploys",
+        "status",
+        "stats",
+        "export",
+        "check",
+        "conflicts",
+        "config",
+        "alias",
+        "auto",
+        "eval none.jsonl",
+        "log",
+        "diff HEAD",
+        "show dec-a",
+        "pin dec-a",
+        "forget dec-a --why x",
+        "supersede dec-a T",
+        "redact",
+        "remember x --dry-run",
+        "new decision T --dry-run",
+        "init --dry-run",
+        "auto off --dry-run",
+        "alias add idp keycloak --dry-run",
+        "config search.limit 5 --dry-run",
+    ],
+)
 def test_reading_and_dry_runs_make_nothing(sandbox: Sandbox, place: Path, verb: str):
     """Who only looks, or names what cannot be there, finds nothing and leaves nothing."""
     done = sandbox.run("--global", *verb.split())

@@ -33,8 +33,12 @@ def project(sandbox: Sandbox) -> Sandbox:
     sandbox.write("src/auth/a.py", "x\n")
     sandbox.write("src/web/b.py", "x\n")
     sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
-    sandbox.memory("dec-redis", "Sessions live in Redis, since they expire.\n",
-                   title="Sessions in Redis", files=("src/auth/*.py",))  # fmt: skip
+    sandbox.memory(
+        "dec-redis",
+        "Sessions live in Redis, since they expire.\n",
+        title="Sessions in Redis",
+        files=("src/auth/*.py",),
+    )
     sandbox.memory("dec-web", "Pages are plain HTML.\n", title="Plain HTML", files=("src/web/",))
     sandbox.commit()
     return sandbox
@@ -44,9 +48,12 @@ def ask(project: Sandbox, row: Contract, cwd: Path | None = None, **changes: Any
     """Send a host's own sample of an event, with changes, and return the answer's text."""
     event = (DATA / f"{row.host}-{row.event}.json").read_text().replace(HOME, str(project.path))
     done = project.run(
-        "hook", row.host, row.event, stdin=json.dumps(json.loads(event) | changes),
+        "hook",
+        row.host,
+        row.event,
+        stdin=json.dumps(json.loads(event) | changes),
         cwd=cwd or project.path.parent,
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stderr) == (0, "")
     if done.stdout == row.silence:
         return ""
@@ -89,8 +96,9 @@ def test_a_prompt_gets_its_block(project: Sandbox, contract: Contract):
     """The block is the one of `inject` for the same prompt and the files that it names."""
     text = ask(project, contract)
     prompt = json.loads((DATA / f"{contract.host}-{contract.event}.json").read_text())["prompt"]
-    asked = project.run("inject", "--prompt", prompt, "--files", "src/auth/a.py",
-                        "--for", contract.host)  # fmt: skip
+    asked = project.run(
+        "inject", "--prompt", prompt, "--files", "src/auth/a.py", "--for", contract.host
+    )
     assert text == asked.stdout
     assert "dec-redis@" in text
 
@@ -105,8 +113,9 @@ def test_an_edit_gets_what_governs_the_file(project: Sandbox, contract: Contract
     assert ask(project, contract) == ""
 
 
-@pytest.mark.parametrize("contract", [c for c in CONTRACTS if not c.answer],
-                         ids=lambda row: f"{row.host}-{row.event}")  # fmt: skip
+@pytest.mark.parametrize(
+    "contract", [c for c in CONTRACTS if not c.answer], ids=lambda row: f"{row.host}-{row.event}"
+)
 def test_where_nobody_listens_nothing_is_said(project: Sandbox, contract: Contract):
     """What the model never hears is not written; the ledger knows of the event."""
     assert ask(project, contract) == ""
@@ -133,8 +142,11 @@ def test_nothing_is_shown_twice_in_a_session(project: Sandbox):
     first = ask(project, CLAUDE)
     assert "dec-pinned" in first
     assert ask(project, CLAUDE) == ""
-    project.memory("dec-late", "Sessions live in Redis, in its second database, on purpose.\n",
-                   title="Why sessions live in Redis")  # fmt: skip
+    project.memory(
+        "dec-late",
+        "Sessions live in Redis, in its second database, on purpose.\n",
+        title="Why sessions live in Redis",
+    )
     second = ask(project, CLAUDE)
     assert "dec-late@local" in second
     assert "dec-redis@" not in second
@@ -144,17 +156,25 @@ def test_nothing_is_shown_twice_in_a_session(project: Sandbox):
 def test_a_changed_memory_is_shown_again(project: Sandbox):
     """Not the same bytes, not the same memory: the session hears of the change."""
     ask(project, CLAUDE)
-    project.memory("dec-redis", "Sessions live in Redis, since they expire.\n",
-                   title="Sessions in Redis", files=("src/auth/*.py",),
-                   importance="0.9")  # fmt: skip
+    project.memory(
+        "dec-redis",
+        "Sessions live in Redis, since they expire.\n",
+        title="Sessions in Redis",
+        files=("src/auth/*.py",),
+        importance="0.9",
+    )
     assert "dec-redis@local" in ask(project, CLAUDE)
 
 
 def test_a_memory_that_is_contested_now_is_shown_again(project: Sandbox):
     """Its bytes are the same, but the agent has to know that another one says otherwise."""
     ask(project, CLAUDE)
-    project.memory("dec-new", "Sessions live in Postgres.\n", title="Sessions in Postgres",
-                   supersedes=("dec-redis",))  # fmt: skip
+    project.memory(
+        "dec-new",
+        "Sessions live in Postgres.\n",
+        title="Sessions in Postgres",
+        supersedes=("dec-redis",),
+    )
     text = ask(project, CLAUDE)
     assert "[DISPUTED] with dec-new" in text
     assert "dec-redis@" in text
@@ -164,9 +184,13 @@ def test_an_agent_hears_once_of_what_was_taken_out_of_use_here(project: Sandbox)
     """A decision that only the trusted ref still has is named where it would have been shown."""
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
     project.memory("dec-pinned", "Never force-push.\n", status="archived")
-    project.memory("dec-redis", "Sessions live in Redis, since they expire.\n",
-                   title="Sessions in Redis", status="deprecated",
-                   files=("src/auth/*.py",))  # fmt: skip
+    project.memory(
+        "dec-redis",
+        "Sessions live in Redis, since they expire.\n",
+        title="Sessions in Redis",
+        status="deprecated",
+        files=("src/auth/*.py",),
+    )
     told = "[CHANGED] not shown, since changed here and not yet in origin/main: "
     how = " (`memtool show ID --at origin/main`)\n"
     assert f"{told}dec-pinned{how}" in ask(project, START)
@@ -326,9 +350,10 @@ def test_the_ledger_knows_what_hooks_showed(project: Sandbox):
     ask(project, CLAUDE, session_id="s-2")
     shown = project.json("log", "--injected", "--limit", "0")["injections"]
     assert {(one["session"], one["tier"]) for one in shown} >= {
-        ("s-2", "pinned"), ("s-2", "governing"),
+        ("s-2", "pinned"),
+        ("s-2", "governing"),
         ("8c35adc1-5d0e-4a0f-9a53-1f6f0a2f7c11", "governing"),
-    }  # fmt: skip
+    }
 
 
 def test_injections_of_every_kind_are_counted(project: Sandbox):
@@ -342,8 +367,12 @@ def test_injections_of_every_kind_are_counted(project: Sandbox):
 
 def test_what_was_told_in_short_is_told_whole_when_asked_for(project: Sandbox):
     """A statement at the start and at an edit, once; all of it at a prompt that it answers."""
-    project.memory("dec-redis", "Sessions live in Redis.\n\n## Rationale\n\nThey expire.\n",
-                   title="Sessions in Redis", files=("src/auth/*.py",))  # fmt: skip
+    project.memory(
+        "dec-redis",
+        "Sessions live in Redis.\n\n## Rationale\n\nThey expire.\n",
+        title="Sessions in Redis",
+        files=("src/auth/*.py",),
+    )
     project.commit()
     edit = row("claude", "post-tool-use")
     assert "They expire" not in ask(project, edit, session_id="s")
@@ -369,11 +398,18 @@ def test_the_directory_that_the_host_names_decides(project: Sandbox, tmp_path: P
 @pytest.mark.parametrize("host", ["claude", "codex", "gemini", "opencode"])
 def test_no_answer_is_longer_than_its_host_shows(project: Sandbox, host: str):
     """However much the settings allow and the memories say."""
-    project.write(".memory/config.toml", "[inject]\nbudget_tokens = 100000\npinned_most = 50\n"
-                  "pinned_tokens = 100000\nretrieval_tokens = 100000\n")  # fmt: skip
+    project.write(
+        ".memory/config.toml",
+        "[inject]\nbudget_tokens = 100000\npinned_most = 50\n"
+        "pinned_tokens = 100000\nretrieval_tokens = 100000\n",
+    )
     for number in range(20):
-        project.memory(f"dec-p{number:02}", f"Rule {number}: sessions. " + "redis é " * 300 + "\n",
-                       status="pinned", title=f"Rule {number} about sessions")  # fmt: skip
+        project.memory(
+            f"dec-p{number:02}",
+            f"Rule {number}: sessions. " + "redis é " * 300 + "\n",
+            status="pinned",
+            title=f"Rule {number} about sessions",
+        )
     project.commit()
     for contract in (row for row in CONTRACTS if row.host == host and row.answer):
         text = ask(project, contract, session_id=contract.event)
@@ -395,8 +431,9 @@ def test_a_dry_run_leaves_nothing_behind(project: Sandbox):
 def test_the_answer_has_a_json_form(project: Sandbox):
     """A person or a test sees which memories were shown."""
     event = json.dumps({"prompt": "sessions redis", "session_id": "s"})
-    found = json.loads(project.run("hook", "claude", "user-prompt-submit", "--json",
-                                   stdin=event).stdout)  # fmt: skip
+    found = json.loads(
+        project.run("hook", "claude", "user-prompt-submit", "--json", stdin=event).stdout
+    )
     assert (found["meaning"], found["session"]) == ("prompt", "s")
     assert found["ids"] == ["dec-pinned", "dec-redis"]
 
@@ -405,17 +442,32 @@ def test_off_means_off(project: Sandbox):
     """With MEMTOOL_OFF every host gets its empty answer, and nothing is noted."""
     for contract in CONTRACTS:
         event = (DATA / f"{contract.host}-{contract.event}.json").read_text()
-        done = project.run("hook", contract.host, contract.event, MEMTOOL_OFF="1",
-                           stdin=event.replace(HOME, str(project.path)))  # fmt: skip
+        done = project.run(
+            "hook",
+            contract.host,
+            contract.event,
+            MEMTOOL_OFF="1",
+            stdin=event.replace(HOME, str(project.path)),
+        )
         assert (done.returncode, done.stdout) == (0, contract.silence)
     assert not (project.path / ".git" / "memtool").exists()
 
 
 @pytest.mark.parametrize(
     "stdin",
-    [b"", b"null", b"[]", b"{", b'{"prompt": "x"', b"\xff\xfe", b"[" * 200_000, b"x" * 20_000_000,
-     b'{"cwd": "/nowhere/at/all"}', b'{"cwd": "a\\u0000b", "prompt": 7}'],
-)  # fmt: skip
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b'{"prompt": "x"',
+        b"\xff\xfe",
+        b"[" * 200_000,
+        b"x" * 20_000_000,
+        b'{"cwd": "/nowhere/at/all"}',
+        b'{"cwd": "a\\u0000b", "prompt": 7}',
+    ],
+)
 def test_whatever_a_host_sends_it_is_never_disturbed(project: Sandbox, stdin: bytes):
     """The host's empty answer, nothing on stderr, and 0."""
     for contract in (CLAUDE, row("gemini", "before-agent"), row("codex", "stop")):
@@ -426,9 +478,13 @@ def test_whatever_a_host_sends_it_is_never_disturbed(project: Sandbox, stdin: by
 
 
 CALLS = [
-    (), ("claude",), ("claude", "nope"), ("nope", "stop"), ("claude", "stop", "more"),
+    (),
+    ("claude",),
+    ("claude", "nope"),
+    ("nope", "stop"),
+    ("claude", "stop", "more"),
     ("claude", "stop", "--nope"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("args", CALLS)
@@ -445,8 +501,9 @@ def test_a_bug_is_told_in_the_log_only(project: Sandbox):
     (project.path / ".memory" / "aliases.toml").write_bytes(b"")
     project.write("broken/memtool_breaks.py", "")
     site = project.path / "broken" / "sitecustomize.py"
-    site.write_text("import memtool.inject.answer as i\ndef inject(*_a, **_k): 1 / 0\n"
-                    "i.build_block = inject\n")  # fmt: skip
+    site.write_text(
+        "import memtool.inject.answer as i\ndef inject(*_a, **_k): 1 / 0\ni.build_block = inject\n"
+    )
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
     done = project.process(
         "hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent)
@@ -556,10 +613,18 @@ def test_transcripts_are_handed_on(project: Sandbox, tmp_path: Path, contract: C
     """Another process captures what was said; the hook does not wait for it."""
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text(
-        json.dumps({"type": "user", "uuid": "u1", "sessionId": "s", "cwd": str(project.path),
-                    "timestamp": "2026-03-01T10:00:00Z",
-                    "message": {"role": "user", "content": "Never deploy on Fridays."}}) + "\n"
-    )  # fmt: skip
+        json.dumps(
+            {
+                "type": "user",
+                "uuid": "u1",
+                "sessionId": "s",
+                "cwd": str(project.path),
+                "timestamp": "2026-03-01T10:00:00Z",
+                "message": {"role": "user", "content": "Never deploy on Fridays."},
+            }
+        )
+        + "\n"
+    )
     ask(project, contract, transcript_path=str(transcript))
     place = project.path / ".git" / "memtool" / "sessions"
     for _try in range(200):

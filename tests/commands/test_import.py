@@ -22,8 +22,12 @@ def test_the_answer_counts_and_lists(sandbox):
     )
     assert {"path", "line", "code", "message", "hint", "severity"} <= set(answer["problems"][0])
     assert [one["id"] for one in answer["memories"]] == [
-        "adr-1", "adr-1-c17b86", "adr-2", "sta-3", "without-an-id"
-    ]  # fmt: skip
+        "adr-1",
+        "adr-1-c17b86",
+        "adr-2",
+        "sta-3",
+        "without-an-id",
+    ]
     assert all((sandbox.path / one["path"]).is_file() for one in answer["memories"])
 
 
@@ -164,8 +168,13 @@ def filled(sandbox):
         importance="0.50",
         **{"x-own": "yes"},
     )
-    sandbox.memory("sta-cc", "", type="state", status="deleted",
-                   deleted={"at": "2026-02-22T19:33:00Z", "reason": "no: more"})  # fmt: skip
+    sandbox.memory(
+        "sta-cc",
+        "",
+        type="state",
+        status="deleted",
+        deleted={"at": "2026-02-22T19:33:00Z", "reason": "no: more"},
+    )
     sandbox.memory("dec-zz", "It stands on its own.", temporal_class="short_term")
     return sandbox
 
@@ -250,11 +259,19 @@ def test_a_record_with_a_title_alone_becomes_a_memory_that_the_gate_takes(sandbo
 
 
 OWN = {
-    "title": "Ports are fixed", "type": "semantic", "body": "The ports are fixed by contract.",
-    "source": ["url:https://example.org/ports"], "confidence": "high", "importance": 0.9,
-    "tags": ["net"], "temporal_class": "long_term", "x-team": "edge", "status": "open",
-    "category": "Ports", "number": 7,
-}  # fmt: skip
+    "title": "Ports are fixed",
+    "type": "semantic",
+    "body": "The ports are fixed by contract.",
+    "source": ["url:https://example.org/ports"],
+    "confidence": "high",
+    "importance": 0.9,
+    "tags": ["net"],
+    "temporal_class": "long_term",
+    "x-team": "edge",
+    "status": "open",
+    "category": "Ports",
+    "number": 7,
+}
 
 
 def test_lines_on_stdin_keep_the_keys_of_a_memory(sandbox: Sandbox) -> None:

@@ -112,9 +112,26 @@ def test_another_directory_is_named_by_a_pointer_at_the_top(fresh: Sandbox):
 
 @pytest.mark.parametrize(
     "directory",
-    ["..", "../x", "/tmp/x", "~/x", ".git", ".git/x", "x/.GIT", ".", "./x", "a//b", 'a"b', "a b",
-     "a\nb", "-x", "a*", "#a", "\x1b"],
-)  # fmt: skip
+    [
+        "..",
+        "../x",
+        "/tmp/x",
+        "~/x",
+        ".git",
+        ".git/x",
+        "x/.GIT",
+        ".",
+        "./x",
+        "a//b",
+        'a"b',
+        "a b",
+        "a\nb",
+        "-x",
+        "a*",
+        "#a",
+        "\x1b",
+    ],
+)
 def test_a_name_that_is_no_plain_directory_inside_is_refused(fresh: Sandbox, directory: str):
     """The name goes into git's attributes and TOML, where it must mean itself."""
     with pytest.raises(MemtoolError, match="is not a directory inside the repository"):

@@ -133,9 +133,19 @@ def test_json_shape(project: Sandbox) -> None:
     assert set(found["budget"]) >= {"total", "pinned", "retrieval", "summary", "used"}
     assert found["budget"]["used"] == budgets.tokens(block)
     assert list(found["items"][1]) == [
-        "id", "tier", "scope", "score", "tokens", "commit", "trust", "drift", "drift_level",
-        "conflicts", "text", "unproven",
-    ]  # fmt: skip
+        "id",
+        "tier",
+        "scope",
+        "score",
+        "tokens",
+        "commit",
+        "trust",
+        "drift",
+        "drift_level",
+        "conflicts",
+        "text",
+        "unproven",
+    ]
     assert all(item["text"] in block for item in found["items"])
     assert found["items"][0]["drift"] is None
 
@@ -286,8 +296,11 @@ def test_most_pinned_by_importance_then_age(sandbox: Sandbox) -> None:
     """At most pinned_most are shown: the most important, then the newest, then by id."""
     sandbox.write(".memory/config.toml", "[inject]\npinned_most = 3\n")
     for id_, importance, day in (
-        ("dec-a1", "0.5", 1), ("dec-a2", "0.9", 1), ("dec-a3", "0.5", 2), ("dec-a0", "0.5", 1),
-    ):  # fmt: skip
+        ("dec-a1", "0.5", 1),
+        ("dec-a2", "0.9", 1),
+        ("dec-a3", "0.5", 2),
+        ("dec-a0", "0.5", 1),
+    ):
         sandbox.memory(
             id_, status="pinned", importance=importance, timestamp=f"2026-02-0{day}T00:00:00Z"
         )
@@ -333,9 +346,11 @@ def test_moment_and_revision(project: Sandbox) -> None:
     """--as-of leaves out what came later, --at shows what a commit holds."""
     first = project.git("rev-parse", "HEAD").strip()
     project.memory(
-        "dec-late", "Sessions move to Valkey.\n", timestamp="2026-02-28T00:00:00Z",
+        "dec-late",
+        "Sessions move to Valkey.\n",
+        timestamp="2026-02-28T00:00:00Z",
         supersedes=("dec-redis",),
-    )  # fmt: skip
+    )
     project.commit()
     ws = project.context()
     assert ids(inject(ws, prompt="sessions redis", as_of="2026-02-25"))[1:] == ["dec-redis"]
@@ -344,8 +359,15 @@ def test_moment_and_revision(project: Sandbox) -> None:
     assert ids(inject(ws, prompt="sessions redis", as_of="1999-01-01")) == []
 
 
-@pytest.mark.parametrize("options", [{"at": "no-such-revision"}, {"at": "--output=x"},
-                                     {"as_of": "yesterday-ish"}, {"remaining": -1}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"at": "no-such-revision"},
+        {"at": "--output=x"},
+        {"as_of": "yesterday-ish"},
+        {"remaining": -1},
+    ],
+)
 def test_bad_options_are_errors(project: Sandbox, options: dict[str, str]) -> None:
     """What cannot be understood is refused by a sentence."""
     with pytest.raises(MemtoolError):
@@ -459,10 +481,15 @@ def test_on_a_terminal_an_empty_block_has_a_reason(sandbox: Sandbox):
     master, terminal = os.openpty()
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "memtool", *asked], cwd=sandbox.path, env=sandbox.env,
-            stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, check=True,
+            [sys.executable, "-m", "memtool", *asked],
+            cwd=sandbox.path,
+            env=sandbox.env,
+            stdin=subprocess.DEVNULL,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            check=True,
             text=True,
-        )  # fmt: skip
+        )
         assert done.stderr == "memtool: nothing relevant; --explain shows what was held back\n"
         os.set_blocking(master, False)
         with pytest.raises(BlockingIOError):

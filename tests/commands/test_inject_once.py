@@ -73,8 +73,9 @@ def test_the_ledger_knows_what_a_session_saw(project: Sandbox):
         project.run(*ASKED)
     told = project.json("log", "--injected")["injections"]
     assert [(one["id"], one["session"]) for one in told] == [
-        ("dec-pinned", "s"), ("dec-redis", "s"),
-    ]  # fmt: skip
+        ("dec-pinned", "s"),
+        ("dec-redis", "s"),
+    ]
 
 
 def test_seeing_does_not_depend_on_the_ledger(project: Sandbox):

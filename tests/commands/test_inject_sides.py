@@ -78,8 +78,10 @@ def test_the_scope_stands_in_the_line_of_the_citation(project: Sandbox, everywhe
     assert "scope" not in alone
     assert "all projects" not in alone
     assert [item["scope"] for item in project.json("inject", "--prompt", "deploys")["items"]] == [
-        "global", "project", "global",
-    ]  # fmt: skip
+        "global",
+        "project",
+        "global",
+    ]
 
 
 def test_the_project_speaks_for_itself(project: Sandbox, everywhere: Sandbox):
@@ -109,9 +111,10 @@ def test_what_gave_way_does_not_come_back_beside_what_it_conflicts_with(
     """A fork of global memories is settled where the project takes a side."""
     everywhere.memory("glo-old", "Sessions live in memory.\n")
     everywhere.memory(
-        "glo-long", "Sessions live in Redis, as long as their user works.\n",
+        "glo-long",
+        "Sessions live in Redis, as long as their user works.\n",
         supersedes=("glo-old",),
-    )  # fmt: skip
+    )
     everywhere.memory(
         "glo-away", "Sessions do not live in Redis.\n", title="Sessions", supersedes=("glo-old",)
     )

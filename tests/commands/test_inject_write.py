@@ -13,8 +13,14 @@ def project(sandbox: Sandbox) -> Sandbox:
     """A committed store with a pinned memory, rules, and what is no rule."""
     sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
     sandbox.memory("dec-redis", "Sessions live in Redis.\n", title="Sessions in Redis")
-    sandbox.memory("sem-trap", "Redis drops keys.\n", type="semantic", category="warning",
-                   importance="0.9", title="Redis drops keys")  # fmt: skip
+    sandbox.memory(
+        "sem-trap",
+        "Redis drops keys.\n",
+        type="semantic",
+        category="warning",
+        importance="0.9",
+        title="Redis drops keys",
+    )
     sandbox.memory("sta-plan", "Half of it.\n", type="state", title="The plan")
     sandbox.memory("sem-maybe", "Perhaps.\n", type="semantic", status="candidate", title="Perhaps")
     sandbox.memory("epi-run", "It failed.\n", type="episodic", title="A failure")
@@ -29,8 +35,11 @@ def block_of(project: Sandbox, path: str = "AGENTS.md") -> str:
 
 def problems(project: Sandbox, *args: str) -> list[tuple[str, str, str]]:
     found = project.json("check", *args)["problems"]
-    return [(one["path"], one["code"], one["severity"]) for one in found
-            if one["code"].endswith("-block")]  # fmt: skip
+    return [
+        (one["path"], one["code"], one["severity"])
+        for one in found
+        if one["code"].endswith("-block")
+    ]
 
 
 def test_a_block_holds_what_stays_true(project: Sandbox):
@@ -51,8 +60,9 @@ def test_a_block_does_not_depend_on_the_clone(project: Sandbox):
     first = block_of(project)
     project.commit()
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
-    project.memory("dec-redis", "Sessions live in Redis.\n", title="Sessions in Redis",
-                   tags=("auth",))  # fmt: skip
+    project.memory(
+        "dec-redis", "Sessions live in Redis.\n", title="Sessions in Redis", tags=("auth",)
+    )
     env = {"MEMTOOL_BUDGET": "50", "MEMTOOL_NOW": "2026-03-02", "MEMTOOL_NO_CACHE": "1"}
     assert (
         project.run("inject", "--write", "AGENTS.md", **env).stdout == "AGENTS.md is up to date\n"

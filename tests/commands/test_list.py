@@ -18,9 +18,19 @@ if TYPE_CHECKING:
 
 EVERY = "type:decision OR type:semantic"
 FIELDS = [
-    "id", "title", "type", "category", "status", "confidence", "path", "timestamp", "commit",
-    "trust", "due", "unproven",
-]  # fmt: skip
+    "id",
+    "title",
+    "type",
+    "category",
+    "status",
+    "confidence",
+    "path",
+    "timestamp",
+    "commit",
+    "trust",
+    "due",
+    "unproven",
+]
 
 
 @pytest.fixture

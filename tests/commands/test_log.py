@@ -263,6 +263,15 @@ def test_the_command_prints_json_and_hides_control_characters(sandbox: Sandbox) 
     answer = sandbox.json("log", "dec-a")
     assert set(answer) == {"id", "removed", "more", "events"}
     assert set(answer["events"][0]) == {
-        "kind", "id", "title", "path", "details", "commit", "author", "date", "subject", "reason",
-    }  # fmt: skip
+        "kind",
+        "id",
+        "title",
+        "path",
+        "details",
+        "commit",
+        "author",
+        "date",
+        "subject",
+        "reason",
+    }
     assert "\x1b" not in sandbox.run("log").stdout

@@ -47,8 +47,10 @@ def store(sandbox: Sandbox) -> Sandbox:
 def done(answer: object) -> list[tuple[str, str]]:
     """What the steps of an answer do, without the ends of ids."""
     assert isinstance(answer, dict)
-    return [(step["do"], step["id"].rpartition("-")[0] if step["is_new"] else step["id"])
-            for step in answer["steps"]]  # fmt: skip
+    return [
+        (step["do"], step["id"].rpartition("-")[0] if step["is_new"] else step["id"])
+        for step in answer["steps"]
+    ]
 
 
 ALL = [
@@ -335,8 +337,12 @@ def test_a_broken_ledger_costs_only_the_counts(store: Sandbox):
 def test_contradictions_are_told_and_never_merged(sandbox: Sandbox):
     """What opposes another memory is left to people, candidates among it."""
     sandbox.memory("dec-yes", "Use Redis for sessions.\n", title="Use Redis for sessions")
-    sandbox.memory("dec-no", "Do not use Redis for sessions.\n",
-                   title="Do not use Redis for sessions", status="candidate")  # fmt: skip
+    sandbox.memory(
+        "dec-no",
+        "Do not use Redis for sessions.\n",
+        title="Do not use Redis for sessions",
+        status="candidate",
+    )
     sandbox.commit()
     looked_at(sandbox, "dec-no", 5, 1_772_000_000)
     answer = sandbox.json("maintain", "--nightly")
@@ -372,8 +378,15 @@ def test_global_memories_are_looked_after_as_well(sandbox: Sandbox):
     for args in ((), ("--apply",)):
         absent = sandbox.run("maintain", "--global", *args)
         assert (absent.returncode, absent.stdout) == (0, "nothing to do\n")
-    sandbox.run("new", "state", "Half of it is done", "--body", "Five files of ten are moved.",
-                "--global", MEMTOOL_NOW="2024-01-01")  # fmt: skip
+    sandbox.run(
+        "new",
+        "state",
+        "Half of it is done",
+        "--body",
+        "Five files of ten are moved.",
+        "--global",
+        MEMTOOL_NOW="2024-01-01",
+    )
     answer = sandbox.json("maintain", "--global", "--weekly", "--apply")
     assert [step["do"] for step in answer["steps"]] == ["archive"]
     assert answer["commit"]
@@ -383,8 +396,11 @@ def test_global_memories_are_looked_after_as_well(sandbox: Sandbox):
 def test_the_calls_of_the_templates_are_right(store: Sandbox, name: str):
     """What cron and CI are told to run does what it should, as often as it runs."""
     lines = [line.strip() for line in templates.read(name).splitlines()]
-    calls = [line.partition("memtool ")[2].split() for line in lines
-             if not line.startswith("#") and " maintain " in line]  # fmt: skip
+    calls = [
+        line.partition("memtool ")[2].split()
+        for line in lines
+        if not line.startswith("#") and " maintain " in line
+    ]
     assert calls
     for _time in range(2):
         for call in calls:
@@ -415,9 +431,14 @@ sys.exit(main(sys.argv[2:]))
 def ended(store: Sandbox, *args: str) -> int:
     """Run a process in a group of its own; return what it ended with."""
     process = subprocess.Popen(
-        [sys.executable, *args], cwd=store.path, env=store.env, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, *args],
+        cwd=store.path,
+        env=store.env,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     return process.wait()
 
 
@@ -451,16 +472,23 @@ def test_a_killed_run_is_taken_back_or_finished(store: Sandbox, args: tuple[str,
 
 @pytest.mark.parametrize(
     ("hook", "when"),
-    [("pre-commit", ""), ("post-commit", ""), ("reference-transaction", "prepared"),
-     ("reference-transaction", "committed"), ("post-index-change", "")],
-)  # fmt: skip
+    [
+        ("pre-commit", ""),
+        ("post-commit", ""),
+        ("reference-transaction", "prepared"),
+        ("reference-transaction", "committed"),
+        ("post-index-change", ""),
+    ],
+)
 def test_a_killed_commit_is_taken_back_or_finished(store: Sandbox, hook: str, when: str):
     """Git and memtool die together, before or after the branch moved: the next run mends both."""
     start = store.git("rev-parse", "HEAD").strip()
     expected = finish(store, start)
     store.git("reset", "--quiet", "--hard", start)
-    place = store.write(f".git/hooks/{hook}", f'#!/bin/sh\n[ "$1" = "{when}" ] || [ -z "{when}" ] '
-                        "|| exit 0\ncat >/dev/null\nkill -9 0\n")  # fmt: skip
+    place = store.write(
+        f".git/hooks/{hook}",
+        f'#!/bin/sh\n[ "$1" = "{when}" ] || [ -z "{when}" ] || exit 0\ncat >/dev/null\nkill -9 0\n',
+    )
     place.chmod(0o755)
     assert ended(store, "-m", "memtool", "maintain", "--apply") == -signal.SIGKILL
     place.unlink()
@@ -494,8 +522,9 @@ def test_a_commit_that_upholds_a_candidate_confirms_it(sandbox: Sandbox):
     sandbox.memory("sem-tests", "Tests run with pytest.\n", type="semantic", status="candidate")
     sandbox.memory("sem-logs", "Logs are JSON lines.\n", type="semantic", status="candidate")
     sandbox.memory("sem-own", "Ports are odd.\n", type="semantic", status="candidate")
-    sandbox.memory("sem-low", "Queues are short.\n", type="semantic", status="candidate",
-                   confidence="low")  # fmt: skip
+    sandbox.memory(
+        "sem-low", "Queues are short.\n", type="semantic", status="candidate", confidence="low"
+    )
     sandbox.commit("memories\n\nUpholds: sem-own")
     sandbox.write("a.txt", "a")
     sandbox.commit("tests\n\nUpholds: sem-test sem-none \x1b[31m ../x -a\nupholds: sem-low")

@@ -106,39 +106,87 @@ def test_a_title_is_put_on_one_line(sandbox: Sandbox):
         ({"title": " \n "}, "bad-value", "title: is empty", "title is one line that says it"),
         ({"title": "\x1b[31mred"}, "bad-value", HIDDEN, "title is one line that says it"),
         ({"title": "x" * 501}, "bad-value", HIDDEN, "title is one line that says it"),
-        ({"importance": 2.0}, "bad-value", "importance: 2 is not between 0 and 1",
-         "importance is 0 to 1; 0.5 when absent"),
-        ({"importance": -0.5}, "bad-value", "importance: -0.5 is not between 0 and 1",
-         "importance is 0 to 1; 0.5 when absent"),
-        ({"valid_through": "soon"}, "bad-value",
-         "valid_through: 'soon' is not a time such as 2026-12-31 or 2026-02-22T19:33:00Z",
-         "valid_through is not alive after this moment or day"),
-        ({"valid_through": "2026-02-30"}, "bad-value",
-         "valid_through: '2026-02-30' is not a time such as 2026-12-31 or 2026-02-22T19:33:00Z",
-         "valid_through is not alive after this moment or day"),
-        ({"valid_through": "2026-01-01", "set": ("valid_from=2026-02-01",)}, "bad-window",
-         "it is valid through 2026-01-01, before it begins on 2026-02-01", "correct valid_through"),
-        ({"file": ("../secret",)}, "bad-value",
-         "files: '../secret' is not a path inside the repository, relative to its top",
-         "files is files or globs that it governs"),
-        ({"id": "No!"}, "bad-value", "id: 'No!' is not an id: 3 to 120 of a-z 0-9 . _ -",
-         "id is the file name without .md"),
-        ({"id": "../../x"}, "bad-value", "id: '../../x' is not an id: 3 to 120 of a-z 0-9 . _ -",
-         "id is the file name without .md"),
-        ({"section": ("Rationale",)}, "usage", "--section 'Rationale' is not NAME=TEXT",
-         '--section "Rationale=it is the smallest change"'),
-        ({"section": ("=x",)}, "usage", "--section '=x' is not NAME=TEXT",
-         '--section "Rationale=it is the smallest change"'),
-        ({"section": ("Chosen=a", "chosen=b")}, "usage", "the section 'Chosen' is given twice",
-         "put both texts into one --section"),
+        (
+            {"importance": 2.0},
+            "bad-value",
+            "importance: 2 is not between 0 and 1",
+            "importance is 0 to 1; 0.5 when absent",
+        ),
+        (
+            {"importance": -0.5},
+            "bad-value",
+            "importance: -0.5 is not between 0 and 1",
+            "importance is 0 to 1; 0.5 when absent",
+        ),
+        (
+            {"valid_through": "soon"},
+            "bad-value",
+            "valid_through: 'soon' is not a time such as 2026-12-31 or 2026-02-22T19:33:00Z",
+            "valid_through is not alive after this moment or day",
+        ),
+        (
+            {"valid_through": "2026-02-30"},
+            "bad-value",
+            "valid_through: '2026-02-30' is not a time such as 2026-12-31 or 2026-02-22T19:33:00Z",
+            "valid_through is not alive after this moment or day",
+        ),
+        (
+            {"valid_through": "2026-01-01", "set": ("valid_from=2026-02-01",)},
+            "bad-window",
+            "it is valid through 2026-01-01, before it begins on 2026-02-01",
+            "correct valid_through",
+        ),
+        (
+            {"file": ("../secret",)},
+            "bad-value",
+            "files: '../secret' is not a path inside the repository, relative to its top",
+            "files is files or globs that it governs",
+        ),
+        (
+            {"id": "No!"},
+            "bad-value",
+            "id: 'No!' is not an id: 3 to 120 of a-z 0-9 . _ -",
+            "id is the file name without .md",
+        ),
+        (
+            {"id": "../../x"},
+            "bad-value",
+            "id: '../../x' is not an id: 3 to 120 of a-z 0-9 . _ -",
+            "id is the file name without .md",
+        ),
+        (
+            {"section": ("Rationale",)},
+            "usage",
+            "--section 'Rationale' is not NAME=TEXT",
+            '--section "Rationale=it is the smallest change"',
+        ),
+        (
+            {"section": ("=x",)},
+            "usage",
+            "--section '=x' is not NAME=TEXT",
+            '--section "Rationale=it is the smallest change"',
+        ),
+        (
+            {"section": ("Chosen=a", "chosen=b")},
+            "usage",
+            "the section 'Chosen' is given twice",
+            "put both texts into one --section",
+        ),
         ({"set": ("domain",)}, "usage", "--set 'domain' is not KEY=VALUE", "--set domain=billing"),
-        ({"set": ("timestamp=now",)}, "bad-value",
-         "timestamp: 'now' is not a time such as 2026-02-22T19:33:00Z",
-         "timestamp is when it was written, RFC 3339 with a zone"),
-        ({"supersedes": ("dec-x",)}, "unknown-id", "no memory has the id 'dec-x'",
-         "memtool list shows every id"),
+        (
+            {"set": ("timestamp=now",)},
+            "bad-value",
+            "timestamp: 'now' is not a time such as 2026-02-22T19:33:00Z",
+            "timestamp is when it was written, RFC 3339 with a zone",
+        ),
+        (
+            {"supersedes": ("dec-x",)},
+            "unknown-id",
+            "no memory has the id 'dec-x'",
+            "memtool list shows every id",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_memory_is_refused_with_what_fits(
     sandbox: Sandbox, options: dict[str, object], code: str, message: str, hint: str
 ):
@@ -260,8 +308,10 @@ def test_options_reach_their_keys(sandbox: Sandbox):
     made = remember(sandbox.context(), "It is so.", category="warning", tag=("a",), file=("x.py",))
     memory = document.read((sandbox.path / made.path).read_bytes())
     assert (memory.category, memory.items("tags"), memory.items("files")) == (
-        "warning", ("a",), ("x.py",),
-    )  # fmt: skip
+        "warning",
+        ("a",),
+        ("x.py",),
+    )
 
 
 def test_the_text_may_come_from_stdin(sandbox: Sandbox):
@@ -299,8 +349,12 @@ def test_what_is_forbidden_about_a_file_is_shown_when_it_is_edited(sandbox: Sand
     sandbox.commit()
     words = "Never edit gen.py by hand."
     assert sandbox.run("remember", words, "--file", "gen.py", "--commit").returncode == 0
-    event = {"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Edit",
-             "tool_input": {"file_path": str(sandbox.path / "gen.py")}}  # fmt: skip
+    event = {
+        "hook_event_name": "PostToolUse",
+        "session_id": "s",
+        "tool_name": "Edit",
+        "tool_input": {"file_path": str(sandbox.path / "gen.py")},
+    }
     assert words in sandbox.run("hook", "claude", "post-tool-use", stdin=json.dumps(event)).stdout
     sandbox.write("gen.py", "x = 2\n")
     sandbox.commit()
@@ -361,9 +415,15 @@ def test_what_is_given_wins_over_what_is_taken_over(sandbox: Sandbox):
     """Options of the correction are the last word."""
     sandbox.memory("dec-a", tags=("a",), category="architecture", importance="0.9")
     memory = made_by(
-        sandbox, "dec-a", "T", tag=("new",), category="warning", importance=0.0, id="dec-b",
+        sandbox,
+        "dec-a",
+        "T",
+        tag=("new",),
+        category="warning",
+        importance=0.0,
+        id="dec-b",
         set=("environment=ci",),
-    )  # fmt: skip
+    )
     assert memory.items("tags") == ("new",)
     assert memory.category == "warning"
     assert memory.importance == 0.0

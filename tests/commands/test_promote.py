@@ -257,8 +257,13 @@ def test_what_was_forgotten_is_not_promoted_again(sandbox: Sandbox):
 def test_what_was_superseded_since_is_not_brought_back(sandbox: Sandbox):
     """An older session does not undo a later decision; saying it anew does."""
     sandbox.memory("sem-uv", f"{CONTENT}\n", type="semantic", title=CONTENT[:-1])
-    sandbox.memory("sem-pixi", "Use pixi for packages.\n", type="semantic", supersedes=("sem-uv",),
-                   timestamp="2026-03-02T12:00:00Z")  # fmt: skip
+    sandbox.memory(
+        "sem-pixi",
+        "Use pixi for packages.\n",
+        type="semantic",
+        supersedes=("sem-uv",),
+        timestamp="2026-03-02T12:00:00Z",
+    )
     session(sandbox, RULE)
     assert listed(sandbox)[CONTENT]["why"] == "denied: sem-pixi has replaced sem-uv, which said so"
     sandbox.env["MEMTOOL_NOW"] = "2026-03-03T12:00:00Z"
@@ -343,11 +348,14 @@ def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
     session(sandbox, RULE, "We never mock the database in integration tests.")
     runs = [
         subprocess.Popen(
-            [sys.executable, "-m", "memtool", "promote"], cwd=sandbox.path, env=sandbox.env,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            [sys.executable, "-m", "memtool", "promote"],
+            cwd=sandbox.path,
+            env=sandbox.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         for _run in range(4)
-    ]  # fmt: skip
+    ]
     assert [run.communicate()[1] for run in runs] == [b""] * 4
     assert len(memories(sandbox)) == 2
     assert not any("importance: 0.8" in path.read_text() for path in memories(sandbox))
@@ -391,8 +399,9 @@ def test_the_model_of_the_user_words_the_findings(with_model: Sandbox):
     assert asked.read_text(encoding="utf-8").count("\0") == 1
     (row,) = listed(with_model).values()
     assert (row["content"], row["tags"]) == (
-        "The webhook signature is computed over the raw body.", ["api"],
-    )  # fmt: skip
+        "The webhook signature is computed over the raw body.",
+        ["api"],
+    )
     with_model.run("promote")
     assert asked.read_text(encoding="utf-8").count("\0") == 1
 
@@ -427,12 +436,16 @@ def test_curate_shows_a_plan_and_applies_it_when_asked(with_model: Sandbox):
     (made,) = with_model.json("promote", "--commit")["memories"]
     with_model.commit()
     use(with_model, "actions")
-    with_model.env["ACTIONS"] = json.dumps([
-        {"do": "supersedes", "id": made["id"], "to": "sem-pip", "why": "pip was given up"},
-        {"do": "supersedes", "id": made["id"], "to": "sem-none", "why": "a lie"},
-        {"do": "pin", "id": "sem-pip", "why": "as before"},
-        {"do": "pin", "id": "sem-ci", "why": "\x1b[31mred"}, "prose", 5,
-    ])  # fmt: skip
+    with_model.env["ACTIONS"] = json.dumps(
+        [
+            {"do": "supersedes", "id": made["id"], "to": "sem-pip", "why": "pip was given up"},
+            {"do": "supersedes", "id": made["id"], "to": "sem-none", "why": "a lie"},
+            {"do": "pin", "id": "sem-pip", "why": "as before"},
+            {"do": "pin", "id": "sem-ci", "why": "\x1b[31mred"},
+            "prose",
+            5,
+        ]
+    )
     done = with_model.run("curate")
     assert "supersedes sem-pip  Use pip\n  pip was given up" in done.stdout
     assert ("2 of 4 proposals do not fit" in done.stderr, "\x1b" in done.stdout) == (True, False)
@@ -447,8 +460,9 @@ def test_curate_shows_a_plan_and_applies_it_when_asked(with_model: Sandbox):
 def test_curate_without_a_model_proposes_what_contradicts(sandbox: Sandbox):
     """Rules know one step: a candidate takes the place of what it opposes."""
     sandbox.memory("sem-yes", "Enable the query cache in production.\n", type="semantic")
-    sandbox.memory("sem-no", "Disable the query cache in production.\n", type="semantic",
-                   status="candidate")  # fmt: skip
+    sandbox.memory(
+        "sem-no", "Disable the query cache in production.\n", type="semantic", status="candidate"
+    )
     plan = sandbox.json("curate")
     assert [(plan["by"], step["id"], step["to"]) for step in plan["steps"]] == [
         ("rules", "sem-no", "sem-yes")
@@ -471,9 +485,16 @@ def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
 
 def heard_at(sandbox: Sandbox, moment: str, *texts: str, **env: str) -> None:
     """Capture a transcript in which a person says some things at a moment."""
-    rows = [{"type": "user", "uuid": f"{moment}-{number}", "sessionId": f"of-{moment[:10]}",
-             "timestamp": moment, "message": {"role": "user", "content": text}}
-            for number, text in enumerate(texts)]  # fmt: skip
+    rows = [
+        {
+            "type": "user",
+            "uuid": f"{moment}-{number}",
+            "sessionId": f"of-{moment[:10]}",
+            "timestamp": moment,
+            "message": {"role": "user", "content": text},
+        }
+        for number, text in enumerate(texts)
+    ]
     stdin = "".join(json.dumps(row) + "\n" for row in rows)
     assert sandbox.run("capture", "-", stdin=stdin, **env).returncode == 0
 
@@ -510,8 +531,9 @@ def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
     sandbox.run("promote")
     old, new = (document.read(path.read_bytes(), "") for path in memories(sandbox))
     assert (old.text("timestamp"), new.text("timestamp")) == (
-        "2025-10-05T09:00:00Z", "2026-02-05T09:00:00Z",
-    )  # fmt: skip
+        "2025-10-05T09:00:00Z",
+        "2026-02-05T09:00:00Z",
+    )
     assert old.table("checked") == {"at": "2026-03-01T12:00:00Z", "by": "memtool promote"}
     assert new.table("checked") == {}
     assert sandbox.json("list", "is:alive")["total"] == 2
@@ -520,8 +542,9 @@ def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
 def test_what_is_said_again_has_the_date_of_the_last_time(sandbox: Sandbox):
     """Whichever of its findings is promoted first; what is said after a decision may replace it."""
     text = "From now on never retry payments after a timeout."
-    sandbox.run("remember", "We always retry payments after a timeout.",
-                MEMTOOL_NOW="2026-02-20T12:00:00Z")  # fmt: skip
+    sandbox.run(
+        "remember", "We always retry payments after a timeout.", MEMTOOL_NOW="2026-02-20T12:00:00Z"
+    )
     for moment in ("2026-01-05T09:00:00Z", "2026-02-27T09:00:00Z", "2026-01-30T09:00:00Z"):
         heard_at(sandbox, moment, text)
     made = {one["id"] for one in sandbox.json("promote")["memories"]}
@@ -537,15 +560,27 @@ def resolved_at(sandbox: Sandbox, moment: str, *fixes: str, call: str = "pytest 
     outcomes += [(fix, "done", False) for fix in fixes]
     rows: list[dict] = []
     for number, (command, text, is_error) in enumerate([*outcomes, (call, "4 passed", False)]):
-        use = {"type": "tool_use", "id": f"t{number}", "name": "Bash",
-               "input": {"command": command}}  # fmt: skip
-        answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text,
-                  "is_error": is_error}  # fmt: skip
-        rows += [{"type": "assistant", "message": {"role": "assistant", "content": [use]}},
-                 {"type": "user", "message": {"role": "user", "content": [answer]}}]  # fmt: skip
+        use = {
+            "type": "tool_use",
+            "id": f"t{number}",
+            "name": "Bash",
+            "input": {"command": command},
+        }
+        answer = {
+            "type": "tool_result",
+            "tool_use_id": f"t{number}",
+            "content": text,
+            "is_error": is_error,
+        }
+        rows += [
+            {"type": "assistant", "message": {"role": "assistant", "content": [use]}},
+            {"type": "user", "message": {"role": "user", "content": [answer]}},
+        ]
     common = {"sessionId": f"of-{moment[:10]}", "timestamp": moment}
-    stdin = "".join(json.dumps(row | common | {"uuid": f"{moment}-{number}"}) + "\n"
-                    for number, row in enumerate(rows))  # fmt: skip
+    stdin = "".join(
+        json.dumps(row | common | {"uuid": f"{moment}-{number}"}) + "\n"
+        for number, row in enumerate(rows)
+    )
     assert sandbox.run("capture", "-", stdin=stdin).returncode == 0
     return common["sessionId"]
 
@@ -567,8 +602,9 @@ def test_a_failure_of_three_sessions_is_one_memory_with_three_sources(sandbox: S
     for _time in range(2):
         (row,) = heads_of_failures(sandbox)
         shown = sandbox.json("show", row["id"])
-        assert sorted(shown["source"]) == sorted(f"session:{name}#{n}" for name in names
-                                                 for n in (2, 6))  # fmt: skip
+        assert sorted(shown["source"]) == sorted(
+            f"session:{name}#{n}" for name in names for n in (2, 6)
+        )
         assert (shown["timestamp"], shown["importance"]) == ("2026-02-05T09:00:00Z", 0.9)
         (sandbox.path / ".git/memtool/sessions/promotions.jsonl").unlink(missing_ok=True)
         sandbox.run("promote", "--commit")
@@ -587,8 +623,12 @@ def test_a_newer_fix_of_a_failure_is_to_supersede_the_older_one(sandbox: Sandbox
     assert f"Proposes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
     resolved_at(sandbox, "2026-02-03T09:00:00Z", "pip install tomli_w")
     assert sandbox.json("promote")["memories"] == []
-    (late,) = [why for row in sandbox.json("promote", "--list")["findings"]
-               if "pip" in row["content"] for why in [row["why"]]]  # fmt: skip
+    (late,) = [
+        why
+        for row in sandbox.json("promote", "--list")["findings"]
+        if "pip" in row["content"]
+        for why in [row["why"]]
+    ]
     assert late == f"denied: {head['id']} has a newer fix of this failure"
     resolved_at(sandbox, "2026-02-06T09:00:00Z", "uv sync")  # the first one helped again
     assert f"is to replace {head['id']}, which" in sandbox.run("promote", "--commit").stderr
@@ -603,10 +643,17 @@ def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
         heard(
             sandbox,
             Message(0, "tool", failure, tool="Bash", call="pytest -q", is_ok=False),
-            Message(0, "tool", f"+{added}", tool="Edit", call="setup.cfg", is_ok=True,
-                    files=("setup.cfg",)),
+            Message(
+                0,
+                "tool",
+                f"+{added}",
+                tool="Edit",
+                call="setup.cfg",
+                is_ok=True,
+                files=("setup.cfg",),
+            ),
             Message(0, "tool", "4 passed", tool="Bash", call="pytest -q", is_ok=True),
-        )  # fmt: skip
+        )
         sandbox.run("promote", "--commit")
     (head,) = heads_of_failures(sandbox)
     assert "+tomli_w>=1\n" in sandbox.json("show", head["id"])["body"]
@@ -702,14 +749,17 @@ def test_a_dismissal_is_taken_back(sandbox: Sandbox):
 SECRET = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
 
 
-@pytest.mark.parametrize(("words", "says"), [
-    (("--dismiss", "f-none"), "there is no finding"),
-    (("--reopen", "ID"), "is not dismissed"),
-    (("--dismiss", "ID", "--finding", "ID"), "each goes alone"),
-    (("--dismiss", "ID", "--reopen", "ID"), "each goes alone"),
-    (("--why", "so"), "a reason goes with dismissing"),
-    (("--dismiss", "ID", "--why", f"the key {SECRET}"), "secret"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--dismiss", "f-none"), "there is no finding"),
+        (("--reopen", "ID"), "is not dismissed"),
+        (("--dismiss", "ID", "--finding", "ID"), "each goes alone"),
+        (("--dismiss", "ID", "--reopen", "ID"), "each goes alone"),
+        (("--why", "so"), "a reason goes with dismissing"),
+        (("--dismiss", "ID", "--why", f"the key {SECRET}"), "secret"),
+    ],
+)
 def test_what_cannot_be_dismissed_is_said(sandbox: Sandbox, words: tuple[str, ...], says: str):
     """One sentence and exit code 2, and the finding waits as before."""
     session(sandbox, RULE)
@@ -763,8 +813,11 @@ def test_what_a_person_asks_to_keep_waits_whatever_its_length(
     sandbox.run("capture", "-", "--end", stdin=text)
     rows = sandbox.json("promote", "--list", "--preset", preset)["findings"]
     assert {row["content"] for row in rows if not row["why"]} == {
-        "The QA lead is Bo.", "Sign webhooks with Ed25519.", "tabs.", long,
-    }  # fmt: skip
+        "The QA lead is Bo.",
+        "Sign webhooks with Ed25519.",
+        "tabs.",
+        long,
+    }
     if preset == "balanced":
         assert sandbox.json("status")["findings"] == 4
         assert "waiting for promotion" in sandbox.run("status").stdout

@@ -14,13 +14,22 @@ PROPOSAL = f"{NEW} proposes to replace {OLD}"
 def team(sandbox: Sandbox) -> Sandbox:
     """A committed decision about a file, and a committed candidate that supersedes it."""
     sandbox.write("jobs/worker.py", "queue = 'celery'\n")
-    sandbox.memory(OLD, "Background jobs use the queue of Celery.\n", title="Use Celery",
-                   files=("jobs/*",))  # fmt: skip
+    sandbox.memory(
+        OLD, "Background jobs use the queue of Celery.\n", title="Use Celery", files=("jobs/*",)
+    )
     sandbox.commit()
     done = sandbox.run(
-        "supersede", "use-celery", "Use RQ", "--body", "Background jobs use the queue of RQ.",
-        "--set", "status=candidate", "--id", NEW, "--commit",
-    )  # fmt: skip
+        "supersede",
+        "use-celery",
+        "Use RQ",
+        "--body",
+        "Background jobs use the queue of RQ.",
+        "--set",
+        "status=candidate",
+        "--id",
+        NEW,
+        "--commit",
+    )
     assert f"it proposes to replace {OLD}, which holds until memtool confirm {NEW}" in done.stderr
     return sandbox
 
@@ -131,8 +140,9 @@ def test_confirmed_it_replaces(team: Sandbox, verb: str) -> None:
 def test_a_proposal_is_no_side_of_a_fork_until_it_is_confirmed(team: Sandbox) -> None:
     """Then confirm says that the fork is open and what settles it; so does supersede of a side."""
     other, third = "dec-2026-02-03-use-dramatiq-0003", "dec-2026-02-04-use-huey-0004"
-    done = team.run("supersede", OLD, "Use Dramatiq", "--body", "Jobs use Dramatiq.",
-                    "--id", other, "--commit")  # fmt: skip
+    done = team.run(
+        "supersede", OLD, "Use Dramatiq", "--body", "Jobs use Dramatiq.", "--id", other, "--commit"
+    )
     assert "as well" not in done.stderr
     assert team.json("conflicts")["conflicts"] == []
     done = team.run("confirm", NEW, "--commit")
@@ -147,10 +157,16 @@ def test_a_proposal_is_no_side_of_a_fork_until_it_is_confirmed(team: Sandbox) ->
 
 def test_a_record_that_is_only_proposed_replaces_nothing(sandbox: Sandbox) -> None:
     """Imported decisions follow the same rule, and importing them again finds no difference."""
-    sandbox.write("adr/0001-two.md", "# 1. Two sources\n\n## Status\n\nAccepted\n\n## Decision\n\n"
-                                     "Templates live in two sources.\n")  # fmt: skip
-    sandbox.write("adr/0002-one.md", "# 2. One source\n\n## Status\n\nProposed\n\nSupersedes "
-                  "[1](0001-two.md)\n\n## Decision\n\nTemplates live in one source.\n")  # fmt: skip
+    sandbox.write(
+        "adr/0001-two.md",
+        "# 1. Two sources\n\n## Status\n\nAccepted\n\n## Decision\n\n"
+        "Templates live in two sources.\n",
+    )
+    sandbox.write(
+        "adr/0002-one.md",
+        "# 2. One source\n\n## Status\n\nProposed\n\nSupersedes "
+        "[1](0001-two.md)\n\n## Decision\n\nTemplates live in one source.\n",
+    )
     sandbox.commit()
     sandbox.run("import", "adr", "adr", "--commit")
     prompt = ("--prompt", "how many sources do templates live in?")

@@ -257,9 +257,15 @@ def test_without_the_program_one_sentence_says_how_to_get_it(
         "shadow/sitecustomize.py", "import sys\nsys.modules['git_filter_repo'] = None\n"
     )
     done = leaked.process(
-        "purge", "--history", "dec-key", "--apply", "--into", str(tmp_path / "new"),
-        PYTHONPATH=str(shadow.parent), PATH=f"{tmp_path}:/usr/bin:/bin",
-    )  # fmt: skip
+        "purge",
+        "--history",
+        "dec-key",
+        "--apply",
+        "--into",
+        str(tmp_path / "new"),
+        PYTHONPATH=str(shadow.parent),
+        PATH=f"{tmp_path}:/usr/bin:/bin",
+    )
     assert (done.returncode, installation.install("purge") in done.stderr) == (2, True)
     assert not (tmp_path / "new").exists()
 

@@ -181,10 +181,12 @@ def test_many_processes_note_at_once(sandbox: Sandbox) -> None:
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "memtool", "show", "dec-a"],
-            cwd=sandbox.path, env=sandbox.env, stdout=subprocess.DEVNULL,
+            cwd=sandbox.path,
+            env=sandbox.env,
+            stdout=subprocess.DEVNULL,
         )
         for _number in range(16)
-    ]  # fmt: skip
+    ]
     assert {process.wait() for process in running} == {0}
     assert len(notes(sandbox)) == 16
 
@@ -201,7 +203,11 @@ def test_noting_imports_neither_a_database_nor_json(sandbox: Sandbox) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
-        cwd=sandbox.path, env=sandbox.env, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout == "[]\n"
     assert Path(sandbox.path, ".git", "memtool", "spool", "notes").exists()

@@ -34,8 +34,11 @@ TOKEN, OTHER = token(1), token(2)
 def staged(sandbox: Sandbox, path: str) -> str:
     return subprocess.run(
         ["git", "cat-file", "blob", f":{path}"],
-        cwd=sandbox.path, env=sandbox.env, capture_output=True, check=True,
-    ).stdout.decode()  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
 
 
 def places(found: Redacted) -> list[tuple[str, int, str]]:
@@ -163,8 +166,9 @@ def test_every_other_byte_is_kept(sandbox: Sandbox, path: str) -> None:
         assert (sandbox.path / name).read_bytes() == data.replace(TOKEN.encode(), MARK.encode())
     assert [file.staged for file in done.files] == [False, True]
     assert sandbox.git("status", "--porcelain").splitlines() == [
-        "A  docs/setup.txt", "?? docs/other.txt"
-    ]  # fmt: skip
+        "A  docs/setup.txt",
+        "?? docs/other.txt",
+    ]
 
 
 def test_line_ends_that_git_converts_stay_converted(sandbox: Sandbox, path: str) -> None:
@@ -478,8 +482,9 @@ def test_the_real_framework_keeps_unstaged_edits(sandbox: Sandbox, path: str) ->
     sandbox.memory("dec-b", "Not staged.\n")
     run = [sys.executable, "-m", "pre_commit", "run"]
     for expected in (1, 0):
-        done = subprocess.run(run, cwd=sandbox.path, env=sandbox.env, capture_output=True,
-                              text=True, check=False)  # fmt: skip
+        done = subprocess.run(
+            run, cwd=sandbox.path, env=sandbox.env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == expected, done.stdout
         assert "Not staged." in (sandbox.path / other).read_text()
         assert (sandbox.path / path).read_text() == text_of(f"Use {MARK}.\n")

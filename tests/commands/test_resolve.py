@@ -45,8 +45,11 @@ def test_keeping_one_side_says_it_again_and_replaces_both(filled: Sandbox):
     assert memory.supersedes == ("dec-a", "dec-b")
     assert memory.items("source") == ("human:Eve", "human:Ada")
     assert (memory.title, memory.items("tags"), memory.items("files"), memory.status) == (
-        YES["title"], ("jobs",), ("a.py",), "confirmed",
-    )  # fmt: skip
+        YES["title"],
+        ("jobs",),
+        ("a.py",),
+        "confirmed",
+    )
     assert memory.text("timestamp") == "2026-03-01T12:00:00Z"
     assert open_conflicts(filled) == 0
     filled.git("add", "--all")
@@ -66,9 +69,10 @@ def test_a_commit_has_trailers_with_the_reason(filled: Sandbox):
     one = settled(filled, "dec-a", "dec-b", keep="newer", commit=True)
     assert one.commit == filled.git("rev-parse", "HEAD").strip()
     assert filled.git("log", "-1", "--format=%(trailers:unfold)").splitlines()[:3] == [
-        f"Memory-Id: {one.id}", "Supersedes: dec-a, dec-b",
+        f"Memory-Id: {one.id}",
+        "Supersedes: dec-a, dec-b",
         "Reason: it lost tasks",
-    ]  # fmt: skip
+    ]
     assert filled.git("status", "--porcelain") == ""
 
 
@@ -113,8 +117,12 @@ def test_a_fork_of_three_heads_is_joined(sandbox: Sandbox):
 
 def test_all_conflicts_are_settled_one_after_the_other(filled: Sandbox):
     """Each cluster gives one memory with the newest text, which replaces all of it."""
-    filled.memory("dec-c", "Do not use Celery for background jobs, ever again.\n",
-                  title="No Celery any more", timestamp="2026-02-24T00:00:00Z")  # fmt: skip
+    filled.memory(
+        "dec-c",
+        "Do not use Celery for background jobs, ever again.\n",
+        title="No Celery any more",
+        timestamp="2026-02-24T00:00:00Z",
+    )
     filled.memory("dec-old", "Old words.\n")
     filled.memory("dec-x", "Text of xxx.\n", supersedes=("dec-old",))
     filled.memory("dec-y", "Text of yyy.\n", supersedes=("dec-old",))
@@ -126,8 +134,9 @@ def test_all_conflicts_are_settled_one_after_the_other(filled: Sandbox):
     assert written(filled, done.resolved[1].path).status == "pinned"  # as dec-b, which agrees
     assert open_conflicts(filled) == 0
     assert filled.git("log", "--format=%s", "-2").splitlines() == [
-        "memory: supersede No Celery any more", "memory: supersede Title of dec-y",
-    ]  # fmt: skip
+        "memory: supersede No Celery any more",
+        "memory: supersede Title of dec-y",
+    ]
     again = resolve(filled.context(), all=True, keep="newer", why="the later one")
     assert (again.resolved, render(again)) == ((), "no open conflict")
 
@@ -142,10 +151,13 @@ def test_all_conflicts_may_be_accepted(filled: Sandbox):
 @pytest.mark.parametrize(
     "options",
     [
-        {"keep": "newer"}, {"keep": "both"}, {"merge": "M", "body": "B"},
-        {"keep": "newer", "all": True}, {"keep": "both", "all": True},
+        {"keep": "newer"},
+        {"keep": "both"},
+        {"merge": "M", "body": "B"},
+        {"keep": "newer", "all": True},
+        {"keep": "both", "all": True},
     ],
-)  # fmt: skip
+)
 def test_a_dry_run_writes_nothing(filled: Sandbox, options: dict):
     """It says what would be done."""
     ids = () if "all" in options else ("dec-a", "dec-b")
@@ -177,7 +189,7 @@ def test_a_dry_run_writes_nothing(filled: Sandbox, options: dict):
         ((), {"keep_both": True, "keep": "newer"}, "--keep-both stands alone"),
         ((), {"keep_both": True}, "no id was made twice"),
     ],
-)  # fmt: skip
+)
 def test_what_is_unclear_is_refused(
     filled: Sandbox, ids: tuple[str, ...], options: dict, message: str
 ):
@@ -209,9 +221,12 @@ def cluster(sandbox: Sandbox, *numbers: int) -> list[str]:
     for day, number in enumerate(numbers, 1):
         text = f"Redis listens on port {number}"
         sandbox.memory(
-            f"sem-{number}", f"{text}.\n", title=text, type="semantic",
+            f"sem-{number}",
+            f"{text}.\n",
+            title=text,
+            type="semantic",
             timestamp=f"2026-02-{day:02}T00:00:00Z",
-        )  # fmt: skip
+        )
         ids.append(f"sem-{number}")
     sandbox.commit()
     return ids
@@ -244,10 +259,15 @@ def test_all_of_a_cluster_may_hold(sandbox: Sandbox) -> None:
 def test_what_only_a_loser_opposed_stays(sandbox: Sandbox) -> None:
     """A memory is put away by the text that contradicts it, not by one about another thing."""
     sandbox.memory("dec-both", "Never cache the pages.\n", title="Always use the session store")
-    sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages",
-                   timestamp="2026-02-23T00:00:00Z")  # fmt: skip
-    sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions",
-                   timestamp="2026-02-24T00:00:00Z")  # fmt: skip
+    sandbox.memory(
+        "dec-cache", "Always cache the pages.\n", title="Pages", timestamp="2026-02-23T00:00:00Z"
+    )
+    sandbox.memory(
+        "dec-store",
+        "Never use the session store.\n",
+        title="Sessions",
+        timestamp="2026-02-24T00:00:00Z",
+    )
     (one,) = resolve(sandbox.context(), all=True, keep="newer", why="so it is").resolved
     assert set(one.ids) == {"dec-both", "dec-cache"}
     assert open_conflicts(sandbox) == 0
@@ -255,14 +275,22 @@ def test_what_only_a_loser_opposed_stays(sandbox: Sandbox) -> None:
 
 def test_one_text_that_wins_twice_is_written_once(sandbox: Sandbox) -> None:
     """So is one that wins over another winner, which is not written at all."""
-    sandbox.memory("dec-both", "Never cache the pages.\n", title="Always use the session store",
-                   timestamp="2026-02-26T00:00:00Z")  # fmt: skip
+    sandbox.memory(
+        "dec-both",
+        "Never cache the pages.\n",
+        title="Always use the session store",
+        timestamp="2026-02-26T00:00:00Z",
+    )
     sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages")
     sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions")
     (one,) = resolve(sandbox.context(), all=True, keep="newer", why="x", dry_run=True).resolved
     assert (one.kept, len(one.ids)) == ("dec-both", 3)
-    sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions",
-                   timestamp="2026-02-27T00:00:00Z")  # fmt: skip
+    sandbox.memory(
+        "dec-store",
+        "Never use the session store.\n",
+        title="Sessions",
+        timestamp="2026-02-27T00:00:00Z",
+    )
     (one,) = resolve(sandbox.context(), all=True, keep="newer", why="x").resolved
     assert (one.kept, len(one.ids)) == ("dec-store", 3)
     assert open_conflicts(sandbox) == 0
@@ -280,8 +308,14 @@ def test_a_resolved_store_passes_its_own_gate_elsewhere(
             winner = settled(sandbox, winner, id_, keep=id_, commit=True).id
         text = written(sandbox, sandbox.context().tree().by_id[winner].path)
         for number in range(3):  # the same words, over several steps
-            sandbox.memory(f"sem-{9 - number}-copy", text.body, type="semantic", title=text.title,
-                           supersedes=(winner,), timestamp="2026-03-01T00:00:00Z")  # fmt: skip
+            sandbox.memory(
+                f"sem-{9 - number}-copy",
+                text.body,
+                type="semantic",
+                title=text.title,
+                supersedes=(winner,),
+                timestamp="2026-03-01T00:00:00Z",
+            )
             winner = f"sem-{9 - number}-copy"
         sandbox.commit()
     else:
@@ -301,10 +335,16 @@ def test_a_resolved_store_passes_its_own_gate_elsewhere(
 
 def test_each_settles_the_conflicts_of_the_memories_that_are_named(filled: Sandbox):
     """Several conflicts are settled at once in the same way, and no other is touched."""
-    filled.memory("dec-five", title="Scanners time out after 5 seconds",
-                  body="Scanners time out after 5 seconds.\n")  # fmt: skip
-    filled.memory("dec-eight", title="Scanners time out after 8 seconds",
-                  body="Scanners time out after 8 seconds.\n")  # fmt: skip
+    filled.memory(
+        "dec-five",
+        title="Scanners time out after 5 seconds",
+        body="Scanners time out after 5 seconds.\n",
+    )
+    filled.memory(
+        "dec-eight",
+        title="Scanners time out after 8 seconds",
+        body="Scanners time out after 8 seconds.\n",
+    )
     filled.memory("dec-hot", title="Cache pages for 5 minutes", body="Cache pages for 5 minutes.\n")
     filled.memory(
         "dec-cold", title="Cache pages for 9 minutes", body="Cache pages for 9 minutes.\n"
@@ -312,8 +352,9 @@ def test_each_settles_the_conflicts_of_the_memories_that_are_named(filled: Sandb
     assert open_conflicts(filled) == 3
     done = resolve(filled.context(), "dec-a", "dec-five", each=True, keep="both", why="tried")
     assert {frozenset(one.ids) for one in done.resolved} == {
-        frozenset({"dec-a", "dec-b"}), frozenset({"dec-five", "dec-eight"}),
-    }  # fmt: skip
+        frozenset({"dec-a", "dec-b"}),
+        frozenset({"dec-five", "dec-eight"}),
+    }
     assert open_conflicts(filled) == 1
 
 

@@ -308,6 +308,7 @@ def test_a_memory_is_there_once_with_its_strongest_way() -> None:
     other = record("dec-a", files=("old.py",))
     found = rules([one, other], {"new": ("src/a.py", "old.py"), "none": ("x",)})
     assert [(rule.record.id, rule.by) for rule in found["new"]] == [
-        ("dec-a", "files"), ("dec-b", "files")
-    ]  # fmt: skip
+        ("dec-a", "files"),
+        ("dec-b", "files"),
+    ]
     assert found["none"] == ()

@@ -55,8 +55,15 @@ def test_keys_are_those_of_memtool(sandbox: Sandbox, validator: Any) -> None:
     sandbox.write(".memory/config.toml", "[categories.fashion]\nweight = 1.0\n")
     ours = plain(schema(sandbox.context()))
     assert "fashion" in ours["properties"]["category"]["enum"]
-    fields = {"id": "dec-a", "timestamp": "2026-02-22T19:33:00Z", "type": "decision", "title": "T",
-              "confidence": "high", "source": ["human:Ada"], "x-mine": "1"}  # fmt: skip
+    fields = {
+        "id": "dec-a",
+        "timestamp": "2026-02-22T19:33:00Z",
+        "type": "decision",
+        "title": "T",
+        "confidence": "high",
+        "source": ["human:Ada"],
+        "x-mine": "1",
+    }
     assert validator.is_valid(fields)
     assert validator.is_valid(fields | {"importance": 0.5, "action_required": True, "title": 12})
     assert not validator.is_valid(fields | {"titel": "T"})

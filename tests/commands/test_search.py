@@ -16,9 +16,22 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 FIELDS = [
-    "id", "title", "type", "category", "status", "confidence", "score", "path", "timestamp",
-    "commit", "trust", "due", "unproven", "snippet", "factors",
-]  # fmt: skip
+    "id",
+    "title",
+    "type",
+    "category",
+    "status",
+    "confidence",
+    "score",
+    "path",
+    "timestamp",
+    "commit",
+    "trust",
+    "due",
+    "unproven",
+    "snippet",
+    "factors",
+]
 
 
 @pytest.fixture
@@ -35,8 +48,14 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
     head = filled.git("rev-parse", "HEAD").strip()
     answer = filled.json("search", "sessions", "redis")
     assert list(answer) == [
-        "query", "total", "elapsed_ms", "freshness", "depth", "results", "expired",
-    ]  # fmt: skip
+        "query",
+        "total",
+        "elapsed_ms",
+        "freshness",
+        "depth",
+        "results",
+        "expired",
+    ]
     assert (answer["query"], answer["total"]) == ("sessions redis", 2)
     first, second = answer["results"]
     assert list(first) == list(second) == FIELDS

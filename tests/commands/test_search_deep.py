@@ -43,8 +43,13 @@ def test_memories_stand_before_sessions(talked: Sandbox) -> None:
 def test_the_depth_of_digests_is_stated(sandbox: Sandbox) -> None:
     """Where only what sums up others is found, the answer is no deeper."""
     sandbox.memory("dec-a")
-    sandbox.memory("sem-sum", "Certificates and more.\n", type="semantic",
-                   derived_from=("dec-a",), source=(f"{memory.SOURCE}0",))  # fmt: skip
+    sandbox.memory(
+        "sem-sum",
+        "Certificates and more.\n",
+        type="semantic",
+        derived_from=("dec-a",),
+        source=(f"{memory.SOURCE}0",),
+    )
     answer = sandbox.json("search", "certificates")
     assert answer["depth"] == "digest"
     assert "sessions" not in answer

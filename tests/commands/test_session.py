@@ -37,8 +37,14 @@ def test_a_session_is_begun_and_its_id_is_all_that_is_said(sandbox: Sandbox) -> 
     assert len(id_) == len("ses-2026-03-01-k3f9")
     assert sandbox.json("session", "start")["id"] != id_
     shown = sandbox.json("session", "show", id_)
-    wanted = {"agent": "claude", "title": "Try it", "branch": "main", "status": "open",
-              "worktree": str(sandbox.path), "started": "2026-03-01T12:00:00Z"}  # fmt: skip
+    wanted = {
+        "agent": "claude",
+        "title": "Try it",
+        "branch": "main",
+        "status": "open",
+        "worktree": str(sandbox.path),
+        "started": "2026-03-01T12:00:00Z",
+    }
     assert wanted.items() <= shown.items()
 
 
@@ -46,8 +52,21 @@ def test_messages_are_added_and_shown(sandbox: Sandbox) -> None:
     """Role, tool, call, result and files are kept with the text, redacted."""
     id_ = start(sandbox)
     assert sandbox.run("session", "add", id_, "never", "retry", KEY).stdout == f"{id_}#1\n"
-    sandbox.run("session", "add", id_, "--tool", "Bash", "--call", "pytest  -q", "--result",
-                "failed", "--file", "a.py", "-", stdin="E\n\n  KeyError\n")  # fmt: skip
+    sandbox.run(
+        "session",
+        "add",
+        id_,
+        "--tool",
+        "Bash",
+        "--call",
+        "pytest  -q",
+        "--result",
+        "failed",
+        "--file",
+        "a.py",
+        "-",
+        stdin="E\n\n  KeyError\n",
+    )
     sandbox.run("session", "add", id_, "--agent", "codex", "it", "is", "fixed")
     first, second, third = sandbox.json("session", "show", id_)["messages"]
     assert (first["role"], first["text"]) == ("user", "never retry [REDACTED:aws-access-key]")
@@ -124,8 +143,10 @@ def test_a_fork_of_an_open_session_has_its_findings_and_shows_its_messages(
     text = sandbox.run("session", "show", last.id).stdout
     assert f"forked from: {made.id} after message 1" in text
     assert [line.split()[0] for line in text.splitlines() if "#1" in line] == [
-        f"{id_}#1", f"{made.id}#1", "#1",
-    ]  # fmt: skip
+        f"{id_}#1",
+        f"{made.id}#1",
+        "#1",
+    ]
     assert "said after the fork" not in text
     shown = sandbox.json("session", "show", last.id, "--limit", "2")
     assert ([one["id"] for one in shown["before"]], shown["more"]) == ([made.id], 1)
@@ -154,8 +175,9 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     session.session_add(sandbox.context(), id_, "one")
 
     def state() -> dict[str, bytes]:
-        return {str(path): path.read_bytes() for path in place(sandbox).rglob("*.*")
-                if path.is_file()}  # fmt: skip
+        return {
+            str(path): path.read_bytes() for path in place(sandbox).rglob("*.*") if path.is_file()
+        }
 
     before = state()
     said = session.session_add(sandbox.context(), id_, f"x {KEY}", dry_run=True)
@@ -213,13 +235,30 @@ def test_a_torn_line_is_reported(sandbox: Sandbox) -> None:
 
 
 BAD = [
-    ("add",), ("add", "ses-none", "x"), ("add", "../../x", "y"), ("show", "/etc/passwd"),
-    ("show", ""), ("end", "ID", "now", "please"), ("fork", "ID", "x"), ("start", "a title"),
-    ("add", "ID"), ("add", "ID", "  "), ("show", "ID#x"), ("show", "ID#7"), ("show", "ID#-1"),
-    ("list", "ID"), ("prune", "ID"), ("end", "ID", "--role", "user"), ("list", "--reopen"),
-    ("start", "--summary", "x"), ("add", "ID", "x", "--role", "boss"), ("explode", "ID"),
-    ("show", "ID", "--limit", "many"), ("checkpoint",), ("add", "ID", "x", "--result", "maybe"),
-]  # fmt: skip
+    ("add",),
+    ("add", "ses-none", "x"),
+    ("add", "../../x", "y"),
+    ("show", "/etc/passwd"),
+    ("show", ""),
+    ("end", "ID", "now", "please"),
+    ("fork", "ID", "x"),
+    ("start", "a title"),
+    ("add", "ID"),
+    ("add", "ID", "  "),
+    ("show", "ID#x"),
+    ("show", "ID#7"),
+    ("show", "ID#-1"),
+    ("list", "ID"),
+    ("prune", "ID"),
+    ("end", "ID", "--role", "user"),
+    ("list", "--reopen"),
+    ("start", "--summary", "x"),
+    ("add", "ID", "x", "--role", "boss"),
+    ("explode", "ID"),
+    ("show", "ID", "--limit", "many"),
+    ("checkpoint",),
+    ("add", "ID", "x", "--result", "maybe"),
+]
 
 
 @pytest.mark.parametrize("words", BAD, ids=" ".join)

@@ -125,10 +125,16 @@ def test_old_sessions_are_deleted_together(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(
     ("ids", "older_than", "message"),
-    [((), "", "no session is named"), (("x-y",), "30d", "not both"), (("none",), "", "no session"),
-     ((), "soon", "is not a time"), ((), "-3d", "is not a time"), (("../etc",), "", "no session"),
-     (("",), "", "no session")],
-)  # fmt: skip
+    [
+        ((), "", "no session is named"),
+        (("x-y",), "30d", "not both"),
+        (("none",), "", "no session"),
+        ((), "soon", "is not a time"),
+        ((), "-3d", "is not a time"),
+        (("../etc",), "", "no session"),
+        (("",), "", "no session"),
+    ],
+)
 def test_a_wrong_deletion_deletes_nothing(
     sandbox: Sandbox, ids: tuple[str, ...], older_than: str, message: str
 ) -> None:

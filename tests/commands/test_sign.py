@@ -43,8 +43,9 @@ def publish(sandbox: Sandbox) -> None:
 
 def sign(sandbox: Sandbox, keyring: Keyring, name: str, *ids: str, **env: str) -> str:
     """Sign as somebody, and return the path of the file."""
-    done = sandbox.run("sign", *(ids or ("dec-redis",)), "--key", keyring.path(name), "--commit",
-                       **env)  # fmt: skip
+    done = sandbox.run(
+        "sign", *(ids or ("dec-redis",)), "--key", keyring.path(name), "--commit", **env
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -143,8 +144,9 @@ def test_two_people_sign_on_two_branches(ruled: Sandbox, keyring: Keyring) -> No
     ruled.git("merge", "--quiet", "--no-edit", "side")
     publish(ruled)
     assert trust(ruled) == (
-        "signed", [("signature", "ann@example.org"), ("signature", "bob@example.org")]
-    )  # fmt: skip
+        "signed",
+        [("signature", "ann@example.org"), ("signature", "bob@example.org")],
+    )
 
 
 def test_acts_need_a_signed_commit(ruled: Sandbox, keyring: Keyring) -> None:

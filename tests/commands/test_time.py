@@ -14,13 +14,26 @@ PROMPT = "may I modify the auth middleware directly?"
 @pytest.fixture
 def aged(sandbox: Sandbox) -> Sandbox:
     """A warning, a decision and a state of the work about one thing, all written on one day."""
-    sandbox.memory("sem-auth", "Never modify the auth middleware directly.\n", type="semantic",
-                   category="warning", title="Leave the auth middleware",
-                   files=("auth.py",))  # fmt: skip
-    sandbox.memory("dec-auth", "The auth middleware is generated from the schema.\n",
-                   title="Generate the auth middleware", files=("auth.py",))  # fmt: skip
-    sandbox.memory("sta-auth", "The auth middleware is half modified.\n", type="state",
-                   title="Modify the auth middleware")  # fmt: skip
+    sandbox.memory(
+        "sem-auth",
+        "Never modify the auth middleware directly.\n",
+        type="semantic",
+        category="warning",
+        title="Leave the auth middleware",
+        files=("auth.py",),
+    )
+    sandbox.memory(
+        "dec-auth",
+        "The auth middleware is generated from the schema.\n",
+        title="Generate the auth middleware",
+        files=("auth.py",),
+    )
+    sandbox.memory(
+        "sta-auth",
+        "The auth middleware is half modified.\n",
+        type="state",
+        title="Modify the auth middleware",
+    )
     sandbox.write("auth.py", "x = 1\n")
     sandbox.commit()
     return sandbox
@@ -41,8 +54,9 @@ def test_what_is_due_is_marked_where_it_is_shown(aged: Sandbox):
     now = DAYS_LATER[31]
     found = aged.json("search", "auth middleware", MEMTOOL_NOW=now)
     assert {one["id"]: one["due"] for one in found["results"]} == {
-        "sem-auth": True, "dec-auth": False,
-    }  # fmt: skip
+        "sem-auth": True,
+        "dec-auth": False,
+    }
     assert "due for review" in aged.run("search", "never modify", MEMTOOL_NOW=now).stdout
     block = aged.run("inject", "--prompt", PROMPT, MEMTOOL_NOW=now).stdout
     assert block.count("[DUE] for review since 2026-03-24") == 1
@@ -76,9 +90,14 @@ def test_an_answer_says_how_many_expired_memories_it_left_out(aged: Sandbox):
     """On stderr and in the JSON, of search, list and inject; asked for, they are there."""
     now = DAYS_LATER[31]
     note = "1 expired memory is left out"
-    for words in (("search", "auth middleware"), ("list",), ("list", "type:state"),
-                  ("search", "type:state"), ("search", "modify OR unheard"),
-                  ("inject", "--prompt", PROMPT)):  # fmt: skip
+    for words in (
+        ("search", "auth middleware"),
+        ("list",),
+        ("list", "type:state"),
+        ("search", "type:state"),
+        ("search", "modify OR unheard"),
+        ("inject", "--prompt", PROMPT),
+    ):
         assert note in aged.run(*words, MEMTOOL_NOW=now).stderr, words
         assert aged.json(*words, MEMTOOL_NOW=now)["expired"] == 1, words
     shown = aged.json("search", "middleware", "is:expired", MEMTOOL_NOW=now)
@@ -92,12 +111,18 @@ def test_what_would_not_answer_is_not_counted(aged: Sandbox):
     assert aged.json("list", "type:decision", MEMTOOL_NOW=now)["expired"] == 0
     assert aged.json("inject", "--prompt", "which schema is it?", MEMTOOL_NOW=now)["expired"] == 0
     for status in ("archived", "deleted"):
-        aged.memory("sta-auth", "The auth middleware is half modified.\n", type="state",
-                    status=status)  # fmt: skip
+        aged.memory(
+            "sta-auth", "The auth middleware is half modified.\n", type="state", status=status
+        )
         assert aged.json("search", "auth middleware", MEMTOOL_NOW=now)["expired"] == 0
     aged.memory("sta-auth", "The auth middleware is half modified.\n", type="state")
-    aged.memory("sta-next", "The auth middleware is done.\n", type="state",
-                supersedes=("sta-auth",), timestamp="2026-03-20T00:00:00Z")  # fmt: skip
+    aged.memory(
+        "sta-next",
+        "The auth middleware is done.\n",
+        type="state",
+        supersedes=("sta-auth",),
+        timestamp="2026-03-20T00:00:00Z",
+    )
     found = aged.json("search", "auth middleware", MEMTOOL_NOW=now)
     assert found["expired"] == 0
     assert "left out" not in aged.run("search", "auth middleware", MEMTOOL_NOW=now).stderr
@@ -121,16 +146,25 @@ def test_what_is_due_is_still_enforced(aged: Sandbox):
     aged.commit()
     found = aged.json("review", "main..HEAD", MEMTOOL_NOW=now)
     assert [(one["id"], one["due"]) for one in found["files"][0]["memories"]] == [
-        ("dec-auth", True), ("sem-auth", True),
-    ]  # fmt: skip
+        ("dec-auth", True),
+        ("sem-auth", True),
+    ]
     text = aged.run("review", "main..HEAD", MEMTOOL_NOW=now).stdout
     assert "Leave the auth middleware (due for review)" in text
-    event = {"session_id": "s", "tool_name": "Edit", "hook_event_name": "PostToolUse",
-             "tool_input": {"file_path": str(aged.path / "auth.py")}}  # fmt: skip
+    event = {
+        "session_id": "s",
+        "tool_name": "Edit",
+        "hook_event_name": "PostToolUse",
+        "tool_input": {"file_path": str(aged.path / "auth.py")},
+    }
     said = aged.run("hook", "claude", "post-tool-use", stdin=json.dumps(event), MEMTOOL_NOW=now)
     assert "Never modify the auth middleware directly." in said.stdout
-    aged.memory("dec-no", "Do not generate the auth middleware.\n",
-                title="Do not generate the auth middleware", timestamp=now)  # fmt: skip
+    aged.memory(
+        "dec-no",
+        "Do not generate the auth middleware.\n",
+        title="Do not generate the auth middleware",
+        timestamp=now,
+    )
     conflicts = aged.json("conflicts", MEMTOOL_NOW=now)["conflicts"]
     assert [one["ids"] for one in conflicts] == [["dec-auth", "dec-no"]]
 
@@ -150,7 +184,8 @@ def test_maintain_proposes_a_review_and_archives_nothing_that_is_confirmed(aged:
     answer = aged.json("maintain", "--weekly", "--apply", MEMTOOL_NOW=now)
     assert [(step["do"], step["id"]) for step in answer["steps"]] == [("archive", "sta-auth")]
     assert [(flag["kind"], flag["ids"]) for flag in answer["flags"]] == [
-        ("due", ["dec-auth"]), ("due", ["sem-auth"]),
-    ]  # fmt: skip
+        ("due", ["dec-auth"]),
+        ("due", ["sem-auth"]),
+    ]
     text = aged.run("maintain", "--weekly", MEMTOOL_NOW=now).stdout
     assert "memtool confirm dec-auth, or memtool archive dec-auth --why REASON" in text

@@ -48,8 +48,11 @@ def test_a_commit_must_lead_to_head(code: Sandbox) -> None:
     code.commit("two")
     found = verify(code.context(), all=True)
     assert verdicts(found) == {
-        "dec-at": "broken", "dec-good": "sound", "dec-left": "broken", "dec-never": "broken",
-    }  # fmt: skip
+        "dec-at": "broken",
+        "dec-good": "sound",
+        "dec-left": "broken",
+        "dec-never": "broken",
+    }
     assert statuses(code) == {
         f"commit:{first}": "ok",
         f"commit:{first[:12]}": "ok",
@@ -103,9 +106,13 @@ def test_files_then_and_now(code: Sandbox) -> None:
         "dec-folder": ("ok", f"src@{base[:10]}", "src"),
     }
     assert verdicts(found) == {
-        "dec-beyond": "broken", "dec-gone": "broken", "dec-never": "broken", "dec-lines": "weak",
-        "dec-folder": "sound", "dec-shifted": "sound",
-    }  # fmt: skip
+        "dec-beyond": "broken",
+        "dec-gone": "broken",
+        "dec-never": "broken",
+        "dec-lines": "weak",
+        "dec-folder": "sound",
+        "dec-shifted": "sound",
+    }
     assert "(now src/renamed.py#L21-L21)" in render(found)
     assert "had only 40 lines" in rows["dec-beyond"].detail
 
@@ -119,8 +126,11 @@ def test_the_worst_source_decides_and_their_number_counts_nothing(code: Sandbox)
     code.memory("dec-bad", source=("file:src/lines.py", "file:no/such.py"))
     code.commit("two")
     assert verdicts(verify(code.context(), all=True)) == {
-        "dec-said": "unknown", "dec-one": "sound", "dec-many": "sound", "dec-bad": "broken",
-    }  # fmt: skip
+        "dec-said": "unknown",
+        "dec-one": "sound",
+        "dec-many": "sound",
+        "dec-bad": "broken",
+    }
 
 
 def test_memories_must_be_alive_and_the_newest(sandbox: Sandbox) -> None:
@@ -139,8 +149,11 @@ def test_memories_must_be_alive_and_the_newest(sandbox: Sandbox) -> None:
         "memory:dec-nowhere": "missing",
     }
     assert verdicts(verify(sandbox.context(), *ids)) == {
-        "sem-old": "weak", "sem-new": "sound", "sem-archived": "weak", "sem-nowhere": "broken",
-    }  # fmt: skip
+        "sem-old": "weak",
+        "sem-new": "sound",
+        "sem-archived": "weak",
+        "sem-nowhere": "broken",
+    }
 
 
 def test_messages_of_sessions_are_looked_up_here(sandbox: Sandbox) -> None:
@@ -230,8 +243,9 @@ def test_a_clone_that_lacks_history_is_not_proof_of_a_lie(code: Sandbox, option:
     assert found.broken == 0
 
     assert {one.id for one in found.memories if one.verdict == "unknown"} >= {
-        "dec-file", "dec-never",
-    }  # fmt: skip
+        "dec-file",
+        "dec-never",
+    }
 
 
 def test_bad_input_gets_a_sentence(code: Sandbox) -> None:
@@ -248,8 +262,10 @@ def test_bad_input_gets_a_sentence(code: Sandbox) -> None:
     code.git("commit", "--quiet", "-m", "two")
     assert statuses(code)["file:sub"] == "unknown"
     assert set(statuses(code).values()) <= {"ok", "missing", "unknown"}
-    for call in (lambda: verify(code.context(), "dec-nowhere"),
-                 lambda: verify(code.context(), at="--output=x")):  # fmt: skip
+    for call in (
+        lambda: verify(code.context(), "dec-nowhere"),
+        lambda: verify(code.context(), at="--output=x"),
+    ):
         with pytest.raises(MemtoolError):
             call()
 
@@ -270,8 +286,14 @@ def test_the_shell_gets_json_and_an_exit_code(code: Sandbox) -> None:
     found = code.json("verify", "dec-a")
     assert (found["broken"], found["memories"][0]["verdict"]) == (1, "broken")
     assert sorted(found["memories"][0]["sources"][0]) == [
-        "commit", "detail", "kind", "now", "source", "status", "then",
-    ]  # fmt: skip
+        "commit",
+        "detail",
+        "kind",
+        "now",
+        "source",
+        "status",
+        "then",
+    ]
 
 
 def weights(sandbox: Sandbox, **env: str) -> dict[str, float]:
@@ -297,8 +319,12 @@ def test_what_resolves_ranks_a_little_higher(code: Sandbox) -> None:
         code.memory(f"dec-{name}", f"The harbour is {name}.\n", source=source)
     code.commit("two")
     expected = {
-        "dec-one": 1.03, "dec-many": 1.03, "dec-left": 0.93, "dec-never": 0.93, "dec-said": 1.01,
-    }  # fmt: skip
+        "dec-one": 1.03,
+        "dec-many": 1.03,
+        "dec-left": 0.93,
+        "dec-never": 0.93,
+        "dec-said": 1.01,
+    }
     assert weights(code) == weights(code, MEMTOOL_NO_CACHE="1") == weights(code) == expected
     code.write("y", "y\n")
     code.commit("three")  # rows are taken over

@@ -123,9 +123,13 @@ def test_odd_files_are_named_and_not_quoted(sandbox: Sandbox) -> None:
     sandbox.write("d/latin.txt", b"caf\xe9\n")
     id_ = sandbox.commit()
     found = grounds(
-        sandbox, "file:d/", "file:d/a.bin#L1", "file:long.txt#L1", "file:large.txt#L1",
+        sandbox,
+        "file:d/",
+        "file:d/a.bin#L1",
+        "file:long.txt#L1",
+        "file:large.txt#L1",
         "file:./d//latin.txt#L1",
-    )  # fmt: skip
+    )
     assert (found["file:d/"].detail, found["file:d/"].commit) == ("d is a directory", id_)
     assert found["file:d/a.bin#L1"].detail == "(binary)"
     assert len(found["file:long.txt#L1"].detail) < 110

@@ -35,8 +35,9 @@ def test_what_others_say_follows_what_this_repository_does(acme: Fleet) -> None:
     assert strip == [{**one, "drift": None} for one in local["results"]]
     others = found["results"][count:]
     assert {(one["trust"], one["repository"]) for one in others} == {
-        ("fleet", "acme/shop"), ("fleet", "other/billing"),
-    }  # fmt: skip
+        ("fleet", "acme/shop"),
+        ("fleet", "other/billing"),
+    }
     assert {one["id"] for one in others} == {"dec-redis", "dec-new", "sem-login", "dec-ledger"}
     assert all(len(one["commit"]) == 40 and one["path"].startswith(".memory/") for one in others)
     assert found["total"] == local["total"] + 4

@@ -184,8 +184,10 @@ def test_a_clone_holds_what_is_read_alone(fleet: Fleet, server: str, *, has_all:
         work.git("--git-dir", str(far), "config", "uploadpack.allowFilter", "true")
     if server == "protocol.version":
         fleet.env |= {
-            "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": server, "GIT_CONFIG_VALUE_0": "0",
-        }  # fmt: skip
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": server,
+            "GIT_CONFIG_VALUE_0": "0",
+        }
     fleet.set(fleet.url("acme/mono"))
 
     def pushed(**files: str) -> list[str]:
@@ -220,8 +222,9 @@ def test_repositories_of_both_object_formats_are_asked(fleet: Fleet) -> None:
     fleet.sync()
     found = asked(fleet, "alpha", repositories=("acme/old", "acme/pay"))
     assert sorted((one.repository, len(one.commit)) for one in found) == [
-        ("acme/old", 40), ("acme/pay", 64),
-    ]  # fmt: skip
+        ("acme/old", 40),
+        ("acme/pay", 64),
+    ]
 
 
 @pytest.mark.parametrize("what", ["lock", "packs", "damage"])
@@ -275,10 +278,17 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     fleet.repository("src/acme/empty")
     fleet.near("acme/gone", dec_f="Alpha is gone.\n")
     fleet.write(
-        "SRC/acme/*", "SRC/more/good", "SRC/more/good/.memory", "SRC/nowhere", "SRC/no*where",
-        "-oProxyCommand=x:y", "relative/path", "http://example.invalid/a/b", "ext::sh -c true",
+        "SRC/acme/*",
+        "SRC/more/good",
+        "SRC/more/good/.memory",
+        "SRC/nowhere",
+        "SRC/no*where",
+        "-oProxyCommand=x:y",
+        "relative/path",
+        "http://example.invalid/a/b",
+        "ext::sh -c true",
         fleet.url("acme/absent"),
-    )  # fmt: skip
+    )
     fleet.sync()
     assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e", "dec-f"]
     fleet.drop("src/acme/gone")
@@ -412,8 +422,10 @@ def test_the_verbs_say_what_there_is(acme: Fleet) -> None:
     """Status and sync list every repository, with memories, team, commit and size."""
     shown = acme.project.json("fleet", "status")
     assert {(one["repository"], one["memories"], one["team"]) for one in shown["repositories"]} == {
-        ("acme/pay", 1, ""), ("acme/shop", 5, "web"), ("other/billing", 1, ""),
-    }  # fmt: skip
+        ("acme/pay", 1, ""),
+        ("acme/shop", 5, "web"),
+        ("other/billing", 1, ""),
+    }
     assert (shown["memories"], shown["synced"]) == (7, "2026-03-01T12:00:00Z")
     assert shown["size"] > 1000
     done = acme.project.run("fleet", "sync", "--dry-run")

@@ -50,8 +50,13 @@ def hooked(fleet: Fleet, prompt: str = PROMPT, **env: str) -> str:
 def test_inject_shows_it_and_says_why(team: Fleet) -> None:
     """The block holds the answer with its mark; --explain and --json say whose it is."""
     box = team.project
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=team.folder / "src/acme/pay",
-                            check=True, capture_output=True, text=True).stdout.strip()  # fmt: skip
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=team.folder / "src/acme/pay",
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
     done = box.run("inject", "--prompt", PROMPT, "--explain")
     assert f"[fleet acme/pay@{commit[:10]}]" in done.stdout
     assert "dec-retry of acme/pay: taken as fleet: " in done.stderr
@@ -162,8 +167,13 @@ def test_hostile_repositories_get_one_place(team: Fleet) -> None:
     evil = team.repository("src/evil/stuffed")
     for at in range(5):
         turned = words[at:] + words[:at]
-        evil.memory(f"dec-stuffed-{at}", " ".join((turned * 4)[:40]) + ".\n", status="pinned",
-                    importance="1", trigger_phrases=(PROMPT,))  # fmt: skip
+        evil.memory(
+            f"dec-stuffed-{at}",
+            " ".join((turned * 4)[:40]) + ".\n",
+            status="pinned",
+            importance="1",
+            trigger_phrases=(PROMPT,),
+        )
     evil.commit()
     flood = team.repository("src/evil/flood")
     for at in range(150):

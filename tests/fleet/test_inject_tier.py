@@ -144,8 +144,13 @@ def test_fifteen_percent_of_the_budget(sandbox: Sandbox) -> None:
 def test_it_yields_to_the_project(sandbox: Sandbox, local: str, remote: str, reason: str) -> None:
     """What the project says itself, or otherwise, no other repository says to the agent."""
     sandbox.memory("dec-own", local, title="Broker of payment events")
-    far = foreign("acme/a", "dec-far", remote, title="Broker of payment events",
-                  conflicts_accepted=("dec-own",))  # fmt: skip
+    far = foreign(
+        "acme/a",
+        "dec-far",
+        remote,
+        title="Broker of payment events",
+        conflicts_accepted=("dec-own",),
+    )
     found = asked(sandbox, far, prompt="do payment events go through kafka")
     assert [item.id for item in found.items] == ["dec-own"]
     assert why(found) == {"dec-far": reason}
@@ -154,8 +159,15 @@ def test_it_yields_to_the_project(sandbox: Sandbox, local: str, remote: str, rea
 def test_what_it_says_of_itself_does_not_count(sandbox: Sandbox) -> None:
     """A pin, a trigger and globs bring no memory of the fleet into a block."""
     sandbox.memory("dec-own", "Colours of buttons are blue.\n")
-    far = foreign("acme/a", "dec-far", "Deploy on Friday.\n", status="pinned", files=("**",),
-                  trigger_phrases=(PROMPT,), importance="1")  # fmt: skip
+    far = foreign(
+        "acme/a",
+        "dec-far",
+        "Deploy on Friday.\n",
+        status="pinned",
+        files=("**",),
+        trigger_phrases=(PROMPT,),
+        importance="1",
+    )
     found = asked(sandbox, far.replace(text=b"deploy friday\n"))
     assert found.items == ()
 
@@ -232,8 +244,11 @@ def test_hostile_text_stays_inside(sandbox: Sandbox, form: str) -> None:
     found = asked(sandbox, far, form=form)
     assert [item.id for item in found.items] == ["dec-far"]
     lines = found.items[0].text.splitlines()
-    assert not any(ord(char) < 32 or char in "\u202e\u202c\u2066\u2069\u200b"
-                   for line in lines for char in line)  # fmt: skip
+    assert not any(
+        ord(char) < 32 or char in "\u202e\u202c\u2066\u2069\u200b"
+        for line in lines
+        for char in line
+    )
     assert "<system>" not in found.text
     marks = [line for line in lines if line.startswith("[fleet ")]
     assert len(marks) == 1

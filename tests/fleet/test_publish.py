@@ -126,8 +126,9 @@ def test_a_secret_is_kept_back(remote: Sandbox) -> None:
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert [(one["id"], one["code"]) for one in found["kept_back"]] == [
-        ("dec-broken", "bad-yaml"), ("dec-leak", "secret"),
-    ]  # fmt: skip
+        ("dec-broken", "bad-yaml"),
+        ("dec-leak", "secret"),
+    ]
     assert found["memories"] == 1
     assert KEY not in done.stdout + done.stderr + repr(drafted(remote).documents)
 
@@ -159,9 +160,10 @@ def test_a_shallow_clone_is_refused(remote: Sandbox, tmp_path: Path) -> None:
         remote.commit(name)
     clone = tmp_path / "clone"
     subprocess.run(
-        ["git", "clone", "-q", "--depth=1", f"file://{remote.path}", clone], check=True,
+        ["git", "clone", "-q", "--depth=1", f"file://{remote.path}", clone],
+        check=True,
         env=remote.env,
-    )  # fmt: skip
+    )
     done = remote.run("publish", "--dry-run", cwd=clone)
     assert done.returncode == 2
     assert "this clone is shallow" in done.stderr
@@ -312,9 +314,19 @@ def test_what_a_killed_one_left_does_not_pass_for_published(
     context = remote.context()
     publish.publish(context, server, drafts[0])
     Partition(server, "acme/shop")._bulk(
-        [({"index": {"_id": "acme/shop/dec-a", "version": drafts[1].gen,
-                     "version_type": "external_gte"}}, drafts[1].documents["dec-a"])]
-    )  # fmt: skip
+        [
+            (
+                {
+                    "index": {
+                        "_id": "acme/shop/dec-a",
+                        "version": drafts[1].gen,
+                        "version_type": "external_gte",
+                    }
+                },
+                drafts[1].documents["dec-a"],
+            )
+        ]
+    )
     assert drafts[2].tree == drafts[0].tree
     publish.publish(context, server, drafts[2])
     assert there(server) == wanted(drafts[2])

@@ -85,9 +85,10 @@ class Door:
                 continue
             user = {"password": PASSWORD}
             for kind, body in (
-                ("roles", role), ("internalusers", user),
+                ("roles", role),
+                ("internalusers", user),
                 ("rolesmapping", {"users": [name], "backend_roles": [f"ci-{name}"]}),
-            ):  # fmt: skip
+            ):
                 status, found = self.node.ask("PUT", f"{API}/{kind}/{name}", body)
                 assert status in (200, 201), found
 
@@ -176,20 +177,30 @@ FORBIDDEN: dict[str, tuple[str, str, Any, Sequence[str]]] = {
     "refresh": ("POST", "/INDEX/_refresh", None, ("reader", "administrator", "stranger")),
     "make the index": ("PUT", "/INDEX", None, ("reader", "publisher", "stranger")),
     "put a template": (
-        "PUT", "/_index_template/x", {"index_patterns": ["x*"]}, ("reader", "publisher", "stranger")
+        "PUT",
+        "/_index_template/x",
+        {"index_patterns": ["x*"]},
+        ("reader", "publisher", "stranger"),
     ),
     "name the index": (
-        "POST", "/_aliases", {"actions": [{"add": {"index": "INDEX", "alias": "stolen"}}]},
+        "POST",
+        "/_aliases",
+        {"actions": [{"add": {"index": "INDEX", "alias": "stolen"}}]},
         ("reader", "publisher", "stranger"),
     ),
     "name another index": (
-        "POST", "/_aliases", {"actions": [{"add": {"index": "private", "alias": "INDEX-x"}}]},
+        "POST",
+        "/_aliases",
+        {"actions": [{"add": {"index": "private", "alias": "INDEX-x"}}]},
         EVERYBODY,
     ),
     "delete the index": ("DELETE", "/INDEX", None, EVERYBODY),
     "close the index": ("POST", "/INDEX/_close", None, EVERYBODY),
     "change the mapping": (
-        "PUT", "/INDEX/_mapping", {"properties": {"x": {"type": "keyword"}}}, EVERYBODY
+        "PUT",
+        "/INDEX/_mapping",
+        {"properties": {"x": {"type": "keyword"}}},
+        EVERYBODY,
     ),
     "make another index": ("PUT", "/other", None, EVERYBODY),
     "read another index": ("POST", "/private/_search", {}, EVERYBODY),
@@ -201,7 +212,7 @@ FORBIDDEN: dict[str, tuple[str, str, Any, Sequence[str]]] = {
     "see the nodes": ("GET", "/_nodes", None, EVERYBODY),
     "see the indexes": ("GET", "/_cat/indices", None, EVERYBODY),
     "see the roles": ("GET", f"{API}/roles", None, EVERYBODY),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -218,8 +229,9 @@ def test_a_role_does_no_more_than_it_is_for(private: Door, what: str) -> None:
     method, path, body, refused = FORBIDDEN[what]
     given = json.loads(json.dumps(body).replace("INDEX", private.index))
     path = path.replace("INDEX", private.index)
-    statuses = {role: private.server(role).ask(method, path, given, within=60)[0]
-                for role in refused}  # fmt: skip
+    statuses = {
+        role: private.server(role).ask(method, path, given, within=60)[0] for role in refused
+    }
     assert statuses == dict.fromkeys(refused, 403)
 
 

@@ -23,11 +23,15 @@ pytestmark = pytest.mark.server
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 TOPICS = (
-    "redis session store cache expire", "postgres table index migration lock",
-    "payment retry invoice key idempotent", "deploy release rollback friday window",
-    "token login password hash cookie", "queue worker job celery timeout",
-    "log trace metric alert sample", "page render template css layout",
-)  # fmt: skip
+    "redis session store cache expire",
+    "postgres table index migration lock",
+    "payment retry invoice key idempotent",
+    "deploy release rollback friday window",
+    "token login password hash cookie",
+    "queue worker job celery timeout",
+    "log trace metric alert sample",
+    "page render template css layout",
+)
 COMMON = [
     "service",
     "team",
@@ -62,10 +66,20 @@ def questions(count: int) -> list[str]:
     """Return what people ask: words of a topic among common ones, some of them stop words."""
     draw = random.Random(5)
     return [
-        " ".join(["how", "do", "we", *draw.sample(draw.choice(TOPICS).split(), 3),
-                  *draw.sample(COMMON, 2), "for", "the", draw.choice(TOPICS).split()[0]])
+        " ".join(
+            [
+                "how",
+                "do",
+                "we",
+                *draw.sample(draw.choice(TOPICS).split(), 3),
+                *draw.sample(COMMON, 2),
+                "for",
+                "the",
+                draw.choice(TOPICS).split()[0],
+            ]
+        )
         for _number in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def filled(made: Sandbox, name: str, bodies: Iterator[str]) -> Sandbox:
@@ -135,14 +149,21 @@ def test_a_candidate_is_the_same_by_both_ways(
 @pytest.mark.parametrize(
     "which",
     [
-        {}, {"repositories": ("acme/*",)}, {"repositories": ("*/BILLING", "none/*")},
-        {"teams": ("we?",)}, {"teams": ("core",)}, {"types": ("semantic",)}, {"tags": ("AUTH*",)},
-        {"allow": ("other/*",)}, {"allow": ("other/*",), "repositories": ("acme/*",)},
-        {"without": "acme/shop"}, {"repositories": ("acme/shop",), "types": ("decision", "state")},
+        {},
+        {"repositories": ("acme/*",)},
+        {"repositories": ("*/BILLING", "none/*")},
+        {"teams": ("we?",)},
+        {"teams": ("core",)},
+        {"types": ("semantic",)},
+        {"tags": ("AUTH*",)},
+        {"allow": ("other/*",)},
+        {"allow": ("other/*",), "repositories": ("acme/*",)},
+        {"without": "acme/shop"},
+        {"repositories": ("acme/shop",), "types": ("decision", "state")},
         {"repositories": ("acme\\*",)},
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_question_means_the_same_repositories_by_both_ways(
     fleet: Fleet, server: SearchServer, which: dict[str, tuple[str, ...]]
 ) -> None:
@@ -174,12 +195,19 @@ def forged(name: str, bodies: Iterator[str]) -> Draft:
     gen = 1
     documents = {
         f"dec-{number}": {
-            "repo": name, "id": f"dec-{number}", "gen": gen, "commit": "e" * 40, "type": "decision",
-            "path": f".memory/decision/dec-{number}.md", "data": body, "size": len(body) * 2,
-            TEXT_FIELD: f" \n {body.strip()} ", "tags": [],
+            "repo": name,
+            "id": f"dec-{number}",
+            "gen": gen,
+            "commit": "e" * 40,
+            "type": "decision",
+            "path": f".memory/decision/dec-{number}.md",
+            "data": body,
+            "size": len(body) * 2,
+            TEXT_FIELD: f" \n {body.strip()} ",
+            "tags": [],
         }
         for number, body in enumerate(bodies)
-    }  # fmt: skip
+    }
     return Draft(name, "e" * 40, "e" * 40, gen, documents, (), {})
 
 
@@ -188,8 +216,10 @@ def test_a_stuffed_repository_gets_its_share(
 ) -> None:
     """Fifty memories with the words of all topics push out none of the best; an allowlist, none."""
     words = " ".join(TOPICS).replace("redis", "redi").replace("expire", "expir")
-    other = [filled(fleet.repository(f"src/o{n}"), f"acme/o{n}", texts(40, seed=50 + n))
-             for n in range(4)]  # fmt: skip
+    other = [
+        filled(fleet.repository(f"src/o{n}"), f"acme/o{n}", texts(40, seed=50 + n))
+        for n in range(4)
+    ]
     publish_all(server, shop, *other)
     context = shop.context()
     publish.publish(context, server, forged("evil/stuffed", iter([words * 3] * 50)))
@@ -238,8 +268,10 @@ def test_init_makes_an_index_once(fleet: Fleet, server: SearchServer) -> None:
     assert [done.returncode for done in shown] == [0, 0]
     assert [one["is_new"] for one in found] == [True, False]
     assert set(found[0]["roles"]) == {
-        "another-reader", "another-publisher", "another-administrator",
-    }  # fmt: skip
+        "another-reader",
+        "another-publisher",
+        "another-administrator",
+    }
     made = server.get("GET", f"/{found[0]['index']}", within=60)[found[0]["index"]]
     assert list(made["aliases"]) == [server.view.replace(server.domain, "another")]
     assert made["mappings"]["dynamic"] == "strict"
@@ -260,9 +292,14 @@ def test_a_person_asks_the_server(fleet: Fleet, shop: Sandbox, server: SearchSer
     commit = shop.git("rev-parse", "HEAD").strip()
     assert {one["commit"] for one in found if one["trust"] == "fleet"} <= {commit, commit[:10]}
     away = fleet.project.run(
-        "search", "--fleet", "session", "in", "redis", "--json",
+        "search",
+        "--fleet",
+        "session",
+        "in",
+        "redis",
+        "--json",
         MEMTOOL_FLEET_URL="http://127.0.0.1:1/memories",
-    )  # fmt: skip
+    )
     assert away.returncode == 0
     assert [one["id"] for one in json.loads(away.stdout)["results"]] == ["dec-own"]
     assert "no other repository answered: http://127.0.0.1:1/memories cannot be" in away.stderr

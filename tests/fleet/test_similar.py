@@ -194,8 +194,21 @@ def test_no_secret_of_one_that_is_not_shown_is_quoted() -> None:
 
 def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
     """Where no word is rare, as in a decision that all copied and signed, it is still found."""
-    words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india",
-             "juliet", "kilo", "lima", "mike"]  # fmt: skip
+    words = [
+        "alpha",
+        "bravo",
+        "charlie",
+        "delta",
+        "echo",
+        "foxtrot",
+        "golf",
+        "hotel",
+        "india",
+        "juliet",
+        "kilo",
+        "lima",
+        "mike",
+    ]
     rows = [
         located(f"acme/r{n}", f"dec-{n}", f"{KAFKA}Agreed by {words[n % 13]} {words[n // 13]}.\n")
         for n in range(150)

@@ -183,14 +183,36 @@ def encoding_cases() -> Iterator[Case]:
 
 def value_cases() -> Iterator[Case]:
     bad = {
-        "timestamp": ["yesterday", "2026-02-30T00:00:00Z", "2026-02-22T19:33:00", "0000-01-01",
-                      "9999999999", "2026-13-01T00:00:00Z", '""'],
+        "timestamp": [
+            "yesterday",
+            "2026-02-30T00:00:00Z",
+            "2026-02-22T19:33:00",
+            "0000-01-01",
+            "9999999999",
+            "2026-13-01T00:00:00Z",
+            '""',
+        ],
         "type": ["Decision", "rule", '"decision "', "[decision]"],
         "confidence": ["certain", "1.0", '""'],
         "title": ['""', '" "', '"a\\tb"', "[a]", "'" + "t" * 900 + "'"],
-        "id": ["../../x", "-rf", "CON", "a", '"dec x"', "dec/x", "..", '"dec-x\\n"', "Dec-X",
-               "d\u00e9c-x", "x" * 200, "~root", "$HOME", "dec-x.md/", '""'],
-    }  # fmt: skip
+        "id": [
+            "../../x",
+            "-rf",
+            "CON",
+            "a",
+            '"dec x"',
+            "dec/x",
+            "..",
+            '"dec-x\\n"',
+            "Dec-X",
+            "d\u00e9c-x",
+            "x" * 200,
+            "~root",
+            "$HOME",
+            "dec-x.md/",
+            '""',
+        ],
+    }
     for key, values in bad.items():
         for value in values:
             yield one(f"{key} {value[:20]!r}", of_value(key, value), "*")
@@ -223,16 +245,41 @@ def value_cases() -> Iterator[Case]:
     }
     for row, code in extra.items():
         yield one(row.replace("\n", " "), whole(row + "\n"), code)
-    for text in ("nothing", "commit:xyz", "file:/etc/passwd", "file:../x", "memory:-rf", "url:",
-                 "ftp:x", "commit:--output=x"):  # fmt: skip
-        yield one(f"source {text}", of_value("source", f'["{text}"]').replace(
-            b"  - human:Ada\n", b""), "bad-value")  # fmt: skip
+    for text in (
+        "nothing",
+        "commit:xyz",
+        "file:/etc/passwd",
+        "file:../x",
+        "memory:-rf",
+        "url:",
+        "ftp:x",
+        "commit:--output=x",
+    ):
+        yield one(
+            f"source {text}",
+            of_value("source", f'["{text}"]').replace(b"  - human:Ada\n", b""),
+            "bad-value",
+        )
 
 
 def name_cases() -> Iterator[Case]:
-    for name in ("other.md", "DEC-X.md", "dec-x (1).md", "-rf.md", "CON.md", "con.md", "a b.md",
-                 "dec-x\n.md", "d\u00e9c-x.md", "$(id).md", "'.md", "%s.md", "..md", "dec-x.md.md",
-                 "\u202edec-x.md"):  # fmt: skip
+    for name in (
+        "other.md",
+        "DEC-X.md",
+        "dec-x (1).md",
+        "-rf.md",
+        "CON.md",
+        "con.md",
+        "a b.md",
+        "dec-x\n.md",
+        "d\u00e9c-x.md",
+        "$(id).md",
+        "'.md",
+        "%s.md",
+        "..md",
+        "dec-x.md.md",
+        "\u202edec-x.md",
+    ):
         yield one(f"named {name!r}", whole(), "wrong-name", f"decision/{name}")
     yield Case(
         "same id twice",
@@ -258,12 +305,27 @@ def name_cases() -> Iterator[Case]:
 
 def body_cases() -> Iterator[Case]:
     for code, name in (
-        (0x1B, "escape"), (0x07, "bell"), (0x08, "backspace"), (0x7F, "delete"), (0x9B, "csi"),
-        (0x202E, "override"), (0x202A, "embedding"), (0x2066, "isolate"), (0x200E, "mark"),
-        (0x200B, "no width"), (0x2028, "separator"), (0xE0041, "tag"), (0xE0100, "selector"),
-        (0xFEFF, "inner mark"), (0x061C, "arabic mark"), (0x0B, "vertical tab"), (0x0C, "feed"),
-        (0x85, "next line"), (0xFFF9, "annotation"), (0x2060, "word joiner"),
-    ):  # fmt: skip
+        (0x1B, "escape"),
+        (0x07, "bell"),
+        (0x08, "backspace"),
+        (0x7F, "delete"),
+        (0x9B, "csi"),
+        (0x202E, "override"),
+        (0x202A, "embedding"),
+        (0x2066, "isolate"),
+        (0x200E, "mark"),
+        (0x200B, "no width"),
+        (0x2028, "separator"),
+        (0xE0041, "tag"),
+        (0xE0100, "selector"),
+        (0xFEFF, "inner mark"),
+        (0x061C, "arabic mark"),
+        (0x0B, "vertical tab"),
+        (0x0C, "feed"),
+        (0x85, "next line"),
+        (0xFFF9, "annotation"),
+        (0x2060, "word joiner"),
+    ):
         yield one(f"hidden {name}", whole(body=f"a{chr(code)}b\n"), "hidden-character")
     yield one("lone carriage return", whole(body="safe\rrm -rf\n"), "hidden-character")
     yield one("a long line", whole(body="word " * 4_000 + "\n"), "")
@@ -324,12 +386,22 @@ def accepted_cases() -> Iterator[Case]:
     }.items():
         yield one(f"accepted {name}", whole(body=text + "\n"), "")
     for header in (
-        "tags: [a, b-c, 'd e']", "tags:\n  - a\n  - b", "importance: 0.9", "files: [src/*.py]",
-        "files: ['app/[id]/page.tsx']", "valid_from: 2026-01-01\nvalid_through: 2026-12-31",
-        "category: warning", "status: candidate", "status: archived", "x-a: 'it''s'",
-        "x-a: \"tab: \\u00e9\"", "related_to: [dec-elsewhere]", "iteration: 3",
-        "checked:\n  at: 2026-02-23T00:00:00Z\n  by: Ada", "privacy: [internal]",
-    ):  # fmt: skip
+        "tags: [a, b-c, 'd e']",
+        "tags:\n  - a\n  - b",
+        "importance: 0.9",
+        "files: [src/*.py]",
+        "files: ['app/[id]/page.tsx']",
+        "valid_from: 2026-01-01\nvalid_through: 2026-12-31",
+        "category: warning",
+        "status: candidate",
+        "status: archived",
+        "x-a: 'it''s'",
+        'x-a: "tab: \\u00e9"',
+        "related_to: [dec-elsewhere]",
+        "iteration: 3",
+        "checked:\n  at: 2026-02-23T00:00:00Z\n  by: Ada",
+        "privacy: [internal]",
+    ):
         yield one(f"accepted {header.partition(chr(10))[0]}", whole(header + "\n"), "")
     yield one("readme", b"not a memory\n", "", "README.md")
     yield one("template", b"not a memory\n", "", "_decision.md")

@@ -32,8 +32,15 @@ def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
 def test_the_table_of_checks() -> None:
     """Each check has a row; every door runs all of them."""
     assert list(CHECKS) == [
-        "schema", "secrets", "silent", "lineage", "claims", "links", "owners", "validity",
-    ]  # fmt: skip
+        "schema",
+        "secrets",
+        "silent",
+        "lineage",
+        "claims",
+        "links",
+        "owners",
+        "validity",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +170,13 @@ def test_a_deleted_memory_supersedes_nothing(sandbox: Sandbox) -> None:
     """So what it replaced is a head again."""
     gone = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong"}
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
-    sandbox.memory("dec-b", "Queues are drained at night.\n", supersedes=("dec-a",),
-                   status="deleted", deleted=gone)  # fmt: skip
+    sandbox.memory(
+        "dec-b",
+        "Queues are drained at night.\n",
+        supersedes=("dec-a",),
+        status="deleted",
+        deleted=gone,
+    )
     sandbox.commit()
     sandbox.memory("dec-c", "Each table has an owner.\n", supersedes=("dec-a",))
     assert told(sandbox) == []
@@ -180,13 +192,21 @@ def test_links_are_looked_up(sandbox: Sandbox) -> None:
         "dec-b",
         "It follows [[dec-a]] and [[dec-nowhere]], not `[[code]]`.\n\nSee [[ dec-a ]].\n",
         source=(
-            f"commit:{commit[:12]}", "commit:deadbeef", "file:docs/a b.md", "file:docs/none.md",
-            "file:docs", f"file:src/app/main.py#L1@{commit[:12]}", f"file:none.py@{commit[:12]}",
-            "memory:dec-a", "memory:dec-none", "human:Ada", "url:https://example.org",
+            f"commit:{commit[:12]}",
+            "commit:deadbeef",
+            "file:docs/a b.md",
+            "file:docs/none.md",
+            "file:docs",
+            f"file:src/app/main.py#L1@{commit[:12]}",
+            f"file:none.py@{commit[:12]}",
+            "memory:dec-a",
+            "memory:dec-none",
+            "human:Ada",
+            "url:https://example.org",
         ),
         files=("src/app/*.py", "src/**", "src/app", "lib/**/*.py", "**/main.py", "main.py"),
         related_to=("dec-a", "dec-other"),
-    )  # fmt: skip
+    )
     found = [p for p in check(sandbox.context()).problems if p.id == "dec-b"]
     assert [(p.line, p.code, p.message.split()[0]) for p in found] == [
         (7, "broken-link", "memory:dec-none"),
@@ -219,8 +239,9 @@ def test_moments_of_the_future(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "Sessions live in Redis.\n", timestamp="2026-03-01T12:04:00Z")
     sandbox.memory("dec-b", "Queues are drained at night.\n", timestamp="2026-03-02T12:00:00Z")
     sandbox.memory("dec-c", "Each table has an owner.\n", valid_through="2026-02-01")
-    sandbox.memory("dec-d", "Releases are cut on Mondays.\n",
-                   checked={"at": "2027-01-01T00:00:00Z"})  # fmt: skip
+    sandbox.memory(
+        "dec-d", "Releases are cut on Mondays.\n", checked={"at": "2027-01-01T00:00:00Z"}
+    )
     assert told(sandbox) == [
         ("dec-b", "future", 3, "warning"),
         ("dec-c", "bad-window", 9, "warning"),

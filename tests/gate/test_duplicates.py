@@ -67,8 +67,9 @@ def test_a_range_tells_what_it_adds(filled: Sandbox):
     filled.memory("dec-no", **NO)
     filled.commit()
     assert told(filled, "--range", "HEAD~1..HEAD") == [
-        ("duplicate", "dec-b", "error"), ("conflict", "dec-no", "warning"),
-    ]  # fmt: skip
+        ("duplicate", "dec-b", "error"),
+        ("conflict", "dec-no", "warning"),
+    ]
 
 
 def test_a_superseding_memory_may_say_nearly_the_same(filled: Sandbox):

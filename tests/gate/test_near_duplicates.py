@@ -77,8 +77,9 @@ def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
     """Who names the other memory knows of it."""
     new = record("dec-b", TEXT + "Ask twice.\n", **{key: ("dec-a",)})
     assert twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [None]
-    assert twins([record("dec-b", TEXT + "Ask twice.\n")], Neighbours([record("dec-a")]),
-                 THRESHOLD, NOW) != [None]  # fmt: skip
+    assert twins(
+        [record("dec-b", TEXT + "Ask twice.\n")], Neighbours([record("dec-a")]), THRESHOLD, NOW
+    ) != [None]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +166,12 @@ def test_values_are_numbers_and_compounds():
     """A plain word is none."""
     terms = ("8080", "a_b", "app/main.pi", "ten", "twelv", "port", "x9")
     assert [term for term in terms if is_value(term)] == [
-        "8080", "a_b", "app/main.pi", "ten", "x9",
-    ]  # fmt: skip
+        "8080",
+        "a_b",
+        "app/main.pi",
+        "ten",
+        "x9",
+    ]
 
 
 LONG = " ".join(f"word{number}x rest" for number in range(120))
@@ -195,8 +200,12 @@ def test_short_texts_in_another_order_are_candidates():
 @pytest.mark.parametrize("body", ["", "\n", "## Options considered\n", "the of and\n"])
 def test_every_text_can_be_compared(body: str):
     """Nothing is too empty or too odd."""
-    assert twins([record("dec-b", body, title="?")], Neighbours([record("dec-a", body, title="?")]),
-                 THRESHOLD, NOW) != [None]  # fmt: skip
+    assert twins(
+        [record("dec-b", body, title="?")],
+        Neighbours([record("dec-a", body, title="?")]),
+        THRESHOLD,
+        NOW,
+    ) != [None]
 
 
 def test_writing_without_spaces_is_compared_too():

@@ -55,8 +55,10 @@ def test_the_index_the_worktree_and_a_commit_are_told_apart(filled: Sandbox):
     found(filled)
     filled.memory("dec-b", TEXT, title="Sessions in Redis")
     assert [found(filled, w) for w in ("HEAD", "index", "worktree")] == [
-        ["dec-a"], ["dec-a"], ["dec-a", "dec-b"],
-    ]  # fmt: skip
+        ["dec-a"],
+        ["dec-a"],
+        ["dec-a", "dec-b"],
+    ]
     filled.git("add", "--all")
     assert found(filled, "index") == ["dec-a", "dec-b"]
     assert found(filled, "HEAD") == ["dec-a"]

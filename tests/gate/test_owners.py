@@ -138,8 +138,10 @@ def test_the_gates_files_alone_are_looked_at(ruled: Sandbox, keyring: Keyring) -
 
 def test_a_rule_for_the_gate_names_its_owners(sandbox: Sandbox, keyring: Keyring) -> None:
     """With a rule that matches `gate`, owners of other rules do not own the gate's files."""
-    sandbox.write(".memory/config.toml", RULES + '[[trust.rules]]\nmatch = "gate"\n'
-                  'owners = ["*@example.net", "bob@*"]\n')  # fmt: skip
+    sandbox.write(
+        ".memory/config.toml",
+        RULES + '[[trust.rules]]\nmatch = "gate"\nowners = ["*@example.net", "bob@*"]\n',
+    )
     sandbox.write("signers", keyring.line("ann") + keyring.line("bob"))
     sandbox.commit()
     sandbox.git("tag", "base")

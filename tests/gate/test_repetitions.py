@@ -79,8 +79,9 @@ def test_the_gate_refuses_a_file_with_the_title_of_another(harbor: Sandbox):
     harbor.git("add", ".memory")
     (problem,) = [one for one in check(harbor.context()).problems if one.code == "duplicate"]
     assert (problem.id, problem.severity) == ("dec-twice", "error")
-    harbor.memory("dec-twice", "Another text that shares nothing.\n", **fields,
-                  related_to=("dec-bookings",))  # fmt: skip
+    harbor.memory(
+        "dec-twice", "Another text that shares nothing.\n", **fields, related_to=("dec-bookings",)
+    )
     assert not [one for one in check(harbor.context()).problems if one.code == "duplicate"]
 
 
@@ -100,15 +101,22 @@ def test_an_import_warns_and_keeps_what_has_a_title_that_is_there(harbor: Sandbo
 def test_a_block_folds_what_the_gate_would_refuse(sandbox: Sandbox):
     """One measure: two memories at .91 are not shown one below the other."""
     text = "Refunds go back to the card that paid, within five working days after the sailing"
-    sandbox.memory("sem-a", f"{text} was cancelled.\n", title="Refunds go to the card",
-                   type="semantic")  # fmt: skip
-    sandbox.memory("sem-b", f"{text} got cancelled, always.\n", title="Refunds: to the card",
-                   type="semantic")  # fmt: skip
+    sandbox.memory(
+        "sem-a", f"{text} was cancelled.\n", title="Refunds go to the card", type="semantic"
+    )
+    sandbox.memory(
+        "sem-b", f"{text} got cancelled, always.\n", title="Refunds: to the card", type="semantic"
+    )
     sandbox.commit("both")
     found = inject(sandbox.context(), prompt="where do refunds of a cancelled sailing go?")
     assert len(found.items) == 1
-    sandbox.memory("sem-b", f"{text} got cancelled, always.\n", title="Refunds: to the card",
-                   type="semantic", related_to=("sem-a",))  # fmt: skip
+    sandbox.memory(
+        "sem-b",
+        f"{text} got cancelled, always.\n",
+        title="Refunds: to the card",
+        type="semantic",
+        related_to=("sem-a",),
+    )
     found = inject(sandbox.context(), prompt="where do refunds of a cancelled sailing go?")
     assert len(found.items) == 2
 

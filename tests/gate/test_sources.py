@@ -196,8 +196,9 @@ def test_every_ref_and_every_version_is_searched(sandbox: Sandbox) -> None:
         (".memory/config.toml", "secret", 1),
         (".memory/decision/2026-02/dec-a.md", "secret", 10),
     ]
-    assert [commit[:10] in p.message for p, commit in zip(
-        found.problems, (second, first), strict=True)] == [True, True]  # fmt: skip
+    assert [
+        commit[:10] in p.message for p, commit in zip(found.problems, (second, first), strict=True)
+    ] == [True, True]
     assert all("by Ada on 2026-02-" in problem.message for problem in found.problems)
     assert KEY not in repr(found)
     assert (found.checked, found.exit_code) == (3, 1)

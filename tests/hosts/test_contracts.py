@@ -80,18 +80,46 @@ def test_every_host_has_a_row_for_each_event_once() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"null", b"[]", b'"x"', b"{", b'{"cwd":', b"\xff\xfe{}", b"[" * 100_000, b'{"a": 1} {}',
-     b'{"a":' + b"9" * 5_000 + b"}", b" " * (contracts.MOST_INPUT + 1)],
-)  # fmt: skip
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"x"',
+        b"{",
+        b'{"cwd":',
+        b"\xff\xfe{}",
+        b"[" * 100_000,
+        b'{"a": 1} {}',
+        b'{"a":' + b"9" * 5_000 + b"}",
+        b" " * (contracts.MOST_INPUT + 1),
+    ],
+)
 def test_what_is_no_event_is_unreadable(data: bytes) -> None:
     """One kind of error, whatever is wrong."""
     with pytest.raises(UnreadableEvent):
         read(data)
 
 
-@given(st.dictionaries(st.sampled_from(
-    ["session_id", "conversation_id", "cwd", "workspace_roots", "prompt", "files", "tool_name",
-     "tool_input", "transcript_path", "source", "agent_id"]), anything))  # fmt: skip
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "session_id",
+                "conversation_id",
+                "cwd",
+                "workspace_roots",
+                "prompt",
+                "files",
+                "tool_name",
+                "tool_input",
+                "transcript_path",
+                "source",
+                "agent_id",
+            ]
+        ),
+        anything,
+    )
+)
 def test_any_values_make_an_event(event: dict[str, object]) -> None:
     """A host that sends other types than expected is read as if it had not sent them."""
     found = read(json.dumps(event).encode())
@@ -175,18 +203,24 @@ def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [("", {"error"}), ("error", {"error"}), ("off", set()), ("all", {"error", "all"}),
-     ("loud", {"error"})],
-)  # fmt: skip
+    [
+        ("", {"error"}),
+        ("error", {"error"}),
+        ("off", set()),
+        ("all", {"error", "all"}),
+        ("loud", {"error"}),
+    ],
+)
 def test_the_variable_says_what_is_kept(given: str, kept: set[str]) -> None:
     """Errors are kept unless somebody says off; what is not known means nothing."""
     assert {level for level in ("error", "all") if contracts.is_kept(level, given)} == kept
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in CONTRACTS if row.meaning in diagnostics.MEANINGS],
+    "row",
+    [row for row in CONTRACTS if row.meaning in diagnostics.MEANINGS],
     ids=lambda row: f"{row.host}-{row.event}",
-)  # fmt: skip
+)
 def test_doctor_rehearses_what_the_host_sends(row: Contract):
     """Key by key and type by type as recorded, for this project and prompt, without a session."""
     recorded = json.loads((DATA / f"{row.host}-{row.event}.json").read_text())

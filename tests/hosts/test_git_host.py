@@ -78,9 +78,13 @@ def test_a_hook_of_the_user_behaves_to_the_byte_as_before(sandbox: Sandbox) -> N
 
     def run() -> tuple[int, str]:
         done = subprocess.run(
-            [".git/hooks/pre-commit", "a b", ""], cwd=sandbox.path, env=sandbox.env, check=False,
-            input=b"its input", capture_output=True,
-        )  # fmt: skip
+            [".git/hooks/pre-commit", "a b", ""],
+            cwd=sandbox.path,
+            env=sandbox.env,
+            check=False,
+            input=b"its input",
+            capture_output=True,
+        )
         return done.returncode, (sandbox.path / "seen").read_text()
 
     before = run()
@@ -144,9 +148,12 @@ def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", ".memory")
     done = subprocess.run(
-        ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env, check=False,
+        ["git", "commit", "-m", "m"],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        check=False,
         capture_output=True,
-    )  # fmt: skip
+    )
     assert (done.returncode, b"dangling" in done.stdout + done.stderr) == (1, True)
 
 
@@ -195,9 +202,12 @@ def test_a_repository_cannot_slip_its_own_memtool_in(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", ".")
     done = subprocess.run(
-        ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env, check=False,
+        ["git", "commit", "-m", "m"],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        check=False,
         capture_output=True,
-    )  # fmt: skip
+    )
     assert (done.returncode, (sandbox.path / "owned").exists()) == (1, False)
 
 
@@ -206,9 +216,11 @@ def without_python(sandbox: Sandbox) -> None:
     for name in HOOKS:
         place = sandbox.path / ".git/hooks" / name
         rows = place.read_text().split("\n")
-        place.write_text("\n".join(
-            "python=/nowhere/python" if row.startswith("python=") else row for row in rows
-        ))  # fmt: skip
+        place.write_text(
+            "\n".join(
+                "python=/nowhere/python" if row.startswith("python=") else row for row in rows
+            )
+        )
 
 
 @pytest.mark.parametrize("before", ["", "#!/bin/sh\nexit 0\n"])
@@ -221,9 +233,12 @@ def test_a_memtool_that_is_gone_refuses_only_memories(sandbox: Sandbox, before: 
 
     def commit(*words: str) -> tuple[int, bool]:
         done = subprocess.run(
-            ["git", *words], cwd=sandbox.path, check=False, capture_output=True,
+            ["git", *words],
+            cwd=sandbox.path,
+            check=False,
+            capture_output=True,
             env=sandbox.env | {"PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
+        )
         return done.returncode, b"memtool is not installed" in done.stderr
 
     sandbox.write("a", "a")
@@ -259,9 +274,12 @@ def test_an_environment_without_memtool_is_gone_as_well(sandbox: Sandbox) -> Non
     sandbox.write("a", "a")
     sandbox.git("add", "a")
     done = subprocess.run(
-        ["git", "commit", "-m", "m"], cwd=sandbox.path, check=False, capture_output=True,
+        ["git", "commit", "-m", "m"],
+        cwd=sandbox.path,
+        check=False,
+        capture_output=True,
         env=sandbox.env | {"PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+    )
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
 
 
@@ -296,9 +314,13 @@ def tree(sandbox: Sandbox, folder: str) -> dict[str, bytes]:
 
 def committed(sandbox: Sandbox, *options: str) -> tuple[int, str]:
     done = subprocess.run(
-        ["git", "commit", "-m", "m", *options], cwd=sandbox.path, env=sandbox.env, check=False,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        ["git", "commit", "-m", "m", *options],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -350,12 +372,20 @@ def test_lefthook_gets_a_local_file(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "hook", "entry"),
     [
-        ("package.json", '{"simple-git-hooks": {"pre-commit": "true"}}', "#!/bin/sh\ntrue\n",
-         '{"simple-git-hooks": {"pre-commit": "memtool check --staged"}}'),
-        (".overcommit.yml", "PreCommit: {}\n", "#!/usr/bin/env ruby\n# Overcommit\n",
-         "PreCommit: {MemtoolCheck: {command: [memtool check --staged]}}\n"),
+        (
+            "package.json",
+            '{"simple-git-hooks": {"pre-commit": "true"}}',
+            "#!/bin/sh\ntrue\n",
+            '{"simple-git-hooks": {"pre-commit": "memtool check --staged"}}',
+        ),
+        (
+            ".overcommit.yml",
+            "PreCommit: {}\n",
+            "#!/usr/bin/env ruby\n# Overcommit\n",
+            "PreCommit: {MemtoolCheck: {command: [memtool check --staged]}}\n",
+        ),
     ],
-)  # fmt: skip
+)
 def test_tools_whose_files_are_not_edited_are_told_the_lines(
     sandbox: Sandbox, file: str, text: str, hook: str, entry: str
 ) -> None:
@@ -390,9 +420,13 @@ def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
 
     def merge(name: str) -> tuple[int, int, int]:
         done = subprocess.run(
-            ["git", "merge", "--no-edit", name], cwd=sandbox.path, env=sandbox.env, check=False,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            ["git", "merge", "--no-edit", name],
+            cwd=sandbox.path,
+            env=sandbox.env,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
         said = done.stdout + done.stderr
         return (
             done.returncode,
@@ -481,7 +515,9 @@ def test_the_file_that_the_forge_reads_gets_the_lines(sandbox: Sandbox) -> None:
     """Its first place counts, lines of others stay, and the folders are those of the rules."""
     sandbox.write(".github/CODEOWNERS", "* @ada\n")
     sandbox.write("docs/CODEOWNERS", "* @bob\n")
-    sandbox.write(".memory/config.toml", """\
+    sandbox.write(
+        ".memory/config.toml",
+        """\
 [trust]
 allowed_signers = "keys/signers"
 [[trust.rules]]
@@ -490,15 +526,20 @@ require = "signed"
 [[trust.rules]]
 match = "path:.memory/semantic/2026-01"
 require = "trusted"
-""")  # fmt: skip
+""",
+    )
     planned = install(sandbox.context(), "git", codeowners="@ada", dry_run=True)
     assert "change .github/CODEOWNERS" in planned.steps
     added = [row for row in planned.diff.splitlines() if row.startswith("+/")]
     assert added == [
-        "+/.memory/decision/ @ada", "+/.memory/state/ @ada", "+/.memory/semantic/2026-01 @ada",
-        "+/.memory/config.toml @ada", "+/.gitattributes @ada", "+/keys/signers @ada",
+        "+/.memory/decision/ @ada",
+        "+/.memory/state/ @ada",
+        "+/.memory/semantic/2026-01 @ada",
+        "+/.memory/config.toml @ada",
+        "+/.gitattributes @ada",
+        "+/keys/signers @ada",
         "+/.github/CODEOWNERS @ada",
-    ]  # fmt: skip
+    ]
     with pytest.raises(MemtoolError, match=r"\.github/CODEOWNERS is not memtool's alone"):
         install(sandbox.context(), "git", codeowners="@ada")
     assert (sandbox.path / ".github/CODEOWNERS").read_text() == "* @ada\n"
@@ -506,8 +547,7 @@ require = "trusted"
 
 def test_a_rule_that_is_no_folder_owns_all_memories(sandbox: Sandbox) -> None:
     """Forges know paths only, so less would not be what the rule says."""
-    sandbox.write(".memory/config.toml",
-                  '[[trust.rules]]\nmatch = "tag:x"\nrequire = "signed"\n')  # fmt: skip
+    sandbox.write(".memory/config.toml", '[[trust.rules]]\nmatch = "tag:x"\nrequire = "signed"\n')
     install(sandbox.context(), "git", codeowners="@ada", yes=True)
     rows = (sandbox.path / "CODEOWNERS").read_text().splitlines()[1:-1]
     assert rows == ["/.memory/ @ada", "/.gitattributes @ada", "/CODEOWNERS @ada"]
@@ -538,9 +578,15 @@ def test_a_probe_proves_that_both_hooks_run(sandbox: Sandbox) -> None:
     sandbox.git("add", "mine")
 
     def state() -> tuple[str, ...]:
-        return tuple(sandbox.git(*words) for words in (
-            ["rev-parse", "HEAD"], ["status", "--porcelain"], ["worktree", "list"], ["show-ref"],
-        ))  # fmt: skip
+        return tuple(
+            sandbox.git(*words)
+            for words in (
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain"],
+                ["worktree", "list"],
+                ["show-ref"],
+            )
+        )
 
     before = state()
     asked = sandbox.run("doctor", "--probe")

@@ -88,9 +88,14 @@ def test_every_event_of_the_contracts_is_registered(sandbox: Sandbox, host: str)
 @pytest.mark.parametrize("host", HOOK_FILES)
 @pytest.mark.parametrize(
     "layout",
-    ['{}', '{\n}\n', '{"theme": "dark"}', '{\n\t"b": 1,\n\t"a": [1,2]\n}\n',
-     '\ufeff{\r\n    "hooks": {},\r\n    "x": "\u00fc"\r\n}\r\n'],
-)  # fmt: skip
+    [
+        "{}",
+        "{\n}\n",
+        '{"theme": "dark"}',
+        '{\n\t"b": 1,\n\t"a": [1,2]\n}\n',
+        '\ufeff{\r\n    "hooks": {},\r\n    "x": "\u00fc"\r\n}\r\n',
+    ],
+)
 def test_settings_get_back_their_bytes(sandbox: Sandbox, host: str, layout: str) -> None:
     """Order, indentation, line ends and a byte-order mark are as before."""
     path = sandbox.write(HOOK_FILES[host], layout)
@@ -257,9 +262,21 @@ def test_what_another_level_has_is_not_written_twice(sandbox: Sandbox, host: str
 
 def test_the_local_level_of_claude_counts_too(sandbox: Sandbox) -> None:
     """One user's own settings for a project are looked at, never written."""
-    local = {"hooks": {"Stop": [{"hooks": [
-        {"type": "command", "command": "/x/memtool", "args": ["hook", "claude", "stop"]}
-    ]}]}}  # fmt: skip
+    local = {
+        "hooks": {
+            "Stop": [
+                {
+                    "hooks": [
+                        {
+                            "type": "command",
+                            "command": "/x/memtool",
+                            "args": ["hook", "claude", "stop"],
+                        }
+                    ]
+                }
+            ]
+        }
+    }
     path = sandbox.write(".claude/settings.local.json", json.dumps(local))
     install(sandbox.context(), "claude")
     assert "Stop" not in handlers(sandbox.path / ".claude/settings.json", is_flat=False)
@@ -441,9 +458,13 @@ def test_somebody_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
         os.write(ours, answer)
         done = subprocess.run(
             [sys.executable, "-m", "memtool", "install", "claude"],
-            cwd=sandbox.path, env=sandbox.env, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE,
+            cwd=sandbox.path,
+            env=sandbox.env,
+            stdin=theirs,
+            stderr=theirs,
+            stdout=subprocess.PIPE,
             check=False,
-        )  # fmt: skip
+        )
         os.close(theirs)
         shown = read_terminal(ours).replace("\r\n", "")
         os.close(ours)
@@ -543,9 +564,14 @@ def test_the_places_of_the_hosts_can_be_moved(sandbox: Sandbox) -> None:
     assert files(sandbox.path.parent / "home") == before
     found = files(moved)
     assert {
-        "cl/settings.json", "cl/.claude.json", "cx/hooks.json", "cx/config.toml",
-        "gm/.gemini/settings.json", "xdg/opencode/plugins/memtool.js", "xdg/opencode/opencode.json",
-    } <= set(found)  # fmt: skip
+        "cl/settings.json",
+        "cl/.claude.json",
+        "cx/hooks.json",
+        "cx/config.toml",
+        "gm/.gemini/settings.json",
+        "xdg/opencode/plugins/memtool.js",
+        "xdg/opencode/opencode.json",
+    } <= set(found)
 
 
 def test_for_all_projects_no_repository_is_needed(sandbox: Sandbox) -> None:

@@ -71,8 +71,13 @@ def play(
     stage.write_text(PLAY)
     done = subprocess.run(
         ["node", str(stage), str(module), json.dumps(steps), str(sandbox.path)],
-        cwd=sandbox.path, env=sandbox.env, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -178,10 +183,14 @@ def test_a_command_that_fails_is_looked_at(planted: Sandbox) -> None:
     failed = {"output": "ValueError: no", "metadata": {"exit": 3}}
     worked = {"output": "ok", "metadata": {"exit": 0}}
     steps = [
-        [1, "tool.execute.after", {"tool": tool, "sessionID": "s-1", "args": {"command": "make"}},
-         output]
+        [
+            1,
+            "tool.execute.after",
+            {"tool": tool, "sessionID": "s-1", "args": {"command": "make"}},
+            output,
+        ]
         for tool, output in (("bash", failed), ("bash", worked), ("edit", failed))
-    ]  # fmt: skip
+    ]
     heard = play(planted, *steps)["heard"]
     assert [step["output"]["output"] for step in heard] == [
         "ValueError: no",

@@ -202,10 +202,16 @@ def test_of_two_processes_at_once_one_answers(monorepo: Sandbox) -> None:
     event = json.dumps({"session_id": "s1", "cwd": str(monorepo.path), "source": "startup"})
     call = [sys.executable, "-m", "memtool", "hook", "claude", "session-start"]
     running = [
-        subprocess.Popen(call, cwd="/", env=monorepo.env, text=True,
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        subprocess.Popen(
+            call,
+            cwd="/",
+            env=monorepo.env,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         for _number in range(3)
-    ]  # fmt: skip
+    ]
     for process in running:
         assert process.stdin is not None
         process.stdin.write(event)

@@ -197,8 +197,13 @@ def test_every_verb_that_commits_passes_both_hooks(both: Sandbox) -> None:
 
 def test_the_refusal_of_a_hook_is_said_in_its_own_words(both: Sandbox) -> None:
     """The framework's first line says that another hook passed."""
-    failing = {"id": "no", "name": "no fun", "language": "fail", "entry": "no fun today",
-               "always_run": True}  # fmt: skip
+    failing = {
+        "id": "no",
+        "name": "no fun",
+        "language": "fail",
+        "entry": "no fun today",
+        "always_run": True,
+    }
     config = yaml.safe_load((both.path / ".pre-commit-config.yaml").read_text())
     config["repos"][0]["hooks"].append(failing)
     both.write(".pre-commit-config.yaml", yaml.safe_dump(config))
@@ -314,9 +319,13 @@ def test_the_installed_entry_runs_in_the_framework(sandbox: Sandbox) -> None:
         sandbox.write(PATH, document.write(make_memory("dec-new", text)))
         sandbox.git("add", "-A")
         done = subprocess.run(
-            ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env | path,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            ["git", "commit", "-m", "m"],
+            cwd=sandbox.path,
+            env=sandbox.env | path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == expected, done.stdout + done.stderr
         assert ("secret it holds" in done.stdout + done.stderr) == bool(expected)
 

@@ -111,9 +111,15 @@ class Client:
         """Run the client with a prompt in the team's repository, to its end."""
         call = [str(programs() / self.name), *(self.resume if resume else self.run), *prompt]
         return subprocess.run(
-            call, cwd=team.path, env={**team.env, **self.env(url), **env}, check=False,
-            capture_output=True, text=True, timeout=CLIENT_S, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            call,
+            cwd=team.path,
+            env={**team.env, **self.env(url), **env},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=CLIENT_S,
+            stdin=subprocess.DEVNULL,
+        )
 
 
 def _claude_env(url: str) -> dict[str, str]:
@@ -179,8 +185,11 @@ GEMINI_COMPACTING = {
 
 def _gemini_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
     edit = {
-        "file_path": str(path), "old_string": old, "new_string": new, "instruction": "change it",
-    }  # fmt: skip
+        "file_path": str(path),
+        "old_string": old,
+        "new_string": new,
+        "instruction": "change it",
+    }
     return (Call("replace", edit),)
 
 

@@ -243,15 +243,21 @@ def _response(step: Step) -> dict[str, Any]:
     if not isinstance(step, str):
         item |= {"id": f"fc_{_id(step)}", "call_id": _id(step)}
     usage = {
-        "input_tokens": USAGE, "output_tokens": USAGE, "total_tokens": 2 * USAGE,
+        "input_tokens": USAGE,
+        "output_tokens": USAGE,
+        "total_tokens": 2 * USAGE,
         "input_tokens_details": {"cached_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
-    }  # fmt: skip
+    }
     item["status"] = "completed"
     return {
-        "id": "resp_1", "object": "response", "status": "completed", "model": "made-up",
-        "output": [item], "usage": usage,
-    }  # fmt: skip
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "model": "made-up",
+        "output": [item],
+        "usage": usage,
+    }
 
 
 def _contents(step: Step) -> Sequence[dict[str, Any]]:

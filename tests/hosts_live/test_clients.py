@@ -76,11 +76,15 @@ def bare(tmp_path: Path) -> Sandbox:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "PATH": os.pathsep.join(
-            [str(Path(sys.executable).parent), str(Path(shutil.which("node") or "").parent),
-             "/usr/bin", "/bin"]
+            [
+                str(Path(sys.executable).parent),
+                str(Path(shutil.which("node") or "").parent),
+                "/usr/bin",
+                "/bin",
+            ]
         ),
         **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
-    }  # fmt: skip
+    }
     made = Sandbox(path, env)
     made.git("init", "--quiet", "--initial-branch=main")
     made.write(CHARGE, "def charge():\n    return 1\n")
@@ -90,12 +94,30 @@ def bare(tmp_path: Path) -> Sandbox:
         ("init", "--commit"),
         ("new", "decision", "Keep sessions in Postgres", "--body", f"{DECISION}.", "--commit"),
         ("new", "decision", "Deploy on Tuesdays", "--body", f"{OTHER}.", "--commit"),
-        ("new", "semantic", WARNING, "--body", f"{WARNING}; the auditors read the logs.",
-         "--category", "warning", "--file", "app/billing/*.py", "--commit"),
-        ("new", "semantic", PINNED, "--body", f"{PINNED} to main.", "--id", "sem-no-force",
-         "--commit"),
+        (
+            "new",
+            "semantic",
+            WARNING,
+            "--body",
+            f"{WARNING}; the auditors read the logs.",
+            "--category",
+            "warning",
+            "--file",
+            "app/billing/*.py",
+            "--commit",
+        ),
+        (
+            "new",
+            "semantic",
+            PINNED,
+            "--body",
+            f"{PINNED} to main.",
+            "--id",
+            "sem-no-force",
+            "--commit",
+        ),
         ("pin", "sem-no-force", "--commit"),
-    ):  # fmt: skip
+    ):
         run(made, *call)
     # What governs files that changed lately is in the primer; here it has to come with the edit.
     for number in range(30):
@@ -213,8 +235,12 @@ def test_two_installations_and_a_neighbour_are_as_one(
         last = model.turns[-1].text
         for text in (GUIDE, PINNED, DECISION, f"| {WARNING}"):
             assert last.count(text) == 1, (place.path.name, text)
-        proven(client, "works in a subdirectory" if place is package else
-               "each once with hooks of user and project")  # fmt: skip
+        proven(
+            client,
+            "works in a subdirectory"
+            if place is package
+            else "each once with hooks of user and project",
+        )
     captured(team, "ended")
     listed = json.loads(run(team, "session", "list", "--json"))["sessions"]
     assert len(listed) == 2
@@ -244,8 +270,9 @@ def test_what_was_typed_and_what_failed_is_kept(
     assert "payment provider" in found
     assert "pool of 5 is exhausted" in found
     proven(client, "rule and fix are findings")
-    stored = [path.read_bytes() for path in (team.path / ".git/memtool").rglob("*")
-              if path.is_file()]  # fmt: skip
+    stored = [
+        path.read_bytes() for path in (team.path / ".git/memtool").rglob("*") if path.is_file()
+    ]
     assert stored
     assert not any(b"hunter22vX9qLm" in data for data in stored)
     proven(client, "secrets kept nowhere")
@@ -307,7 +334,7 @@ OWN = {
     "claude": (".claude/commands/fix.md", "Mend carefully: $ARGUMENTS\n"),
     "gemini": (".gemini/commands/fix.toml", 'prompt = "Mend carefully: {{args}}"\n'),
     "opencode": (".opencode/command/fix.md", "Mend carefully: $ARGUMENTS\n"),
-}  # fmt: skip
+}
 
 
 @every
@@ -327,8 +354,11 @@ def test_slash_commands_work_and_what_follows_is_evidence(
     captured(team, "ended")
     sessions = run(team, "session", "list", "--json")
     assert "From now on never call" in sessions
-    stored = [path.read_text(errors="replace") for path in (team.path / ".git/memtool").rglob("*")
-              if path.is_file()]  # fmt: skip
+    stored = [
+        path.read_text(errors="replace")
+        for path in (team.path / ".git/memtool").rglob("*")
+        if path.is_file()
+    ]
     assert not any("Mend carefully" in text for text in stored)
     proven(client, "slash commands")
 
@@ -372,8 +402,13 @@ def test_memtool_asks_in_the_session_and_hears_nobody_there(
     words = f"{clients.programs() / 'claude'},--resume,{{session}},-p,--tools="
     run(team, "--global", "config", "extractor.resume", words)
     said = "The webhook signature is computed over the raw body."
-    found = {"content": said, "category": "discovery", "confidence": 0.92, "importance": 0.8,
-             "messages": [1]}  # fmt: skip
+    found = {
+        "content": said,
+        "category": "discovery",
+        "confidence": 0.92,
+        "importance": 0.8,
+        "messages": [1],
+    }
     model.play()
     model.aside = json.dumps({"findings": [found]})
     run(team, "promote")

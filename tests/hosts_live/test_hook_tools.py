@@ -94,14 +94,16 @@ def test_husky_and_memtool_both_run(project: Sandbox) -> None:
     project.git("commit", "--quiet", "--allow-empty", "-m", "begin")
     tool(project, "husky")
     project.write(".husky/pre-commit", "echo TEAM LINT RAN\ntest ! -e LINT_FAILS\n")
-    before = sorted((path, path.read_bytes()) for path in (project.path / ".husky").rglob("*")
-                    if path.is_file())  # fmt: skip
+    before = sorted(
+        (path, path.read_bytes()) for path in (project.path / ".husky").rglob("*") if path.is_file()
+    )
     install(project.context(), "git")
     tool(project, "husky")
     both_run(project)
     uninstall(project.context(), "git")
-    after = sorted((path, path.read_bytes()) for path in (project.path / ".husky").rglob("*")
-                   if path.is_file())  # fmt: skip
+    after = sorted(
+        (path, path.read_bytes()) for path in (project.path / ".husky").rglob("*") if path.is_file()
+    )
     assert after == before
 
 

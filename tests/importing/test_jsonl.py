@@ -158,10 +158,16 @@ def test_unknown_states_become_candidates(read):
 
 def test_keys_of_the_first_designs_have_a_place(read):
     """A numeric confidence is one of three; what has no effect here is kept under x-."""
-    *_, draft = read({
-        "id": "abc", "text": "T", "confidence": 0.85, "emotional_resonance": "relief",
-        "context_type": "debugging", "problem_solution": {"problem": "a", "solution": "b"},
-    })  # fmt: skip
+    *_, draft = read(
+        {
+            "id": "abc",
+            "text": "T",
+            "confidence": 0.85,
+            "emotional_resonance": "relief",
+            "context_type": "debugging",
+            "problem_solution": {"problem": "a", "solution": "b"},
+        }
+    )
     assert {key: draft.fields[key] for key in draft.fields if key.startswith("x-")} == {
         "x-confidence": "0.85",
         "x-context-type": "debugging",

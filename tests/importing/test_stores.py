@@ -174,7 +174,7 @@ ENDLESS = (
         ("CREATE TABLE a (b)", "is a database, but not one of claude-mem"),
         (ENDLESS, "is a database, but not one of claude-mem"),
     ],
-)  # fmt: skip
+)
 def test_a_database_of_another_kind_is_refused(
     sandbox: Sandbox, tmp_path: Path, data: bytes | str, said: str
 ):
@@ -278,11 +278,19 @@ def test_a_document_that_is_too_large_is_refused_unread(sandbox: Sandbox):
 
 def test_entries_by_their_ids_and_in_named_lists(sandbox: Sandbox):
     """A table of entries and lists such as `decisions` are stores as well."""
-    sandbox.write("in.json", json.dumps({
-        "version": "1.0", "memories": {"m-one": {"content": "By id."}},
-        "decisions": ["Use RQ for jobs."], "warnings": [{"id": "w-1", "text": "Mind the gap."}],
-        "counts": [1, 2], "archived": [{"id": "old-1", "content": "Long gone."}],
-    }))  # fmt: skip
+    sandbox.write(
+        "in.json",
+        json.dumps(
+            {
+                "version": "1.0",
+                "memories": {"m-one": {"content": "By id."}},
+                "decisions": ["Use RQ for jobs."],
+                "warnings": [{"id": "w-1", "text": "Mind the gap."}],
+                "counts": [1, 2],
+                "archived": [{"id": "old-1", "content": "Long gone."}],
+            }
+        ),
+    )
     done = taken(sandbox, "json", sandbox.path / "in.json")
     found = {one.memory.title: one.memory for one in sandbox.context().tree().records}
     assert found["By id"].id == "m-one"
@@ -297,12 +305,20 @@ def test_pairs_parts_of_words_and_tables_as_text_are_understood(sandbox: Sandbox
     """What stores in the wild do: key and value, compound types, metadata as the text of JSON."""
     done = entries(
         sandbox,
-        {"id": "pair", "key": "editor.tabs", "value": "two spaces",
-         "memory_type": "user_preferences"},
-        {"id": "meta", "text": "Mind the lock.", "conversationId": "c-1",
-         "metadata": '{"confidence": 0.7, "type": "gotchas"}'},
+        {
+            "id": "pair",
+            "key": "editor.tabs",
+            "value": "two spaces",
+            "memory_type": "user_preferences",
+        },
+        {
+            "id": "meta",
+            "text": "Mind the lock.",
+            "conversationId": "c-1",
+            "metadata": '{"confidence": 0.7, "type": "gotchas"}',
+        },
         {"id": "torn", "text": "No table.", "metadata": '{"confidence": '},
-    )  # fmt: skip
+    )
     assert done.problems == ()
     pair, meta, torn = (
         sandbox.context().tree().find(name).memory for name in ("pair", "meta", "torn")
@@ -318,13 +334,25 @@ def test_pairs_parts_of_words_and_tables_as_text_are_understood(sandbox: Sandbox
 
 def test_one_bad_value_costs_no_entry(sandbox: Sandbox):
     """Each value that does not fit is a warning, and the text is taken."""
-    done = entries(sandbox, {
-        "id": "bad", "content": "It holds.", "confidence": "extreme", "importance": -3,
-        "tags": {"a": 1}, "type": ["x"], "status": {"a": 2}, "fade_rate": "fast",
-        "valid_through": "never", "temporal_class": "always",
-        "created_at": "the other day", "iteration": "one", "supersedes": [{"x": 1}],
-        "files": ["a.py", "../x", "/etc/hosts"],
-    })  # fmt: skip
+    done = entries(
+        sandbox,
+        {
+            "id": "bad",
+            "content": "It holds.",
+            "confidence": "extreme",
+            "importance": -3,
+            "tags": {"a": 1},
+            "type": ["x"],
+            "status": {"a": 2},
+            "fade_rate": "fast",
+            "valid_through": "never",
+            "temporal_class": "always",
+            "created_at": "the other day",
+            "iteration": "one",
+            "supersedes": [{"x": 1}],
+            "files": ["a.py", "../x", "/etc/hosts"],
+        },
+    )
     assert done.written == 1
     assert {code for code, _severity in codes(done)} == {"bad-value"}
     assert done.exit_code == 0
@@ -352,9 +380,12 @@ def test_circles_and_duplicates_are_named(sandbox: Sandbox):
     )
     assert (done.written, done.skipped) == (3, 1)
     assert sorted(codes(done)) == [
-        ("cycle", "warning"), ("cycle", "warning"), ("dangling", "warning"),
-        ("dangling", "warning"), ("duplicate-record", "error"),
-    ]  # fmt: skip
+        ("cycle", "warning"),
+        ("cycle", "warning"),
+        ("dangling", "warning"),
+        ("dangling", "warning"),
+        ("duplicate-record", "error"),
+    ]
     assert not sandbox.context().tree().lineage.cycles()
 
 
@@ -367,7 +398,7 @@ def test_hostile_text_is_text(sandbox: Sandbox):
         {"id": "../../etc/passwd", "content": "A path is no id."},
         {"id": "half", "content": "half \ud800 character"},
         {"id": "one-word", "content": "x" * 100_000},
-    )  # fmt: skip
+    )
     assert done.written == 4
     assert sandbox.context().tree().find("etc-passwd").path.startswith(".memory/semantic/")
     assert ("hidden-character", "warning") in codes(done)
@@ -444,8 +475,10 @@ def test_folders_are_read_without_leaving_them(sandbox: Sandbox, tmp_path: Path)
     done = taken(sandbox, "basic-memory", folder)
     assert (done.written, done.skipped) == (1, 2)
     assert sorted(codes(done)) == [
-        ("left-out", "warning"), ("not-utf8", "error"), ("not-utf8", "error")
-    ]  # fmt: skip
+        ("left-out", "warning"),
+        ("not-utf8", "error"),
+        ("not-utf8", "error"),
+    ]
     assert "Nobody shall" not in sandbox.run("search", "nobody shall read").stdout
 
 
@@ -489,10 +522,36 @@ def test_a_wrong_call_gets_one_sentence(sandbox: Sandbox, call: str, said: str):
 
 NAMED = st.sampled_from(sorted({one for names in NAMES.values() for one in names} | {*INVERSE}))
 TEXT = st.sampled_from(
-    ["", "a", "decision", "2025-01-01", "2025-13-45", "0.5", "1e999", "\0\x07", "\u202e", "\ud800",
-     "<!-- x -->", "---", "# T", "[[x]]", "a,b", '["a"]', "{", "../..", "C:\\x", "é" * 300,
-     "x" * 700,     "http://e.org/a b", "a\nb", "---\nid: x\n---", "file:x", "commit:zz", "9" * 30]
-)  # fmt: skip
+    [
+        "",
+        "a",
+        "decision",
+        "2025-01-01",
+        "2025-13-45",
+        "0.5",
+        "1e999",
+        "\0\x07",
+        "\u202e",
+        "\ud800",
+        "<!-- x -->",
+        "---",
+        "# T",
+        "[[x]]",
+        "a,b",
+        '["a"]',
+        "{",
+        "../..",
+        "C:\\x",
+        "é" * 300,
+        "x" * 700,
+        "http://e.org/a b",
+        "a\nb",
+        "---\nid: x\n---",
+        "file:x",
+        "commit:zz",
+        "9" * 30,
+    ]
+)
 SCALAR = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats() | TEXT
 VALUE = st.recursive(
     SCALAR,
@@ -543,6 +602,12 @@ def test_what_says_the_same_is_taken_once(sandbox: Sandbox):
     assert sandbox.context().tree().find("refers").memory.items("related_to") == ("older",)
     sandbox.git("add", ".memory")
     assert sandbox.run("check", "--staged").returncode == 0
-    again = entries(sandbox, {"id": "older", "content": "Money is kept in cents, never in floats.",
-                              "date": "2025-01-01"})  # fmt: skip
+    again = entries(
+        sandbox,
+        {
+            "id": "older",
+            "content": "Money is kept in cents, never in floats.",
+            "date": "2025-01-01",
+        },
+    )
     assert (again.written, again.unchanged) == (0, 1)

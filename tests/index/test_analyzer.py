@@ -107,8 +107,13 @@ def test_the_stop_terms_are_the_stems_of_stop_words() -> None:
 def test_stop_words_weigh_less_but_stay() -> None:
     """Question words weigh 0.3, and a question of nothing else keeps them all."""
     assert analyzer.query_terms("why is the lock not free") == {
-        "whi": 0.3, "is": 0.3, "the": 0.3, "lock": 1.0, "not": 0.3, "free": 1.0,
-    }  # fmt: skip
+        "whi": 0.3,
+        "is": 0.3,
+        "the": 0.3,
+        "lock": 1.0,
+        "not": 0.3,
+        "free": 1.0,
+    }
     only = analyzer.query_terms("What is this?")
     assert list(only) == ["what", "is", "this"]
     assert all(map(analyzer.is_stop, only))

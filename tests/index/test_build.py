@@ -130,8 +130,17 @@ def test_a_run_is_looked_at_once() -> None:
     rows = build.rows([Document("a", (("title", "git git"),)), Document("b", (("x", "git"),))])
     runs = build.Runs("english")
     numbers = [runs[run] for row in rows for run in row]
-    assert numbers == [build.FIELD, 3, 3, build.HEAD, build.END,
-                       build.HEAD, build.FIELD, 3, build.END]  # fmt: skip
+    assert numbers == [
+        build.FIELD,
+        3,
+        3,
+        build.HEAD,
+        build.END,
+        build.HEAD,
+        build.FIELD,
+        3,
+        build.END,
+    ]
     assert runs.words[3:] == [("git",)]
 
 

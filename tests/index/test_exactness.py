@@ -196,13 +196,21 @@ class Life:
         self.sandbox.git("stash", "pop", check=False)
 
     def reset(self) -> None:
-        self.sandbox.git("reset", "--quiet", "--hard", self.draw.choice(("HEAD", "HEAD~1")),
-                         check=False)  # fmt: skip
+        self.sandbox.git(
+            "reset", "--quiet", "--hard", self.draw.choice(("HEAD", "HEAD~1")), check=False
+        )
 
     def branch(self) -> None:
         name = self.draw.choice(("one", "two"))
-        self.sandbox.git("checkout", "--quiet", "--force", "-B", name,
-                         self.draw.choice(("HEAD", "HEAD~1")), check=False)  # fmt: skip
+        self.sandbox.git(
+            "checkout",
+            "--quiet",
+            "--force",
+            "-B",
+            name,
+            self.draw.choice(("HEAD", "HEAD~1")),
+            check=False,
+        )
 
     def switch(self) -> None:
         name = self.draw.choice(("one", "two", "main"))
@@ -213,15 +221,33 @@ class Life:
             os.utime(path)
 
     def clean(self) -> None:
-        shutil.rmtree(self.sandbox.path / ".memory" / self.draw.choice(("a-b", "a", "semantic")),
-                      ignore_errors=True)  # fmt: skip
+        shutil.rmtree(
+            self.sandbox.path / ".memory" / self.draw.choice(("a-b", "a", "semantic")),
+            ignore_errors=True,
+        )
 
     def happen(self) -> str:
         deeds: list[Callable[[], None]] = [
-            self.add, self.add, self.add, self.add, self.edit, self.edit_unseen, self.break_one,
-            self.remove, self.rename, self.swap_folders, self.commit, self.commit, self.stash,
-            self.pop, self.reset, self.branch, self.switch, self.touch, self.clean,
-        ]  # fmt: skip
+            self.add,
+            self.add,
+            self.add,
+            self.add,
+            self.edit,
+            self.edit_unseen,
+            self.break_one,
+            self.remove,
+            self.rename,
+            self.swap_folders,
+            self.commit,
+            self.commit,
+            self.stash,
+            self.pop,
+            self.reset,
+            self.branch,
+            self.switch,
+            self.touch,
+            self.clean,
+        ]
         deed = self.draw.choice(deeds)
         deed()
         return deed.__name__
@@ -297,8 +323,9 @@ def test_the_past_is_exact_too(sandbox: Sandbox, hurried: None) -> None:
     for day in range(1, 25):
         life.made += 1
         olds = (f"dec-{day - 3:02}",) if day % 4 == 0 else ()
-        memory = make_memory(f"dec-{day:02}", life.text(), supersedes=olds,
-                             timestamp=f"2026-02-{day:02}T00:00:00Z")  # fmt: skip
+        memory = make_memory(
+            f"dec-{day:02}", life.text(), supersedes=olds, timestamp=f"2026-02-{day:02}T00:00:00Z"
+        )
         for folder in ("a", "b")[: 1 + (day % 7 == 0)]:
             sandbox.write(f".memory/{folder}/dec-{day:02}.md", document.write(memory))
     for as_of in range(SECOND - 30 * timestamps.DAY_S, SECOND, 5 * timestamps.DAY_S):

@@ -71,8 +71,9 @@ def databases(sandbox: Sandbox, folder: str = ".git/memtool/index") -> list[Path
 def contents(sandbox: Sandbox) -> bytes:
     """The index as it is on the disk, with what is in the log."""
     folder = sandbox.path / ".git/memtool/index"
-    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.db*"))
-                    if not path.name.endswith("-shm"))  # fmt: skip
+    return b"".join(
+        path.read_bytes() for path in sorted(folder.glob("*.db*")) if not path.name.endswith("-shm")
+    )
 
 
 def age(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +193,10 @@ def test_folders_alone_are_checked_where_files_are_many(
     path.with_suffix(".new").rename(path)
     found = opened(filled)
     assert (found.freshness, len(asked(found, "okapi")), len(asked(found, "zebra"))) == (
-        "dir-exact", 1, 0)  # fmt: skip
+        "dir-exact",
+        1,
+        0,
+    )
     filled.git("stash", "--quiet")
     assert asked(opened(filled), "okapi") == []
     filled.git("stash", "pop", "--quiet")
@@ -327,10 +331,15 @@ def test_processes_that_build_at_once_all_answer(filled: Sandbox) -> None:
         "print(len(index.open(Context.at('.')).records))"
     )
     children = [
-        subprocess.Popen([sys.executable, "-c", code], cwd=filled.path, env=filled.env,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=filled.path,
+            env=filled.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         for _each in range(4)
-    ]  # fmt: skip
+    ]
     for child in children:
         out, err = child.communicate()
         assert (child.returncode, out.strip(), err) == (0, b"40", b"")
@@ -428,8 +437,9 @@ def test_a_revision_takes_over_what_the_index_holds(
     sandbox.memory("sem-secret", "password: Tr0ub4dor&3x\n")
     later = sandbox.memory("sem-later", "It was so.\n")
     half = (sandbox.path / sandbox.memory("sem-half")).read_text()
-    marked = half.replace("confidence: medium\n", "<<<<<<< a\nconfidence: low\n=======\n"
-                          "confidence: high\n>>>>>>> b\n")  # fmt: skip
+    marked = half.replace(
+        "confidence: medium\n", "<<<<<<< a\nconfidence: low\n=======\nconfidence: high\n>>>>>>> b\n"
+    )
     assert marked != half
     sandbox.write(".memory/semantic/2026-02/sem-half.md", marked)
     sandbox.write(".memory/semantic/2026-02/sem-broken.md", "no memory\n")
@@ -523,7 +533,11 @@ def test_an_empty_tree_is_false_and_finds_nothing(sandbox: Sandbox) -> None:
     """No memory, no directory: an empty catalog."""
     found = opened(sandbox)
     assert (len(found.records), bool(found.by_id), list(found.by_id), asked(found)) == (
-        0, False, [], [])  # fmt: skip
+        0,
+        False,
+        [],
+        [],
+    )
     shutil.rmtree(sandbox.path / ".memory")
     assert len(opened(sandbox).records) == 0
     assert len(opened(sandbox).records) == 0
@@ -563,12 +577,28 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
         "print(*sys.modules)"
     )
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=filled.path, check=True,
-                          env=filled.env | {"PYTHONPATH": path}, capture_output=True,
-                          text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        cwd=filled.path,
+        check=True,
+        env=filled.env | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
     heavy = {
-        "numpy", "bm25s", "re", "json", "typing", "contextlib", "hashlib", "subprocess", "yaml",
-        "tomllib", "enum", "dataclasses",
-        "memtool.index.build", "memtool.memory.document",
-    }  # fmt: skip
+        "numpy",
+        "bm25s",
+        "re",
+        "json",
+        "typing",
+        "contextlib",
+        "hashlib",
+        "subprocess",
+        "yaml",
+        "tomllib",
+        "enum",
+        "dataclasses",
+        "memtool.index.build",
+        "memtool.memory.document",
+    }
     assert set(done.stdout.split()) & heavy == set()

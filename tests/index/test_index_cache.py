@@ -203,9 +203,12 @@ def test_processes_may_build_at_the_same_time(filled: Sandbox) -> None:
     racers = [
         subprocess.Popen(
             [sys.executable, "-m", "memtool", "search", "git lock", "--at", "HEAD"],
-            cwd=filled.path, env=filled.env, stdout=subprocess.PIPE, text=True,
+            cwd=filled.path,
+            env=filled.env,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for _racer in range(3)
-    ]  # fmt: skip
+    ]
     assert [racer.communicate()[0] for racer in racers] == [expected] * 3
     assert len(list(folder(filled).glob("*.db"))) == 1

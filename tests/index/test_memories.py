@@ -75,12 +75,16 @@ def test_short_lists_are_apart() -> None:
     ]
     made = shelf(records)
     assert [made.path(number) for number in range(4)] == [
-        ".memory/w/dec-c.md", ".memory/x/dec-b.md", ".memory/y/dec-a.md", ".memory/z/dec-b.md"
-    ]  # fmt: skip
+        ".memory/w/dec-c.md",
+        ".memory/x/dec-b.md",
+        ".memory/y/dec-a.md",
+        ".memory/z/dec-b.md",
+    ]
     assert made.of_kinds(lambda kind: kind.status == "pinned") == [1]
     assert made.links == [
-        (0, "dec-c", True, ("dec-a",)), (2, "dec-a", False, ("dec-b", "dec-none")),
-    ]  # fmt: skip
+        (0, "dec-c", True, ("dec-a",)),
+        (2, "dec-a", False, ("dec-b", "dec-none")),
+    ]
     assert made.targets == {"dec-a": [2], "dec-b": [1, 3]}
     assert made.twins == ["dec-b"]
     assert [number for _id, _path, number in made.by_id()] == [2, 1, 3, 0]

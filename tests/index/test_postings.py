@@ -182,7 +182,7 @@ def test_pairs_titles_and_grams_lift_what_the_words_leave_equal() -> None:
         Document("c", (("title", "file"), ("body", "lock y x"))),
         Document("d", (("title", "x"), ("body", "lock y kubernetes"))),
         Document("e", (("title", "x"), ("body", "lock y elsewhere"))),
-    ]  # fmt: skip
+    ]
     segment = shelf(documents)
     hits = searched(segment, scoring.question("file lock"), 3)
     assert [documents[number].key for number, _score, _parts in hits] == ["c", "b", "a"]

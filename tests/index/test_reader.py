@@ -12,8 +12,11 @@ from tests.index.shelves import shelf
 WORDS = ("git", "tree", "lock", "file_lock", "the", "index")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 ROWS = st.lists(st.tuples(TEXTS, TEXTS), max_size=8)
-ASKED = st.dictionaries(st.sampled_from(("git", "tree", "lock", "the", "none")),
-                        st.sampled_from((0.3, 1.0, 2.0)), max_size=5)  # fmt: skip
+ASKED = st.dictionaries(
+    st.sampled_from(("git", "tree", "lock", "the", "none")),
+    st.sampled_from((0.3, 1.0, 2.0)),
+    max_size=5,
+)
 
 
 def documents(rows: list[tuple[str, str]]) -> list[Document]:

@@ -43,7 +43,11 @@ def test_folders_and_files_come_back() -> None:
         for row in rows:
             one = found.folder(row.path)
             assert (one.path, one.status, one.files, one.problems) == (
-                row.path, row.status, row.files, row.problems)  # fmt: skip
+                row.path,
+                row.status,
+                row.files,
+                row.problems,
+            )
             names, stats = found.listed(row.path)
             assert names == sorted(row.files)
             assert stats == [part for name in names for part in row.files[name][0]]

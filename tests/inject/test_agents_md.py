@@ -71,10 +71,15 @@ def test_nothing_to_say_adds_nothing() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        BEGIN, END, f"{BEGIN}\n{BEGIN}\n{END}", f"{BEGIN}\n{END}\n{END}", f"{END}\n{BEGIN}",
-        f"{BEGIN}\n{END}\n{BEGIN}\n{END}", f"  {BEGIN}\n",
+        BEGIN,
+        END,
+        f"{BEGIN}\n{BEGIN}\n{END}",
+        f"{BEGIN}\n{END}\n{END}",
+        f"{END}\n{BEGIN}",
+        f"{BEGIN}\n{END}\n{BEGIN}\n{END}",
+        f"  {BEGIN}\n",
     ],
-)  # fmt: skip
+)
 def test_markers_that_make_no_pair_are_refused(text: str) -> None:
     """Nobody can tell what is whose: the lines are named."""
     with pytest.raises(MemtoolError) as caught:

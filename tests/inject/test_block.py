@@ -156,9 +156,12 @@ def test_no_memory_gives_no_block() -> None:
 def test_facts_of_a_memory() -> None:
     """What the id does not say is shown: day, type, category, confidence, trust, an end."""
     memory = make_memory(
-        "old-7", f"First.\n\n## More\n\n{'Second. ' * 20}\n",
-        valid_through="2026-12-31", category="pattern", confidence="low",
-    )  # fmt: skip
+        "old-7",
+        f"First.\n\n## More\n\n{'Second. ' * 20}\n",
+        valid_through="2026-12-31",
+        category="pattern",
+        confidence="low",
+    )
     whole = passage(memory, "dec-a@local", "local")
     first = passage(memory, "dec-a@local", "local", is_whole=False)
     assert dict(whole.facts) == {
@@ -185,9 +188,15 @@ def test_a_citation_does_not_repeat_the_id() -> None:
 def test_a_line_of_five_words_costs_little_more_than_its_id(form: BlockFormat) -> None:
     """What stands around a short memory is no longer than its id, or 40 bytes of it."""
     id_ = "sem-2026-02-22-deploys-run-on-tuesdays-only-k3f9"
-    memory = make_memory(id_, "Deploys run on Tuesdays only.\n", type="semantic",
-                         title="Deploys run on Tuesdays only", category="preference",
-                         confidence="high", status="pinned")  # fmt: skip
+    memory = make_memory(
+        id_,
+        "Deploys run on Tuesdays only.\n",
+        type="semantic",
+        title="Deploys run on Tuesdays only",
+        category="preference",
+        confidence="high",
+        status="pinned",
+    )
     text = write_passage(passage(memory, f"{id_}@0625783426", "trusted"), form)
     assert len(text) - len(memory.body) <= len(id_) + 11 + 48
     assert budget.tokens(text) <= 35

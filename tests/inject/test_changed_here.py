@@ -161,8 +161,9 @@ def test_what_came_to_the_trusted_ref_since_was_not_changed_here(trusted: Sandbo
     assert "silenced" not in found
     items = at_level(trusted, "trusted")["items"]
     assert {item["id"]: item["trust"] for item in items} == {
-        "sem-deploys": "trusted", "sem-more": "trusted",
-    }  # fmt: skip
+        "sem-deploys": "trusted",
+        "sem-more": "trusted",
+    }
     assert all("[CHANGED] as origin/main has it, not yet here" in item["text"] for item in items)
 
 
@@ -186,8 +187,12 @@ def test_the_rule_of_a_file_is_that_of_the_level(trusted: Sandbox):
     trusted.memory("sem-rule", "Never edit this file by hand.\n", **rule, status="archived")
     trusted.memory("dec-pin", "Never force-push.\n", title="Force", status="archived")
     trusted.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
-    event = {"session_id": "s", "tool_name": "Edit", "hook_event_name": "PostToolUse",
-             "tool_input": {"file_path": str(trusted.path / "src/a.py")}}  # fmt: skip
+    event = {
+        "session_id": "s",
+        "tool_name": "Edit",
+        "hook_event_name": "PostToolUse",
+        "tool_input": {"file_path": str(trusted.path / "src/a.py")},
+    }
     said = trusted.run("hook", "claude", "post-tool-use", stdin=json.dumps(event)).stdout
     assert "Never edit this file by hand." in said
     assert "Never force-push." in trusted.run("inject", "--primer").stdout
@@ -196,8 +201,12 @@ def test_the_rule_of_a_file_is_that_of_the_level(trusted: Sandbox):
 def test_a_superseding_file_that_is_local_disputes_as_before(trusted: Sandbox):
     """New files have no version of the level; trust weighs what they replace."""
     deploys(trusted, EDITED)
-    trusted.memory("sem-next", "Deploys of the shop run on Fridays.\n", type="semantic",
-                   supersedes=("sem-deploys",))  # fmt: skip
+    trusted.memory(
+        "sem-next",
+        "Deploys of the shop run on Fridays.\n",
+        type="semantic",
+        supersedes=("sem-deploys",),
+    )
     (item,) = at_level(trusted, "trusted")["items"]
     assert (item["id"], item["conflicts"]) == ("sem-deploys", ["sem-next"])
     assert BODY.strip() in item["text"]

@@ -17,12 +17,25 @@ def billing(sandbox: Sandbox) -> Sandbox:
     """Two files, a decision and a warning about one of them, and what only shares words."""
     sandbox.write(CHARGE, "x\n")
     sandbox.write("app/web/page.py", "x\n")
-    sandbox.memory("dec-charge", "Money is kept in cents.\n\n## Rationale\n\nFloats lie.\n",
-                   files=("app/billing/*.py",), title="Keep money in cents")  # fmt: skip
-    sandbox.memory("sem-cards", "Never log card numbers.\n", type="semantic", category="warning",
-                   source=(f"file:{CHARGE}#L1",))  # fmt: skip
-    sandbox.memory("sem-style", "Change notes accordingly, please, in the log of changes.\n",
-                   type="semantic", title="Please change the notes accordingly")  # fmt: skip
+    sandbox.memory(
+        "dec-charge",
+        "Money is kept in cents.\n\n## Rationale\n\nFloats lie.\n",
+        files=("app/billing/*.py",),
+        title="Keep money in cents",
+    )
+    sandbox.memory(
+        "sem-cards",
+        "Never log card numbers.\n",
+        type="semantic",
+        category="warning",
+        source=(f"file:{CHARGE}#L1",),
+    )
+    sandbox.memory(
+        "sem-style",
+        "Change notes accordingly, please, in the log of changes.\n",
+        type="semantic",
+        title="Please change the notes accordingly",
+    )
     sandbox.memory("sem-page", "Pages are plain HTML.\n", type="semantic", files=("app/web/",))
     sandbox.commit()
     return sandbox

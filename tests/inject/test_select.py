@@ -47,9 +47,12 @@ def candidate(
 
 
 def chosen(
-    *candidates: Candidate, trust: dict[str, str] | None = None, threshold: float = 0.0,
-    most: int = 15, shown: tuple[Candidate, ...] = (),
-) -> tuple[list[str], dict[str, str]]:  # fmt: skip
+    *candidates: Candidate,
+    trust: dict[str, str] | None = None,
+    threshold: float = 0.0,
+    most: int = 15,
+    shown: tuple[Candidate, ...] = (),
+) -> tuple[list[str], dict[str, str]]:
     """Return the ids that are kept, and the reason against each other one."""
     records = [one.record for one in candidates]
     grove = Grove(*records)
@@ -230,17 +233,24 @@ def test_a_digest_that_tells_what_was_forgotten_is_not_shown() -> None:
 def test_a_source_is_a_thing_not_a_place_in_it() -> None:
     """Lines and versions of one file are one source; people and tools are none."""
     memory = make_memory(
-        source=("file:a.md#L1-L2", "file:a.md@abc", "human:Ada", "tool:pytest", "session:s#4",
-                "url:https://example.org/#part")
-    )  # fmt: skip
+        source=(
+            "file:a.md#L1-L2",
+            "file:a.md@abc",
+            "human:Ada",
+            "tool:pytest",
+            "session:s#4",
+            "url:https://example.org/#part",
+        )
+    )
     assert sources(memory) == ("file:a.md", "session:s", "url:https://example.org/#part")
 
 
 PAIRS = [
     json.loads(line)
     for line in (Path(__file__).parents[1] / "search" / "data" / "conflicts.jsonl")
-    .read_text().splitlines()
-]  # fmt: skip
+    .read_text()
+    .splitlines()
+]
 
 
 def memory(id: str, title: str, body: str = "", **fields: FieldValue) -> Memory:
@@ -251,9 +261,14 @@ def memory(id: str, title: str, body: str = "", **fields: FieldValue) -> Memory:
 def test_the_block_marks_what_the_gate_finds(row: dict):
     """Whichever memory comes first."""
     one, other = (
-        memory(f"sem-{name}", *row[name], type=row.get("type", "semantic"),
-               tags=tuple(row.get("tags", ()))) for name in "ab"
-    )  # fmt: skip
+        memory(
+            f"sem-{name}",
+            *row[name],
+            type=row.get("type", "semantic"),
+            tags=tuple(row.get("tags", ())),
+        )
+        for name in "ab"
+    )
     expected = [(0, 1)] if contradictions.between(one, other) else []
     assert clashes([one, other]) == clashes([other, one]) == expected
 
@@ -261,9 +276,13 @@ def test_the_block_marks_what_the_gate_finds(row: dict):
 def test_a_number_that_names_a_thing_contradicts_no_other():
     """Two versions have a schedule each; only what is said of a thing can be otherwise."""
     schedules = [
-        memory(f"sem-{minor}", f"Python 3.{minor} Release Schedule",
-               f"This is the schedule of Python 3.{minor}.") for minor in (11, 12)
-    ]  # fmt: skip
+        memory(
+            f"sem-{minor}",
+            f"Python 3.{minor} Release Schedule",
+            f"This is the schedule of Python 3.{minor}.",
+        )
+        for minor in (11, 12)
+    ]
     assert clashes(schedules) == []
     limits = [
         memory(f"sem-{limit}", f"Lines are at most {limit} characters") for limit in (88, 100)
@@ -294,8 +313,9 @@ def test_what_rules_suspect_is_marked_nowhere_in_a_block(sandbox: Sandbox):
     sandbox.commit()
     found = sandbox.json("inject", "--prompt", "do sessions live in redis for a day?")
     assert {one["id"]: one["conflicts"] for one in found["items"]} == {
-        "dec-push": [], "dec-redis": []
-    }  # fmt: skip
+        "dec-push": [],
+        "dec-redis": [],
+    }
     assert "[CONFLICT]" not in found["text"]
     assert "contradict" not in found["text"]
     kinds = {one["kind"] for one in sandbox.json("conflicts")["conflicts"]}
@@ -310,6 +330,7 @@ def test_a_fork_is_a_conflict(sandbox: Sandbox):
     sandbox.commit()
     found = sandbox.json("inject", "--prompt", "where do sessions live?")
     assert {one["id"]: one["conflicts"] for one in found["items"]} == {
-        "dec-a": ["dec-b"], "dec-b": ["dec-a"]
-    }  # fmt: skip
+        "dec-a": ["dec-b"],
+        "dec-b": ["dec-a"],
+    }
     assert found["text"].count("[CONFLICT]") == 2

@@ -68,8 +68,10 @@ def test_many_processes_add_at_once(folder: str) -> None:
         "import sys; from memtool.inject import session_seen\n"
         "for n in range(20): session_seen.add(sys.argv[1], 's', [(f'dec-{sys.argv[2]}-{n}', 'v')])"
     )
-    started = [subprocess.Popen([sys.executable, "-c", script, folder, str(number)])
-               for number in range(16)]  # fmt: skip
+    started = [
+        subprocess.Popen([sys.executable, "-c", script, folder, str(number)])
+        for number in range(16)
+    ]
     assert [process.wait() for process in started] == [0] * 16
     expected = {(f"dec-{one}-{n}", "v") for one in range(16) for n in range(20)}
     assert session_seen.read(folder, "s") == expected

@@ -138,7 +138,8 @@ def test_a_tier_is_one_row(sandbox: Sandbox) -> None:
     shares = plan(context.strict_settings, None, None)
     block = build_block(GatherRequest(context, "hello"), FORMATS[0], shares, [newest])
     assert [(item.id, item.tier) for item in block.items] == [
-        ("dec-a", "newest"), ("dec-b", "newest"),
-    ]  # fmt: skip
+        ("dec-a", "newest"),
+        ("dec-b", "newest"),
+    ]
     assert [one.reason for one in block.verdicts if not one.is_taken] == ["the tier holds 2"]
     assert (block.depth, block.plain()["budget"]["newest"]) == ("none", 200)

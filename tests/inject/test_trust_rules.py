@@ -61,8 +61,12 @@ def test_a_decision_that_no_owner_signed_replaces_nothing(
 ) -> None:
     """Even in the trusted ref: both are shown, the newer one marked."""
     keyring.sign_as(ruled, who)
-    ruled.memory("dec-files", "Sessions live in files, not in Redis.\n",
-                 title="Sessions live in files", supersedes=("dec-redis",))  # fmt: skip
+    ruled.memory(
+        "dec-files",
+        "Sessions live in files, not in Redis.\n",
+        title="Sessions live in files",
+        supersedes=("dec-redis",),
+    )
     ruled.commit()
     publish(ruled)
     text = block(ruled)
@@ -70,8 +74,13 @@ def test_a_decision_that_no_owner_signed_replaces_nothing(
     assert "dec-redis@" in text
     assert "dec-files@" in text
     assert block(ruled, MEMTOOL_NO_CACHE="1") == text
-    (item,) = (one for one in ruled.json("inject", "--prompt", "where do sessions live",
-               "--format", "json")["items"] if one["id"] == "dec-files")  # fmt: skip
+    (item,) = (
+        one
+        for one in ruled.json("inject", "--prompt", "where do sessions live", "--format", "json")[
+            "items"
+        ]
+        if one["id"] == "dec-files"
+    )
     assert "signed by ann@example.org" in item["unproven"]
 
 
@@ -90,8 +99,12 @@ def test_another_signer_does_not_stand_for_an_owner(ruled: Sandbox, keyring: Key
 
 def test_an_owner_replaces_it(ruled: Sandbox) -> None:
     """Once the trusted ref holds what ann has signed, the older one is gone."""
-    ruled.memory("dec-files", "Sessions live in files, not in Redis.\n",
-                 title="Sessions live in files", supersedes=("dec-redis",))  # fmt: skip
+    ruled.memory(
+        "dec-files",
+        "Sessions live in files, not in Redis.\n",
+        title="Sessions live in files",
+        supersedes=("dec-redis",),
+    )
     ruled.commit()
     assert "dec-redis@" in block(ruled)  # not yet in the trusted ref
     publish(ruled)
@@ -103,8 +116,13 @@ def test_an_owner_replaces_it(ruled: Sandbox) -> None:
 def test_a_memory_of_another_type_does_not_replace_it_either(ruled: Sandbox) -> None:
     """What replaces a decision is held to the rule of that decision."""
     ruled.git("config", "commit.gpgSign", "false")
-    ruled.memory("sem-files", "Sessions live in files, not in Redis.\n", type="semantic",
-                 title="Sessions live in files", supersedes=("dec-redis",))  # fmt: skip
+    ruled.memory(
+        "sem-files",
+        "Sessions live in files, not in Redis.\n",
+        type="semantic",
+        title="Sessions live in files",
+        supersedes=("dec-redis",),
+    )
     ruled.commit()
     publish(ruled)
     text = block(ruled)
@@ -132,8 +150,12 @@ def test_a_change_of_a_branch_takes_nothing_out_of_use(ruled: Sandbox, change: s
 def test_rules_of_a_worktree_hold_nowhere(ruled: Sandbox) -> None:
     """A branch that drops the rules, or adds others, changes no answer."""
     ruled.git("config", "commit.gpgSign", "false")
-    ruled.memory("dec-files", "Sessions live in files, not in Redis.\n",
-                 title="Sessions live in files", supersedes=("dec-redis",))  # fmt: skip
+    ruled.memory(
+        "dec-files",
+        "Sessions live in files, not in Redis.\n",
+        title="Sessions live in files",
+        supersedes=("dec-redis",),
+    )
     ruled.commit()
     text = block(ruled)
     ruled.write(".memory/config.toml", "")
@@ -185,8 +207,13 @@ def test_unproven_is_shown_where_trust_is(ruled: Sandbox) -> None:
 def test_a_rule_for_trusted_asks_for_no_key(ruled: Sandbox) -> None:
     """A warning of a branch is unproven until the trusted ref holds it, whoever signed it."""
     ruled.git("config", "commit.gpgSign", "false")
-    ruled.memory("sem-trap", "Sessions of Redis need a timeout.\n", type="semantic",
-                 category="warning", title="Sessions need a timeout")  # fmt: skip
+    ruled.memory(
+        "sem-trap",
+        "Sessions of Redis need a timeout.\n",
+        type="semantic",
+        category="warning",
+        title="Sessions need a timeout",
+    )
     ruled.commit()
     text = ruled.run("inject", "--prompt", "do sessions need a timeout").stdout
     assert "[UNPROVEN] its rule wants it trusted, it is committed" in text
@@ -194,21 +221,27 @@ def test_a_rule_for_trusted_asks_for_no_key(ruled: Sandbox) -> None:
     assert "[UNPROVEN]" not in ruled.run("inject", "--prompt", "do sessions need a timeout").stdout
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ('match = "type:decision"', "trust.rules 1 needs require, one of committed, trusted, signed"),
-    ('require = "signed"', "trust.rules 1 needs match"),
-    ('match = "type:novel"\nrequire = "signed"', "and there is no such type"),
-    ('match = "category:novel"\nrequire = "signed"', "and there is no such category"),
-    ('match = "is:head"\nrequire = "signed"', "matches 'is:head'"),
-    ('match = "tag:"\nrequire = "signed"', "matches 'tag:'"),
-    ('match = "id:*"\nrequire = "high"', "needs require, one of"),
-    ('match = "id:*"\nrequire = "trusted"\nowners = ["a@b"]', "must require signed"),
-    ('match = "id:*"\nowners = []', "has no owner in owners"),
-    ('match = "id:*"\nowners = "ann"', "has owners that are no list"),
-    ('match = "id:*"\nowners = ["a b"]', "has owners that are no list"),
-    ('match = "id:*"\nrequire = "signed"\nowner = "a"', "has 'owner', which is not match"),
-    ('match = "gate"\nrequire = "trusted"', "must require signed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'match = "type:decision"',
+            "trust.rules 1 needs require, one of committed, trusted, signed",
+        ),
+        ('require = "signed"', "trust.rules 1 needs match"),
+        ('match = "type:novel"\nrequire = "signed"', "and there is no such type"),
+        ('match = "category:novel"\nrequire = "signed"', "and there is no such category"),
+        ('match = "is:head"\nrequire = "signed"', "matches 'is:head'"),
+        ('match = "tag:"\nrequire = "signed"', "matches 'tag:'"),
+        ('match = "id:*"\nrequire = "high"', "needs require, one of"),
+        ('match = "id:*"\nrequire = "trusted"\nowners = ["a@b"]', "must require signed"),
+        ('match = "id:*"\nowners = []', "has no owner in owners"),
+        ('match = "id:*"\nowners = "ann"', "has owners that are no list"),
+        ('match = "id:*"\nowners = ["a b"]', "has owners that are no list"),
+        ('match = "id:*"\nrequire = "signed"\nowner = "a"', "has 'owner', which is not match"),
+        ('match = "gate"\nrequire = "trusted"', "must require signed"),
+    ],
+)
 def test_a_bad_rule_gets_one_sentence(text: str, said: str) -> None:
     """It names the file, the number of the rule and what is wrong."""
     with pytest.raises(MemtoolError) as caught:
@@ -217,13 +250,25 @@ def test_a_bad_rule_gets_one_sentence(text: str, said: str) -> None:
     assert str(caught.value).startswith("FILE: trust.rules 1 ")
 
 
-@pytest.mark.parametrize(("match", "expected"), [
-    ("type:decision", True), ("type:semantic,decision", True), ("type:semantic", False),
-    ("tag:Auth*", True), ("tag:web", False), ("id:dec-*", True), ("id:dec-b", False),
-    ("category:decision", True), ("path:.memory/decision", True), ("path:/.memory/**/*.md", True),
-    ("path:.memory/semantic", False), ("type:decision tag:auth", True),
-    ("type:decision tag:web", False), ("gate", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        ("type:decision", True),
+        ("type:semantic,decision", True),
+        ("type:semantic", False),
+        ("tag:Auth*", True),
+        ("tag:web", False),
+        ("id:dec-*", True),
+        ("id:dec-b", False),
+        ("category:decision", True),
+        ("path:.memory/decision", True),
+        ("path:/.memory/**/*.md", True),
+        ("path:.memory/semantic", False),
+        ("type:decision tag:auth", True),
+        ("type:decision tag:web", False),
+        ("gate", False),
+    ],
+)
 def test_what_a_rule_matches(match: str, expected: bool) -> None:  # noqa: FBT001  # a table
     """All filters must fit, of values one; globs as in a search; the first rule that fits holds."""
     (rule,) = config.parse(

@@ -45,9 +45,19 @@ def test_a_memory_is_read_with_what_follows_from_the_others(sandbox: Sandbox):
 
 @pytest.mark.parametrize(
     "uri",
-    ["", "memory://", "dec-a", "memory://dec", "memory://../dec-a", "file:///etc/passwd",
-     "memory:///etc/passwd", "memory://dec-a?x", "memory://DEC-A", "memory://dec-b"],
-)  # fmt: skip
+    [
+        "",
+        "memory://",
+        "dec-a",
+        "memory://dec",
+        "memory://../dec-a",
+        "file:///etc/passwd",
+        "memory:///etc/passwd",
+        "memory://dec-a?x",
+        "memory://DEC-A",
+        "memory://dec-b",
+    ],
+)
 def test_only_ids_are_addresses(sandbox: Sandbox, uri: str):
     """No path, no beginning of an id, nothing else."""
     sandbox.memory("dec-a")

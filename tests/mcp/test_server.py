@@ -31,26 +31,38 @@ TOKEN = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
 SERVER = [sys.executable, "-m", "memtool"]
 ALL = ("--all", "--structured")
 HELLO = {
-    "jsonrpc": "2.0", "id": 0, "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {},
-               "clientInfo": {"name": "test", "version": "1"}},
-}  # fmt: skip
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 def talk(
-    sandbox: Sandbox, *stories: Story, era: str = "2026-07-28", args: tuple[str, ...] = (),
-    cwd: Path | None = None, env: dict[str, str] | None = None, **client: Any,
-) -> str:  # fmt: skip
+    sandbox: Sandbox,
+    *stories: Story,
+    era: str = "2026-07-28",
+    args: tuple[str, ...] = (),
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    **client: Any,
+) -> str:
     """Start a server for each story, let all be told at once, and return what went to stderr."""
     log = sandbox.path.parent / "stderr"
 
     async def tell(story: Story) -> None:
         with log.open("a") as errlog:
             started = StdioServerParameters(
-                command=SERVER[0], args=[*SERVER[1:], "mcp", *ALL, *args],
-                cwd=cwd or sandbox.path, env=sandbox.env | (env or {}),
-            )  # fmt: skip
+                command=SERVER[0],
+                args=[*SERVER[1:], "mcp", *ALL, *args],
+                cwd=cwd or sandbox.path,
+                env=sandbox.env | (env or {}),
+            )
             async with Client(stdio_client(started, errlog), mode=era, **client) as one:
                 await story(one)
 
@@ -85,9 +97,14 @@ def exchange(
 ) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[bytes]]:
     """Send raw lines, close the connection, and return the answers and how the server ended."""
     done = subprocess.run(
-        [*SERVER, "mcp"], input=b"".join(line + b"\n" for line in lines), cwd=sandbox.path,
-        env=sandbox.env | env, capture_output=True, check=False, timeout=60,
-    )  # fmt: skip
+        [*SERVER, "mcp"],
+        input=b"".join(line + b"\n" for line in lines),
+        cwd=sandbox.path,
+        env=sandbox.env | env,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     return [json.loads(line) for line in done.stdout.splitlines()], done
 
 
@@ -99,9 +116,16 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
 
     async def story(client: Client) -> None:
         listed = (await client.list_tools()).tools
-        made = await ask(client, "new", type="decision", title="Keep sessions in Redis",
-                         body="Sessions live in Redis.", tag=["auth"],
-                         said_by_user="keep them in Redis", commit=True)  # fmt: skip
+        made = await ask(
+            client,
+            "new",
+            type="decision",
+            title="Keep sessions in Redis",
+            body="Sessions live in Redis.",
+            tag=["auth"],
+            said_by_user="keep them in Redis",
+            commit=True,
+        )
         old = made["id"]
         assert (await ask(client, "search", query="where do sessions live"))["results"][0][
             "id"
@@ -135,12 +159,38 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         await ask(client, "restore", id=right["id"])
         undone = await ask(client, "undo", id=old, dry_run=True)
         assert (undone["step"], undone["how"]) == ("superseded", "discarded")
-        merged = await ask(client, "resolve", ids=[left["id"], right["id"]], merge="Both",
-                           body="Both hold.", why="to try it", commit=True)  # fmt: skip
+        merged = await ask(
+            client,
+            "resolve",
+            ids=[left["id"], right["id"]],
+            merge="Both",
+            body="Both hold.",
+            why="to try it",
+            commit=True,
+        )
         assert merged["resolved"][0]["kept"] == "merged"
-        called = {"new", "search", "list", "inject", "show", "pin", "unpin", "diff",
-                  "blame", "supersede", "remember", "why", "conflicts", "log", "check", "status",
-                  "forget", "restore", "undo", "resolve"}  # fmt: skip
+        called = {
+            "new",
+            "search",
+            "list",
+            "inject",
+            "show",
+            "pin",
+            "unpin",
+            "diff",
+            "blame",
+            "supersede",
+            "remember",
+            "why",
+            "conflicts",
+            "log",
+            "check",
+            "status",
+            "forget",
+            "restore",
+            "undo",
+            "resolve",
+        }
         assert {tool.name for tool in listed} == called
 
     who = types.Implementation(name="acme\n code", version="1")
@@ -505,9 +555,17 @@ def test_a_client_that_leaves_ends_the_server(sandbox: Sandbox):
 
 def test_lines_that_are_no_messages_are_passed_over(sandbox: Sandbox):
     """Broken JSON, other encodings, wrong methods: the next message is answered."""
-    lines = (b"{", b"", b"[]", b"\xff\xfe", b'"x"', b"null", b'{"jsonrpc":"2.0","id":7}',
-             b'{"jsonrpc":"2.0","id":8,"method":"memories/purge"}',
-             b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}')  # fmt: skip
+    lines = (
+        b"{",
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        b'"x"',
+        b"null",
+        b'{"jsonrpc":"2.0","id":7}',
+        b'{"jsonrpc":"2.0","id":8,"method":"memories/purge"}',
+        b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}',
+    )
     answers, done = exchange(sandbox, json.dumps(HELLO).encode(), *lines, json.dumps(LIST).encode())
     by_id = {one.get("id"): one for one in answers}
     assert by_id[8]["error"]["code"] == -32601
@@ -519,9 +577,13 @@ def test_lines_that_are_no_messages_are_passed_over(sandbox: Sandbox):
 def test_a_closed_pipe_is_no_error(sandbox: Sandbox):
     """A host that was killed leaves a server that ends in silence."""
     with subprocess.Popen(
-        [*SERVER, "mcp"], cwd=sandbox.path, env=sandbox.env,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as server:  # fmt: skip
+        [*SERVER, "mcp"],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
         assert server.stdin
         assert server.stdout
         assert server.stderr
@@ -537,9 +599,13 @@ def test_a_closed_pipe_is_no_error(sandbox: Sandbox):
 def test_an_interrupt_ends_it_at_once(sandbox: Sandbox):
     """Whoever started it by hand gets out of it, though it waits for input."""
     with subprocess.Popen(
-        [*SERVER, "mcp"], cwd=sandbox.path, env=sandbox.env, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as server:  # fmt: skip
+        [*SERVER, "mcp"],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
         assert server.stdin
         assert server.stdout
         assert server.stderr
@@ -569,9 +635,14 @@ def test_no_package_is_needed(sandbox: Sandbox):
         "print(*{'mcp', 'mcp_types', 'anyio', 'pydantic'} & set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=sandbox.path, env=sandbox.env, capture_output=True,
-        check=True, text=True, input="".join(f"{json.dumps(line)}\n" for line in lines),
-    )  # fmt: skip
+        [sys.executable, "-c", script],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        check=True,
+        text=True,
+        input="".join(f"{json.dumps(line)}\n" for line in lines),
+    )
     assert done.stderr.strip() == ""
     answers = {one["id"]: one["result"] for one in map(json.loads, done.stdout.splitlines())}
     assert [tool["name"] for tool in answers[1]["tools"]] == list(COMMON)

@@ -144,13 +144,17 @@ def test_redacting_whole_words_is_always_seen(words: list[str]) -> None:
     assert is_redaction(before, after)
 
 
-@given(st.lists(st.sampled_from(["S", "T", "ab", " ", MARK, "[REDACTED:email]"]), max_size=8),
-       st.data())  # fmt: skip
+@given(
+    st.lists(st.sampled_from(["S", "T", "ab", " ", MARK, "[REDACTED:email]"]), max_size=8),
+    st.data(),
+)
 def test_a_mark_beside_another_is_seen(pieces: list[str], data: st.DataObject) -> None:
     """Old and new marks may stand side by side in any order."""
     hidden = data.draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
-    after = [MARK if piece in ("S", "T") and is_new else piece
-             for piece, is_new in zip(pieces, hidden, strict=True)]  # fmt: skip
+    after = [
+        MARK if piece in ("S", "T") and is_new else piece
+        for piece, is_new in zip(pieces, hidden, strict=True)
+    ]
     assert is_redaction("".join(pieces), "".join(after)) is (after != pieces)
 
 
@@ -167,11 +171,17 @@ def test_superseding_is_told_of_both_memories() -> None:
     old = version("dec-old")
     found = compare([old], [old, version("dec-new", supersedes=("dec-old",))])
     assert found == (
-        Change("added", "dec-new", "Title of dec-new", ".memory/dec-new.md",
-               {"supersedes": ("dec-old",)}),
-        Change("superseded", "dec-old", "Title of dec-old", ".memory/dec-old.md",
-               {"by": "dec-new"}),
-    )  # fmt: skip
+        Change(
+            "added",
+            "dec-new",
+            "Title of dec-new",
+            ".memory/dec-new.md",
+            {"supersedes": ("dec-old",)},
+        ),
+        Change(
+            "superseded", "dec-old", "Title of dec-old", ".memory/dec-old.md", {"by": "dec-new"}
+        ),
+    )
 
 
 def test_a_deleted_memory_supersedes_nothing() -> None:

@@ -33,10 +33,13 @@ EXTRA: dict[str, st.SearchStrategy[FieldValue]] = {
     "x-b-c": LINES,
 }
 CHANGES = st.fixed_dictionaries({}, optional=EXTRA)
-BODIES = st.text().map(lambda text: text.replace("\0", "")).filter(
-    lambda text: not any("\ud800" <= char < "\ue000" for char in text)
-    and "<<<<<<<" not in text
-)  # fmt: skip
+BODIES = (
+    st.text()
+    .map(lambda text: text.replace("\0", ""))
+    .filter(
+        lambda text: not any("\ud800" <= char < "\ue000" for char in text) and "<<<<<<<" not in text
+    )
+)
 
 
 def unreadable(data: bytes) -> Unreadable:
@@ -174,7 +177,9 @@ HOSTILE: dict[str, tuple[bytes, str, int]] = {
     "overlong": (b"---\nid: \xc0\xaf\n---\n", "not-utf8", 2),
     "too large": (BASE.encode() + b"a" * document.MAX_BYTES, "too-large", 1),
     "header too large": (
-        BASE.replace("type:", f"x-a: {'a' * document.MAX_HEADER}\ntype:").encode(), "too-large", 1,
+        BASE.replace("type:", f"x-a: {'a' * document.MAX_HEADER}\ntype:").encode(),
+        "too-large",
+        1,
     ),
     "brackets": (b"---\nid: " + b"[" * 16_000 + b"\n---\n", "bad-yaml", 2),
     "200,000 brackets": (b"---\nid: " + b"[" * 200_000 + b"\n---\n", "too-large", 1),
@@ -182,22 +187,44 @@ HOSTILE: dict[str, tuple[bytes, str, int]] = {
     "alias": (b"---\nid: *a\n---\n", "bad-yaml", 2),
     "tag": (b"---\nid: !!python/name:os.system\n---\n", "bad-yaml", 2),
     "two keys": (b"---\nid: a\nid: b\n---\n", "bad-yaml", 3),
-    "hidden in an escape": (BASE.replace("Title of", '"\\u202e').replace(
-        "dec-a\nconf", 'dec-a"\nconf').encode(), "bad-value", 5),
-    "NUL in an escape": (BASE.replace("title: Title of dec-a", 'title: "a\\0"').encode(),
-                         "bad-value", 5),
-    "conflict": (BASE.replace("One.", "<<<<<<< HEAD\nOne.\n=======\n2\n>>>>>>> b").encode(),
-                 "conflict-markers", 10),
-    "conflict at the top": (f"<<<<<<< HEAD\n{BASE}=======\n{BASE}>>>>>>> b\n".encode(),
-                            "conflict-markers", 1),
-    "conflict in the header": (BASE.replace(
-        "type: decision", "<<<<<<< a\ntype: state\n=======\ntype: semantic\n>>>>>>> b").encode(),
-        "conflict-markers", 4),
-    "own key with a line feed": (BASE.replace("type:", '"x-a\\nb": c\ntype:').encode(),
-                                 "unknown-key", 4),
-    "own key with a colon": (BASE.replace("type:", '"x-a: b": c\ntype:').encode(),
-                             "unknown-key", 4),
-}  # fmt: skip
+    "hidden in an escape": (
+        BASE.replace("Title of", '"\\u202e').replace("dec-a\nconf", 'dec-a"\nconf').encode(),
+        "bad-value",
+        5,
+    ),
+    "NUL in an escape": (
+        BASE.replace("title: Title of dec-a", 'title: "a\\0"').encode(),
+        "bad-value",
+        5,
+    ),
+    "conflict": (
+        BASE.replace("One.", "<<<<<<< HEAD\nOne.\n=======\n2\n>>>>>>> b").encode(),
+        "conflict-markers",
+        10,
+    ),
+    "conflict at the top": (
+        f"<<<<<<< HEAD\n{BASE}=======\n{BASE}>>>>>>> b\n".encode(),
+        "conflict-markers",
+        1,
+    ),
+    "conflict in the header": (
+        BASE.replace(
+            "type: decision", "<<<<<<< a\ntype: state\n=======\ntype: semantic\n>>>>>>> b"
+        ).encode(),
+        "conflict-markers",
+        4,
+    ),
+    "own key with a line feed": (
+        BASE.replace("type:", '"x-a\\nb": c\ntype:').encode(),
+        "unknown-key",
+        4,
+    ),
+    "own key with a colon": (
+        BASE.replace("type:", '"x-a: b": c\ntype:').encode(),
+        "unknown-key",
+        4,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -219,18 +246,71 @@ def test_only_unreadable_escapes_from_mutated_files() -> None:
     """Twenty thousand damaged headers are read or refused, and nothing else is raised."""
     rng = random.Random(7)
     fragments = [
-        b"[", b"]", b"{", b"}", b"&a ", b"*a", b"!!t ", b"<<: a\n", b"- ", b"? ", b": ", b"|", b">",
-        b'"', b"'", b"\\", b"\\u", b"\\ud800", b"\\U00110000", b"#", b"---\n", b"...\n", b"%A\n",
-        b"\r", b"\r\n", b"\t", b"\x00", b"\x1b", b"\x7f", b"\x80", b"\xff", b"\xc2\x85",
-        b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"~", b"=",
-        b"\n", b"\n\n", b" ", b"  - a\n", b"e999", b"nan", b"-0", b"2026-02-30", b"T25:00:00Z",
-        b"id: a\n", b"<<<<<<< a\n", b"9" * 5_000,
-        b"file:../a", b"commit:zz", b"x-\xc3\xa9: 1\n", b"[" * 300,
-    ]  # fmt: skip
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b"&a ",
+        b"*a",
+        b"!!t ",
+        b"<<: a\n",
+        b"- ",
+        b"? ",
+        b": ",
+        b"|",
+        b">",
+        b'"',
+        b"'",
+        b"\\",
+        b"\\u",
+        b"\\ud800",
+        b"\\U00110000",
+        b"#",
+        b"---\n",
+        b"...\n",
+        b"%A\n",
+        b"\r",
+        b"\r\n",
+        b"\t",
+        b"\x00",
+        b"\x1b",
+        b"\x7f",
+        b"\x80",
+        b"\xff",
+        b"\xc2\x85",
+        b"\xe2\x80\xa8",
+        b"\xef\xbb\xbf",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"~",
+        b"=",
+        b"\n",
+        b"\n\n",
+        b" ",
+        b"  - a\n",
+        b"e999",
+        b"nan",
+        b"-0",
+        b"2026-02-30",
+        b"T25:00:00Z",
+        b"id: a\n",
+        b"<<<<<<< a\n",
+        b"9" * 5_000,
+        b"file:../a",
+        b"commit:zz",
+        b"x-\xc3\xa9: 1\n",
+        b"[" * 300,
+    ]
     full = make_memory(
-        "dec-a", importance="0.5", tags=("a", "b"), checked={"at": "2026-03-01T00:00:00Z"},
-        valid_from="2026-01-01", valid_through="2027-01-01", iteration="2", fade_rate="0.1",
-    )  # fmt: skip
+        "dec-a",
+        importance="0.5",
+        tags=("a", "b"),
+        checked={"at": "2026-03-01T00:00:00Z"},
+        valid_from="2026-01-01",
+        valid_through="2027-01-01",
+        iteration="2",
+        fade_rate="0.1",
+    )
     seeds = [document.write(full), *(text.encode() for text in BY_HAND.values())]
     read = 0
     for _ in range(20_000):
@@ -252,21 +332,45 @@ def test_only_unreadable_escapes_from_mutated_files() -> None:
 HEADERS = st.lists(
     st.sampled_from(
         (
-            "id: some-id", "id: other", "timestamp: 2026-02-22T19:33:00Z", "timestamp: soon",
-            "type: decision", "type: poem", "title: A plain title", 'title: "quoted: \\"one\\""',
-            "confidence: high", "source:\n  - human:me", "source: [human:me]", "source: []",
-            "tags: [one, two]", "tags: one", "files: [src/*.py]", "x-own: word", "unknown: word",
-            "valid_from: 2026-01-01", "valid_through: 2025-01-01", "checked:\n  at: 2026-02-22",
-            "  stray: row", "", "# comment", "domain: y\t", "<<<<<<< ours", ">>>>>>> theirs",
+            "id: some-id",
+            "id: other",
+            "timestamp: 2026-02-22T19:33:00Z",
+            "timestamp: soon",
+            "type: decision",
+            "type: poem",
+            "title: A plain title",
+            'title: "quoted: \\"one\\""',
+            "confidence: high",
+            "source:\n  - human:me",
+            "source: [human:me]",
+            "source: []",
+            "tags: [one, two]",
+            "tags: one",
+            "files: [src/*.py]",
+            "x-own: word",
+            "unknown: word",
+            "valid_from: 2026-01-01",
+            "valid_through: 2025-01-01",
+            "checked:\n  at: 2026-02-22",
+            "  stray: row",
+            "",
+            "# comment",
+            "domain: y\t",
+            "<<<<<<< ours",
+            ">>>>>>> theirs",
         )
     ),
     max_size=9,
     unique=True,
-)  # fmt: skip
+)
 GOOD = (
-    "id: some-id", "timestamp: 2026-02-22T19:33:00Z", "type: decision", "title: A plain title",
-    "confidence: high", "source:\n  - human:me",
-)  # fmt: skip
+    "id: some-id",
+    "timestamp: 2026-02-22T19:33:00Z",
+    "type: decision",
+    "title: A plain title",
+    "confidence: high",
+    "source:\n  - human:me",
+)
 NAMES = st.sampled_from(("", "m/some-id.md", "m/other.md"))
 
 

@@ -28,14 +28,14 @@ WHOLE = FailureEnvironment(
     ("line", "argv", "cwd"),
     [
         ("pytest -q tests", ("pytest", "-q", "tests"), "."),
-        ("cd sub && pytest 'a b' \"c\\\"d\" e\\ f 2>&1", ("pytest", "a b", 'c"d', "e f"), "sub"),
+        ('cd sub && pytest \'a b\' "c\\"d" e\\ f 2>&1', ("pytest", "a b", 'c"d', "e f"), "sub"),
         ("A=1 B='x y' make all", ("env", "A=1", "B=x y", "make", "all"), "."),
         ("cd /r/a && cd b && go test ./...", ("go", "test", "./..."), "a/b"),
         ("cd a && x /r/b/t.py --root=/r", ("x", "../b/t.py", "--root=.."), "a"),
         ("git show HEAD~1 a{b}c x#y", ("git", "show", "HEAD~1", "a{b}c", "x#y"), "."),
         ("cd .. && make", ("make",), ""),
     ],
-)  # fmt: skip
+)
 def test_the_words_of_a_plain_line(line: str, argv: tuple[str, ...], cwd: str) -> None:
     """What a shell would only take apart is taken apart without one; paths are the worktree's."""
     found = environment_of_line(line, "/r", "/r")
@@ -45,12 +45,37 @@ def test_the_words_of_a_plain_line(line: str, argv: tuple[str, ...], cwd: str) -
 @pytest.mark.parametrize(
     "line",
     [
-        "pytest | tail", "make; make test", "a && b", "a || b", "echo $HOME", "echo `id`", "ls *",
-        "a > b", "a < b", "sleep 1 &", "for x in y", "time make", "source x", "[ -f a ]", "t[1]",
-        "a {b,c}", "a {1..3}", "~/bin/x", "# no", "'open", '"open', "a\\", "a\nb", "", "A=1",
-        '"$(id)"', "cat <<EOF", "! make", "cd x",
+        "pytest | tail",
+        "make; make test",
+        "a && b",
+        "a || b",
+        "echo $HOME",
+        "echo `id`",
+        "ls *",
+        "a > b",
+        "a < b",
+        "sleep 1 &",
+        "for x in y",
+        "time make",
+        "source x",
+        "[ -f a ]",
+        "t[1]",
+        "a {b,c}",
+        "a {1..3}",
+        "~/bin/x",
+        "# no",
+        "'open",
+        '"open',
+        "a\\",
+        "a\nb",
+        "",
+        "A=1",
+        '"$(id)"',
+        "cat <<EOF",
+        "! make",
+        "cd x",
     ],
-)  # fmt: skip
+)
 def test_a_line_with_a_meaning_of_its_own_needs_a_shell(line: str) -> None:
     """Pipes, lists, expansions, redirections and built-in words are not guessed at."""
     assert environment_of_line(line, "/r", "/r") == FailureEnvironment(lack=NEEDS_SHELL)
@@ -62,8 +87,11 @@ def test_without_a_state_only_the_words_are_known() -> None:
     assert (found.argv, found.cwd) == (("make",), "")
     assert found.obstacle == "the commit at which it failed is not known"
     assert write_environment(found).splitlines() == [
-        'argv: ["make"]', "cwd: unknown", "commit: unknown", "diff: unknown",
-    ]  # fmt: skip
+        'argv: ["make"]',
+        "cwd: unknown",
+        "commit: unknown",
+        "diff: unknown",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,19 @@ def test_required_keys_are_those_of_the_contract() -> None:
 def test_what_may_change_is_lifecycle_governance_and_the_users_own() -> None:
     """Everything else is the claim, which a confirmed memory keeps."""
     mutable = {field.name for field in FIELDS if fields.is_mutable(field.name)}
-    expected = {"status", "importance", "tags", "valid_through", "privacy", "checked", "deleted",
-                "retired", "faded", "learned", "conflicts_accepted"}  # fmt: skip
+    expected = {
+        "status",
+        "importance",
+        "tags",
+        "valid_through",
+        "privacy",
+        "checked",
+        "deleted",
+        "retired",
+        "faded",
+        "learned",
+        "conflicts_accepted",
+    }
     assert expected == mutable
     assert fields.is_mutable("x-mine")
     assert not fields.is_mutable("xmine")

@@ -31,10 +31,20 @@ def memories(graph: Graph) -> list[Memory]:
 
 def derived(lineage: Lineage, ids: list[str]) -> object:
     return (
-        lineage.forks(), lineage.cycles(), lineage.dangling(), lineage.superseded_by,
-        {id_: (lineage.is_head(id_), lineage.heads_of(id_), lineage.successors(id_),
-               lineage.predecessors(id_)) for id_ in ids},
-    )  # fmt: skip
+        lineage.forks(),
+        lineage.cycles(),
+        lineage.dangling(),
+        lineage.superseded_by,
+        {
+            id_: (
+                lineage.is_head(id_),
+                lineage.heads_of(id_),
+                lineage.successors(id_),
+                lineage.predecessors(id_),
+            )
+            for id_ in ids
+        },
+    )
 
 
 def reach(graph: Graph, start: str) -> set[str]:

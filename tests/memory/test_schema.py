@@ -28,15 +28,28 @@ GOOD: dict[str, tuple[FieldValue, ...]] = {
     "paths": (("a/b.py",), ("*.md", "src/**", "a..b")),
     "ids": ((), ("abc", "dec-b")),
     "sources": (
-        ("commit:0123abcd",), ("file:a/b.md#L1-L9@0123abcd",), ("url:https://example.org",),
-        ("human:Ada",), ("session:s#2",), ("tool:ruff",), ("memory:dec-a",),
+        ("commit:0123abcd",),
+        ("file:a/b.md#L1-L9@0123abcd",),
+        ("url:https://example.org",),
+        ("human:Ada",),
+        ("session:s#2",),
+        ("tool:ruff",),
+        ("memory:dec-a",),
     ),
     "mapping": ({"at": "2026-02-22T19:33:00Z"}, {"at": "2026-02-22T19:33:00Z", "by": "Ada"}),
-}  # fmt: skip
+}
 BAD: dict[str, tuple[FieldValue, ...]] = {
     "id": ("", "ab", "Abc", "-abc", ".abc", "a/b", "a b", "abc\n", "é-abc", "a" * 121, ("abc",)),
-    "moment": ("", "2026-02-22", "2026-02-22T19:33:00", "2026-02-30T00:00:00Z", "now",
-               "2026-02-22T24:00:00Z", "0001-01-01T00:00:00+10:00", {"at": "x"}),
+    "moment": (
+        "",
+        "2026-02-22",
+        "2026-02-22T19:33:00",
+        "2026-02-30T00:00:00Z",
+        "now",
+        "2026-02-22T24:00:00Z",
+        "0001-01-01T00:00:00+10:00",
+        {"at": "x"},
+    ),
     "when": ("", "2026-02-30", "2026-13-01", "2026-2-3", "tomorrow", "30d"),
     "line": ("", " ", *HIDDEN, ("a",), {"a": "b"}),
     "flag": ("", "yes", "True", "1"),
@@ -46,13 +59,29 @@ BAD: dict[str, tuple[FieldValue, ...]] = {
     "words": ("a", ("",), (" ",), ("a",) * 201, *((text,) for text in HIDDEN), {"a": "b"}),
     "paths": (("",), ("/a",), ("~/a",), ("../a",), ("a/../b",), ("a\\b",), "a"),
     "ids": ("abc", ("AB-C",), ("",), ("abc", "a/b")),
-    "sources": (("abc",), ("commit:",), ("commit:xyz",), ("commit:abc",), ("file:/etc/passwd",),
-                ("file:a/../../b",), ("file: ",), ("memory:A",), ("Human:Ada",), ("url: ",),
-                "url:x"),
-    "mapping": ("a", ("a",), {}, {"by": "Ada"}, {"at": "now"},
-                {"at": "2026-02-22T19:33:00Z", "of": "a"},
-                {"at": "2026-02-22T19:33:00Z", "by": "a\nb"}),
-}  # fmt: skip
+    "sources": (
+        ("abc",),
+        ("commit:",),
+        ("commit:xyz",),
+        ("commit:abc",),
+        ("file:/etc/passwd",),
+        ("file:a/../../b",),
+        ("file: ",),
+        ("memory:A",),
+        ("Human:Ada",),
+        ("url: ",),
+        "url:x",
+    ),
+    "mapping": (
+        "a",
+        ("a",),
+        {},
+        {"by": "Ada"},
+        {"at": "now"},
+        {"at": "2026-02-22T19:33:00Z", "of": "a"},
+        {"at": "2026-02-22T19:33:00Z", "by": "a\nb"},
+    ),
+}
 
 
 def faults(field: Field, value: FieldValue) -> str:
@@ -231,12 +260,18 @@ LEFT_TO_CHECK = {
     "line": ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041", "a\ufeff"),
     "number": ("-1", "1e7"),
     "share": ("-0.1", "1.01"),
-    "sources": (("commit:xyz",), ("commit:abc",), ("file:/etc/passwd",), ("file:a/../../b",),
-                ("memory:A",)),
-    "words": tuple((text,) for text in ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041",
-                                        "a\ufeff")),
+    "sources": (
+        ("commit:xyz",),
+        ("commit:abc",),
+        ("file:/etc/passwd",),
+        ("file:a/../../b",),
+        ("memory:A",),
+    ),
+    "words": tuple(
+        (text,) for text in ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041", "a\ufeff")
+    ),
     "mapping": ({"at": "2026-02-22T19:33:00Z", "by": "a\nb"},),
-}  # fmt: skip
+}
 """What a schema cannot say in a few words: calendars, hidden characters, numbers in quotes."""
 
 

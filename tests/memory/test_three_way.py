@@ -26,31 +26,80 @@ def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dic
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "merged"),
     [
-        pytest.param({}, {"status": "pinned"}, {"status": "archived"}, {"status": "archived"},
-                     id="the more restrictive status"),
-        pytest.param({"status": "archived"}, {}, {"status": "archived", "tags": ("a",)},
-                     {"tags": ("a",)}, id="what only one side changed, as a restoring"),
-        pytest.param({"status": "candidate"}, {"status": "confirmed", "checked": MONDAY},
-                     {"status": "confirmed", "checked": TUESDAY},
-                     {"status": "confirmed", "checked": TUESDAY}, id="the later confirmation"),
-        pytest.param({}, deleted(TUESDAY, "wrong"), deleted(MONDAY, "old"),
-                     deleted(MONDAY, "old | wrong"), id="the earlier deletion, both reasons"),
-        pytest.param({}, deleted(MONDAY, "old"), {"checked": TUESDAY},
-                     deleted(MONDAY, "old") | {"checked": TUESDAY}, id="deleted and confirmed"),
+        pytest.param(
+            {},
+            {"status": "pinned"},
+            {"status": "archived"},
+            {"status": "archived"},
+            id="the more restrictive status",
+        ),
+        pytest.param(
+            {"status": "archived"},
+            {},
+            {"status": "archived", "tags": ("a",)},
+            {"tags": ("a",)},
+            id="what only one side changed, as a restoring",
+        ),
+        pytest.param(
+            {"status": "candidate"},
+            {"status": "confirmed", "checked": MONDAY},
+            {"status": "confirmed", "checked": TUESDAY},
+            {"status": "confirmed", "checked": TUESDAY},
+            id="the later confirmation",
+        ),
+        pytest.param(
+            {},
+            deleted(TUESDAY, "wrong"),
+            deleted(MONDAY, "old"),
+            deleted(MONDAY, "old | wrong"),
+            id="the earlier deletion, both reasons",
+        ),
+        pytest.param(
+            {},
+            deleted(MONDAY, "old"),
+            {"checked": TUESDAY},
+            deleted(MONDAY, "old") | {"checked": TUESDAY},
+            id="deleted and confirmed",
+        ),
         pytest.param(deleted(MONDAY), {}, deleted(MONDAY), {}, id="restored on one side"),
-        pytest.param({"tags": ("a", "b")}, {"tags": ("b", "z")}, {"tags": ("a", "b", "c")},
-                     {"tags": ("b", "c", "z")}, id="tags of both, without what one took away"),
+        pytest.param(
+            {"tags": ("a", "b")},
+            {"tags": ("b", "z")},
+            {"tags": ("a", "b", "c")},
+            {"tags": ("b", "c", "z")},
+            id="tags of both, without what one took away",
+        ),
         pytest.param({"tags": ("a",)}, {}, {"tags": ()}, {}, id="no tag is left"),
-        pytest.param({"importance": "0.5"}, {"importance": "0.6"}, {"importance": "0.55"},
-                     {"importance": "0.6"}, id="the larger importance"),
-        pytest.param({}, {"valid_through": "2026-05-01"}, {"valid_through": "2026-04-30"},
-                     {"valid_through": "2026-04-30"}, id="the earlier end"),
-        pytest.param({"faded": TUESDAY}, {}, {"faded": MONDAY}, {"faded": MONDAY},
-                     id="what one dropped and the other set"),
-        pytest.param({"x-a": "1"}, {"x-a": "2"}, {"x-a": "1", "x-b": "3"},
-                     {"x-a": "2", "x-b": "3"}, id="keys of the user's own, one side each"),
+        pytest.param(
+            {"importance": "0.5"},
+            {"importance": "0.6"},
+            {"importance": "0.55"},
+            {"importance": "0.6"},
+            id="the larger importance",
+        ),
+        pytest.param(
+            {},
+            {"valid_through": "2026-05-01"},
+            {"valid_through": "2026-04-30"},
+            {"valid_through": "2026-04-30"},
+            id="the earlier end",
+        ),
+        pytest.param(
+            {"faded": TUESDAY},
+            {},
+            {"faded": MONDAY},
+            {"faded": MONDAY},
+            id="what one dropped and the other set",
+        ),
+        pytest.param(
+            {"x-a": "1"},
+            {"x-a": "2"},
+            {"x-a": "1", "x-b": "3"},
+            {"x-a": "2", "x-b": "3"},
+            id="keys of the user's own, one side each",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_key_has_its_rule(base: Fields, ours: Fields, theirs: Fields, merged: Fields) -> None:
     """In both orders, and put into all three texts where it differs."""
     first = make_memory(**base)
@@ -88,11 +137,15 @@ ONE = "---\nid: dec-a\n<<<<<<< HEAD\nstatus: pinned\n=======\nstatus: archived\n
 @pytest.mark.parametrize(
     "text",
     [
-        "no markers", "<<<<<<< a\nx\n", "<<<<<<< a\n=======\n", ">>>>>>> a\n",
-        "<<<<<<< a\n<<<<<<< b\n=======\n>>>>>>> b\n", "<<<<<<< a\n=======\n=======\n>>>>>>> b\n",
+        "no markers",
+        "<<<<<<< a\nx\n",
+        "<<<<<<< a\n=======\n",
+        ">>>>>>> a\n",
+        "<<<<<<< a\n<<<<<<< b\n=======\n>>>>>>> b\n",
+        "<<<<<<< a\n=======\n=======\n>>>>>>> b\n",
         "<<<<<<< a\n||||||| o\n=======\n>>>>>>> b\n<<<<<<< a\n=======\n>>>>>>> b\n",
     ],
-)  # fmt: skip
+)
 def test_markers_that_git_did_not_write_so_are_left_alone(text: str) -> None:
     """Half a conflict has no two sides."""
     assert sides_of(text.encode()) is None
@@ -150,9 +203,12 @@ def test_order_makes_no_difference(base: Fields, branches: tuple[Fields, ...]) -
     found = {
         merged(merged(first, second), third)
         for first, second, third in (
-            (one, two, three), (two, one, three), (three, one, two), (two, three, one),
+            (one, two, three),
+            (two, one, three),
+            (three, one, two),
+            (two, three, one),
         )
-    }  # fmt: skip
+    }
     assert len(found) == 1
 
 

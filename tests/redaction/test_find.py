@@ -179,16 +179,26 @@ def test_what_no_detector_was_written_for_is_cleaned(part: str) -> None:
 @pytest.mark.parametrize(
     ("layout", "glue"),
     [
-        ('token = "{s}"', '" + "'), ('token = "{s}"', '"\n    "'), ("token: {s}", "\u200b"),
-        ("token: {s}", "\xad"), ("token: >-\n  {s}\n", "\n  "), ("TOKEN=3D{s}", "=\n"),
-        ("TOKEN={s}", "\\\n  "), ("token: {s}", "**"), ("# token: {s}", "\n# "),
-        ("| token | {s} |", " |\n| | "), ("token: {s}", "</b>"), ("token: {s}", "&shy;"),
-        ("set TOKEN={s}\r\n", "^\r\n"), ("$ echo $TOKEN\n{s}\n$", "\n"), ("token: {s}", "  \n"),
+        ('token = "{s}"', '" + "'),
+        ('token = "{s}"', '"\n    "'),
+        ("token: {s}", "\u200b"),
+        ("token: {s}", "\xad"),
+        ("token: >-\n  {s}\n", "\n  "),
+        ("TOKEN=3D{s}", "=\n"),
+        ("TOKEN={s}", "\\\n  "),
+        ("token: {s}", "**"),
+        ("# token: {s}", "\n# "),
+        ("| token | {s} |", " |\n| | "),
+        ("token: {s}", "</b>"),
+        ("token: {s}", "&shy;"),
+        ("set TOKEN={s}\r\n", "^\r\n"),
+        ("$ echo $TOKEN\n{s}\n$", "\n"),
+        ("token: {s}", "  \n"),
         ("+  token: >-\n+    {s}\n", "\n+    "),
         ("\u2502 token \u2502 {s} \u2502", " \u2502\n\u2502 \u2502 "),
         ('t.append("{s}")', '").append("'),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("cut", [12, 20, 30])
 def test_no_half_of_a_cut_token_stays(layout: str, glue: str, cut: int) -> None:
     """Whatever cuts a token in two, both pieces go, and what stands around them stays."""
@@ -213,12 +223,12 @@ def test_secrets_on_two_lines_stay_two() -> None:
     [
         "first line ends here\nand the second goes on",
         "see\nsrc/app.py\nsrc/b2.py",
-        "\"first\" + name + \"second\"",
+        '"first" + name + "second"',
         "run a1.sh \\\n  b2.sh \\\n  c3.sh",
         "| a1 | b2 |\n|----|----|\n| c3 | d4 |\n|    | e5 |",
         "a **bold** word and a*b*c",
     ],
-)  # fmt: skip
+)
 def test_closed_cuts_find_nothing_new_in_common_text(text: str) -> None:
     """Lines, calls and tables that hold no secret hold none when they are read as one."""
     assert found(text) == []
@@ -227,12 +237,24 @@ def test_closed_cuts_find_nothing_new_in_common_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("Steuer-ID {id}", "de"), ("{id} is hers", "fr"), ("dni={id}", "es"), ("cpf {id}", "br"),
-        ("a;{id};b", "it"), ("PESEL {id}", "pl"), ("SIN: {id}", "ca"), ("({id})", "cz"),
-        ("| {id} |", "ch"), ("rut {id}", "cl"), ("her BSN is {id}", "nl"), ("'{id}'", "be"),
-        ("pnr {id}", "se"), ("x\t{id}", "kr"), ("id {id}.", "cn"), ("TFN {id}", "au"),
+        ("Steuer-ID {id}", "de"),
+        ("{id} is hers", "fr"),
+        ("dni={id}", "es"),
+        ("cpf {id}", "br"),
+        ("a;{id};b", "it"),
+        ("PESEL {id}", "pl"),
+        ("SIN: {id}", "ca"),
+        ("({id})", "cz"),
+        ("| {id} |", "ch"),
+        ("rut {id}", "cl"),
+        ("her BSN is {id}", "nl"),
+        ("'{id}'", "be"),
+        ("pnr {id}", "se"),
+        ("x\t{id}", "kr"),
+        ("id {id}.", "cn"),
+        ("TFN {id}", "au"),
     ],
-)  # fmt: skip
+)
 def test_a_national_id_is_found_by_its_check(text: str, kind: str) -> None:
     """A right number is found; with another last digit or letter it is a number like any."""
     for number in carriers.national_ids()[kind]:
@@ -399,10 +421,16 @@ def test_a_comment_allows_a_kind_in_its_whole_file(comment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["memtool: allow-file email", "memtool: allow-file email --",
-             "<!-- memtool: allow-file email -- -->", "memtool: allow-file -- all of it",
-             "memtool: allow-files email -- why", "memtool: allow-file email - why"],
-)  # fmt: skip
+    "said",
+    [
+        "memtool: allow-file email",
+        "memtool: allow-file email --",
+        "<!-- memtool: allow-file email -- -->",
+        "memtool: allow-file -- all of it",
+        "memtool: allow-files email -- why",
+        "memtool: allow-file email - why",
+    ],
+)
 def test_a_whole_file_is_allowed_nothing_without_a_reason(said: str) -> None:
     """What is not written in full has no effect."""
     assert len(find(f"{said}\nmail jane.roe@acme.io\n")) == 1
@@ -484,10 +512,12 @@ def test_no_secret_swallows_what_allows_another(form: str) -> None:
         ("konto: >-\n  DE89370400\n  440532013000\n", ["DE89370400", "440532013000"]),
         ("name,cpf,city\nAnn Lee,529.982.247-25,-\nBo Ray,52998224725,-", ["52998224725"]),
         ("ann [dot] lee [at] northwind [dot] eu", ["ann", "lee"]),
-        ('{"content": "token:\\nghp_aB3dE5fG7hJ9kL1m\\nN2pQ4rS6tU8vW0xY2zA7\\nkeep"}',
-         ["ghp_aB3dE5fG7hJ9kL1m", "N2pQ4rS6tU8vW0xY2zA7"]),
+        (
+            '{"content": "token:\\nghp_aB3dE5fG7hJ9kL1m\\nN2pQ4rS6tU8vW0xY2zA7\\nkeep"}',
+            ["ghp_aB3dE5fG7hJ9kL1m", "N2pQ4rS6tU8vW0xY2zA7"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_check_gives_away_is_found_across_lines_and_below_headings(
     text: str, gone: list[str]
 ) -> None:
@@ -511,7 +541,7 @@ def test_what_a_check_gives_away_is_found_across_lines_and_below_headings(
         # Cut at a width, in the middle of words.
         ("Ask for the nightly job at rob\nert@northwind.eu, or write to \nthe list", ["rob\nert"]),
     ],
-)  # fmt: skip
+)
 def test_personal_data_goes_whole_wherever_a_line_ends(text: str, gone: list[str]) -> None:
     after = redact(text, find(text))
     assert not [piece for piece in gone if piece in after]
@@ -562,7 +592,7 @@ HEX = "{h32}"
         ("{s}  # vpn password", PASSWORD),
         ("the token {s} never expires", HEX),
     ],
-)  # fmt: skip
+)
 def test_what_announces_a_secret_may_be_in_another_place(text: str, form: str) -> None:
     """Answers in a chat, rows of SQL and CSV, variables of Terraform, sentences."""
     secret = draw(form) if "{" in form else form

@@ -30,23 +30,43 @@ MARK = "[REDACTED:github-token]"
 def leaky(sandbox: Sandbox) -> Sandbox:
     """A memory whose title, tags, source and body hold secrets, committed past the gate."""
     sandbox.memory(
-        ID, f"Deploys use a bucket.\n\n## Access\n\nThe token is {KEY} for now.\n",
-        title=f"Deploys use {KEY} in the bucket", tags=(f"deploys-{OTHER}",), status="pinned",
+        ID,
+        f"Deploys use a bucket.\n\n## Access\n\nThe token is {KEY} for now.\n",
+        title=f"Deploys use {KEY} in the bucket",
+        tags=(f"deploys-{OTHER}",),
+        status="pinned",
         source=(f"url:https://example.org/{OTHER}",),
-    )  # fmt: skip
+    )
     sandbox.memory("dec-plain", "Deploys happen on Tuesdays.\n", title="Deploys on Tuesdays")
     sandbox.commit()
     return sandbox
 
 
 VERBS = (
-    ("search", "deploys", "bucket"), ("search", "deploys", "--at", "HEAD"), ("show", ID),
-    ("show", ID, "--at", "HEAD"), ("list",), ("list", "tag:deploys*"), ("why", ID), ("blame", ID),
-    ("log",), ("log", ID), ("diff", "HEAD~1..HEAD"), ("status",), ("export",), ("stats",),
-    ("conflicts",), ("curate",), ("check",), ("review", "HEAD~1..HEAD"), ("maintain", "--nightly"),
-    ("inject", "--prompt", "how do deploys use the bucket?"), ("inject", "--primer"),
-    ("remember", "Deploys use a bucket.", "--dry-run"), ("forget", ID, "--why", "x", "--dry-run"),
-)  # fmt: skip
+    ("search", "deploys", "bucket"),
+    ("search", "deploys", "--at", "HEAD"),
+    ("show", ID),
+    ("show", ID, "--at", "HEAD"),
+    ("list",),
+    ("list", "tag:deploys*"),
+    ("why", ID),
+    ("blame", ID),
+    ("log",),
+    ("log", ID),
+    ("diff", "HEAD~1..HEAD"),
+    ("status",),
+    ("export",),
+    ("stats",),
+    ("conflicts",),
+    ("curate",),
+    ("check",),
+    ("review", "HEAD~1..HEAD"),
+    ("maintain", "--nightly"),
+    ("inject", "--prompt", "how do deploys use the bucket?"),
+    ("inject", "--primer"),
+    ("remember", "Deploys use a bucket.", "--dry-run"),
+    ("forget", ID, "--why", "x", "--dry-run"),
+)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -61,9 +81,9 @@ def test_no_verb_prints_a_secret(leaky: Sandbox, verb: tuple[str, ...], cache: s
 
 def test_a_hook_and_the_tools_give_the_mark(leaky: Sandbox) -> None:
     """An agent reads the mark where the secret stands."""
-    event = json.dumps({
-        "cwd": str(leaky.path), "session_id": "s", "prompt": "how do deploys use the bucket?"
-    })  # fmt: skip
+    event = json.dumps(
+        {"cwd": str(leaky.path), "session_id": "s", "prompt": "how do deploys use the bucket?"}
+    )
     said = leaky.run("hook", "claude", "user-prompt-submit", "--input", event).stdout
     assert MARK in said
     assert KEY not in said

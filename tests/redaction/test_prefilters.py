@@ -71,11 +71,13 @@ def test_prefilters_lose_nothing_of_any_text(text: str):
     st.one_of(
         st.from_regex(source)
         for source in (
-            assignments.PERSON_WORDS, assignments.SHORT_PERSON_WORDS, assignments.MACHINE_WORDS,
+            assignments.PERSON_WORDS,
+            assignments.SHORT_PERSON_WORDS,
+            assignments.MACHINE_WORDS,
             assignments.FOREIGN_WORDS,
         )
     )
-)  # fmt: skip
+)
 def test_every_announcing_word_passes(text: str):
     """A text that one of the tables of words matches is searched."""
     assert assignments.is_announced(text, text)

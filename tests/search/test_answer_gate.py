@@ -62,10 +62,16 @@ def test_everyday_words_alone_answer_in_number_or_in_a_title() -> None:
 
 
 SMALL_TALK = (
-    "please continue", "thanks, that looks good", "happy birthday!", "what is your name?",
-    "can you try again please", "fix the bug", "run the tests and fix what fails",
-    "write a unit test for this function", "explain what this code does",
-)  # fmt: skip
+    "please continue",
+    "thanks, that looks good",
+    "happy birthday!",
+    "what is your name?",
+    "can you try again please",
+    "fix the bug",
+    "run the tests and fix what fails",
+    "write a unit test for this function",
+    "explain what this code does",
+)
 
 RUNBOOKS = {
     "dec-a": ("Continue on error", "A failed job does not stop the run; please name it good.\n"),
@@ -211,12 +217,29 @@ def test_precision_passes_less(sandbox: Sandbox) -> None:
 def three(sandbox: Sandbox) -> Sandbox:
     """The most relevant is pinned nowhere, the newest says least, the pinned one is in between."""
     old = "2024-01-01T00:00:00Z"
-    sandbox.memory("dec-best", "Redis sessions.\n", title="Redis sessions", status="deprecated",
-                   timestamp=old, temporal_class="eternal")  # fmt: skip
-    sandbox.memory("dec-mid", "Redis, other sessions, and more of that.\n", title="Mid",
-                   timestamp=old, temporal_class="eternal", status="pinned")  # fmt: skip
-    sandbox.memory("dec-new", "Redis or sessions, and others.\n", title="More",
-                   temporal_class="eternal", status="candidate")  # fmt: skip
+    sandbox.memory(
+        "dec-best",
+        "Redis sessions.\n",
+        title="Redis sessions",
+        status="deprecated",
+        timestamp=old,
+        temporal_class="eternal",
+    )
+    sandbox.memory(
+        "dec-mid",
+        "Redis, other sessions, and more of that.\n",
+        title="Mid",
+        timestamp=old,
+        temporal_class="eternal",
+        status="pinned",
+    )
+    sandbox.memory(
+        "dec-new",
+        "Redis or sessions, and others.\n",
+        title="More",
+        temporal_class="eternal",
+        status="candidate",
+    )
     return sandbox
 
 

@@ -39,8 +39,11 @@ def test_heads_of_a_fork_are_not_told_twice(sandbox: Sandbox):
 def test_only_living_heads_contradict_each_other(sandbox: Sandbox):
     """Superseded, archived, deprecated and expired memories state nothing any more."""
     sandbox.memory("dec-a", **YES)
-    for fields in ({"status": "archived"}, {"status": "deprecated"},
-                   {"valid_through": "2026-02-25"}):  # fmt: skip
+    for fields in (
+        {"status": "archived"},
+        {"status": "deprecated"},
+        {"valid_through": "2026-02-25"},
+    ):
         sandbox.memory("dec-b", **NO, **fields)
         assert found(sandbox) == []
     sandbox.memory("dec-b", **NO)
@@ -58,11 +61,13 @@ def test_one_side_that_names_the_other_accepts_the_conflict(sandbox: Sandbox):
     assert [one.accepted for one in found(sandbox)] == [True]
     sandbox.memory("dec-old", "Old words.\n")
     for name, accepted in (("x", ("dec-y",)), ("y", ()), ("z", ("dec-x",))):
-        sandbox.memory(f"dec-{name}", f"{name} text.\n", supersedes=("dec-old",),
-                       conflicts_accepted=accepted)  # fmt: skip
+        sandbox.memory(
+            f"dec-{name}", f"{name} text.\n", supersedes=("dec-old",), conflicts_accepted=accepted
+        )
     assert [(one.kind, one.accepted) for one in found(sandbox)] == [
-        ("fork", False), ("opposition", True),
-    ]  # fmt: skip
+        ("fork", False),
+        ("opposition", True),
+    ]
 
 
 def test_repetitions_are_told_once(sandbox: Sandbox):

@@ -27,8 +27,13 @@ def rows(name: str) -> list[list[str]]:
 
 def side(row: dict, name: str) -> Memory:
     title, body = row[name]
-    return make_memory(f"sem-{name}", body + "\n", title=title, type=row.get("type", "semantic"),
-                       tags=tuple(row.get("tags", ())))  # fmt: skip
+    return make_memory(
+        f"sem-{name}",
+        body + "\n",
+        title=title,
+        type=row.get("type", "semantic"),
+        tags=tuple(row.get("tags", ())),
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,8 +85,9 @@ def test_a_choice_says_yes_to_one_and_no_to_the_other():
     """`X instead of Y for Z` is two statements."""
     found = statements(make_memory(title="Use tabs instead of spaces for Makefiles", body=""))
     assert [(s.sign, sorted(s.subject)) for s in found] == [
-        (1, ["makefil", "tab"]), (-1, ["makefil", "space"]),
-    ]  # fmt: skip
+        (1, ["makefil", "tab"]),
+        (-1, ["makefil", "space"]),
+    ]
 
 
 def test_only_title_and_first_sentence_state_something():
@@ -93,15 +99,24 @@ def test_only_title_and_first_sentence_state_something():
 
 def test_among_many_memories_only_the_contrary_ones_are_found():
     """Each pair once, in the order of the list."""
-    memories = [make_memory(f"sem-{at}", f"Use tool{at}x for job{at}x.\n", type="semantic",
-                            title=f"Use tool{at}x for job{at}x") for at in range(200)]  # fmt: skip
-    memories[150] = make_memory("sem-no", "Do not use tool7x for job7x.\n", type="semantic",
-                                title="Do not use tool7x for job7x")  # fmt: skip
+    memories = [
+        make_memory(
+            f"sem-{at}",
+            f"Use tool{at}x for job{at}x.\n",
+            type="semantic",
+            title=f"Use tool{at}x for job{at}x",
+        )
+        for at in range(200)
+    ]
+    memories[150] = make_memory(
+        "sem-no",
+        "Do not use tool7x for job7x.\n",
+        type="semantic",
+        title="Do not use tool7x for job7x",
+    )
     found = find(memories)
     assert [(one.one, one.other, one.kind) for one in found] == [(7, 150, "opposition")]
-    assert found[0].reason == (
-        '"Use tool7x for job7x" against "Do not use tool7x for job7x"'
-    )  # fmt: skip
+    assert found[0].reason == ('"Use tool7x for job7x" against "Do not use tool7x for job7x"')
 
 
 @pytest.mark.parametrize(
@@ -139,8 +154,10 @@ def test_only_rules_contradict_and_digests_state_nothing():
 
 def test_many_equal_memories_cost_no_more_than_few():
     """What says the same is compared as one."""
-    same = [make_memory(f"sem-{at}", "", title="Lines have 88 characters", type="semantic")
-            for at in range(3_000)]  # fmt: skip
+    same = [
+        make_memory(f"sem-{at}", "", title="Lines have 88 characters", type="semantic")
+        for at in range(3_000)
+    ]
     other = make_memory("sem-x", "", title="Lines have 100 characters", type="semantic")
     assert len(find([*same, other])) == 3_000
 
@@ -170,7 +187,7 @@ CERTAIN_PAIRS = [
     ("cache.ttl = 300", "cache.ttl = 600"),
     ("Use Python 3.11.", "Use Python 3.12."),
     ("Boarding scanners time out after 5 seconds.", "Boarding scanners time out after 8 seconds."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("pair", CERTAIN_PAIRS, ids=lambda pair: pair[0])

@@ -38,9 +38,11 @@ def filled(sandbox: Sandbox) -> Sandbox:
         fields: dict[str, Any] = {"related_to": ("dec-other",)} if not number else {}
         fields["temporal_class"] = "eternal"  # the clock is the machine's here
         sandbox.memory(
-            f"dec-{number:02}", f"Sessions live in Redis, says {number}.\n",
-            title="Sessions live in Redis" if not number else f"Sessions {number}", **fields,
-        )  # fmt: skip
+            f"dec-{number:02}",
+            f"Sessions live in Redis, says {number}.\n",
+            title="Sessions live in Redis" if not number else f"Sessions {number}",
+            **fields,
+        )
     sandbox.memory(
         "dec-other",
         "Redis keeps sessions on disk.\n",

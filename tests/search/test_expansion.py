@@ -122,10 +122,16 @@ def test_a_typing_error_finds_the_word() -> None:
 
 @pytest.mark.parametrize(
     ("said", "meant"),
-    [("postgress", "postgres"), ("paginaton", "pagination"), ("pagniation", "pagination"),
-     ("securty", "security"), ("authorizaton", "authorization"), ("migratons", "migrations"),
-     ("deploymnet", "deployment")],
-)  # fmt: skip
+    [
+        ("postgress", "postgres"),
+        ("paginaton", "pagination"),
+        ("pagniation", "pagination"),
+        ("securty", "security"),
+        ("authorizaton", "authorization"),
+        ("migratons", "migrations"),
+        ("deploymnet", "deployment"),
+    ],
+)
 def test_a_typing_error_in_an_ending_finds_the_stem(said: str, meant: str) -> None:
     """The stemmer leaves a misspelled ending on; the word is found as if it were right."""
     known = {stem(meant): 3, "paging": 1, "secret": 2, "auth": 1}
@@ -159,8 +165,11 @@ def slow(one: str, other: str) -> int:
     rows = [[a + b if not a * b else 0 for b in range(len(other) + 1)] for a in range(len(one) + 1)]
     for a in range(1, len(one) + 1):
         for b in range(1, len(other) + 1):
-            best = min(rows[a - 1][b] + 1, rows[a][b - 1] + 1,
-                       rows[a - 1][b - 1] + (one[a - 1] != other[b - 1]))  # fmt: skip
+            best = min(
+                rows[a - 1][b] + 1,
+                rows[a][b - 1] + 1,
+                rows[a - 1][b - 1] + (one[a - 1] != other[b - 1]),
+            )
             if a > 1 and b > 1 and one[a - 2 : a] == other[b - 1] + other[b - 2]:
                 best = min(best, rows[a - 2][b - 2] + 1)
             rows[a][b] = best

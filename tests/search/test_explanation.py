@@ -58,9 +58,10 @@ def test_every_gate_says_what_it_held_back(store: Sandbox) -> None:
     assert gates["dec-third"] == "limit"
     wide = store.json("search", "redis sessions live", "--explain")["held_back"]
     assert ("dec-live0", "answer") in [(row["id"], row["gate"]) for row in wide]
-    assert "not given to agents: dec-live0: it " in store.run(
-        "search", "redis sessions live", "--explain"
-    ).stderr  # fmt: skip
+    assert (
+        "not given to agents: dec-live0: it "
+        in store.run("search", "redis sessions live", "--explain").stderr
+    )
     assert "held_back" not in store.json(*QUESTION)
 
 
@@ -75,6 +76,8 @@ def test_scores_of_two_questions_can_be_compared(store: Sandbox) -> None:
 
 def test_the_order_does_not_change(store: Sandbox) -> None:
     """What stands in the index decides on the order, the words that stand nowhere do not."""
-    ids = [[one["id"] for one in store.json("search", text)["results"]]
-           for text in ("redis sessions live", "redis sessions live elephants")]  # fmt: skip
+    ids = [
+        [one["id"] for one in store.json("search", text)["results"]]
+        for text in ("redis sessions live", "redis sessions live elephants")
+    ]
     assert ids[0] == ids[1]

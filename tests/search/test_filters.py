@@ -366,11 +366,13 @@ def several(sandbox: Sandbox) -> Sandbox:
     sandbox.memory("dec-b", source=("file:src/b.py#L1@abc", "human:Ada"), importance="0.9")
     sandbox.memory("dec-glob", files=("lib/**/*.py",), status="pinned")
     sandbox.memory("dec-old", files=("src/a.py",), status="deprecated")
-    sandbox.memory("sem-warn", type="semantic", category="warning", files=("src/a.py",),
-                   title="files src/b.py")  # fmt: skip
+    sandbox.memory(
+        "sem-warn", type="semantic", category="warning", files=("src/a.py",), title="files src/b.py"
+    )
     sandbox.memory("sem-a", type="semantic", files=("src/a.py",), awaiting="decision")
-    sandbox.memory("sem-maybe", type="semantic", status="candidate",
-                   timestamp="2026-02-25T00:00:00Z")  # fmt: skip
+    sandbox.memory(
+        "sem-maybe", type="semantic", status="candidate", timestamp="2026-02-25T00:00:00Z"
+    )
     sandbox.memory("sta-a", type="state", tags=("files", "source"), title="files")
     sandbox.memory("sta-b", type="state", timestamp="2026-02-24T00:00:00Z")
     return sandbox

@@ -48,7 +48,7 @@ ASKED = (
     ("russian", "Когда делается резервная копия базы?", "dec-backup"),
     ("russian", "Что происходит с неудачным платежом?", "dec-plata"),
     ("russian", "Когда выходят новые релизы?", "dec-reliz"),
-)  # fmt: skip
+)
 
 SMALL_TALK = (
     ("german", "Danke, das ist gut so, bitte mach weiter"),
@@ -57,7 +57,7 @@ SMALL_TALK = (
     ("french", "Est-ce que tu peux faire plus ?"),
     ("russian", "Спасибо, и что теперь?"),
     ("russian", "Почему так?"),
-)  # fmt: skip
+)
 
 
 def answers(sandbox: Sandbox, language: str, text: str, settings: str = "") -> list[str]:

@@ -137,10 +137,15 @@ def test_passages_of_a_digest() -> None:
     assert [(title, " ".join(line.split())) for title, line in passages(PAGE)][2:] == [
         ("", "Logs."),
         ("Sessions.", "- Sessions of the shop live in Redis. (2026-02-22) [[dec-sessions]]"),
-        ("Events.", ("- Billing events travel through Kafka 3.7 topics, as ops/kafka.toml says. "
-                     "(2026-02-22) [[dec-events]]")),
+        (
+            "Events.",
+            (
+                "- Billing events travel through Kafka 3.7 topics, as ops/kafka.toml says. "
+                "(2026-02-22) [[dec-events]]"
+            ),
+        ),
         ("Logs.", "- Access logs rotate nightly. (2026-02-22) [[dec-logs]]"),
-    ]  # fmt: skip
+    ]
 
 
 TALK = "User: Remember: we always rotate the staging certificate with certbot in March.\n"

@@ -21,8 +21,12 @@ ASKED = "when do payroll exports run"
 def labelled(sandbox: Sandbox) -> Sandbox:
     """A repository with one memory of each kind of label."""
     sandbox.memory("dec-open", "Payroll exports run at night.\n")
-    sandbox.memory("dec-secret", "Payroll exports run for Ada Byron too.\n",
-                   privacy=("Confidential",), status="pinned")  # fmt: skip
+    sandbox.memory(
+        "dec-secret",
+        "Payroll exports run for Ada Byron too.\n",
+        privacy=("Confidential",),
+        status="pinned",
+    )
     sandbox.memory("dec-own", "Payroll exports run on my laptop.\n", privacy=("personal", "x"))
     sandbox.memory("dec-inner", "Payroll exports run in Oslo.\n", privacy=("internal",))
     sandbox.commit()
@@ -97,8 +101,11 @@ def test_the_labels_are_a_setting_that_no_branch_narrows(labelled: Sandbox) -> N
     assert sorted(held) == ["internal", "personal"]
     silent = settings.replace(given={})
     assert sorted(settings.bounded([silent]).texts("inject.exclude_privacy")) == [
-        "confidential", "internal", "personal", "private",
-    ]  # fmt: skip
+        "confidential",
+        "internal",
+        "personal",
+        "private",
+    ]
 
 
 def test_a_digest_never_quotes_what_is_private(labelled: Sandbox) -> None:
@@ -126,8 +133,14 @@ def test_a_digest_follows_what_is_forgotten_or_superseded(labelled: Sandbox) -> 
     heads = labelled.json("list", "tag:digest")["memories"]
     assert len(heads) == 1
     assert "at night" not in (labelled.path / heads[0]["path"]).read_text()
-    done = labelled.run("supersede", "dec-inner", "Exports in Rome", "--body", "Payroll exports"
-                        " run in Rome alone.", "--commit")  # fmt: skip
+    done = labelled.run(
+        "supersede",
+        "dec-inner",
+        "Exports in Rome",
+        "--body",
+        "Payroll exports run in Rome alone.",
+        "--commit",
+    )
     assert "is now sem-" in done.stderr
     (head,) = labelled.json("list", "tag:digest")["memories"]
     text = (labelled.path / head["path"]).read_text()

@@ -293,8 +293,13 @@ def test_a_misspelled_word_finds_what_is_stemmed(filled: Sandbox) -> None:
 
 def test_a_category_is_a_word_and_a_session_is_none(sandbox: Sandbox) -> None:
     """A memory is found by what it is about, never by the name of the log that it comes from."""
-    sandbox.memory("dec-a", "Never delete rows.\n", title="Rows", category="warning",
-                   source=("session:redis-talk#1",))  # fmt: skip
+    sandbox.memory(
+        "dec-a",
+        "Never delete rows.\n",
+        title="Rows",
+        category="warning",
+        source=("session:redis-talk#1",),
+    )
     assert ask(sandbox, "warning") == ["dec-a"]
     assert ask(sandbox, "redis talk") == []
 
@@ -312,9 +317,13 @@ def talk(sandbox: Sandbox, numbers: Iterable[int], session: str, **fields: str) 
     """Write turns of a talk, a memory each, all of one second."""
     for number in numbers:
         sandbox.memory(
-            f"epi-{session}-{number}", f"{TURNS[number]}\n", title="Turn", type="episodic",
-            source=("human:ada",), **({"session": session} | fields),
-        )  # fmt: skip
+            f"epi-{session}-{number}",
+            f"{TURNS[number]}\n",
+            title="Turn",
+            type="episodic",
+            source=("human:ada",),
+            **({"session": session} | fields),
+        )
 
 
 def test_neighbours_of_a_thread_lend_their_score(sandbox: Sandbox) -> None:
@@ -346,8 +355,9 @@ def test_a_task_and_a_parent_are_threads(sandbox: Sandbox, field: str) -> None:
     """Memories of one piece of work belong together as those of one session do."""
     for number in range(2):
         value = ("dec-work",) if field == "parent" else "work"
-        sandbox.memory(f"epi-s-{number}", f"{TURNS[number]}\n", title="Turn", type="episodic",
-                       **{field: value})  # fmt: skip
+        sandbox.memory(
+            f"epi-s-{number}", f"{TURNS[number]}\n", title="Turn", type="episodic", **{field: value}
+        )
     sandbox.memory("epi-a", f"{TURNS[1]}\n", title="Turn", type="episodic")
     assert ask(sandbox, "dry wine with trout") == ["epi-s-0", "epi-s-1", "epi-a"]
 
@@ -381,9 +391,12 @@ def test_a_limit_changes_nothing_in_a_thread(sandbox: Sandbox) -> None:
     """How much is lent does not depend on how many answers are wanted."""
     for number in range(90):
         sandbox.memory(
-            f"epi-{number:02}", f"{'wine ' * (1 + number % 5)}{'trout ' * (number % 3)}\n",
-            title="Turn", type="episodic", session=f"s{number // 9}",
-        )  # fmt: skip
+            f"epi-{number:02}",
+            f"{'wine ' * (1 + number % 5)}{'trout ' * (number % 3)}\n",
+            title="Turn",
+            type="episodic",
+            session=f"s{number // 9}",
+        )
     scope = sandbox.scope(tree=index.open(sandbox.context(), None, None, exact=True))
     whole = search_query(scope, parse("wine trout"), 90).hits
     for limit in (1, 5, 30, 60):
@@ -394,8 +407,13 @@ def test_a_date_in_words_finds_what_was_written_then(sandbox: Sandbox) -> None:
     """A month is no word of a memory, but the moment at which it was written."""
     for month in (7, 8, 9):
         at = f"2023-0{month}-03T10:00:00Z"
-        sandbox.memory(f"dec-{month}", "The wine is chosen.\n", title="Wine", timestamp=at,
-                       temporal_class="eternal")  # fmt: skip
+        sandbox.memory(
+            f"dec-{month}",
+            "The wine is chosen.\n",
+            title="Wine",
+            timestamp=at,
+            temporal_class="eternal",
+        )
     for text in ("wine in August 2023", "wine on Aug 3, 2023", "wine on 3 August"):
         assert ask(sandbox, text)[0] == "dec-8"
 

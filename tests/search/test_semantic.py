@@ -312,8 +312,10 @@ def test_a_name_is_found_among_the_models_on_this_disk(
 ) -> None:
     """A model that Hugging Face's tools have brought is opened by its name, without a network."""
     below = {
-        "HF_HUB_CACHE": "", "HF_HOME": "hub", "XDG_CACHE_HOME": "huggingface/hub",
-    }  # fmt: skip
+        "HF_HUB_CACHE": "",
+        "HF_HOME": "hub",
+        "XDG_CACHE_HOME": "huggingface/hub",
+    }
     for name in below:
         shop.env.pop(name, None)
     if variable:
@@ -385,8 +387,12 @@ def test_nothing_is_loaded_that_was_not_asked_for(shop: Sandbox, verb: str) -> N
     )
     done = subprocess.run(
         [sys.executable, "-c", report, *calls[verb]],
-        cwd=shop.path, env=shop.env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=shop.path,
+        env=shop.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stderr.splitlines()[-1] == "0 []"
     assert "nvoice" in done.stdout
     assert kept(shop) == []

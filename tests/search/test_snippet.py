@@ -109,6 +109,8 @@ def test_the_words_that_were_asked_for_are_marked() -> None:
     pieces = marked(text, ["session", "redi", "the"])
     assert "".join(piece for piece, _is_hit in pieces) == text
     assert [piece for piece, is_hit in pieces if is_hit] == [
-        "<b>sessions</b>", "Redis,", "session",
-    ]  # fmt: skip
+        "<b>sessions</b>",
+        "Redis,",
+        "session",
+    ]
     assert marked("", ["redi"]) == [("", False)]

@@ -28,9 +28,22 @@ PASSAGE = Passage("session:a#1", "user", "2026-01-01T00:00:00Z", 1.0, "so it is"
 def result(id: str) -> Result:
     """Return a memory that was found."""
     return Result(
-        id, id, "decision", "decision", "confirmed", "high", f"{id}.md", "2026-01-01T00:00:00Z",
-        None, "committed", due=False, unproven="", score=1.0, snippet="", factors={},
-    )  # fmt: skip
+        id,
+        id,
+        "decision",
+        "decision",
+        "confirmed",
+        "high",
+        f"{id}.md",
+        "2026-01-01T00:00:00Z",
+        None,
+        "committed",
+        due=False,
+        unproven="",
+        score=1.0,
+        snippet="",
+        factors={},
+    )
 
 
 def source(

@@ -89,8 +89,11 @@ def test_a_hook_loads_next_to_nothing() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [
-        "__future__", "memtool", "memtool.sessions", "memtool.sessions.background",
-    ]  # fmt: skip
+        "__future__",
+        "memtool",
+        "memtool.sessions",
+        "memtool.sessions.background",
+    ]
 
 
 @pytest.fixture
@@ -141,11 +144,18 @@ def test_a_hook_that_was_too_slow_leaves_an_index_behind(sandbox: Sandbox) -> No
     """Else no prompt in a large fresh clone would ever be answered."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.commit()
-    slow = ("import memtool.inject.answer as i\ndef build(*_a, **_k):\n    while True: pass\n"
-            "i.build_block = build\n")  # fmt: skip
+    slow = (
+        "import memtool.inject.answer as i\ndef build(*_a, **_k):\n    while True: pass\n"
+        "i.build_block = build\n"
+    )
     sandbox.write("slow/sitecustomize.py", slow)
-    done = sandbox.process("hook", "claude", "user-prompt-submit", stdin='{"prompt": "redis"}',
-                       PYTHONPATH=str(sandbox.path / "slow"))  # fmt: skip
+    done = sandbox.process(
+        "hook",
+        "claude",
+        "user-prompt-submit",
+        stdin='{"prompt": "redis"}',
+        PYTHONPATH=str(sandbox.path / "slow"),
+    )
     assert (done.returncode, done.stdout) == (0, "")
     index = sandbox.path / ".git" / "memtool" / "index"
     for _try in range(300):

@@ -28,10 +28,12 @@ def sessions(tmp_path: Path) -> Sessions:
 
 def typed(number: int, text: str = "", **fields: object) -> str:
     row = {
-        "type": "user", "uuid": f"u-{number}", "sessionId": "the-session",
+        "type": "user",
+        "uuid": f"u-{number}",
+        "sessionId": "the-session",
         "timestamp": "2026-02-20T09:00:00Z",
         "message": {"role": "user", "content": text or f"message {number}"},
-    }  # fmt: skip
+    }
     return json.dumps(row | fields) + "\n"
 
 
@@ -251,9 +253,13 @@ def test_no_secret_is_kept_with_what_the_next_capture_needs(
     calls = [
         {"type": "tool_use", "id": f"t-{KEY}", "name": f"m__{KEY}", "input": {"path": f"a/{KEY}"}},
         {"type": "tool_use", "id": "t-2", "name": "Bash", "input": {"command": f"login {KEY}"}},
-        {"type": "tool_use", "id": "t-3", "name": "Bash",
-         "input": {"command": "x" * (store.MOST_CALL - 10) + f" {KEY}"}},
-    ]  # fmt: skip
+        {
+            "type": "tool_use",
+            "id": "t-3",
+            "name": "Bash",
+            "input": {"command": "x" * (store.MOST_CALL - 10) + f" {KEY}"},
+        },
+    ]
     row = {"type": "assistant", "message": {"role": "assistant", "content": calls}}
     path.write_text(typed(1, sessionId=KEY, cwd=f"/srv/{KEY}") + typed(2, **row, sessionId=KEY))
     done = take(sessions, path)

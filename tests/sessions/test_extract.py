@@ -118,10 +118,17 @@ def test_a_very_long_session_is_bounded():
 def test_hostile_texts_are_read_to_their_end():
     """Unclosed fences, tags and blocks, endless lines and odd characters give no error."""
     odd = [
-        "<aa>" * 4_000 + "</b>", "```" * 999, "[memory 12345678] " * 900, "a/" * 9_000,
-        "\0\ud800", "never " * 9_000, "- " * 5_000, "> " * 5_000, "1. " * 5_000,
+        "<aa>" * 4_000 + "</b>",
+        "```" * 999,
+        "[memory 12345678] " * 900,
+        "a/" * 9_000,
+        "\0\ud800",
+        "never " * 9_000,
+        "- " * 5_000,
+        "> " * 5_000,
+        "1. " * 5_000,
         "We decided \u202e to go",
-    ]  # fmt: skip
+    ]
     for text in odd:
         for role in ("user", "assistant", "tool"):
             extract([Message(1, role, text, tool="Bash" if role == "tool" else "")], "ses-a")

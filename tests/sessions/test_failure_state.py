@@ -161,9 +161,15 @@ def test_a_state_belongs_to_the_nearest_failure_of_its_call(tmp_path: Path) -> N
     """To one only, and to none that is far away, worked, was another call, or has no time."""
     folder = rows(tmp_path, ("a", 100, "one"), ("a", 110, "two"), ("b", 100, "three"))
     messages = [
-        answer("a", 109), answer("a", 101), answer("a", 102), answer("b", 200), answer("b", 0),
-        answer("b", 100, is_ok=True), answer("c", 100), Message(0, "user", "a", moment=100),
-    ]  # fmt: skip
+        answer("a", 109),
+        answer("a", 101),
+        answer("a", 102),
+        answer("b", 200),
+        answer("b", 0),
+        answer("b", 100, is_ok=True),
+        answer("c", 100),
+        Message(0, "user", "a", moment=100),
+    ]
     found = failure_state.attached(folder, messages)
     assert [one.state for one in found] == ["two", "one", "", "", "", "", "", ""]
     assert failure_state.attached(str(tmp_path / "nowhere"), messages) is messages
@@ -173,15 +179,29 @@ def claude(project: Sandbox, path: str, *calls: tuple[str, bool, str]) -> str:
     """Write a transcript of Claude Code with commands, whether they worked, and what they said."""
     lines: list[dict[str, Any]] = []
     for number, (command, is_ok, text) in enumerate(calls):
-        use = {"type": "tool_use", "id": f"t{number}", "name": "Bash",
-               "input": {"command": command}}  # fmt: skip
-        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text,
-                  "is_error": not is_ok}  # fmt: skip
+        use = {
+            "type": "tool_use",
+            "id": f"t{number}",
+            "name": "Bash",
+            "input": {"command": command},
+        }
+        result = {
+            "type": "tool_result",
+            "tool_use_id": f"t{number}",
+            "content": text,
+            "is_error": not is_ok,
+        }
         for role, block in (("assistant", use), ("user", result)):
-            lines.append({
-                "type": role, "uuid": f"{role}-{number}", "sessionId": SESSION, "timestamp": AT,
-                "cwd": str(project.path), "message": {"role": role, "content": [block]},
-            })  # fmt: skip
+            lines.append(
+                {
+                    "type": role,
+                    "uuid": f"{role}-{number}",
+                    "sessionId": SESSION,
+                    "timestamp": AT,
+                    "cwd": str(project.path),
+                    "message": {"role": role, "content": [block]},
+                }
+            )
     return str(project.write(path, "".join(json.dumps(line) + "\n" for line in lines)))
 
 
@@ -196,12 +216,17 @@ CALLS = (
 def trace(project: Sandbox, *, with_hook: bool) -> FailureEnvironment:
     """Let a command fail in a session, capture and promote it; return the environment."""
     event = {
-        "session_id": SESSION, "cwd": str(project.path), "hook_event_name": "PostToolUseFailure",
-        "tool_name": "Bash", "tool_input": {"command": "sh check.sh"}, "error": FAILED,
-    }  # fmt: skip
+        "session_id": SESSION,
+        "cwd": str(project.path),
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": {"command": "sh check.sh"},
+        "error": FAILED,
+    }
     if with_hook:
-        done = project.run("hook", "claude", "post-tool-use-failure", stdin=json.dumps(event),
-                           MEMTOOL_NOW=AT)  # fmt: skip
+        done = project.run(
+            "hook", "claude", "post-tool-use-failure", stdin=json.dumps(event), MEMTOOL_NOW=AT
+        )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     path = claude(project, "../t.jsonl", *CALLS)
     assert project.run("capture", path, "--end").returncode == 0
@@ -236,8 +261,9 @@ def test_what_only_a_transcript_tells_is_not_guessed(project: Sandbox) -> None:
     (one,) = verify(project.context(), record.id, run=True).memories
     assert one.run is not None
     assert (one.run.verdict, one.run.detail) == (
-        "cannot run", "the commit at which it failed is not known",
-    )  # fmt: skip
+        "cannot run",
+        "the commit at which it failed is not known",
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,9 +283,11 @@ def test_an_event_that_is_no_failed_command_leaves_nothing(
 ) -> None:
     """Whatever a host sends, the hook says nothing and ends with 0."""
     event = {
-        "session_id": SESSION, "cwd": str(project.path), "tool_input": {"command": "sh check.sh"},
+        "session_id": SESSION,
+        "cwd": str(project.path),
+        "tool_input": {"command": "sh check.sh"},
         "error": FAILED,
-    }  # fmt: skip
+    }
     done = project.run("hook", "claude", "post-tool-use-failure", stdin=json.dumps(event | change))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not list(project.path.glob(".git/memtool/sessions/*/states.jsonl"))
@@ -270,8 +298,12 @@ def test_who_wants_no_capture_has_no_states(project: Sandbox, env: dict[str, str
     """The state of a worktree is a part of the session."""
     if not env:
         project.run("config", "capture.auto", "false")
-    event = {"session_id": SESSION, "cwd": str(project.path), "error": FAILED,
-             "tool_input": {"command": "sh check.sh"}}  # fmt: skip
+    event = {
+        "session_id": SESSION,
+        "cwd": str(project.path),
+        "error": FAILED,
+        "tool_input": {"command": "sh check.sh"},
+    }
     project.run("hook", "claude", "post-tool-use-failure", stdin=json.dumps(event), **env)
     assert not (project.path / ".git/memtool/sessions").exists()
 

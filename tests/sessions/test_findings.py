@@ -146,10 +146,19 @@ def test_a_row_reads_back_as_the_finding():
 
 @pytest.mark.parametrize(
     "change",
-    [{"id": ""}, {"content": 1}, {"importance": 2}, {"importance": True}, {"messages": ["1"]},
-     {"confidence": "sure"}, {"tags": "a"}, {"fields": []}, {"session": None}],
+    [
+        {"id": ""},
+        {"content": 1},
+        {"importance": 2},
+        {"importance": True},
+        {"messages": ["1"]},
+        {"confidence": "sure"},
+        {"tags": "a"},
+        {"fields": []},
+        {"session": None},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_row_that_is_no_finding_is_none(change: dict[str, object]):
     """Every field is checked; nothing odd comes in."""
     (one,) = rules.extract([Message(1, "user", RULE)], "ses-a")

@@ -45,19 +45,29 @@ def test_a_long_session_has_a_short_summary() -> None:
 
 def test_a_call_that_failed_again_is_not_fixed() -> None:
     """What worked once and failed later counts as it was seen last."""
-    found = failures([
-        tool(1, "make", "one", is_ok=False), tool(2, "make", is_ok=True),
-        tool(3, "make", "two", is_ok=False), tool(4, "other", is_ok=True),
-        tool(5, "quiet", "x", is_ok=None),
-    ])  # fmt: skip
+    found = failures(
+        [
+            tool(1, "make", "one", is_ok=False),
+            tool(2, "make", is_ok=True),
+            tool(3, "make", "two", is_ok=False),
+            tool(4, "other", is_ok=True),
+            tool(5, "quiet", "x", is_ok=None),
+        ]
+    )
     assert found == [FailedCall(3, "make", "two")]
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [("", ""), ("\n \n", ""), ("## Title\nbody", "## Title"), ("---\nbody", "body"),
-     ("a\tb  c", "a b c"), ("x" * 500, "x" * (MOST_LINE - 2) + " …")],
-)  # fmt: skip
+    [
+        ("", ""),
+        ("\n \n", ""),
+        ("## Title\nbody", "## Title"),
+        ("---\nbody", "body"),
+        ("a\tb  c", "a b c"),
+        ("x" * 500, "x" * (MOST_LINE - 2) + " …"),
+    ],
+)
 def test_a_line_is_the_first_that_says_something(text: str, wanted: str) -> None:
     """White space is folded, and what is too long is cut, between words if it can be."""
     assert line(text) == wanted

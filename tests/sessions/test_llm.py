@@ -138,14 +138,26 @@ def test_every_name_and_most_words_must_have_been_said(content: str, is_supporte
 @pytest.mark.parametrize(
     "change",
     [
-        {"category": "gossip"}, {"confidence": 0.74}, {"confidence": "high"}, {"confidence": True},
-        {"confidence": 7}, {"messages": [2]}, {"messages": ["1"]}, {"messages": []},
-        {"messages": 1}, {"messages": [1, 99]}, {"content": ""}, {"content": 5},
-        {"content": "webhook signature raw body " * 40}, {"category": ["decision"]},
-        {"category": {}}, {"importance": [], "confidence": []}, {"messages": [[1]]},
+        {"category": "gossip"},
+        {"confidence": 0.74},
+        {"confidence": "high"},
+        {"confidence": True},
+        {"confidence": 7},
+        {"messages": [2]},
+        {"messages": ["1"]},
+        {"messages": []},
+        {"messages": 1},
+        {"messages": [1, 99]},
+        {"content": ""},
+        {"content": 5},
+        {"content": "webhook signature raw body " * 40},
+        {"category": ["decision"]},
+        {"category": {}},
+        {"importance": [], "confidence": []},
+        {"messages": [[1]]},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_malformed_or_unsure_finding_is_dropped_alone(change: dict[str, object]):
     """Each row is checked for itself; what is missing or odd is no error."""
     from sessions.model_program import RAW

@@ -15,8 +15,13 @@ from memtool.sessions.transcripts import markup
 
 FACT = "Turns out the webhook signature is computed over the raw body, not the JSON."
 SAID = "The webhook signature is computed over the raw body."
-FOUND = {"content": SAID, "category": "discovery", "confidence": 0.92, "importance": 0.8,
-         "messages": [1]}  # fmt: skip
+FOUND = {
+    "content": SAID,
+    "category": "discovery",
+    "confidence": 0.92,
+    "importance": 0.8,
+    "messages": [1],
+}
 HOST = """\
 #!{python}
 import json, os, sys
@@ -51,8 +56,9 @@ def opposed(sandbox: Sandbox) -> Sandbox:
     """A candidate that contradicts a memory, and a user with settings of their own."""
     sandbox.env["MEMTOOL_GLOBAL"] = str(sandbox.path.parent / "global")
     sandbox.memory("sem-yes", "Enable the query cache in production.\n", type="semantic")
-    sandbox.memory("sem-no", "Disable the query cache in production.\n", type="semantic",
-                   status="candidate")  # fmt: skip
+    sandbox.memory(
+        "sem-no", "Disable the query cache in production.\n", type="semantic", status="candidate"
+    )
     sandbox.commit()
     return sandbox
 
@@ -107,8 +113,9 @@ def test_a_plan_that_waits_is_checked_again_and_can_be_dropped(opposed: Sandbox)
     assert done.returncode == 0, done.stderr
     done = opposed.run("curate", "--waiting")
     assert (done.stdout, "do not fit and are left out: supersedes" in done.stderr) == (
-        "nothing to propose\n", True,
-    )  # fmt: skip
+        "nothing to propose\n",
+        True,
+    )
     assert not path.exists()
     for words in (("--keep", "--apply"), ("--drop", "--apply"), ("--keep", "--waiting")):
         refused = opposed.run("curate", *words)
@@ -124,8 +131,12 @@ def test_a_session_that_ends_makes_candidates_where_the_user_wants_that(
     opposed: Sandbox, transcript: Path
 ) -> None:
     """They are new files and nothing else: not confirmed, not committed, nothing strengthened."""
-    opposed.memory("sem-same", "The build cache is emptied each night.\n", type="semantic",
-                   title="The build cache is emptied each night")  # fmt: skip
+    opposed.memory(
+        "sem-same",
+        "The build cache is emptied each night.\n",
+        type="semantic",
+        title="The build cache is emptied each night",
+    )
     opposed.commit()
     transcript.write_text(
         line(WISH, "u1") + line("From now on, the build cache is emptied each night.", "u2")
@@ -140,8 +151,9 @@ def test_a_session_that_ends_makes_candidates_where_the_user_wants_that(
     transcript.write_text(transcript.read_text().replace("s-1", "s-2"))
     assert opposed.run("capture", "--end", str(transcript)).returncode == 0
     wait_for_log(opposed, 2)
-    (made,) = [row for row in opposed.json("list", "status:candidate")["memories"]
-               if row["id"] != "sem-no"]  # fmt: skip
+    (made,) = [
+        row for row in opposed.json("list", "status:candidate")["memories"] if row["id"] != "sem-no"
+    ]
     first, second = log_of(opposed).splitlines()
     assert first.endswith(f" s-2: candidates to look at: {made['id']}")
     assert second.endswith(" s-2: 1 step by rules")  # the plan comes when they are there
@@ -190,8 +202,14 @@ def test_the_host_goes_on_in_its_session_and_is_no_witness_of_itself(
     """
     asked = opposed.path.parent / "asked.json"
     program = opposed.path.parent / name
-    program.write_text(HOST.format(python=sys.executable, transcript=str(transcript),
-                                   asked=str(asked), found=json.dumps([FOUND])))  # fmt: skip
+    program.write_text(
+        HOST.format(
+            python=sys.executable,
+            transcript=str(transcript),
+            asked=str(asked),
+            found=json.dumps([FOUND]),
+        )
+    )
     program.chmod(0o755)
     words = f"{program},--resume,{{session}},-p"
     assert opposed.run("--global", "config", "extractor.resume", words).returncode == 0

@@ -25,8 +25,13 @@ def finding(content: str = "x" * 60, importance: float = 0.5, signals: tuple[str
 def test_each_signal_has_its_points():
     """The table of the manual, row by row."""
     assert SIGNALS == {
-        INTENT: 5, PIN: 5, TWO_SESSIONS: 2, RESOLVED: 2, TWO_AGENTS: 1, IMPORTANT: 1,
-    }  # fmt: skip
+        INTENT: 5,
+        PIN: 5,
+        TWO_SESSIONS: 2,
+        RESOLVED: 2,
+        TWO_AGENTS: 1,
+        IMPORTANT: 1,
+    }
 
 
 def test_signals_are_what_the_rules_heard_and_what_is_counted():

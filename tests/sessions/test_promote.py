@@ -19,9 +19,16 @@ from memtool.store.snapshot import Record
 
 def made(session: str, content: str, agent: str = "claude") -> Finding:
     return Finding(
-        model.finding_id(session, content), session, content, content, "pattern", "high", 0.5, (1,),
+        model.finding_id(session, content),
+        session,
+        content,
+        content,
+        "pattern",
+        "high",
+        0.5,
+        (1,),
         fields=(("agent", agent),),
-    )  # fmt: skip
+    )
 
 
 def counts(*all_: Finding, **parents: str) -> list[tuple[int, int]]:
@@ -61,8 +68,10 @@ def test_a_fork_is_no_second_witness():
 @pytest.mark.slow
 def test_ten_thousand_findings_are_compared():
     """Each is compared with few others, and gets an answer."""
-    all_ = [made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")
-            for n in range(10_000)]  # fmt: skip
+    all_ = [
+        made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")
+        for n in range(10_000)
+    ]
     assert len(promote.supports(all_, [])) == 10_000
 
 
@@ -120,8 +129,12 @@ def record(id: str, body: str, **fields) -> Record:
 
 
 OLD = record("dec-old", "Sessions are kept in Redis.\n", title="Sessions in Redis")
-NEW = record("dec-new", "Sessions are kept in Postgres, not in Redis.\n", status="candidate",
-             title="Sessions in Postgres")  # fmt: skip
+NEW = record(
+    "dec-new",
+    "Sessions are kept in Postgres, not in Redis.\n",
+    status="candidate",
+    title="Sessions in Postgres",
+)
 MORE = record(
     "dec-more", "Sessions in Redis expire.\n", status="candidate", title="Sessions expire"
 )
@@ -143,10 +156,14 @@ def test_an_action_that_fits_is_kept_once():
 def test_what_does_not_fit_is_left_out():
     """Unknown ids, established memories, itself, strangers, other deeds, pinned candidates."""
     for do, id_, to in [
-        ("supersedes", "dec-new", "dec-gone"), ("supersedes", "dec-old", "dec-new"),
-        ("supersedes", "dec-new", "dec-new"), ("related_to", "dec-new", "dec-other"),
-        ("delete", "dec-new", "dec-old"), ("pin", "dec-new", ""), ("pin", "dec-gone", ""),
-    ]:  # fmt: skip
+        ("supersedes", "dec-new", "dec-gone"),
+        ("supersedes", "dec-old", "dec-new"),
+        ("supersedes", "dec-new", "dec-new"),
+        ("related_to", "dec-new", "dec-other"),
+        ("delete", "dec-new", "dec-old"),
+        ("pin", "dec-new", ""),
+        ("pin", "dec-gone", ""),
+    ]:
         assert fitting(Action(do, id_, to, "")) == []
 
 
@@ -174,8 +191,12 @@ def test_a_circle_through_what_stands_is_seen_and_ends():
 
 def test_an_older_remark_replaces_nothing_newer():
     """What was said before a decision is no correction of it."""
-    newer = record("dec-old", "Sessions are kept in Redis.\n", title="Sessions in Redis",
-                   timestamp="2026-02-23T00:00:00Z")  # fmt: skip
+    newer = record(
+        "dec-old",
+        "Sessions are kept in Redis.\n",
+        title="Sessions in Redis",
+        timestamp="2026-02-23T00:00:00Z",
+    )
     known = Lineage([newer.memory, NEW.memory])
     action = Action("supersedes", "dec-new", "dec-old", "")
     assert fitting(action) == [action]
@@ -187,8 +208,9 @@ def test_an_older_remark_replaces_nothing_newer():
 def test_rules_propose_what_contradicts():
     """Without a model a candidate takes the place of what it opposes."""
     yes = record("sem-yes", "Enable the query cache in production.\n", type="semantic")
-    no = record("sem-no", "Disable the query cache in production.\n", type="semantic",
-                status="candidate")  # fmt: skip
+    no = record(
+        "sem-no", "Disable the query cache in production.\n", type="semantic", status="candidate"
+    )
     assert [(a.do, a.id, a.to) for a in promote.by_rules([no], [yes])] == [
         ("supersedes", "sem-no", "sem-yes")
     ]

@@ -44,11 +44,21 @@ class Traces:
 
     def trace(self, *argv: str, signature: str = SIGNATURE, **lines: str | None) -> str:
         """Write the trace of a command, uncommitted; None leaves a line out."""
-        given = {"argv": json.dumps(argv or ("sh", "check.sh")), "cwd": ".", "exit": "1",
-                 "commit": self.failed, "diff": "clean"} | lines  # fmt: skip
+        given = {
+            "argv": json.dumps(argv or ("sh", "check.sh")),
+            "cwd": ".",
+            "exit": "1",
+            "commit": self.failed,
+            "diff": "clean",
+        } | lines
         rows = "\n".join(f"{key}: {text}" for key, text in given.items() if text is not None)
-        parts = {"Command": "sh check.sh", "Failure": signature, "Changes": "check.sh",
-                 "Environment": rows, "Fix": "A port."}  # fmt: skip
+        parts = {
+            "Command": "sh check.sh",
+            "Failure": signature,
+            "Changes": "check.sh",
+            "Environment": rows,
+            "Fix": "A port.",
+        }
         body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
         self.sandbox.memory("epi-a", f"{body}\n", type="episodic", error_signature=signature)
         return "epi-a"
@@ -125,16 +135,22 @@ NOT_FOUND = "No such file or directory|Permission denied"
         (("sh", "-c", "exit 125"), "cannot run", "cannot be tested"),
         (("sh", "-c", "exit 126"), "cannot run", "cannot be executed"),
         (("sh", "-c", "kill -9 $$"), "cannot run", "killed by signal 9"),
-        (("sh", "-c", "echo \"ModuleNotFoundError: No module named 'x'\"; exit 1"), "cannot run",
-         "a module is missing"),
+        (
+            ("sh", "-c", "echo \"ModuleNotFoundError: No module named 'x'\"; exit 1"),
+            "cannot run",
+            "a module is missing",
+        ),
         (("sh", "-c", "echo collected 0 items; exit 5"), "cannot run", "no test was found"),
         (("git", "commit", "--allow-empty", "-m", "x"), "cannot run", "git has no identity"),
         (("sh", "-c", "exit 5"), "cannot run", "no test was found"),
         (("sh", "-c", "echo 'ok (no tests to run)'"), "cannot run", "no test was found"),
-        (("sh", "-c", "echo 'curl: (6) Could not resolve host: x'; exit 6"), "cannot run",
-         "the network was needed"),
+        (
+            ("sh", "-c", "echo 'curl: (6) Could not resolve host: x'; exit 6"),
+            "cannot run",
+            "the network was needed",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_run_is_unknown(
     traces: Traces, argv: tuple[str, ...], verdict: str, detail: str
 ) -> None:
@@ -171,8 +187,9 @@ def test_a_section_that_does_not_tell_all_is_no_verdict(
     traces.trace(**lines)
     found = traces.run()
     assert (found.verdict, [run for run in found.runs if run.exit is not None]) == (
-        "cannot run", [],
-    )  # fmt: skip
+        "cannot run",
+        [],
+    )
     assert detail in found.detail
 
 
@@ -318,8 +335,11 @@ def test_the_next_run_removes_what_a_killed_one_left(traces: Traces, tmp_path: P
     traces.run()
     os.close(handle)
     assert sorted(left(tmp_path)) == [
-        "memtool-other", "memtool-run-file", "memtool-run-link", "memtool-run-used",
-    ]  # fmt: skip
+        "memtool-other",
+        "memtool-run-file",
+        "memtool-run-link",
+        "memtool-run-used",
+    ]
 
 
 def test_a_copy_that_cannot_be_made_is_no_verdict(traces: Traces) -> None:
@@ -330,8 +350,9 @@ def test_a_copy_that_cannot_be_made_is_no_verdict(traces: Traces) -> None:
     (traces.sandbox.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
     found = traces.run()
     assert (found.verdict, found.detail.partition(":")[0]) == (
-        "cannot run", f"no copy of commit {traces.failed[:10]} can be made",
-    )  # fmt: skip
+        "cannot run",
+        f"no copy of commit {traces.failed[:10]} can be made",
+    )
 
 
 def test_without_a_place_for_copies_there_is_no_verdict(
@@ -434,13 +455,23 @@ def test_only_a_trusted_trace_is_run_without_a_question(traces: Traces) -> None:
     found = sandbox.json("verify", "epi-a", "--run", "--yes")["memories"][0]
     assert (found["run"]["verdict"], found["trace"]["reproduces"]) == ("fixed", True)
     assert sorted(found["run"]) == [
-        "commit", "detail", "differs", "environment", "exit", "head", "runs", "seconds",
-        "signature", "verdict",
-    ]  # fmt: skip
+        "commit",
+        "detail",
+        "differs",
+        "environment",
+        "exit",
+        "head",
+        "runs",
+        "seconds",
+        "signature",
+        "verdict",
+    ]
     later = sandbox.json("verify", "epi-a")["memories"][0]
     assert (later["run"], later["trace"]["result"], later["trace"]["reproduces"]) == (
-        None, "fixed", True,
-    )  # fmt: skip
+        None,
+        "fixed",
+        True,
+    )
     assert "fixed, as run on 2026-03-01" in render(verify(sandbox.context(), "epi-a"))
     assert "fixed: at HEAD it works" in sandbox.run("log", "--audit").stdout
     assert sandbox.git("status", "--porcelain") == ""
@@ -485,9 +516,13 @@ def test_somebody_at_a_terminal_is_asked(
     os.write(ours, answer)
     done = subprocess.run(
         [sys.executable, "-m", "memtool", "verify", "epi-a", "--run"],
-        cwd=traces.sandbox.path, env=traces.sandbox.env, stdin=theirs, stderr=theirs, stdout=theirs,
+        cwd=traces.sandbox.path,
+        env=traces.sandbox.env,
+        stdin=theirs,
+        stderr=theirs,
+        stdout=theirs,
         check=False,
-    )  # fmt: skip
+    )
     os.close(theirs)
     shown = read_terminal(ours).replace("\r\n", "\n")
     os.close(ours)
@@ -553,6 +588,8 @@ def test_a_trace_that_cannot_be_run_asks_nobody(traces: Traces) -> None:
     found = verify(traces.sandbox.context(), "epi-a", run=True)
     (one,) = found.memories
     assert (one.verdict, one.run and one.run.verdict, found.exit_code) == (
-        "unknown", "cannot run", 0,
-    )  # fmt: skip
+        "unknown",
+        "cannot run",
+        0,
+    )
     assert "cannot run: the command needs a shell, and none is started" in render(found)

@@ -157,9 +157,14 @@ def test_a_damaged_head_is_set_aside_and_rebuilt_from_the_log(sessions: Sessions
 
 @pytest.mark.parametrize(
     ("head", "what"),
-    [(None, "its head is missing"), ("", "its head is damaged"), ("[]", "its head is damaged"),
-     ('{"id": "ses-a"}', "its head is that of ses-a"), ("\0" * 40, "its head is damaged")],
-)  # fmt: skip
+    [
+        (None, "its head is missing"),
+        ("", "its head is damaged"),
+        ("[]", "its head is damaged"),
+        ('{"id": "ses-a"}', "its head is that of ses-a"),
+        ("\0" * 40, "its head is damaged"),
+    ],
+)
 def test_every_head_that_cannot_be_used_is_damage(
     sessions: Sessions, head: str | None, what: str
 ) -> None:

@@ -95,7 +95,7 @@ def test_a_failure_with_its_fix_says_how():
     (one,) = extract(
         talk(("broken: pytest -q", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest -q", "ok")),
         "ses-a",
-    )  # fmt: skip
+    )
     assert one.content == '`pytest -q` failed with `KeyError: "X"`; changing app/a.py resolved it.'
     assert (one.messages, one.files, one.signals) == ((2, 6), ("app/a.py",), (RESOLVED,))
     assert one.field("error_signature") == 'KeyError: "X" at app/a.py:load'
@@ -107,24 +107,56 @@ def test_a_failure_with_its_fix_says_how():
     [
         [("broken: pytest", KEY_ERROR), ("run: pytest", "ok")],
         [("broken: pytest", KEY_ERROR), ("run: cat app/a.py", "x"), ("run: pytest", "ok")],
-        [("edit: app/a.py", "ok"), ("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"),
-         ("run: pytest", "ok")],
-        [("broken: pytest", "E  AssertionError: assert 1 == 2"), ("edit: b.py", ""),
-         ("run: pytest", "ok")],
-        [("broken: ruff check", "b.py:1:8: F401 [*] `os` imported but unused"), ("edit: b.py", ""),
-         ("run: ruff check", "ok")],
+        [
+            ("edit: app/a.py", "ok"),
+            ("broken: pytest", KEY_ERROR),
+            ("edit: app/a.py", "ok"),
+            ("run: pytest", "ok"),
+        ],
+        [
+            ("broken: pytest", "E  AssertionError: assert 1 == 2"),
+            ("edit: b.py", ""),
+            ("run: pytest", "ok"),
+        ],
+        [
+            ("broken: ruff check", "b.py:1:8: F401 [*] `os` imported but unused"),
+            ("edit: b.py", ""),
+            ("run: ruff check", "ok"),
+        ],
         [("broken: cat a", "cat: a: No such file"), ("edit: a", ""), ("run: cat a", "")],
         [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok")],
-        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
-         ("broken: pytest", KEY_ERROR)],
-        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
-         ("run: git checkout -- app/a.py", "")],
-        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
-         ("user", "no, it is still broken")],
+        [
+            ("broken: pytest", KEY_ERROR),
+            ("edit: app/a.py", "ok"),
+            ("run: pytest", "ok"),
+            ("broken: pytest", KEY_ERROR),
+        ],
+        [
+            ("broken: pytest", KEY_ERROR),
+            ("edit: app/a.py", "ok"),
+            ("run: pytest", "ok"),
+            ("run: git checkout -- app/a.py", ""),
+        ],
+        [
+            ("broken: pytest", KEY_ERROR),
+            ("edit: app/a.py", "ok"),
+            ("run: pytest", "ok"),
+            ("user", "no, it is still broken"),
+        ],
     ],
-    ids=["flaky", "only looked", "own work", "planned", "style", "reading", "not seen to work",
-         "came back", "undone", "denied"],
-)  # fmt: skip
+    ids=[
+        "flaky",
+        "only looked",
+        "own work",
+        "planned",
+        "style",
+        "reading",
+        "not seen to work",
+        "came back",
+        "undone",
+        "denied",
+    ],
+)
 def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
     """Flaky, planned, own and returning failures, and fixes that were taken back, are left out."""
     assert kinds(*rows) == []
@@ -145,28 +177,41 @@ FOREIGN = """Traceback:
     ("text", "signature"),
     [
         (KEY_ERROR, 'KeyError: "X" at app/a.py:load'),
-        ("TypeError: x is not a function\n    at run (src/a.js:3:9)\n    at main (src/b.js:1:1)",
-         "TypeError: x is not a function at src/a.js:run"),
-        ("error[E0382]: borrow of moved value\n  --> src/main.rs:4:5",
-         "error[E0382]: borrow of moved value at src/main.rs"),
+        (
+            "TypeError: x is not a function\n    at run (src/a.js:3:9)\n    at main (src/b.js:1:1)",
+            "TypeError: x is not a function at src/a.js:run",
+        ),
+        (
+            "error[E0382]: borrow of moved value\n  --> src/main.rs:4:5",
+            "error[E0382]: borrow of moved value at src/main.rs",
+        ),
         ("panic: nil map\n\ngoroutine 1:\n\tmain.go:9 +0x1d", "panic: nil map at main.go"),
         ("fatal: not a git repository", "fatal: not a git repository"),
         ("npm ERR! code ERESOLVE\nnpm ERR! more", "npm ERR! code ERESOLVE"),
-        (f"{FOREIGN}\nValueError: bad",
-         "ValueError: bad at app/b.py:f"),
+        (f"{FOREIGN}\nValueError: bad", "ValueError: bad at app/b.py:f"),
         ("\x1b[31mValueError: red\x1b[0m", "ValueError: red"),
-        ("src/io.c: In function 'f':\nsrc/io.c:5:3: error: expected ';'",
-         "error: expected ';' at src/io.c"),
-        ("app/a.py:3: error: Incompatible types  [assignment]\nFound 1 error in 1 file",
-         "error: Incompatible types [assignment] at app/a.py"),
-        ("app/a.py:9: in f\n    g()\nE   Failed: DID NOT RAISE <class 'ValueError'>",
-         "Failed: DID NOT RAISE <class 'ValueError'> at app/a.py:f"),
-        ("app/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.",
-         "F401 [*] `os` imported but unused at app/a.py"),
-        ("F401 [*] `os` imported but unused\n --> app/a.py:1:8\n  |",
-         "F401 [*] `os` imported but unused at app/a.py"),
+        (
+            "src/io.c: In function 'f':\nsrc/io.c:5:3: error: expected ';'",
+            "error: expected ';' at src/io.c",
+        ),
+        (
+            "app/a.py:3: error: Incompatible types  [assignment]\nFound 1 error in 1 file",
+            "error: Incompatible types [assignment] at app/a.py",
+        ),
+        (
+            "app/a.py:9: in f\n    g()\nE   Failed: DID NOT RAISE <class 'ValueError'>",
+            "Failed: DID NOT RAISE <class 'ValueError'> at app/a.py:f",
+        ),
+        (
+            "app/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.",
+            "F401 [*] `os` imported but unused at app/a.py",
+        ),
+        (
+            "F401 [*] `os` imported but unused\n --> app/a.py:1:8\n  |",
+            "F401 [*] `os` imported but unused at app/a.py",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_signature_is_type_and_top_frame(text: str, signature: str):
     """The exception, and the innermost frame of the project itself, in several languages."""
     failure = failure_of(text)
@@ -194,8 +239,12 @@ def test_an_output_without_a_failure_has_no_signature():
 )
 def test_what_a_tool_has_proved_outlives_a_no_about_something_else(later: str, *, is_kept: bool):
     """Only who says that it still fails, or undoes it, takes back a fix that was seen to work."""
-    rows = [("broken: pytest -q", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest -q", "ok"),
-            ("user", later)]  # fmt: skip
+    rows = [
+        ("broken: pytest -q", KEY_ERROR),
+        ("edit: app/a.py", "ok"),
+        ("run: pytest -q", "ok"),
+        ("user", later),
+    ]
     assert ("error" in [category for category, _messages in kinds(*rows)]) == is_kept
 
 
@@ -254,7 +303,7 @@ def test_a_patch_given_to_the_shell_is_an_edit():
         Message(1, "tool", KEY_ERROR, tool="shell", call="pytest", is_ok=False),
         Message(2, "tool", "", tool="shell", call="apply_patch << E", files=("a.py",), is_ok=True),
         Message(3, "tool", "ok", tool="shell", call="pytest", is_ok=True),
-    ]  # fmt: skip
+    ]
     (one,) = extract(messages, "ses-a")
     assert one.field("fix") == "Changing a.py"
 

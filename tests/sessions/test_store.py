@@ -64,14 +64,17 @@ def test_a_message_is_read_as_it_was_written(message: Message) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        {}, {"number": 1, "role": "user"}, {"number": "1", "role": "user", "text": ""},
-        {"number": 1, "role": "boss", "text": ""}, {"number": True, "role": "user", "text": ""},
+        {},
+        {"number": 1, "role": "user"},
+        {"number": "1", "role": "user", "text": ""},
+        {"number": 1, "role": "boss", "text": ""},
+        {"number": True, "role": "user", "text": ""},
         {"number": 1, "role": "user", "text": "", "files": "a"},
         {"number": 1, "role": "user", "text": "", "files": [1]},
         {"number": 1, "role": "user", "text": "", "is_ok": "yes"},
         {"number": 1, "role": [], "text": ""},
     ],
-)  # fmt: skip
+)
 def test_a_row_of_another_kind_is_no_message(row: dict[str, object]) -> None:
     """What no version of memtool wrote is passed over, not believed."""
     assert model.read_message(row) is None
@@ -84,17 +87,32 @@ def test_messages_get_the_next_numbers(sessions: Sessions) -> None:
     assert [one.number for one in added.messages] == [3]
     found, torn = sessions.messages("one")
     assert [(one.number, one.agent, one.is_ok) for one in found] == [
-        (1, "", None), (2, "", None), (3, "claude", False)
-    ]  # fmt: skip
+        (1, "", None),
+        (2, "", None),
+        (3, "claude", False),
+    ]
     assert (torn, sessions.last("one")) == (0, found[-1])
 
 
 def test_no_secret_reaches_the_disk(sessions: Sessions, tmp_path: Path) -> None:
     """Not in the text, not in a call, a path, a name, a note or what a message came from."""
-    store.add(sessions, "one", [
-        Message(0, "tool", f"key {KEY}", call=f"aws --key {KEY}", files=(f"x/{KEY}",),
-                tool=KEY, agent=KEY, origin=KEY),
-    ], 1)  # fmt: skip
+    store.add(
+        sessions,
+        "one",
+        [
+            Message(
+                0,
+                "tool",
+                f"key {KEY}",
+                call=f"aws --key {KEY}",
+                files=(f"x/{KEY}",),
+                tool=KEY,
+                agent=KEY,
+                origin=KEY,
+            ),
+        ],
+        1,
+    )
     store.mark(sessions, "one", f"note {KEY}", 1)
     data = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert KEY.encode() not in data
@@ -275,8 +293,17 @@ def test_a_killed_start_leaves_an_id_that_can_be_used(sessions: Sessions) -> Non
     assert sessions.ids() == ["half", "one"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"id": "one"}', '{"id": 1, "started": 1}',
-                                  '{"id": "one", "started": 1, "status": "odd"}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"id": "one"}',
+        '{"id": 1, "started": 1}',
+        '{"id": "one", "started": 1, "status": "odd"}',
+    ],
+)
 def test_a_damaged_head_is_told(sessions: Sessions, text: str) -> None:
     """Its own session says so, the others are listed."""
     sessions.create(Head("two", 1))

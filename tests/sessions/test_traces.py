@@ -35,14 +35,22 @@ def heard(sandbox: Sandbox, name: str, started: int, *messages: Message) -> None
 def test_failing_runs_count_until_the_command_works() -> None:
     """Another failure of the same command on the way counts; another command does not."""
     messages = [
-        failed(MISSING), ran("no", is_ok=False, call="make"), failed(REFUSED), failed(MISSING),
-        ran("x", is_ok=True, call="cat a"), WORKED, failed(REFUSED), failed("no words"),
-    ]  # fmt: skip
+        failed(MISSING),
+        ran("no", is_ok=False, call="make"),
+        failed(REFUSED),
+        failed(MISSING),
+        ran("x", is_ok=True, call="cat a"),
+        WORKED,
+        failed(REFUSED),
+        failed("no words"),
+    ]
     numbered = [one.replace(number=n) for n, one in enumerate(messages, 1)]
     found = [(one.signature, one.runs, one.is_green) for one in traces.attempts_of(numbered, "s")]
     assert found == [
-        (MISSING.removeprefix("E   "), 3, True), (REFUSED, 2, True), (REFUSED, 2, False),
-    ]  # fmt: skip
+        (MISSING.removeprefix("E   "), 3, True),
+        (REFUSED, 2, True),
+        (REFUSED, 2, False),
+    ]
 
 
 def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> None:
@@ -50,8 +58,15 @@ def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> N
     signature = MISSING.removeprefix("E   ")
     sandbox.memory("epi-fix", "uv sync\n", type="episodic", error_signature=signature)
     moment = timestamps.parse("2026-02-25T10:00:00Z")
-    heard(sandbox, "ses-one", moment, failed(MISSING, moment=moment), failed(MISSING),
-          failed(MISSING), WORKED)  # fmt: skip
+    heard(
+        sandbox,
+        "ses-one",
+        moment,
+        failed(MISSING, moment=moment),
+        failed(MISSING),
+        failed(MISSING),
+        WORKED,
+    )
     heard(sandbox, "ses-two", moment + 60, failed(MISSING, moment=moment + 60), WORKED)
     heard(sandbox, "ses-open", moment + 90, failed("\x1b[31mOSError: \x07boom"))
     cache = sandbox.context().repository.cache_dir
@@ -59,10 +74,18 @@ def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> N
     session_seen.add(cache, "ses-one", [("epi-other", "1234")])
     boom, row = sorted(sandbox.json("stats", "--traces")["traces"], key=lambda one: one["runs"])
     assert row == {
-        "signature": signature, "command": "pytest -q", "sessions": 2, "attempts": 2, "runs": 4,
-        "green": 2, "regressions": 1, "with_memory": 1, "to_green": 2.0,
-        "to_green_with_memory": 1.0, "to_green_without": 3.0,
-    }  # fmt: skip
+        "signature": signature,
+        "command": "pytest -q",
+        "sessions": 2,
+        "attempts": 2,
+        "runs": 4,
+        "green": 2,
+        "regressions": 1,
+        "with_memory": 1,
+        "to_green": 2.0,
+        "to_green_with_memory": 1.0,
+        "to_green_without": 3.0,
+    }
     assert (boom["to_green"], boom["green"]) == (None, 0)
     shown = sandbox.run("stats", "--traces").stdout
     assert "4 failing runs in 2 sessions, 2 runs until it worked, regressions: 1" in shown

@@ -61,11 +61,20 @@ def test_a_transcript_is_read_as_expected(path: Path) -> None:
 
 
 HOSTS = {
-    "chat.jsonl": "chat", "claude.jsonl": "claude", "codex.jsonl": "codex",
-    "codex-old.jsonl": "codex", "cursor.jsonl": "cursor", "gemini.jsonl": "gemini",
-    "gemini-old.json": "gemini", "notes.txt": "plain", "opencode.json": "opencode",
-    "plain.md": "plain", "screen.txt": "plain", "specstory.md": "plain", "aider.md": "plain",
-}  # fmt: skip
+    "chat.jsonl": "chat",
+    "claude.jsonl": "claude",
+    "codex.jsonl": "codex",
+    "codex-old.jsonl": "codex",
+    "cursor.jsonl": "cursor",
+    "gemini.jsonl": "gemini",
+    "gemini-old.json": "gemini",
+    "notes.txt": "plain",
+    "opencode.json": "opencode",
+    "plain.md": "plain",
+    "screen.txt": "plain",
+    "specstory.md": "plain",
+    "aider.md": "plain",
+}
 
 
 def test_every_sample_has_a_host() -> None:
@@ -126,7 +135,7 @@ def test_reading_on_gives_what_reading_at_once_does(tmp_path: Path, name: str) -
         (b"[" * 100_000, "cut off or broken"),
         ("ÿ".encode("utf-16") * 4, "is no text"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_transcript_is_refused(data: bytes, what: str) -> None:
     """One sentence says why, and the hint what would do."""
     with pytest.raises(MemtoolError, match=what) as caught:
@@ -136,18 +145,31 @@ def test_what_is_no_transcript_is_refused(data: bytes, what: str) -> None:
 
 def test_lines_that_are_broken_or_unknown_do_not_stop_the_rest() -> None:
     """Broken ones are counted, those of a kind that nobody knows yet are passed over."""
-    data = lines(
-        {"type": "from-the-future", "sessionId": "s", "stuff": [1]},
-        {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user",
-                                                                      "content": "One."}},
-    ) + "{broken\n" + lines(
-        {"type": "user", "uuid": "u2", "sessionId": "s", "message": {"content": "Two."}},
-        {"type": "user", "uuid": "u3", "sessionId": "s", "message": {"content": 7}},
-        {"type": "user", "uuid": "u4", "sessionId": "s", "message": None},
-        {"type": "assistant", "uuid": 5, "message": {"content": [1, None, {"type": "text"}]}},
-        {"type": "user", "uuid": "u6", "sessionId": "s", "timestamp": {"odd": 1},
-         "message": {"content": [{"type": "tool_result", "content": [{"text": 4}]}]}},
-    )  # fmt: skip
+    data = (
+        lines(
+            {"type": "from-the-future", "sessionId": "s", "stuff": [1]},
+            {
+                "type": "user",
+                "uuid": "u1",
+                "sessionId": "s",
+                "message": {"role": "user", "content": "One."},
+            },
+        )
+        + "{broken\n"
+        + lines(
+            {"type": "user", "uuid": "u2", "sessionId": "s", "message": {"content": "Two."}},
+            {"type": "user", "uuid": "u3", "sessionId": "s", "message": {"content": 7}},
+            {"type": "user", "uuid": "u4", "sessionId": "s", "message": None},
+            {"type": "assistant", "uuid": 5, "message": {"content": [1, None, {"type": "text"}]}},
+            {
+                "type": "user",
+                "uuid": "u6",
+                "sessionId": "s",
+                "timestamp": {"odd": 1},
+                "message": {"content": [{"type": "tool_result", "content": [{"text": 4}]}]},
+            },
+        )
+    )
     found = read(data)
     assert [one.text for one in found.messages if one.role == "user"] == ["One.", "Two."]
     assert found.broken == 1
@@ -155,24 +177,81 @@ def test_lines_that_are_broken_or_unknown_do_not_stop_the_rest() -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(("type", "role", "message", "content", "text", "payload", "parts", "info",
-                         "messages", "state", "input", "id", "toolCalls", "args", "result",
-                         "arguments", "output", "timestamp", "tool_use_id", "call_id", "time")),
-        inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                (
+                    "type",
+                    "role",
+                    "message",
+                    "content",
+                    "text",
+                    "payload",
+                    "parts",
+                    "info",
+                    "messages",
+                    "state",
+                    "input",
+                    "id",
+                    "toolCalls",
+                    "args",
+                    "result",
+                    "arguments",
+                    "output",
+                    "timestamp",
+                    "tool_use_id",
+                    "call_id",
+                    "time",
+                )
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
     max_leaves=12,
-)  # fmt: skip
+)
 TYPES = st.sampled_from(
-    ("user", "assistant", "gemini", "response_item", "event_msg", "session_meta", "message",
-     "function_call", "function_call_output", "tool", "text")
-)  # fmt: skip
+    (
+        "user",
+        "assistant",
+        "gemini",
+        "response_item",
+        "event_msg",
+        "session_meta",
+        "message",
+        "function_call",
+        "function_call_output",
+        "tool",
+        "text",
+    )
+)
 
 
-@given(st.sampled_from(sorted(set(HOSTS.values()) - {"plain"})),
-       st.lists(st.dictionaries(st.sampled_from(("message", "payload", "parts", "content", "id",
-                                                 "uuid", "sessionId", "toolCalls", "info", "role",
-                                                 "messages")), JSON).flatmap(
-           lambda row: TYPES.map(lambda kind: row | {"type": kind})), max_size=3))  # fmt: skip
+@given(
+    st.sampled_from(sorted(set(HOSTS.values()) - {"plain"})),
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(
+                (
+                    "message",
+                    "payload",
+                    "parts",
+                    "content",
+                    "id",
+                    "uuid",
+                    "sessionId",
+                    "toolCalls",
+                    "info",
+                    "role",
+                    "messages",
+                )
+            ),
+            JSON,
+        ).flatmap(lambda row: TYPES.map(lambda kind: row | {"type": kind})),
+        max_size=3,
+    ),
+)
 def test_no_json_makes_a_reader_fail(host: str, rows: list[dict[str, object]]) -> None:
     """Whatever stands where text, lists or objects are expected, it gives messages or none."""
     try:
@@ -213,9 +292,15 @@ def test_a_block_that_a_host_cut_off_takes_the_rest_with_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["## Memory of this repository (draft)\nIt is good.", "[memory leak]\n",
-             "<memory-context id=\"no hex\">", "[memory ]", "<memory-context"],
-)  # fmt: skip
+    "text",
+    [
+        "## Memory of this repository (draft)\nIt is good.",
+        "[memory leak]\n",
+        '<memory-context id="no hex">',
+        "[memory ]",
+        "<memory-context",
+    ],
+)
 def test_what_only_looks_like_a_block_stays(text: str) -> None:
     """A heading that a person wrote is none of ours."""
     assert markup.without_own(text) == text
@@ -261,11 +346,19 @@ def test_paths_are_told_from_the_top_of_the_worktree() -> None:
 @pytest.mark.parametrize(
     ("value", "moment"),
     [
-        ("2026-02-20T09:05:00.125Z", 1_771_578_300), (1_771_578_300_125, 1_771_578_300),
-        (1_771_578_300, 1_771_578_300), ("yesterday", 0), (None, 0), (True, 0), (-5, 0),
-        (float("nan"), 0), (float("inf"), 0), (10**40, 0), ("1969-01-01T00:00:00Z", 0),
+        ("2026-02-20T09:05:00.125Z", 1_771_578_300),
+        (1_771_578_300_125, 1_771_578_300),
+        (1_771_578_300, 1_771_578_300),
+        ("yesterday", 0),
+        (None, 0),
+        (True, 0),
+        (-5, 0),
+        (float("nan"), 0),
+        (float("inf"), 0),
+        (10**40, 0),
+        ("1969-01-01T00:00:00Z", 0),
     ],
-)  # fmt: skip
+)
 def test_times_are_seconds_whatever_form_they_have(value: object, moment: int) -> None:
     """Text, seconds or milliseconds; anything else is no time."""
     assert moment_of(value) == moment
@@ -281,15 +374,19 @@ def database(path: Path, directory: str) -> None:
             CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
         """)
         rows = [
-            ("ses_old", None, directory, 1), ("ses_new", None, f"{directory}/web", 3),
-            ("ses_sub", "ses_new", directory, 4), ("ses_far", None, f"{directory}2", 5),
-        ]  # fmt: skip
+            ("ses_old", None, directory, 1),
+            ("ses_new", None, f"{directory}/web", 3),
+            ("ses_sub", "ses_new", directory, 4),
+            ("ses_far", None, f"{directory}2", 5),
+        ]
         held.executemany("INSERT INTO session VALUES (?, ?, ?, ?)", rows)
         for message in document["messages"]:
             info = message["info"]
             id_ = info["id"]
-            held.execute("INSERT INTO message VALUES (?, 'ses_new', ?, ?)",
-                         (id_, info["time"]["created"], json.dumps(info)))  # fmt: skip
+            held.execute(
+                "INSERT INTO message VALUES (?, 'ses_new', ?, ?)",
+                (id_, info["time"]["created"], json.dumps(info)),
+            )
             held.executemany(
                 "INSERT INTO part VALUES (?, ?, 'ses_new', ?)",
                 [(part["id"], id_, json.dumps(part)) for part in message["parts"]],
@@ -319,8 +416,11 @@ def test_what_is_typed_to_a_new_codex_stands_in_items() -> None:
     """Once, though the event of older versions may follow; scaffolding has no such event."""
 
     def event(kind: str, **more: object) -> dict[str, object]:
-        return {"type": "event_msg", "timestamp": "2026-03-01T10:00:00Z",
-                "payload": {"type": kind, **more}}  # fmt: skip
+        return {
+            "type": "event_msg",
+            "timestamp": "2026-03-01T10:00:00Z",
+            "payload": {"type": kind, **more},
+        }
 
     content = [{"type": "text", "text": "Never deploy on Fridays.", "text_elements": []}]
     text = "<environment_context>x</environment_context>"
@@ -362,7 +462,7 @@ def test_words_after_a_slash_command_are_typed_and_its_own_text_is_not() -> None
         ("Output: fine", "fine", True),
         ("the file says Exit Code: 1", "the file says Exit Code: 1", True),
     ],
-)  # fmt: skip
+)
 def test_a_shell_command_of_gemini_fails_by_its_exit_code(
     printed: str, text: str, *, is_ok: bool
 ) -> None:
@@ -370,9 +470,12 @@ def test_a_shell_command_of_gemini_fails_by_its_exit_code(
     framed = f"<untrusted_context>\n{printed}\n</untrusted_context>"
     hooked = f"{framed}\n\n<hook_context>a memory</hook_context>"
     call = {
-        "id": "c1", "name": "run_shell_command", "args": {"command": "make"}, "status": "success",
+        "id": "c1",
+        "name": "run_shell_command",
+        "args": {"command": "make"},
+        "status": "success",
         "result": [{"functionResponse": {"response": {"output": hooked}}}],
-    }  # fmt: skip
+    }
     row = {"id": "m1", "type": "gemini", "content": "", "toolCalls": [call]}
     _called, answer = read(lines({"sessionId": "s1", "startTime": "x"}, row)).messages
     assert (answer.text, answer.is_ok) == (text, is_ok)
@@ -385,11 +488,13 @@ def test_a_shell_command_of_gemini_fails_by_its_exit_code(
         ({"text": '"never say \\"no\\" here"'}, 'never say "no" here'),
         ({"text": '"never"'}, '"never"'),
         ({"text": '"never" was said, and "again"'}, '"never" was said, and "again"'),
-        ({"text": "Remember what follows: x", "metadata": {"typed": '"never retry a charge"'}},
-         "never retry a charge"),
+        (
+            {"text": "Remember what follows: x", "metadata": {"typed": '"never retry a charge"'}},
+            "never retry a charge",
+        ),
         ({"text": "never retry", "metadata": {"typed": 7}}, "never retry"),
     ],
-)  # fmt: skip
+)
 def test_what_opencode_adds_to_a_prompt_was_not_typed(part: dict[str, object], text: str) -> None:
     """`run` puts words between quotation marks; a slash command expands to its own text."""
     held = {"info": {"role": "user", "id": "m1"}, "parts": [{"type": "text"} | part]}
@@ -468,21 +573,34 @@ PATCH = "*** Begin Patch\n*** Update File: app/a.py\n@@\n-x\n+y\n*** End Patch"
 
 @pytest.mark.parametrize(
     "command",
-    [["apply_patch", PATCH], ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"],
-     ["bash", "-lc", f"cd . && apply_patch << 'EOF'\n{PATCH}\nEOF\n"]],
-)  # fmt: skip
+    [
+        ["apply_patch", PATCH],
+        ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"],
+        ["bash", "-lc", f"cd . && apply_patch << 'EOF'\n{PATCH}\nEOF\n"],
+    ],
+)
 def test_a_patch_by_the_shell_is_an_edit_that_fixes(command: list[str]) -> None:
     """What failed before it and works behind it was resolved by it."""
-    runs = [(["make", "check"], 2, "app/b.c:1: error: no such header"), (command, 0, "Success"),
-            (["make", "check"], 0, "ok")]  # fmt: skip
+    runs = [
+        (["make", "check"], 2, "app/b.c:1: error: no such header"),
+        (command, 0, "Success"),
+        (["make", "check"], 0, "ok"),
+    ]
     items: list[dict[str, object]] = []
     for number, (argv, code, text) in enumerate(runs):
         items += [
-            {"type": "function_call", "name": "shell", "call_id": f"c{number}",
-             "arguments": json.dumps({"command": argv})},
-            {"type": "function_call_output", "call_id": f"c{number}",
-             "output": json.dumps({"output": text, "metadata": {"exit_code": code}})},
-        ]  # fmt: skip
+            {
+                "type": "function_call",
+                "name": "shell",
+                "call_id": f"c{number}",
+                "arguments": json.dumps({"command": argv}),
+            },
+            {
+                "type": "function_call_output",
+                "call_id": f"c{number}",
+                "output": json.dumps({"output": text, "metadata": {"exit_code": code}}),
+            },
+        ]
     messages = read(codex(*items)).messages
     (finding,) = extract([one.replace(number=n) for n, one in enumerate(messages, 1)], "s1")
     assert finding.files == ("app/a.py",)
@@ -495,8 +613,10 @@ def test_the_first_prompt_of_a_rollout_is_taken_once() -> None:
     event = {"of": "event_msg", "type": "user_message", "message": "fix it"}
     found = read(codex(dict(said), dict(event), event | {"message": "go on"}, dict(event)))
     assert [one.text for one in found.messages if one.role == "user"] == [
-        "fix it", "go on", "fix it",
-    ]  # fmt: skip
+        "fix it",
+        "go on",
+        "fix it",
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(set(HOSTS) - {"gemini-old.json", "opencode.json"}))

@@ -139,12 +139,20 @@ def test_a_memory_about_a_companion_comes_before_one_that_is_about_neither(
     touch(sandbox, "src/login.py", "etc/session.toml", times=3)
     sandbox.memory("dec-a", "The session cookie lives a day.\n", title="Cookie", files=("lib/x",))
     sandbox.memory(
-        "dec-b", "The session cookie lives a day or two.\n", title="Cookie",
+        "dec-b",
+        "The session cookie lives a day or two.\n",
+        title="Cookie",
         files=("etc/session.toml",),
-    )  # fmt: skip
+    )
     sandbox.commit()
-    asked = ("inject", "--prompt", "how long does a session cookie live?", "--explain", "--format",
-             "json")  # fmt: skip
+    asked = (
+        "inject",
+        "--prompt",
+        "how long does a session cookie live?",
+        "--explain",
+        "--format",
+        "json",
+    )
     for files, expected in (((), 1.0), (("--files", "src/login.py"), 1.05)):
         verdicts = sandbox.json(*asked, *files)["explain"]
         factors = {one["id"]: one["factors"]["files"] for one in verdicts}
@@ -165,10 +173,16 @@ def changed(sandbox: Sandbox, trusted: str = "", *, is_checked_out: bool = True)
     head = repository.git.head()
     trusted_at = repository.git.rev(trusted) if trusted else ""
     found = [
-        cochange.changed(repository, ".memory", head, trusted_at, is_checked_out=is_checked_out,
-                       is_cached=is_cached)
+        cochange.changed(
+            repository,
+            ".memory",
+            head,
+            trusted_at,
+            is_checked_out=is_checked_out,
+            is_cached=is_cached,
+        )
         for is_cached in (False, True, True)
-    ]  # fmt: skip
+    ]
     assert found == 3 * found[:1]
     return list(found[0])
 
@@ -288,8 +302,9 @@ def test_where_a_shallow_clone_ends_nothing_is_changed(project: Sandbox, tmp_pat
     repository = discover(str(clone), project.env)
     head = repository.git.head()
     for is_cached in (False, True, True):
-        found = cochange.changed(repository, ".memory", head, "", is_checked_out=True,
-                                 is_cached=is_cached)  # fmt: skip
+        found = cochange.changed(
+            repository, ".memory", head, "", is_checked_out=True, is_cached=is_cached
+        )
         assert found == ()
 
 

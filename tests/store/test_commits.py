@@ -268,8 +268,13 @@ def test_a_hook_that_refuses_leaves_everything_as_it_was(busy: Sandbox) -> None:
     error = refused(busy, new)
     hook.unlink()
     command = error.hint.partition(", then ")[2]
-    subprocess.run(["sh", "-c", command], cwd=busy.path, check=True, stdout=subprocess.DEVNULL,
-                   env=busy.env | {"GIT_EDITOR": "echo by hand >"})  # fmt: skip
+    subprocess.run(
+        ["sh", "-c", command],
+        cwd=busy.path,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env=busy.env | {"GIT_EDITOR": "echo by hand >"},
+    )
     assert busy.git("show", "--name-only", "--format=", "HEAD").split() == [new]
 
 
@@ -361,10 +366,14 @@ def test_a_lock_whose_writer_lives_is_waited_for(
     editor = sandbox.write("editor", f"#!/bin/sh\ntouch '{started}'\nsleep 60\n")
     editor.chmod(0o755)
     lock = sandbox.path / ".git/index.lock"
-    writer = subprocess.Popen(["git", "commit", "--all"], cwd=sandbox.path,
-                              env=sandbox.env | {"GIT_EDITOR": str(editor)},
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              start_new_session=True)  # fmt: skip
+    writer = subprocess.Popen(
+        ["git", "commit", "--all"],
+        cwd=sandbox.path,
+        env=sandbox.env | {"GIT_EDITOR": str(editor)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         for _try in range(500):
             if started.exists():
@@ -386,8 +395,14 @@ def test_where_git_cannot_write_the_file_is_kept_for_later(sandbox: Sandbox) -> 
         "mount --bind .git .git && mount -o remount,ro,bind .git && "
         f"exec {sys.executable} -m memtool remember 'Deploys run on Tuesdays.' --commit"
     )
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], cwd=sandbox.path,
-                          env=sandbox.env, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip("no namespaces here")
     assert done.returncode == 2
@@ -406,10 +421,14 @@ def test_sixteen_processes_that_commit_at_once_all_succeed(sandbox: Sandbox) -> 
     running = [
         subprocess.Popen(
             [*args, f"Fact {number}", "--body", f"It is {number}.", "--commit"],
-            cwd=sandbox.path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=sandbox.path,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for number in range(16)
-    ]  # fmt: skip
+    ]
     paths = []
     for process in running:
         out, err = process.communicate()

@@ -63,11 +63,26 @@ def test_the_directory_may_be_named_at_the_top(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "directory = 1", 'directory = ""', 'directory = "/etc"', 'directory = "../x"',
-     'directory = "~/x"', 'directory = ".git"', 'directory = ".git/x"', 'directory = "a/.GIT/b"',
-     'directory = "."', 'directory = "./a"', 'directory = "a//b"', 'directory = "a\\\\b"',
-     'directory = "a\\nb"', 'directory = ["a"]', "directory = ", "\0"],
-)  # fmt: skip
+    [
+        "",
+        "directory = 1",
+        'directory = ""',
+        'directory = "/etc"',
+        'directory = "../x"',
+        'directory = "~/x"',
+        'directory = ".git"',
+        'directory = ".git/x"',
+        'directory = "a/.GIT/b"',
+        'directory = "."',
+        'directory = "./a"',
+        'directory = "a//b"',
+        'directory = "a\\\\b"',
+        'directory = "a\\nb"',
+        'directory = ["a"]',
+        "directory = ",
+        "\0",
+    ],
+)
 def test_a_directory_outside_or_inside_git_is_refused(text: str) -> None:
     """The pointer names a directory of the worktree, in its plain spelling, or is an error."""
     with pytest.raises(MemtoolError) as caught:

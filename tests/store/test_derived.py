@@ -156,8 +156,11 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A clone in which everything derived is present."""
     kept = ("HOME", "PATH", "LANG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
     env = {key: os.environ[key] for key in kept if key in os.environ}
-    env |= {f"GIT_{role}_{what}": "somebody@example.org"
-            for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}  # fmt: skip
+    env |= {
+        f"GIT_{role}_{what}": "somebody@example.org"
+        for role in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
     return Clone(tmp_path_factory.mktemp("derived"), env)
 
 
@@ -222,9 +225,16 @@ def make_link(path: Path) -> None:
 
 
 DAMAGES: tuple[Callable[[Path], None], ...] = (
-    flip_middle, cut_in_half, cut_last_byte, empty, lengthen, randomize, remove, make_directory,
+    flip_middle,
+    cut_in_half,
+    cut_last_byte,
+    empty,
+    lengthen,
+    randomize,
+    remove,
+    make_directory,
     make_link,
-)  # fmt: skip
+)
 DERIVED = {facts.FOLDER, derived.TREES, derived.OWN_INDEX}
 KEPT = {"audit.log", "ledger.db", "ledger.db-shm", "ledger.db-wal", "sessions", "spool"}
 """What cannot be made again, of the things that are in the clone."""

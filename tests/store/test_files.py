@@ -232,15 +232,22 @@ def test_a_full_or_read_only_disk_changes_nothing(tmp_path: Path) -> None:
     """On a disk without space, and on one that is read-only, the refusal says so."""
     done = subprocess.run(
         [*ALONE, "sh", "-c", TMPFS, "sh", str(tmp_path), sys.executable, ON_TMPFS],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.splitlines() == [
         "disk a/new cannot be written: No space left on device; nothing was changed",
         "disk old cannot be written: No space left on device; nothing was changed",
         "disk a/new cannot be written: Read-only file system; nothing was changed",
         "disk old cannot be written: Read-only file system; nothing was changed",
-        f"{tmp_path}:", "a", "old", "", f"{tmp_path}/a:", "old",
-    ], done.stderr  # fmt: skip
+        f"{tmp_path}:",
+        "a",
+        "old",
+        "",
+        f"{tmp_path}/a:",
+        "old",
+    ], done.stderr
 
 
 def test_no_link_leads_a_write_outside(tmp_path: Path) -> None:

@@ -45,8 +45,19 @@ def test_a_memory_lives_in_a_repository_of_any_format(shop: Sandbox) -> None:
     say(shop, "init", "--commit")
     shop.run("install", "git")
     shop.commit("begin")
-    written = say(shop, "new", "decision", "Queue jobs in Celery", "--file", "src/**", "--commit",
-                  "--body", "Jobs go to Celery.", "--section", "Rationale=It is here.")  # fmt: skip
+    written = say(
+        shop,
+        "new",
+        "decision",
+        "Queue jobs in Celery",
+        "--file",
+        "src/**",
+        "--commit",
+        "--body",
+        "Jobs go to Celery.",
+        "--section",
+        "Rationale=It is here.",
+    )
     old = Path(written.strip()).stem
     say(shop, "check")
 
@@ -54,14 +65,27 @@ def test_a_memory_lives_in_a_repository_of_any_format(shop: Sandbox) -> None:
     shop.write(leak, (shop.path / leak).read_text().replace("a token", f"the token {SECRET}"))
     shop.git("add", leak)
     refused = subprocess.run(
-        ["git", "commit", "-qm", "leak"], cwd=shop.path, env=shop.env,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        ["git", "commit", "-qm", "leak"],
+        cwd=shop.path,
+        env=shop.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (refused.returncode, SECRET in refused.stderr) == (1, False)
     shop.git("rm", "-qf", leak)
 
-    newer = say(shop, "supersede", old, "Queue jobs in Postgres", "--body", "Jobs are rows.",
-                "--section", "Rationale=One service less.", "--commit")  # fmt: skip
+    newer = say(
+        shop,
+        "supersede",
+        old,
+        "Queue jobs in Postgres",
+        "--body",
+        "Jobs are rows.",
+        "--section",
+        "Rationale=One service less.",
+        "--commit",
+    )
     new = Path(newer.strip()).stem
     assert f"{new}@" in say(shop, "search", "where do jobs queue")
     block = say(shop, "inject", "--prompt", "where do jobs queue?", "--files", "src/pay.py")
@@ -74,8 +98,7 @@ def test_a_memory_lives_in_a_repository_of_any_format(shop: Sandbox) -> None:
     say(shop, "remember", "Deploys run on Tuesdays only.", "--category", "pattern", "--commit")
     say(shop, "confirm", new, "--commit")
     shop.git("switch", "-q", "main")
-    say(shop, "remember", "Invoices are numbered per country.", "--category", "pattern",
-        "--commit")  # fmt: skip
+    say(shop, "remember", "Invoices are numbered per country.", "--category", "pattern", "--commit")
     say(shop, "pin", new, "--commit")
     shop.git("merge", "-q", "-m", "both", "side")
     assert len(shop.json("list")["memories"]) == 3

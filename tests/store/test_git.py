@@ -22,27 +22,53 @@ def plant(sandbox: Sandbox, canary: Path) -> None:
     script.chmod(0o755)
     hooks = sandbox.path.parent / "hooks"
     hooks.mkdir()
-    for hook in ("pre-commit", "post-checkout", "reference-transaction", "post-index-change",
-                 "fsmonitor-watchman"):  # fmt: skip
+    for hook in (
+        "pre-commit",
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+        "fsmonitor-watchman",
+    ):
         (hooks / hook).symlink_to(script)
     settings = {
-        "core.fsmonitor": script, "core.hooksPath": hooks, "core.pager": script,
-        "core.editor": script, "core.sshCommand": script, "core.askPass": script,
-        "core.alternateRefsCommand": script, "pager.log": script, "pager.diff": script,
-        "diff.external": script, "diff.evil.command": script, "diff.evil.textconv": script,
-        "filter.evil.clean": script, "filter.evil.smudge": script, "filter.evil.process": script,
-        "filter.evil.required": "true", "merge.evil.driver": script, "gpg.program": script,
-        "gpg.openpgp.program": script, "gpg.x509.program": script, "gpg.ssh.program": script,
-        "log.showSignature": "true", "credential.helper": f"!{script}",
-        "interactive.diffFilter": script, "uploadpack.packObjectsHook": script,
-        "alias.log": f"!{script}", "alias.ls-files": f"!{script}",
-        "remote.evil.url": str(sandbox.path), "remote.evil.uploadpack": script,
-        "remote.evil.promisor": "true", "remote.evil.partialCloneFilter": "blob:none",
-        "extensions.partialClone": "evil", "core.repositoryFormatVersion": "1",
-        "protocol.allow": "always", "protocol.file.allow": "always",
+        "core.fsmonitor": script,
+        "core.hooksPath": hooks,
+        "core.pager": script,
+        "core.editor": script,
+        "core.sshCommand": script,
+        "core.askPass": script,
+        "core.alternateRefsCommand": script,
+        "pager.log": script,
+        "pager.diff": script,
+        "diff.external": script,
+        "diff.evil.command": script,
+        "diff.evil.textconv": script,
+        "filter.evil.clean": script,
+        "filter.evil.smudge": script,
+        "filter.evil.process": script,
+        "filter.evil.required": "true",
+        "merge.evil.driver": script,
+        "gpg.program": script,
+        "gpg.openpgp.program": script,
+        "gpg.x509.program": script,
+        "gpg.ssh.program": script,
+        "log.showSignature": "true",
+        "credential.helper": f"!{script}",
+        "interactive.diffFilter": script,
+        "uploadpack.packObjectsHook": script,
+        "alias.log": f"!{script}",
+        "alias.ls-files": f"!{script}",
+        "remote.evil.url": str(sandbox.path),
+        "remote.evil.uploadpack": script,
+        "remote.evil.promisor": "true",
+        "remote.evil.partialCloneFilter": "blob:none",
+        "extensions.partialClone": "evil",
+        "core.repositoryFormatVersion": "1",
+        "protocol.allow": "always",
+        "protocol.file.allow": "always",
         "protocol.ext.allow": "always",
         "trust.ref": "HEAD",
-    }  # fmt: skip
+    }
     sandbox.write(".git/info/attributes", "* filter=evil diff=evil merge=evil\n")
     for key, value in settings.items():
         sandbox.git("config", key, str(value))
@@ -177,8 +203,11 @@ def test_one_process_reads_in_several_rounds(sandbox: Sandbox) -> None:
     )
     with git.reading() as objects:
         assert list(git.blobs([small, large, small, empty], 100)) == [
-            b"small\n\nfile", bytes(101), b"small\n\nfile", b"",
-        ]  # fmt: skip
+            b"small\n\nfile",
+            bytes(101),
+            b"small\n\nfile",
+            b"",
+        ]
         late = sandbox.git("hash-object", "-w", str(sandbox.write("d", "late"))).strip()
         assert list(git.blobs([late, large], 70_000)) == [b"late", b"x" * 70_000]
         assert objects.infos([late, "HEAD", "no such name"]) == [(late, "blob", 4), None, None]

@@ -282,9 +282,17 @@ def test_settings_of_the_repository_start_nothing(sandbox: Sandbox, tmp_path: Pa
     script.write_text(f"#!/bin/sh\ntouch {canary}\ncat\n")
     script.chmod(0o755)
     for key in (
-        "core.fsmonitor", "diff.evil.textconv", "diff.evil.command", "diff.external", "core.pager",
-        "filter.evil.clean", "filter.evil.smudge", "gpg.program", "alias.blame", "core.sshCommand",
-    ):  # fmt: skip
+        "core.fsmonitor",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "diff.external",
+        "core.pager",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "gpg.program",
+        "alias.blame",
+        "core.sshCommand",
+    ):
         sandbox.git("config", key, str(script))
     sandbox.git("config", "log.showSignature", "true")
     with History(repository(sandbox)) as history:
@@ -301,13 +309,15 @@ def test_commits_that_nobody_can_read_stay_silent(
     """A commit with an unknown encoding, a broken date or no author line gives empty texts."""
     tree = sandbox.git("write-tree").strip()
     made = []
-    for number, lines in enumerate((
-        "author A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\nencoding nonsense",
-        "author A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\nencoding hex",
-        "author A <a@x> 99999999999999999999 +0000\ncommitter A <a@x> 1 +0000",
-        "author nobody\ncommitter nobody",
-        "author \x1b[31mA\x07 <a@x> 1 +zzzz\ncommitter A <a@x> 1 +0000",
-    )):  # fmt: skip
+    for number, lines in enumerate(
+        (
+            "author A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\nencoding nonsense",
+            "author A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\nencoding hex",
+            "author A <a@x> 99999999999999999999 +0000\ncommitter A <a@x> 1 +0000",
+            "author nobody\ncommitter nobody",
+            "author \x1b[31mA\x07 <a@x> 1 +zzzz\ncommitter A <a@x> 1 +0000",
+        )
+    ):
         source = sandbox.path / f"commit{number}"
         source.write_text(f"tree {tree}\n{lines}\n\nsubject\n")
         made.append(

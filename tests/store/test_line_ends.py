@@ -14,8 +14,9 @@ AUTO, TEXT = "* text=auto eol=crlf\n", "*.md text eol=crlf\n"
 
 def cloned(sandbox: Sandbox, place: Path, autocrlf: str) -> Sandbox:
     """Clone a repository with a setting for line ends."""
-    sandbox.git("clone", "--quiet", "--config", f"core.autocrlf={autocrlf}", str(sandbox.path),
-                str(place))  # fmt: skip
+    sandbox.git(
+        "clone", "--quiet", "--config", f"core.autocrlf={autocrlf}", str(sandbox.path), str(place)
+    )
     return Sandbox(place, sandbox.env)
 
 
@@ -33,8 +34,13 @@ def test_a_checkout_with_crlf_is_what_was_committed(
     (tmp_path / "lf" / path).write_bytes((sandbox.path / path).read_bytes())
     other = cloned(sandbox, tmp_path / "crlf", autocrlf)
     assert b"\r\n" in (other.path / path).read_bytes()
-    for args in (("inject", "--prompt", PROMPT), ("list",), ("show", "dec-a"), ("log",),
-                 ("check",)):  # fmt: skip
+    for args in (
+        ("inject", "--prompt", PROMPT),
+        ("list",),
+        ("show", "dec-a"),
+        ("log",),
+        ("check",),
+    ):
         expected = plain.run(*args)
         for env in ({}, {"MEMTOOL_NO_CACHE": "1"}):
             found = other.run(*args, **env)

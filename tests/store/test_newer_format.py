@@ -39,13 +39,30 @@ WRITING = (
     "new semantic Anything --body Something",
     "remember 'Money is kept in cents.'",
     "supersede dec-a Other --body Otherwise",
-    "confirm dec-a", "pin dec-a", "unpin dec-a", "deprecate dec-a", "archive dec-a",
-    "forget dec-a --why gone", "restore dec-a", "undo dec-a", "purge", "redact .memory",
-    "init", "config search.limit 5", "auto off", "alias add db database", "resolve",
-    "digest pattern", "curate", "promote", "sign dec-a", "maintain --apply",
-    "import adr .", "migrate",
+    "confirm dec-a",
+    "pin dec-a",
+    "unpin dec-a",
+    "deprecate dec-a",
+    "archive dec-a",
+    "forget dec-a --why gone",
+    "restore dec-a",
+    "undo dec-a",
+    "purge",
+    "redact .memory",
+    "init",
+    "config search.limit 5",
+    "auto off",
+    "alias add db database",
+    "resolve",
+    "digest pattern",
+    "curate",
+    "promote",
+    "sign dec-a",
+    "maintain --apply",
+    "import adr .",
+    "migrate",
     "new semantic Anything --body Something --dry-run",
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -102,8 +119,9 @@ def test_every_writing_verb_refuses_in_one_sentence(newer: Sandbox, call: str):
     """Not a byte changes, and the hint is the command that helps."""
     done = newer.run(*shlex.split(call))
     assert (done.returncode, done.stderr) == (
-        2, f"memtool: {SAID}: nothing is written\nhint: {installation.upgrade()}\n"
-    )  # fmt: skip
+        2,
+        f"memtool: {SAID}: nothing is written\nhint: {installation.upgrade()}\n",
+    )
     assert newer.git("status", "--porcelain") == ""
 
 
@@ -113,8 +131,9 @@ def test_check_warns_and_refuses_only_what_is_wrong_in_any_format(newer: Sandbox
     newer.git("add", ".memory")
     answer = newer.json("check")
     assert {(one["code"], one["severity"]) for one in answer["problems"]} == {
-        ("newer-format", "warning"), ("unknown-key", "warning"),
-    }  # fmt: skip
+        ("newer-format", "warning"),
+        ("unknown-key", "warning"),
+    }
     assert newer.run("check", "--staged").returncode == 0
     newer.memory("dec-a", "Sessions live in Postgres.\n", title="Sessions live in Redis")
     newer.git("add", ".memory")
@@ -126,8 +145,12 @@ def test_check_warns_and_refuses_only_what_is_wrong_in_any_format(newer: Sandbox
 def test_hooks_answer_as_always(newer: Sandbox):
     """An agent is given what can be read, and nothing is said of formats."""
     newer.write(".memory/config.toml", NEWER.replace('trust = "notarised"', ""))
-    event = {"session_id": "", "cwd": str(newer.path), "hook_event_name": "UserPromptSubmit",
-             "prompt": "where do sessions live, in redis?"}  # fmt: skip
+    event = {
+        "session_id": "",
+        "cwd": str(newer.path),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "where do sessions live, in redis?",
+    }
     done = newer.run("hook", "claude", "user-prompt-submit", stdin=json.dumps(event))
     assert (done.returncode, done.stderr) == (0, "")
     assert "dec-a" in done.stdout
@@ -146,8 +169,10 @@ def test_no_candidates_are_made_there(newer: Sandbox):
 def test_the_merge_driver_merges_as_git(newer: Sandbox):
     """Keys of a newer format may mean something else: both sides are kept with git's markers."""
     base = document.write(make_memory("dec-a"))
-    ours, theirs = (base.replace(b"confidence", b"status: %s\nconfidence" % status)
-                    for status in (b"pinned", b"archived"))  # fmt: skip
+    ours, theirs = (
+        base.replace(b"confidence", b"status: %s\nconfidence" % status)
+        for status in (b"pinned", b"archived")
+    )
     for name, data in (("base", base), ("ours", ours), ("theirs", theirs)):
         newer.write(name, data)
     done = newer.run("merge-file", "base", "ours", "theirs")

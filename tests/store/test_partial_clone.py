@@ -9,11 +9,23 @@ from conftest import Sandbox
 
 PROMPT = "when do deploys of the shop run?"
 READING = (
-    ("inject", "--prompt", PROMPT), ("inject", "--primer"), ("search", "deploys"), ("list",),
-    ("status",), ("show", "sem-b"), ("why", "sem-b"), ("blame", "sem-b"), ("log",),
-    ("log", "sem-b"), ("conflicts",), ("check",), ("maintain",), ("export",), ("stats",),
+    ("inject", "--prompt", PROMPT),
+    ("inject", "--primer"),
+    ("search", "deploys"),
+    ("list",),
+    ("status",),
+    ("show", "sem-b"),
+    ("why", "sem-b"),
+    ("blame", "sem-b"),
+    ("log",),
+    ("log", "sem-b"),
+    ("conflicts",),
+    ("check",),
+    ("maintain",),
+    ("export",),
+    ("stats",),
     ("search", "deploys", "--at", "HEAD"),
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -21,11 +33,16 @@ def history(sandbox: Sandbox) -> Sandbox:
     """A repository with a memory that changed twice and was replaced."""
     sandbox.git("config", "uploadpack.allowFilter", "true")
     for status in ("confirmed", "deprecated", "confirmed"):
-        sandbox.memory("sem-a", "Deploys of the shop run on Tuesdays only.\n", type="semantic",
-                       status=status)  # fmt: skip
+        sandbox.memory(
+            "sem-a", "Deploys of the shop run on Tuesdays only.\n", type="semantic", status=status
+        )
         sandbox.commit()
-    sandbox.memory("sem-b", "Deploys of the shop run on Thursdays only.\n", type="semantic",
-                   supersedes=("sem-a",))  # fmt: skip
+    sandbox.memory(
+        "sem-b",
+        "Deploys of the shop run on Thursdays only.\n",
+        type="semantic",
+        supersedes=("sem-a",),
+    )
     sandbox.commit()
     return sandbox
 

@@ -25,8 +25,12 @@ def test_a_terminal_is_told_what_is_done_and_then_left_clean() -> None:
             signal.raise_signal(signal.SIGALRM)
         lines = stream.getvalue().split("\r")
     assert [line.rstrip() for line in lines] == [
-        "", "memtool: checking: secrets, 1 s", "memtool: checking: secrets, 2 s", "", "",
-    ]  # fmt: skip
+        "",
+        "memtool: checking: secrets, 1 s",
+        "memtool: checking: secrets, 2 s",
+        "",
+        "",
+    ]
     assert {len(line) for line in lines[1:4]} == {WIDTH}
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

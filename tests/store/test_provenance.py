@@ -53,9 +53,13 @@ def test_trust_rises_from_file_to_commit_to_trusted_ref(sandbox: Sandbox) -> Non
     sandbox.git("add", ".memory")
     sandbox.memory("dec-local")
     assert trust(sandbox) == {
-        "dec-trusted": "trusted", "dec-edited": "local", "dec-staged": "local",
-        "dec-committed": "committed", "dec-changed": "committed", "dec-local": "local",
-    }  # fmt: skip
+        "dec-trusted": "trusted",
+        "dec-edited": "local",
+        "dec-staged": "local",
+        "dec-committed": "committed",
+        "dec-changed": "committed",
+        "dec-local": "local",
+    }
     assert set(trust(sandbox, "HEAD").values()) == {"trusted", "committed"}
     assert set(trust(sandbox, "HEAD~1").values()) == {"trusted"}
 
@@ -176,8 +180,9 @@ def test_a_forged_author_changes_nothing_about_trust(sandbox: Sandbox) -> None:
             for line in raw.split("\n")
         )
         (sandbox.path.parent / "raw").write_text(forged)
-        commit = sandbox.git("hash-object", "-t", "commit", "-w", "--literally",
-                             str(sandbox.path.parent / "raw")).strip()  # fmt: skip
+        commit = sandbox.git(
+            "hash-object", "-t", "commit", "-w", "--literally", str(sandbox.path.parent / "raw")
+        ).strip()
         sandbox.git("update-ref", "refs/heads/main", commit)
         found = origins(sandbox)["dec-a"]
         assert (found.trust, found.commit, found.author) == ("committed", commit, "Linus")
@@ -242,8 +247,10 @@ def sign(sandbox: Sandbox, name: str) -> str:
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)], check=True
     )
     for setting, value in (
-        ("gpg.format", "ssh"), ("user.signingKey", f"{key}.pub"), ("commit.gpgSign", "true"),
-    ):  # fmt: skip
+        ("gpg.format", "ssh"),
+        ("user.signingKey", f"{key}.pub"),
+        ("commit.gpgSign", "true"),
+    ):
         sandbox.git("config", setting, value)
     return f"{name}@example.org {key.with_suffix('.pub').read_text()}"
 
@@ -266,9 +273,11 @@ def test_signed_needs_a_key_that_the_trusted_ref_allows(sandbox: Sandbox) -> Non
     sandbox.memory("dec-branch")
     sandbox.commit()
     assert trust(sandbox, allowed_signers="signers") == {
-        "dec-signed": "signed", "dec-unsigned": "trusted", "dec-stranger": "trusted",
+        "dec-signed": "signed",
+        "dec-unsigned": "trusted",
+        "dec-stranger": "trusted",
         "dec-branch": "committed",
-    }  # fmt: skip
+    }
     assert set(trust(sandbox, allowed_signers="absent").values()) == {"trusted", "committed"}
     assert set(trust(sandbox, allowed_signers="../signers").values()) == {"trusted", "committed"}
     assert "signed" not in trust(sandbox).values()
@@ -489,8 +498,9 @@ def test_a_plain_commit_moves_the_rows_on(
     second = sandbox.commit()
     expected = both(sandbox)
     assert {id_: origin.commit for id_, origin in expected.items()} == {
-        "dec-a": first, "dec-b": second,
-    }  # fmt: skip
+        "dec-a": first,
+        "dec-b": second,
+    }
     assert (counts(sandbox, "basis"), counts(sandbox, "citation")) == (1, 3)
     monkeypatch.setattr(provenance, "last_commits", lambda *_a, **_k: pytest.fail("walked"))
     sandbox.memory("dec-a", "other\n")

@@ -21,8 +21,12 @@ def ask_git(directory: Path, env: dict[str, str]) -> tuple[str, str, str] | None
     def line(*args: str) -> str | None:
         done = subprocess.run(
             ["git", "rev-parse", "--path-format=absolute", *args],
-            cwd=directory, env=env, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=directory,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return None if done.returncode else done.stdout.strip()
 
     git_dir, common = line("--git-dir"), line("--git-common-dir")
@@ -129,8 +133,11 @@ def test_a_worktree_of_a_bare_repository_has_a_top(sandbox: Sandbox, tmp_path: P
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     subprocess.run(
         ["git", "--git-dir", "../bare.git", "worktree", "add", "-q", str(tmp_path / "w")],
-        cwd=sandbox.path, env=sandbox.env, check=True, capture_output=True,
-    )  # fmt: skip
+        cwd=sandbox.path,
+        env=sandbox.env,
+        check=True,
+        capture_output=True,
+    )
     assert not same_as_git(tmp_path / "w", sandbox.env).is_bare
 
 
@@ -246,9 +253,13 @@ def test_a_directory_that_was_removed_is_told(sandbox: Sandbox, tmp_path: Path) 
         "except MemtoolError as error: print(error.code)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=sandbox.env, capture_output=True, text=True,
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=sandbox.env,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert (done.stdout, done.stderr) == ("no-directory\n", "")
 
 
@@ -299,10 +310,20 @@ def rev(sandbox: Sandbox, name: str) -> str:
 
 
 NAMES = (
-    "refs/heads/main", "refs/heads/side/one", "refs/heads/gone", "refs/heads/side",
-    "refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/gone",
-    "refs/tags/v1", "HEAD", "main~1", "refs/heads/../heads/main", "refs/heads/main^0", "",
-)  # fmt: skip
+    "refs/heads/main",
+    "refs/heads/side/one",
+    "refs/heads/gone",
+    "refs/heads/side",
+    "refs/remotes/origin/HEAD",
+    "refs/remotes/origin/main",
+    "refs/remotes/origin/gone",
+    "refs/tags/v1",
+    "HEAD",
+    "main~1",
+    "refs/heads/../heads/main",
+    "refs/heads/main^0",
+    "",
+)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -352,8 +373,20 @@ def test_a_reftable_is_left_to_git(history: Sandbox) -> None:
     assert repository.branch_commit(found, "refs/remotes/origin/main") is None
 
 
-SHORT = ("main", "side/one", "origin/main", "origin", "gone", "v1", "HEAD", "abcd", "main~1", "@",
-         "origin/../main", "heads/main")  # fmt: skip
+SHORT = (
+    "main",
+    "side/one",
+    "origin/main",
+    "origin",
+    "gone",
+    "v1",
+    "HEAD",
+    "abcd",
+    "main~1",
+    "@",
+    "origin/../main",
+    "heads/main",
+)
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -389,12 +422,17 @@ def test_trees_of_other_tools_are_known_by_a_file(sandbox: Sandbox, mark: tuple[
 @pytest.mark.parametrize(
     "names",
     [
-        [], [".gitkeep"], [".gitattributes", "README.md", "_decision.md"],
-        ["decision/2026-02/dec-a.md"], ["aliases.toml"], ["config.toml", "MEMORY.md"],
-        [".tmp-1-ab-x.md"], [".DS_Store"],
+        [],
+        [".gitkeep"],
+        [".gitattributes", "README.md", "_decision.md"],
+        ["decision/2026-02/dec-a.md"],
+        ["aliases.toml"],
+        ["config.toml", "MEMORY.md"],
+        [".tmp-1-ab-x.md"],
+        [".DS_Store"],
     ],
     ids=lambda names: ",".join(names) or "empty",
-)  # fmt: skip
+)
 def test_our_trees_are_ours(sandbox: Sandbox, names: list[str]) -> None:
     """An empty directory, our own files, and files that show nothing belong to memtool."""
     for name in names:

@@ -45,9 +45,14 @@ def test_one_request_tells_what_became_of_a_page(site: str) -> None:
     paths = ("200", "302", "404", "410", "403", "500", "torn")
     found = asked((f"{site}/{path}?a=b c" for path in paths), may_ask=lambda _number: True)
     assert {path: found[f"{site}/{path}?a=b c"][0] for path in paths} == {
-        "200": "ok", "302": "ok", "404": "dead", "410": "dead", "403": "unknown",
-        "500": "unknown", "torn": "unknown",
-    }  # fmt: skip
+        "200": "ok",
+        "302": "ok",
+        "404": "dead",
+        "410": "dead",
+        "403": "unknown",
+        "500": "unknown",
+        "torn": "unknown",
+    }
     assert sorted(path for _verb, path, _headers in Site.seen) == sorted(
         f"/{path}?a=b%20c" for path in paths
     )
@@ -72,11 +77,24 @@ def test_what_does_not_answer_is_unknown() -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",
-        "100.64.0.1", "224.0.0.1", "::1", "::", "fe80::1%eth0", "fc00::1", "::ffff:10.0.0.1",
-        "2002:7f00:1::", "ff02::1", "no number",
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "0.0.0.0",
+        "100.64.0.1",
+        "224.0.0.1",
+        "::1",
+        "::",
+        "fe80::1%eth0",
+        "fc00::1",
+        "::ffff:10.0.0.1",
+        "2002:7f00:1::",
+        "ff02::1",
+        "no number",
     ],
-)  # fmt: skip
+)
 def test_numbers_of_machines_and_their_networks_are_private(number: str) -> None:
     """Whatever way they are written."""
     assert not is_public(number)

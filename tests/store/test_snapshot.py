@@ -176,8 +176,18 @@ def test_what_the_system_refuses_is_a_problem(sandbox: Sandbox) -> None:
 def test_odd_names_are_the_same_from_all_sides(sandbox: Sandbox) -> None:
     """Names with any bytes are listed as they are, and none of them breaks a listing."""
     folder = os.fsencode(sandbox.path / ".memory")
-    odd = [b"a b.md", b"new\nline.md", b"tab\t.md", b'quo"te.md', b"caf\xc3\xa9.md", b"\xff\xfe.md",
-           b"-rf.md", b":(top)x.md", b"*.md", b"back\\slash.md"]  # fmt: skip
+    odd = [
+        b"a b.md",
+        b"new\nline.md",
+        b"tab\t.md",
+        b'quo"te.md',
+        b"caf\xc3\xa9.md",
+        b"\xff\xfe.md",
+        b"-rf.md",
+        b":(top)x.md",
+        b"*.md",
+        b"back\\slash.md",
+    ]
     for name in odd:
         Path(os.fsdecode(folder + b"/" + name)).write_bytes(document.write(make_memory("dec-a")))
     sandbox.commit()
@@ -258,11 +268,17 @@ def test_revisions_that_name_no_commit_are_refused(sandbox: Sandbox, revision: s
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (".memory/a.md", True), (".memory/a/b/c.md", True), (".memory/a.MD", False),
-        (".memory/_a.md", False), (".memory/README.md", False), (".memory/a.txt", False),
-        (".memoryx/a.md", False), ("a.md", False), (".memory/.tmp-1-a.md", False),
+        (".memory/a.md", True),
+        (".memory/a/b/c.md", True),
+        (".memory/a.MD", False),
+        (".memory/_a.md", False),
+        (".memory/README.md", False),
+        (".memory/a.txt", False),
+        (".memoryx/a.md", False),
+        ("a.md", False),
+        (".memory/.tmp-1-a.md", False),
     ],
-)  # fmt: skip
+)
 def test_paths_of_memories(path: str, expected: bool) -> None:  # noqa: FBT001
     """A memory is an .md file below the directory that is neither note nor leftover."""
     assert snapshot.is_memory_path(path, ".memory") is expected
@@ -273,10 +289,14 @@ def state(sandbox: Sandbox) -> object:
     tree = sandbox.context().tree()
     lineage = tree.lineage
     return (
-        [(record.id, record.path, record.oid) for record in tree.records], tree.problems,
-        lineage.superseded_by, lineage.forks(), lineage.cycles(), lineage.dangling(),
+        [(record.id, record.path, record.oid) for record in tree.records],
+        tree.problems,
+        lineage.superseded_by,
+        lineage.forks(),
+        lineage.cycles(),
+        lineage.dangling(),
         lineage_problems(tree),
-    )  # fmt: skip
+    )
 
 
 def test_records_are_sorted_and_named_as_git_names_them(sandbox: Sandbox) -> None:
@@ -296,8 +316,9 @@ def test_an_id_that_stands_twice_is_a_problem_of_both_files(sandbox: Sandbox) ->
     sandbox.write(other, (sandbox.path / path).read_bytes())
     tree = sandbox.context().tree()
     assert [(p.path, p.code) for p in tree.problems] == [
-        (path, "duplicate-id"), (other, "duplicate-id"),
-    ]  # fmt: skip
+        (path, "duplicate-id"),
+        (other, "duplicate-id"),
+    ]
     assert len(tree.records) == 2
 
 
@@ -313,9 +334,13 @@ def test_as_of_leaves_out_what_was_written_later(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "id_"),
-    [("dec-aa", "dec-aa"), ("dec-aab", "dec-aabb"), ("sem", "sem-x"),
-     (".memory/decision/2026-02/dec-aa.md", "dec-aa")],
-)  # fmt: skip
+    [
+        ("dec-aa", "dec-aa"),
+        ("dec-aab", "dec-aabb"),
+        ("sem", "sem-x"),
+        (".memory/decision/2026-02/dec-aa.md", "dec-aa"),
+    ],
+)
 def test_memories_are_found_by_id_beginning_or_path(
     sandbox: Sandbox, wanted: str, id_: str
 ) -> None:
@@ -327,12 +352,22 @@ def test_memories_are_found_by_id_beginning_or_path(
 
 @pytest.mark.parametrize(
     ("wanted", "found"),
-    [("keep-sessions", ["postgres", "redis"]), ("sessions in redis", ["redis"]),
-     ("Bill with Stripe", ["stripe"]), ("bill-2026", ["stripe"]), ("caf\u00e9", ["caf"]),
-     ("postg", ["postgres"]), ("car", ["car"]), ("type:decision", []),
-     ("in", ["postgres", "redis"]), ("redis*", []), ("-", []),
-     ("redis sessions", ["redis"]), ("redis 9999", [])],
-)  # fmt: skip
+    [
+        ("keep-sessions", ["postgres", "redis"]),
+        ("sessions in redis", ["redis"]),
+        ("Bill with Stripe", ["stripe"]),
+        ("bill-2026", ["stripe"]),
+        ("caf\u00e9", ["caf"]),
+        ("postg", ["postgres"]),
+        ("car", ["car"]),
+        ("type:decision", []),
+        ("in", ["postgres", "redis"]),
+        ("redis*", []),
+        ("-", []),
+        ("redis sessions", ["redis"]),
+        ("redis 9999", []),
+    ],
+)
 def test_words_of_an_id_mean_the_one_memory_that_holds_them(
     sandbox: Sandbox, wanted: str, found: list[str]
 ) -> None:
@@ -361,9 +396,17 @@ def test_words_of_an_id_mean_the_one_memory_that_holds_them(
 
 @pytest.mark.parametrize(
     ("wanted", "code"),
-    [("dec", "ambiguous-id"), ("", "unknown-id"), ("zzz", "unknown-id"), ("dec-ab", "unknown-id"),
-     ("broken", "bad-yaml"), ("../x", "unknown-id"), ("*", "unknown-id"), ("\n", "unknown-id")],
-)  # fmt: skip
+    [
+        ("dec", "ambiguous-id"),
+        ("", "unknown-id"),
+        ("zzz", "unknown-id"),
+        ("dec-ab", "unknown-id"),
+        ("broken", "bad-yaml"),
+        ("../x", "unknown-id"),
+        ("*", "unknown-id"),
+        ("\n", "unknown-id"),
+    ],
+)
 def test_other_words_are_refused_with_a_hint(sandbox: Sandbox, wanted: str, code: str) -> None:
     """The error says whether none or several match, or that the file cannot be read."""
     sandbox.memory("dec-aa")
@@ -384,9 +427,12 @@ def test_problems_of_lineage_name_their_files(sandbox: Sandbox) -> None:
     sandbox.memory("dec-z", supersedes=("dec-x",))
     found = [(p.id, p.code, p.severity) for p in lineage_problems(sandbox.context().tree())]
     assert found == [
-        ("dec-a", "cycle", "error"), ("dec-b", "cycle", "error"), ("dec-b", "dangling", "error"),
-        ("dec-y", "fork", "warning"), ("dec-z", "fork", "warning"),
-    ]  # fmt: skip
+        ("dec-a", "cycle", "error"),
+        ("dec-b", "cycle", "error"),
+        ("dec-b", "dangling", "error"),
+        ("dec-y", "fork", "warning"),
+        ("dec-z", "fork", "warning"),
+    ]
 
 
 def test_bytes_without_sense_are_problems_of_their_file_only(sandbox: Sandbox) -> None:

@@ -13,11 +13,38 @@ from memtool.store.config import BY_CATEGORY
 from memtool.store.toml import read_plain, set_key
 
 LINES = (
-    "[a]", "[a.b]", "[b]", "[a.b.c]", "k = 1", "k = 0.5", 'k = "text"', "k = true", "j = []",
-    'j = ["x", "y z"]', "# note", "", "  k  =  -3 ", "k.l = 1", 'k = "a\\n"', "k = 1 # c", "k = 01",
-    "[[t]]", "[[a]]", "[[a.k]]", "[[b.k]]", "[[a.b]]", "[t]", "[[a.b]", "k = 'x'", "k = nan",
-    "k = [1]", 'k = ["a,b"]', "[ a ]", "k = 1_0", "j = 1979-05-27",
-)  # fmt: skip
+    "[a]",
+    "[a.b]",
+    "[b]",
+    "[a.b.c]",
+    "k = 1",
+    "k = 0.5",
+    'k = "text"',
+    "k = true",
+    "j = []",
+    'j = ["x", "y z"]',
+    "# note",
+    "",
+    "  k  =  -3 ",
+    "k.l = 1",
+    'k = "a\\n"',
+    "k = 1 # c",
+    "k = 01",
+    "[[t]]",
+    "[[a]]",
+    "[[a.k]]",
+    "[[b.k]]",
+    "[[a.b]]",
+    "[t]",
+    "[[a.b]",
+    "k = 'x'",
+    "k = nan",
+    "k = [1]",
+    'k = ["a,b"]',
+    "[ a ]",
+    "k = 1_0",
+    "j = 1979-05-27",
+)
 
 
 def agrees(text: str) -> bool:
@@ -43,12 +70,19 @@ def test_it_reads_nothing_that_is_no_toml(text: str) -> None:
     assert agrees(text)
 
 
-@pytest.mark.parametrize("text", [
-    "", "# only a comment\n", "[inject]\nbudget_tokens = 500\nthreshold = 0.25\n",
-    '[[trust.rules]]\nmatch = "a"\n[[trust.rules]]\n\n[search]\nlimit = 5\n',
-    '[categories.decision]\nttl_days = 0\n', '[trust]\nref = "origin/main"\n',
-    'auth = ["login", "sign in"]\n', "[search]\nlimit = 5\n[inject]\ntrust = \"trusted\"",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# only a comment\n",
+        "[inject]\nbudget_tokens = 500\nthreshold = 0.25\n",
+        '[[trust.rules]]\nmatch = "a"\n[[trust.rules]]\n\n[search]\nlimit = 5\n',
+        "[categories.decision]\nttl_days = 0\n",
+        '[trust]\nref = "origin/main"\n',
+        'auth = ["login", "sign in"]\n',
+        '[search]\nlimit = 5\n[inject]\ntrust = "trusted"',
+    ],
+)
 def test_it_reads_what_settings_look_like(text: str) -> None:
     """The files that memtool itself writes need no tomllib."""
     assert read_plain(text) == tomllib.loads(text)
@@ -114,8 +148,9 @@ def test_a_number_becomes_the_default_of_a_table() -> None:
     text = "[inject]\nthreshold = 0.5\nbudget_tokens = 900\n"
     edited = set_key(text, "inject.threshold.decision", 0.2, BY_CATEGORY)
     assert tomllib.loads(edited)["inject"] == {
-        "budget_tokens": 900, "threshold": {"default": 0.5, "decision": 0.2},
-    }  # fmt: skip
+        "budget_tokens": 900,
+        "threshold": {"default": 0.5, "decision": 0.2},
+    }
     edited = set_key(edited, "inject.threshold", 0.7, BY_CATEGORY)
     assert tomllib.loads(edited)["inject"]["threshold"] == {"default": 0.7, "decision": 0.2}
     edited = set_key(edited, "inject.threshold", None, BY_CATEGORY)

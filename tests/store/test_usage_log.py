@@ -206,8 +206,11 @@ def test_an_act_shows_its_intent_until_it_ends(tmp_path: Path) -> None:
     act.end(NOW + 5, DONE, ("ses-9",), "3 messages")
     (one,) = told(tmp_path)
     assert (one.moment, one.outcome, one.subjects, one.detail) == (
-        NOW, DONE, ("ses-9",), "3 messages",
-    )  # fmt: skip
+        NOW,
+        DONE,
+        ("ses-9",),
+        "3 messages",
+    )
     assert list((tmp_path / usage_log.INTENTS_FOLDER).iterdir()) == []
 
 

@@ -39,16 +39,36 @@ def told(steps: list[UpkeepStep]) -> list[tuple[str, str]]:
 
 def test_confirmed_ones_are_superseded_by_one_with_all_evidence(sandbox: Sandbox):
     """Lists are united, the surer, more important and longer-lived of each counts."""
-    same(sandbox, "sem-a", tags=("net",), importance="0.9", confidence="low",
-         checked={"at": "2026-02-25T00:00:00Z", "by": "Bob"},
-         related_to=("dec-x", "sem-b"))  # fmt: skip
-    same(sandbox, "sem-b", source=("human:Bob",), files=("deploy.sh",), confidence="high",
-         timestamp="2026-02-24T00:00:00Z", temporal_class="eternal")  # fmt: skip
+    same(
+        sandbox,
+        "sem-a",
+        tags=("net",),
+        importance="0.9",
+        confidence="low",
+        checked={"at": "2026-02-25T00:00:00Z", "by": "Bob"},
+        related_to=("dec-x", "sem-b"),
+    )
+    same(
+        sandbox,
+        "sem-b",
+        source=("human:Bob",),
+        files=("deploy.sh",),
+        confidence="high",
+        timestamp="2026-02-24T00:00:00Z",
+        temporal_class="eternal",
+    )
     sandbox.memory("sem-c", "Another thing.\n", type="semantic")
     steps, parted = planned(tree_of(sandbox))
     assert (steps, parted) == ([], [])  # one names the other: both are meant
-    same(sandbox, "sem-a", tags=("net",), importance="0.9", confidence="low",
-         checked={"at": "2026-02-25T00:00:00Z", "by": "Bob"}, related_to=("dec-x",))  # fmt: skip
+    same(
+        sandbox,
+        "sem-a",
+        tags=("net",),
+        importance="0.9",
+        confidence="low",
+        checked={"at": "2026-02-25T00:00:00Z", "by": "Bob"},
+        related_to=("dec-x",),
+    )
     steps, parted = planned(tree_of(sandbox))
     assert (told(steps), parted) == ([("merge", "new")], [])
     made = steps[0].memory

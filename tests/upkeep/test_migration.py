@@ -64,13 +64,22 @@ def test_a_plan_changes_nothing(store: Sandbox):
     settings = ".memory/config.toml"
     assert [(step["name"], step["files"]) for step in answer["steps"]] == [
         ("warnings are labelled", [settings, ".memory/semantic/2026-02/sem-b.md"]),
-        ("months are no folders", [
-            settings,
-            *(f".memory/{one}.md" for one in ("decision/2026-02/dec-a", "semantic/2026-02/sem-b",
-                                              "semantic/2026-02/sem-c")),
-        ]),
+        (
+            "months are no folders",
+            [
+                settings,
+                *(
+                    f".memory/{one}.md"
+                    for one in (
+                        "decision/2026-02/dec-a",
+                        "semantic/2026-02/sem-b",
+                        "semantic/2026-02/sem-c",
+                    )
+                ),
+            ],
+        ),
         ("the usual importance is left out", [settings, ".memory/decision/dec-a.md"]),
-    ]  # fmt: skip
+    ]
     assert store.json("migrate", "--commit", "--dry-run")["commit"] is None
     assert store.git("status", "--porcelain") == ""
     assert store.git("rev-list", "--count", "HEAD").strip() == "1"
@@ -122,8 +131,10 @@ def test_files_of_an_older_branch_are_migrated_after_the_merge(store: Sandbox):
     assert (answer["from"], answer["to"]) == (NEWEST, NEWEST)
     late = ".memory/state/2026-02/sta-late.md"
     assert [step["files"] for step in answer["steps"]] == [
-        [late], [late], [".memory/state/sta-late.md"]
-    ]  # fmt: skip
+        [late],
+        [late],
+        [".memory/state/sta-late.md"],
+    ]
     assert (store.path / ".memory/state/sta-late.md").exists()
     assert store.json("migrate", "--commit")["commit"] is None
 
@@ -191,8 +202,9 @@ def test_an_unfinished_merge_refuses(store: Sandbox):
     (store.path / ".git/MERGE_HEAD").write_text(f"{head}\n")
     done = store.run("migrate", "--commit")
     assert (done.returncode, done.stderr) == (
-        2, "memtool: a merge is unfinished\nhint: git merge --continue or --abort\n"
-    )  # fmt: skip
+        2,
+        "memtool: a merge is unfinished\nhint: git merge --continue or --abort\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,13 +257,19 @@ def test_a_step_that_makes_no_memory_refuses(store: Sandbox, monkeypatch: pytest
 def test_a_migration_that_was_cut_off_is_taken_back(store: Sandbox, when: str):
     """Killed before its commit, or refused by a hook: the next one starts from the old bytes."""
     before = tree_of(store)
-    hook = store.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n" if when == "refused" else
-                       "#!/bin/sh\nkill -9 0\n")  # fmt: skip
+    hook = store.write(
+        ".git/hooks/pre-commit",
+        "#!/bin/sh\nexit 1\n" if when == "refused" else "#!/bin/sh\nkill -9 0\n",
+    )
     hook.chmod(0o755)
     killed = subprocess.run(
-        [*CALL, "migrate", "--commit"], cwd=store.path, env=store.env | {"PYTHONPATH": FOLDER},
-        check=False, start_new_session=True, capture_output=True,
-    )  # fmt: skip
+        [*CALL, "migrate", "--commit"],
+        cwd=store.path,
+        env=store.env | {"PYTHONPATH": FOLDER},
+        check=False,
+        start_new_session=True,
+        capture_output=True,
+    )
     assert killed.returncode == (2 if when == "refused" else -9)
     hook.unlink()
     if when == "refused":

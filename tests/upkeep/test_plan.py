@@ -23,8 +23,12 @@ from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
 from memtool.upkeep.plan import PERIODS, MaintenancePlan, tree_after
 from memtool.upkeep.steps import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
 
-BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
-          "Sessions live in Postgres, in the table of the same name.\n")  # fmt: skip
+BODIES = (
+    "Deploys need the VPN.\n",
+    "Never deploy on a Friday.\n",
+    "Deploy on a Friday.\n",
+    "Sessions live in Postgres, in the table of the same name.\n",
+)
 MEMORIES = st.lists(
     st.fixed_dictionaries(
         {
@@ -98,8 +102,10 @@ def test_steps_on_one_file_are_one_edit(sandbox: Sandbox):
     """What two steps say of the same memory stands in it together, everything else as it was."""
     path = sandbox.memory("dec-a", "Odd   spacing stays.\n")
     data = (sandbox.path / path).read_bytes()
-    steps = [UpkeepStep("confirm", "dec-a", "", path, "", {"status": "pinned"}),
-             UpkeepStep("fade", "dec-a", "", path, "", {"importance": "0.4"})]  # fmt: skip
+    steps = [
+        UpkeepStep("confirm", "dec-a", "", path, "", {"status": "pinned"}),
+        UpkeepStep("fade", "dec-a", "", path, "", {"importance": "0.4"}),
+    ]
     (edit,) = edits_of(steps, {path: data}.__getitem__, inputs().config.categories)
     assert edit.before == data
     assert edit.after == data.replace(b"confidence:", b"status: pinned\nconfidence:").replace(
@@ -179,9 +185,17 @@ def test_what_is_deprecated_is_archived_when_its_time_is_over(sandbox: Sandbox):
 
 def test_the_times_are_those_of_the_contract():
     """Days per category."""
-    expected = {"task_progress": 14, "discovery": 21, "file_change": 21, "warning": 30,
-                "decision": 90, "error": 90, "pattern": 180, "architecture": 180,
-                "preference": 365}  # fmt: skip
+    expected = {
+        "task_progress": 14,
+        "discovery": 21,
+        "file_change": 21,
+        "warning": 30,
+        "decision": 90,
+        "error": 90,
+        "pattern": 180,
+        "architecture": 180,
+        "preference": 365,
+    }
     assert {row.name: row.ttl_days for row in CATEGORIES} == expected
 
 
@@ -233,8 +247,10 @@ def test_a_commit_that_upholds_a_memory_renews_it(sandbox: Sandbox):
     assert (step.do, step.why) == ("renew", "commit 0123456789 upholds it")
     after = tree_after(tree_of(sandbox), steps)
     assert after.by_id["dec-a"].memory.table("checked") == {
-        "at": ago(3), "by": "Bo", "commit": "0123abcd",
-    }  # fmt: skip
+        "at": ago(3),
+        "by": "Bo",
+        "commit": "0123abcd",
+    }
     assert plan.expiry_steps(after, given_inputs) == []
 
 
@@ -262,9 +278,18 @@ def test_what_is_upheld_is_renewed_before_its_end(sandbox: Sandbox):
         ({"timestamp": ago(50), "valid_through": ago(1)[:10]}, 3, ["archive"]),
         ({"timestamp": ago(50), "valid_through": ago(-3)[:10]}, 3, []),
     ],
-    ids=("upheld", "too-old", "before-the-confirmation", "candidate", "deprecated", "expired",
-         "passing", "no-longer-valid", "valid-by-itself"),
-)  # fmt: skip
+    ids=(
+        "upheld",
+        "too-old",
+        "before-the-confirmation",
+        "candidate",
+        "deprecated",
+        "expired",
+        "passing",
+        "no-longer-valid",
+        "valid-by-itself",
+    ),
+)
 def test_what_a_commit_cannot_renew(
     sandbox: Sandbox, fields: dict[str, FieldValue], days: float, expected: list[str]
 ):
@@ -284,10 +309,15 @@ def test_what_has_drifted_is_not_renewed(sandbox: Sandbox):
 
 def test_sides_of_a_conflict_are_not_renewed(sandbox: Sandbox):
     """Neither of a contradiction nor of a fork, until somebody has decided."""
-    sandbox.memory("dec-yes", "Use Redis for sessions.\n", title="Use Redis for sessions",
-                   timestamp=ago(91))  # fmt: skip
-    sandbox.memory("dec-no", "Do not use Redis for sessions.\n",
-                   title="Do not use Redis for sessions", timestamp=ago(91))  # fmt: skip
+    sandbox.memory(
+        "dec-yes", "Use Redis for sessions.\n", title="Use Redis for sessions", timestamp=ago(91)
+    )
+    sandbox.memory(
+        "dec-no",
+        "Do not use Redis for sessions.\n",
+        title="Do not use Redis for sessions",
+        timestamp=ago(91),
+    )
     sandbox.memory("dec-old", "Logs are text.\n", timestamp=ago(300))
     sandbox.memory("dec-one", "Logs are JSON.\n", timestamp=ago(92), supersedes=("dec-old",))
     sandbox.memory("dec-two", "Logs are XML.\n", timestamp=ago(92), supersedes=("dec-old",))
@@ -300,8 +330,9 @@ def test_sides_of_a_conflict_are_not_renewed(sandbox: Sandbox):
 def fill(sandbox: Sandbox, count: int, **fields: FieldValue) -> None:
     """Write living memories, each a little more important than the one before."""
     for number in range(count):
-        sandbox.memory(f"dec-{number:02}", importance=f"{number / 100:g}",
-                       **{"timestamp": ago(1)} | fields)  # fmt: skip
+        sandbox.memory(
+            f"dec-{number:02}", importance=f"{number / 100:g}", **{"timestamp": ago(1)} | fields
+        )
 
 
 def test_too_many_are_cut_down_to_the_most_important(sandbox: Sandbox):
@@ -421,8 +452,12 @@ def test_what_a_candidate_supersedes_does_not_vouch_for_it(sandbox: Sandbox):
 
 def test_what_faded_is_confirmed_when_somebody_looks_later(sandbox: Sandbox):
     """Fading is not the end."""
-    sandbox.memory("dec-a", status="candidate", timestamp=ago(9),
-                   faded={"at": ago(8), "by": "memtool maintain", "was": "0.5"})  # fmt: skip
+    sandbox.memory(
+        "dec-a",
+        status="candidate",
+        timestamp=ago(9),
+        faded={"at": ago(8), "by": "memtool maintain", "was": "0.5"},
+    )
     (step,) = plan.candidate_steps(tree_of(sandbox), inputs(uses(**{"dec-a": seen(1)})), ())
     assert step.changes == {"status": "confirmed"}
 

@@ -82,11 +82,18 @@ class Web:
             name.replace("_", "-"): value for name, value in headers.items()
         }
         scope = {
-            "type": "http", "http_version": "1.1", "method": method, "path": path,
-            "raw_path": path.encode(), "query_string": query.encode(), "scheme": "http",
-            "root_path": "", "server": ("127.0.0.1", PORT), "client": ("127.0.0.1", 1),
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "scheme": "http",
+            "root_path": "",
+            "server": ("127.0.0.1", PORT),
+            "client": ("127.0.0.1", 1),
             "headers": [(k.encode(), v.encode()) for k, v in known.items() if v],
-        }  # fmt: skip
+        }
         sent: list[dict[str, Any]] = []
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 

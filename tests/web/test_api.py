@@ -35,21 +35,24 @@ def test_a_verb_answers_with_the_value_of_its_json(sandbox: Sandbox, web: Web):
     assert web.get("/api/list?filters=type:decision").json()["value"]["total"] == 1
 
 
-@pytest.mark.parametrize(("path", "given", "status", "code"), [
-    ("/api/nothing", {}, 404, "no-route"),
-    ("/api/search", {}, 400, "usage"),
-    ("/api/search", {"query": 7}, 400, "usage"),
-    ("/api/search", {"query": None}, 400, "usage"),
-    ("/api/search", [], 400, "no-json"),
-    ("/api/serch", {}, 404, "no-route"),
-    ("/api/show", {"id": "x" * 10_001}, 422, "too-large"),
-    ("/api/log", {"since": "2026-01-01"}, 422, "usage"),
-    ("/api/show", {"id": "dec-none"}, 404, "unknown-id"),
-    ("/api/show", {"id": "dec-a", "at": "nope"}, 404, "unknown-revision"),
-    ("/api/search", {"query": "since:soon"}, 422, "bad-query"),
-    ("/api/check", {"path": ["/etc/passwd"]}, 422, "outside"),
-    ("/api/config", {}, 404, "no-route"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "given", "status", "code"),
+    [
+        ("/api/nothing", {}, 404, "no-route"),
+        ("/api/search", {}, 400, "usage"),
+        ("/api/search", {"query": 7}, 400, "usage"),
+        ("/api/search", {"query": None}, 400, "usage"),
+        ("/api/search", [], 400, "no-json"),
+        ("/api/serch", {}, 404, "no-route"),
+        ("/api/show", {"id": "x" * 10_001}, 422, "too-large"),
+        ("/api/log", {"since": "2026-01-01"}, 422, "usage"),
+        ("/api/show", {"id": "dec-none"}, 404, "unknown-id"),
+        ("/api/show", {"id": "dec-a", "at": "nope"}, 404, "unknown-revision"),
+        ("/api/search", {"query": "since:soon"}, 422, "bad-query"),
+        ("/api/check", {"path": ["/etc/passwd"]}, 422, "outside"),
+        ("/api/config", {}, 404, "no-route"),
+    ],
+)
 def test_a_refusal_has_a_status_and_an_object(
     sandbox: Sandbox, web: Web, path: str, given: Any, status: int, code: str
 ):
@@ -71,9 +74,13 @@ def test_a_body_is_json_or_nothing(web: Web):
     assert web.ask("POST", "/api/status", b"{}", **known).status == 415
 
 
-@pytest.mark.parametrize(("method", "path", "takes"), [
-    ("GET", "/api/pin?id=dec-a", {"POST"}), ("DELETE", "/login", {"GET", "HEAD", "POST"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path", "takes"),
+    [
+        ("GET", "/api/pin?id=dec-a", {"POST"}),
+        ("DELETE", "/login", {"GET", "HEAD", "POST"}),
+    ],
+)
 def test_another_method_is_refused_with_those_that_are_taken(
     web: Web, method: str, path: str, takes: set[str]
 ):
@@ -104,8 +111,10 @@ def test_the_openapi_document_is_sound(web: Web):
     assert document["openapi"] == "3.1.0"
     names = {name for name in document["paths"] if name.startswith("/api/")}
     assert names == {
-        *(f"/api/{name}" for name in rest.PROCEDURES), "/api/jobs/{id}", "/api/openapi.json",
-    }  # fmt: skip
+        *(f"/api/{name}" for name in rest.PROCEDURES),
+        "/api/jobs/{id}",
+        "/api/openapi.json",
+    }
     reads = {name for name, one in document["paths"].items() if "get" in one}
     assert reads >= {"/health", "/memory/stats", "/memory/get-status", "/api/search"}
     assert not reads & {"/api/pin", "/memory/checkpoint", "/memory/clear-category"}
@@ -121,32 +130,52 @@ def test_a_schema_of_a_call_is_what_is_checked(web: Web):
         Draft202012Validator.check_schema(one.input_schema)
     search = Draft202012Validator(rest.PROCEDURES["search"].input_schema)
     for given, fits in (
-        ({"query": "x", "limit": 3}, True), ({}, False), ({"query": ""}, False),
-        ({"query": "\x1f"}, False), ({"query": "x", "limit": -1}, False),
-        ({"query": "x", "y": 1}, False), ({"query": "x", "at": "y" * 10_001}, False),
-    ):  # fmt: skip
+        ({"query": "x", "limit": 3}, True),
+        ({}, False),
+        ({"query": ""}, False),
+        ({"query": "\x1f"}, False),
+        ({"query": "x", "limit": -1}, False),
+        ({"query": "x", "y": 1}, False),
+        ({"query": "x", "at": "y" * 10_001}, False),
+    ):
         assert search.is_valid(given) == fits
         assert (web.post("/api/search", given).status < 400) == fits
 
 
 ROOT = Path(memtool.__file__).parents[1]
 ANSWERED: list[tuple[str, dict[str, Any]]] = [
-    ("/api/search", {"query": "redis", "explain": True}), ("/api/show", {"id": "dec-a"}),
-    ("/api/list", {}), ("/api/inject", {"prompt": "redis sessions"}),
-    ("/api/inject", {"primer": True}), ("/api/why", {"id": "dec-a"}), ("/api/log", {}),
-    ("/api/log", {"injected": True}), ("/api/log", {"audit": True}),
-    ("/api/blame", {"id": "dec-a"}), ("/api/diff", {"range": "HEAD~1..HEAD"}),
-    ("/api/conflicts", {}), ("/api/check", {}), ("/api/status", {}), ("/api/stats", {}),
-    ("/api/drift", {}), ("/api/verify", {}), ("/api/review", {"range": "HEAD~1..HEAD"}),
-    ("/api/export", {}), ("/api/session-list", {}),
+    ("/api/search", {"query": "redis", "explain": True}),
+    ("/api/show", {"id": "dec-a"}),
+    ("/api/list", {}),
+    ("/api/inject", {"prompt": "redis sessions"}),
+    ("/api/inject", {"primer": True}),
+    ("/api/why", {"id": "dec-a"}),
+    ("/api/log", {}),
+    ("/api/log", {"injected": True}),
+    ("/api/log", {"audit": True}),
+    ("/api/blame", {"id": "dec-a"}),
+    ("/api/diff", {"range": "HEAD~1..HEAD"}),
+    ("/api/conflicts", {}),
+    ("/api/check", {}),
+    ("/api/status", {}),
+    ("/api/stats", {}),
+    ("/api/drift", {}),
+    ("/api/verify", {}),
+    ("/api/review", {"range": "HEAD~1..HEAD"}),
+    ("/api/export", {}),
+    ("/api/session-list", {}),
     ("/api/remember", {"text": "Deploys run on Tuesdays.", "dry_run": True}),
     ("/api/pin", {"id": "dec-b", "dry_run": True}),
     ("/api/forget", {"wanted": "dec-a", "why": "x", "dry_run": True}),
-    ("/api/promote", {"list": True}), ("/api/auto", {}), ("/api/maintain", {"dry_run": True}),
-    ("/memory/context", {"session": "s", "message": "x"}), ("/memory/retrieve", {"query": "redis"}),
-    ("/memory/get-stats", {}), ("/memory/get-status", {}),
+    ("/api/promote", {"list": True}),
+    ("/api/auto", {}),
+    ("/api/maintain", {"dry_run": True}),
+    ("/memory/context", {"session": "s", "message": "x"}),
+    ("/memory/retrieve", {"query": "redis"}),
+    ("/memory/get-stats", {}),
+    ("/memory/get-status", {}),
     ("/memory/get-category", {"category": "decision"}),
-]  # fmt: skip
+]
 
 
 def test_an_answer_is_what_the_document_says(sandbox: Sandbox, writer: Web):
@@ -228,9 +257,14 @@ def test_a_taken_port_is_said(sandbox: Sandbox):
     assert "--port 0" in done.stderr
 
 
-@pytest.mark.parametrize(("variable", "value"), [
-    ("MEMTOOL_PORT", "x"), ("MEMTOOL_PORT", "99999"), ("MEMTOOL_API_URL", "http://evil.test"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("MEMTOOL_PORT", "x"),
+        ("MEMTOOL_PORT", "99999"),
+        ("MEMTOOL_API_URL", "http://evil.test"),
+    ],
+)
 def test_a_wrong_setting_of_the_server_is_said(sandbox: Sandbox, variable: str, value: str):
     """One sentence, and no server."""
     port = ("--port", "0") if variable == "MEMTOOL_API_URL" else ()
@@ -247,15 +281,22 @@ def test_the_programs_of_the_documentation_work(sandbox: Sandbox, server: Any):
     shown = 'print(ask("search", query="where do sessions live?")["results"][0]["id"])'
     assert shown.removeprefix("print(").partition("[0]")[0] in page
     done = subprocess.run(
-        [sys.executable, "-c", program + shown], cwd=sandbox.path, env=sandbox.env,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", program + shown],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.stdout, done.stderr) == ("dec-a\n", "")
     command = page.split("curl -s http")[1].partition("```")[0]
     asked = f"curl -s http{command}".replace("127.0.0.1:8765", server.url.removeprefix("http://"))
     if shutil.which("curl"):
         answers = subprocess.run(
-            ["sh", "-ec", asked], env=sandbox.env | {"TOKEN": server.token},
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
+            ["sh", "-ec", asked],
+            env=sandbox.env | {"TOKEN": server.token},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         assert answers.count('"id":"dec-a"') == 2

@@ -28,9 +28,10 @@ END = "2026-11-20T16:00:00Z"
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
 SIZE = {"width": 1100, "height": 760}
 STATUS = {
-    "/no-such-page": 404, "/m/no-such-memory": 404,
+    "/no-such-page": 404,
+    "/m/no-such-memory": 404,
     "/m/sem-hostile/diff": 422,  # it has no other version, which the page says
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +93,18 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     place = tmp_path / "harbor"
     subprocess.run(
         [sys.executable, "-m", "memtool", "demo", str(place)],
-        cwd=tmp_path, env=env, check=True, capture_output=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=env,
+        check=True,
+        capture_output=True,
+    )
     path = sandbox.memory(
-        "sem-hostile", "\n\n".join(PAYLOADS) + "\n", title=PAYLOADS[0], tags=("x<img src=x>",),
+        "sem-hostile",
+        "\n\n".join(PAYLOADS) + "\n",
+        title=PAYLOADS[0],
+        tags=("x<img src=x>",),
         source=(f"human:{PAYLOADS[1]}",),
-    )  # fmt: skip
+    )
     shutil.copy(sandbox.path / path, place / ".memory/semantic/sem-hostile.md")
     sandbox.commit()  # another repository that holds the same, for the page of the fleet
     sandbox.run("--global", "config", "fleet.repositories", str(sandbox.path))
@@ -106,10 +113,8 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     argv = [sys.executable, "-m", "memtool", "serve", "--port", "0", "--no-open", "--write"]
     with (
         chromium() as browser,
-        subprocess.Popen(
-            argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True
-        ) as process,
-    ):  # fmt: skip
+        subprocess.Popen(argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True) as process,
+    ):
         assert process.stderr is not None
         line = process.stderr.readline()
         found = Site(browser, process, env)
@@ -125,8 +130,11 @@ def paths_of(look: Look) -> list[str]:
     memory = next(path for path in _links(look, "/search?q=seat") if path.startswith("/m/"))
     session = next(path for path in _links(look, "/sessions") if path.startswith("/sessions/"))
     hostile = "/m/sem-hostile"
-    each = [f"{one}{more}" for one in (memory, hostile)
-            for more in ("", "/diff", "/graph", "/supersede")]  # fmt: skip
+    each = [
+        f"{one}{more}"
+        for one in (memory, hostile)
+        for more in ("", "/diff", "/graph", "/supersede")
+    ]
     return [*kinds, *each, session, "/search?q=alert", "/no-such-page", "/m/no-such-memory"]
 
 
@@ -306,9 +314,12 @@ def test_what_somebody_types_or_selects_is_left_alone(site: Site):
         add = [*session[:4], "add", begun.stdout.strip(), "--role", "user", said]
         subprocess.run(add, cwd=site.place, env=site.env, check=True, capture_output=True)
         subprocess.run(
-            [*session[:3], "promote", "--list"], cwd=site.place, env=site.env, check=True,
+            [*session[:3], "promote", "--list"],
+            cwd=site.place,
+            env=site.env,
+            check=True,
             capture_output=True,
-        )  # fmt: skip
+        )
         page.wait_for_selector(".news a")
         assert page.locator(f"main {field}").first.input_value() == "my words"
         assert page.locator(".new").count() == 0

@@ -66,8 +66,10 @@ def test_memories_are_retrieved_with_what_they_cost(sandbox: Sandbox, web: Web):
     found = web.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
     (one,) = found["memories"]
     assert (one["extractedAt"], one["lastAccessed"], one["accessCount"]) == (
-        one["timestamp"], "2026-03-01T12:00:00Z", 1,
-    )  # fmt: skip
+        one["timestamp"],
+        "2026-03-01T12:00:00Z",
+        1,
+    )
     assert found["totalTokens"] > 0
     assert found["retrievalTime"] >= 0
     assert web.post("/memory/retrieve", {"query": "zebra"}).json()["totalTokens"] == 0
@@ -112,8 +114,11 @@ def test_a_category_is_cleared_and_comes_back(sandbox: Sandbox, writer: Web):
     assert writer.get("/memory/get-category?category=decision").json()["itemCount"] == 2
     assert writer.post("/memory/clear-category", given).json() == tried
     assert writer.get("/memory/get-category?category=decision").json() == {
-        "category": "decision", "content": "", "lastUpdated": None, "itemCount": 0,
-    }  # fmt: skip
+        "category": "decision",
+        "content": "",
+        "lastUpdated": None,
+        "itemCount": 0,
+    }
     nothing = writer.post("/memory/clear-category", given)
     assert (nothing.status, nothing.json()) == (200, {"success": True, "itemsDeleted": 0})
     assert writer.post("/api/restore", {"id": "dec-a", "commit": True}).status == 200
@@ -169,29 +174,34 @@ def test_a_job_fails_with_its_error(sandbox: Sandbox, writer: Web):
     failed = ended(writer, job.json())
     assert (failed["status"], failed["error"]["code"]) == ("failed", "no-session")
     assert writer.get("/memory/get-status").json() == {
-        "status": "error", "lastError": failed["error"]["message"], "maintenanceInProgress": False,
-    }  # fmt: skip
+        "status": "error",
+        "lastError": failed["error"]["message"],
+        "maintenanceInProgress": False,
+    }
     assert writer.post("/api/promote", given, prefer="wait").status == 404
     assert writer.post("/api/maintain", {"nightly": True}, prefer="wait=5").status == 200
     assert writer.get("/memory/get-status").json()["status"] == "ready"
     assert writer.get("/api/jobs/job-99").status == 404
 
 
-@pytest.mark.parametrize(("name", "given", "status", "told"), [
-    ("retrieve", {}, 400, "query is missing"),
-    ("retrieve", {"query": " "}, 400, "query is empty"),
-    ("retrieve", {"query": 7}, 400, "query takes a text"),
-    ("retrieve", {"query": "x", "maxResults": -1}, 422, "maxResults -1 is below 0"),
-    ("retrieve", {"query": "since:soon"}, 422, "since"),
-    ("memorize", {"conversationText": ""}, 400, "conversationText is empty"),
-    ("process", {"user": "x"}, 400, "session is missing"),
-    ("process", {"sessionId": "x" * 10_001}, 422, "sessionId has 10,001 characters"),
-    ("get-category", {"category": ""}, 400, "category is empty"),
-    ("clear-category", {"category": "decision", "dryrun": True}, 400, "has no field 'dryrun'"),
-    ("run-maintenance", {"type": "yearly"}, 400, "type is one of nightly"),
-    ("context", [], 400, "no JSON object"),
-    ("forget-all", {}, 404, "there is nothing at /memory/forget-all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "given", "status", "told"),
+    [
+        ("retrieve", {}, 400, "query is missing"),
+        ("retrieve", {"query": " "}, 400, "query is empty"),
+        ("retrieve", {"query": 7}, 400, "query takes a text"),
+        ("retrieve", {"query": "x", "maxResults": -1}, 422, "maxResults -1 is below 0"),
+        ("retrieve", {"query": "since:soon"}, 422, "since"),
+        ("memorize", {"conversationText": ""}, 400, "conversationText is empty"),
+        ("process", {"user": "x"}, 400, "session is missing"),
+        ("process", {"sessionId": "x" * 10_001}, 422, "sessionId has 10,001 characters"),
+        ("get-category", {"category": ""}, 400, "category is empty"),
+        ("clear-category", {"category": "decision", "dryrun": True}, 400, "has no field 'dryrun'"),
+        ("run-maintenance", {"type": "yearly"}, 400, "type is one of nightly"),
+        ("context", [], 400, "no JSON object"),
+        ("forget-all", {}, 404, "there is nothing at /memory/forget-all"),
+    ],
+)
 def test_a_refusal_is_as_these_clients_read_it(
     writer: Web, name: str, given: Any, status: int, told: str
 ):
@@ -204,9 +214,9 @@ def test_a_refusal_is_as_these_clients_read_it(
     assert error["context"].keys() == {"hint", "recoverable"}
 
 
-@pytest.mark.parametrize("name", [
-    one.name for one in clients.NAMES.values() if one.effect != "read"
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", [one.name for one in clients.NAMES.values() if one.effect != "read"]
+)
 def test_a_server_that_reads_only_writes_under_no_name(sandbox: Sandbox, web: Web, name: str):
     """It is refused at once, before a job begins."""
     sandbox.memory("dec-a")

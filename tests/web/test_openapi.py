@@ -37,16 +37,24 @@ LATE = "^/api/[m-z]"
 """The half of the verbs that another case tries."""
 
 
-@pytest.mark.parametrize(("flags", "phases", "chosen"), [
-    ((), "coverage,fuzzing", ("--include-tag", "read", "--exclude-path-regex", LATE)),
-    ((), "coverage,fuzzing", ("--include-tag", "read", "--exclude-path-regex", "^/api/[a-l]")),
-    ((), "fuzzing", ("--include-tag", "write", "--include-tag", "clients")),
-    (("--write",), "coverage,fuzzing", ("--include-tag", "write", "--include-tag", "clients")),
-], ids=["reads", "reads-late", "refuses", "writes"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("flags", "phases", "chosen"),
+    [
+        ((), "coverage,fuzzing", ("--include-tag", "read", "--exclude-path-regex", LATE)),
+        ((), "coverage,fuzzing", ("--include-tag", "read", "--exclude-path-regex", "^/api/[a-l]")),
+        ((), "fuzzing", ("--include-tag", "write", "--include-tag", "clients")),
+        (("--write",), "coverage,fuzzing", ("--include-tag", "write", "--include-tag", "clients")),
+    ],
+    ids=["reads", "reads-late", "refuses", "writes"],
+)
 def test_the_api_keeps_to_its_document(
-    sandbox: Sandbox, serving: Any, tmp_path: Path,
-    flags: tuple[str, ...], phases: str, chosen: tuple[str, ...],
-):  # fmt: skip
+    sandbox: Sandbox,
+    serving: Any,
+    tmp_path: Path,
+    flags: tuple[str, ...],
+    phases: str,
+    chosen: tuple[str, ...],
+):
     """No call of the document fails, none outside of it is taken, no answer is another."""
     sandbox.run("demo", str(tmp_path / "harbor"))
     settings = sandbox.write("schemathesis.toml", SETTINGS)
@@ -60,9 +68,13 @@ def test_the_api_keeps_to_its_document(
                 *("--phases", phases, "--max-examples", "2", "--seed", "1"),
                 *("--generation-deterministic", *chosen, f"{server.url}/api/openapi.json"),
             ],
-            cwd=tmp_path, env=sandbox.env, capture_output=True, text=True, timeout=LIMIT_S,
+            cwd=tmp_path,
+            env=sandbox.env,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
             check=False,
-        )  # fmt: skip
+        )
     assert done.returncode == 0, "\n".join(row[:300] for row in done.stdout.splitlines())[-8_000:]
 
 
@@ -72,6 +84,8 @@ def test_the_document_is_valid(tmp_path: Path, web: Any):
     place.write_text(web.get("/api/openapi.json").text)
     done = subprocess.run(
         [sys.executable, "-m", "openapi_spec_validator", str(place)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-4_000:] + done.stderr[-4_000:]

@@ -21,12 +21,25 @@ if TYPE_CHECKING:
     Web = Any
 
 HOSTILE = (
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
-    "[x](JaVaScRiPt:alert(1))", "[x](data:text/html,x)", "[x](vbscript:x)", "[x](//evil.test)",
-    "![x](http://evil.test/t.png)", "![x](javascript:alert(1))", "<svg onload=alert(1)>",
-    "```x\" onload=\"alert(1)\n<b>\n```", "<details open ontoggle=alert(1)>", "[x](file:///etc/passwd)",
-    "# Big", "[[dec-a]]", "<http://evil.test/\" onclick=\"x>", "[a](/m/../../x)", "&lt;script&gt;",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html,x)",
+    "[x](vbscript:x)",
+    "[x](//evil.test)",
+    "![x](http://evil.test/t.png)",
+    "![x](javascript:alert(1))",
+    "<svg onload=alert(1)>",
+    '```x" onload="alert(1)\n<b>\n```',
+    "<details open ontoggle=alert(1)>",
+    "[x](file:///etc/passwd)",
+    "# Big",
+    "[[dec-a]]",
+    '<http://evil.test/" onclick="x>',
+    "[a](/m/../../x)",
+    "&lt;script&gt;",
+)
 
 
 def test_a_hostile_body_does_nothing():
@@ -43,9 +56,11 @@ def test_a_hostile_body_does_nothing():
 def test_hostile_memories_are_text_on_every_page(sandbox: Sandbox, web: Web, path: str):
     """A title, a tag and a body from others stay inside the page, and nothing invisible is sent."""
     sandbox.memory(
-        "dec-a", "Redis. \n\n" + "\n\n".join(HOSTILE) + "\u202e\x1b[2J\n",
-        title="Redis </title><script>alert(1)</script>", tags=('"><img src=x>',),
-    )  # fmt: skip
+        "dec-a",
+        "Redis. \n\n" + "\n\n".join(HOSTILE) + "\u202e\x1b[2J\n",
+        title="Redis </title><script>alert(1)</script>",
+        tags=('"><img src=x>',),
+    )
     sandbox.commit()
     page = web.get(path)
     assert page.status == 200
@@ -58,8 +73,9 @@ def test_hostile_memories_are_text_on_every_page(sandbox: Sandbox, web: Web, pat
 def test_pages_say_what_is_proposed(sandbox: Sandbox, web: Web):
     """The page of a candidate and of what it would replace, the search and the status say so."""
     sandbox.memory("dec-old", "Sessions live in Redis.\n")
-    sandbox.memory("dec-new", "Sessions live in Postgres.\n", supersedes=("dec-old",),
-                   status="candidate")  # fmt: skip
+    sandbox.memory(
+        "dec-new", "Sessions live in Postgres.\n", supersedes=("dec-old",), status="candidate"
+    )
     sandbox.commit()
     for path in ("/m/dec-old", "/m/dec-new", "/search?q=sessions", "/"):
         assert "dec-new proposes to replace dec-old" in web.get(path).text
@@ -112,11 +128,19 @@ def test_a_bad_memory_is_a_row(sandbox: Sandbox, web: Web):
     assert web.get("/m/dec-a").status == 200
 
 
-@pytest.mark.parametrize(("address", "status"), [
-    ("/m/nothing", 404), ("/nothing", 404), ("/search?q=x&limit=abc", 400),
-    ("/search?q=x&at=nope", 404), ("/m/..%2f..%2fetc%2fpasswd", 404), ("/static/x.py", 404),
-    ("/search?q=since:soon", 422), ("/search?q=" + "x" * 3000, 400),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/m/nothing", 404),
+        ("/nothing", 404),
+        ("/search?q=x&limit=abc", 400),
+        ("/search?q=x&at=nope", 404),
+        ("/m/..%2f..%2fetc%2fpasswd", 404),
+        ("/static/x.py", 404),
+        ("/search?q=since:soon", 422),
+        ("/search?q=" + "x" * 3000, 400),
+    ],
+)
 def test_what_is_not_there_is_said(sandbox: Sandbox, web: Web, address: str, status: int):
     """An unknown id, path, revision or a wrong number is a page with one sentence."""
     sandbox.memory("dec-a")

@@ -48,10 +48,16 @@ def test_nobody_is_let_in_without_a_login(web: Web):
     assert web.get("/search").status == 200
 
 
-@pytest.mark.parametrize("headers", [
-    {"origin": "http://evil.test"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"},
-    {"sec_fetch_site": "cross-site"}, {"sec_fetch_site": "same-site"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.test"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:1"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site"},
+    ],
+)
 def test_another_site_cannot_ask(web: Web, headers: dict[str, str]):
     """A page of another origin, another port among them, is refused though it has our cookie."""
     assert web.get("/search", **headers).status == 403

@@ -179,9 +179,12 @@ def test_a_missing_package_is_one_sentence(sandbox: Sandbox, tmp_path: Path, nam
     path = f"{packages}{os.pathsep}{Path(memtool.__file__).parents[1]}"
     done = subprocess.run(
         [sys.executable, "-S", "-m", "memtool", "serve", "--no-open", "--port", "0"],
-        check=False, capture_output=True, text=True, cwd=sandbox.path,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=sandbox.path,
         env={**sandbox.env, "PYTHONPATH": path},
-    )  # fmt: skip
+    )
     assert done.returncode == 2
     assert done.stderr == (
         f"memtool: the web view needs {name}, which is not installed\n"

@@ -42,10 +42,13 @@ if TYPE_CHECKING:
 PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 SECRET = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
 HOSTILE = (
-    "<script>alert(1)</script>", "<img src=http://evil.test/a onerror=alert(1)>",
-    "[x](javascript:alert(1))", "![x](http://evil.test/t.png)", "</style><script>alert(1)</script>",
+    "<script>alert(1)</script>",
+    "<img src=http://evil.test/a onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "![x](http://evil.test/t.png)",
+    "</style><script>alert(1)</script>",
     "[[no-such-memory]]",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +126,9 @@ def test_a_commit_gives_the_same_bytes_in_every_clone(harbor: Path, site: Path, 
     clone = tmp_path / "elsewhere"
     subprocess.run(
         ["git", "clone", "--quiet", "--single-branch", harbor, clone],
-        env=os.environ | PLAIN, check=True,
-    )  # fmt: skip
+        env=os.environ | PLAIN,
+        check=True,
+    )
     (clone / ".memory/config.toml").write_text("not = [settings")
     env = os.environ | PLAIN | {"MEMTOOL_NOW": "2031-01-01", "TZ": "Asia/Tokyo"}
     context = Context.at(str(clone), env)
@@ -189,9 +193,13 @@ def test_a_secret_stops_it(sandbox: Sandbox, tmp_path: Path):
 def test_hostile_memories_are_text(sandbox: Sandbox, tmp_path: Path):
     """No page has a script, an image or an address that is not ours; each states what it loads."""
     sandbox.memory(
-        "dec-a", "\n\n".join(HOSTILE) + "\n", title=f"Redis {HOSTILE[0]}", tags=('"><img src=x>',),
-        source=(f"human:{HOSTILE[1]}",), confidence="low",
-    )  # fmt: skip
+        "dec-a",
+        "\n\n".join(HOSTILE) + "\n",
+        title=f"Redis {HOSTILE[0]}",
+        tags=('"><img src=x>',),
+        source=(f"human:{HOSTILE[1]}",),
+        confidence="low",
+    )
     sandbox.memory("dec-b", HOSTILE[0], title=HOSTILE[4], supersedes=("dec-a",))
     sandbox.commit()
     made(sandbox.path, tmp_path / "site", title="<b>us</b>")
@@ -205,9 +213,18 @@ def test_hostile_memories_are_text(sandbox: Sandbox, tmp_path: Path):
             assert "<b>us" not in text
 
 
-@pytest.mark.parametrize("place", [
-    ".memory/site", ".memory", ".", "..", ".git/site", "notes", "notes/a.txt",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "place",
+    [
+        ".memory/site",
+        ".memory",
+        ".",
+        "..",
+        ".git/site",
+        "notes",
+        "notes/a.txt",
+    ],
+)
 def test_a_place_that_is_no_place_is_refused(sandbox: Sandbox, place: str):
     """Among the memories, over the repository, over what somebody else has there: nothing moves."""
     sandbox.memory("dec-a")
@@ -321,8 +338,9 @@ def test_a_shallow_clone_says_what_it_lacks(harbor: Path, tmp_path: Path):
     clone = tmp_path / "shallow"
     subprocess.run(
         ["git", "clone", "--quiet", "--depth", "1", harbor.as_uri(), clone],
-        env=os.environ | PLAIN, check=True,
-    )  # fmt: skip
+        env=os.environ | PLAIN,
+        check=True,
+    )
     made(clone, tmp_path / "site")
     assert "is shallow" in (tmp_path / "site/index.html").read_text()
     assert len(os.listdir(tmp_path / "site/m")) == 60
@@ -406,8 +424,13 @@ def opened(harbor: Path, sandbox: Sandbox, tmp_path: Path) -> Iterator[Opened]:
     """A browser, and the site of a clone to which a hostile memory was committed."""
     clone = type(sandbox)(tmp_path / "clone", sandbox.env)
     subprocess.run(["git", "clone", "--quiet", harbor, clone.path], env=clone.env, check=True)
-    path = sandbox.memory("sem-hostile", "\n\n".join(PAYLOADS), title=f"Hostile {PAYLOADS[0]}",
-                          tags=("x<img src=x>",), source=(f"human:{PAYLOADS[1]}",))  # fmt: skip
+    path = sandbox.memory(
+        "sem-hostile",
+        "\n\n".join(PAYLOADS),
+        title=f"Hostile {PAYLOADS[0]}",
+        tags=("x<img src=x>",),
+        source=(f"human:{PAYLOADS[1]}",),
+    )
     shutil.copy(sandbox.path / path, clone.path / ".memory/semantic/sem-hostile.md")
     clone.commit()
     made(clone.path, tmp_path / "site")
@@ -445,9 +468,11 @@ def test_the_search_works_from_a_disk(opened: Opened):
     with page.expect_navigation(url="**/search.html?*"):
         page.click("main button:not([hidden])")
     page.wait_for_selector("#found:has-text('memor')")
-    assert set(page.eval_on_selector_all(
-        "#results .type", "all => all.map(one => one.textContent.split('/')[0])"
-    )) == {"episodic"}  # fmt: skip
+    assert set(
+        page.eval_on_selector_all(
+            "#results .type", "all => all.map(one => one.textContent.split('/')[0])"
+        )
+    ) == {"episodic"}
     assert page.wrong == []
     assert [url for url in page.asked if not url.startswith(opened.place.as_uri())] == []
 
@@ -456,11 +481,25 @@ def test_the_search_works_from_a_disk(opened: Opened):
 def test_a_question_is_read_as_memtool_reads_it(opened: Opened):
     """The words that the page looks up are those of our analysis, before stems."""
     texts = [
-        "store.FileLock of acquireWriteLock", "snake_case and kebab-case", "v1.2.3 or 10.0.1",
-        "src/pay/money.py:12", "HTTPServer APIs utf8 X", "Café naïve Straße ΣΊΣΥΦΟΣ", "ёлка й Ёж",
-        "東京の会議 in 京", "한국어 test", "a_b.c/d-e", "-- :: ..", "file:///x", "x" * 80, "don't",
-        "KeyError: CONFIG", "é" * 70, "a.b_c.D", "٣٤ ½",
-    ]  # fmt: skip
+        "store.FileLock of acquireWriteLock",
+        "snake_case and kebab-case",
+        "v1.2.3 or 10.0.1",
+        "src/pay/money.py:12",
+        "HTTPServer APIs utf8 X",
+        "Café naïve Straße ΣΊΣΥΦΟΣ",
+        "ёлка й Ёж",
+        "東京の会議 in 京",
+        "한국어 test",
+        "a_b.c/d-e",
+        "-- :: ..",
+        "file:///x",
+        "x" * 80,
+        "don't",
+        "KeyError: CONFIG",
+        "é" * 70,
+        "a.b_c.D",
+        "٣٤ ½",
+    ]
     page = opened.page()
     page.goto(opened.address("search.html"))
     found = page.evaluate("texts => texts.map(memtool.words)", texts)

@@ -36,9 +36,12 @@ class Browser(Web):
         """Send a form of a page; a field may be there several times."""
         given = [("nonce", self.nonce), *fields]
         return self.ask(
-            "POST", f"/do/{verb}", urlencode(given).encode(),
-            origin=f"http://{self.guard.site}", content_type="application/x-www-form-urlencoded",
-        )  # fmt: skip
+            "POST",
+            f"/do/{verb}",
+            urlencode(given).encode(),
+            origin=f"http://{self.guard.site}",
+            content_type="application/x-www-form-urlencoded",
+        )
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +128,11 @@ def test_what_is_near_is_offered(team: Browser, path: str, offer: str):
     """A page that is not there leads to what may be meant: the same page with the right words."""
     found = team.get(path)
     assert found.status in (404, 422)
-    (near,) = (one for one in re.findall(r'href="([^"]+)"', found.text.partition("<main")[2])
-               if one.startswith(offer))  # fmt: skip
+    (near,) = (
+        one
+        for one in re.findall(r'href="([^"]+)"', found.text.partition("<main")[2])
+        if one.startswith(offer)
+    )
     assert team.get(html.unescape(near)).status == 200
 
 
@@ -235,20 +241,35 @@ def test_hostile_text_is_text_on_every_page(writable: Browser):
     hostile = f"{HOSTILE} <img src=x onerror=y> [a](javascript:b) ![c](http://evil.example/d)"
     for name, older in (("dec-hostile", ()), ("dec-hostile-two", ("dec-hostile",))):
         writable.box.memory(
-            name, f"{hostile}\n\n## {HOSTILE}\n", title=f"Evil {HOSTILE} {name}", tags=(HOSTILE,),
+            name,
+            f"{hostile}\n\n## {HOSTILE}\n",
+            title=f"Evil {HOSTILE} {name}",
+            tags=(HOSTILE,),
             supersedes=older,
-        )  # fmt: skip
+        )
     begun = writable.box.run("session", "start", "--title", f"Evil {HOSTILE}", "--agent", HOSTILE)
     session = begun.stdout.strip()
     said = f"We decided to keep {hostile} for all of the tickets from now on."
     writable.box.run("session", "add", session, "--role", "user", said)
     seen = 0
     for path in (
-        "/", "/search?q=evil", "/timeline", "/m/dec-hostile", "/m/dec-hostile-two/diff",
-        "/m/dec-hostile-two/graph", "/m/dec-hostile/supersede", "/changes", "/sessions",
-        f"/sessions/{session}", "/findings", "/report", f"/search?q={HOSTILE}",
-        f"/new?title={HOSTILE}", f"/timeline?author={HOSTILE}", f"/review?range={HOSTILE}",
-    ):  # fmt: skip
+        "/",
+        "/search?q=evil",
+        "/timeline",
+        "/m/dec-hostile",
+        "/m/dec-hostile-two/diff",
+        "/m/dec-hostile-two/graph",
+        "/m/dec-hostile/supersede",
+        "/changes",
+        "/sessions",
+        f"/sessions/{session}",
+        "/findings",
+        "/report",
+        f"/search?q={HOSTILE}",
+        f"/new?title={HOSTILE}",
+        f"/timeline?author={HOSTILE}",
+        f"/review?range={HOSTILE}",
+    ):
         found = writable.get(path).text
         seen += "&lt;script&gt;" in found
         assert HOSTILE not in found, path
@@ -288,8 +309,12 @@ def test_a_correction_supersedes(writable: Browser):
     place = next(writable.box.path.rglob(f"{old}.md"))
     before = place.read_bytes()
     assert "Boarding scanners" in words(writable.get(f"/m/{old}/supersede"))
-    fields = (("old", old), ("title", "Scanners wait 9 seconds"), ("body", "They wait 9 seconds."),
-              ("commit", "true"))  # fmt: skip
+    fields = (
+        ("old", old),
+        ("title", "Scanners wait 9 seconds"),
+        ("body", "They wait 9 seconds."),
+        ("commit", "true"),
+    )
     assert "id: sem-" in words(writable.do("supersede", *fields, ("step", "show")))
     assert writable.do("supersede", *fields, ("step", "do")).status == 200
     assert place.read_bytes() == before

@@ -70,9 +70,13 @@ def _is_purged(content: Content, id_: str) -> bool:
     if not content.head:
         return False
     answer = content.repository.git.run(
-        "log", "--fixed-strings", f"--grep={id_}",
-        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", content.head, "--",
-    )  # fmt: skip
+        "log",
+        "--fixed-strings",
+        f"--grep={id_}",
+        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)",
+        content.head,
+        "--",
+    )
     return id_ in purged_by(answer.decode(errors="replace"))
 
 

@@ -98,11 +98,17 @@ def _is_current(memory: Memory, content: Content) -> bool:
 _FAULTS: dict[str, tuple[str, str, str]] = {
     "memory": ("broken-link", "names a memory that is not here", "memtool list shows every id"),
     "commit": ("broken-source", "is not in this clone", "git fetch --all brings what is missing"),
-    "file": ("broken-source", "is not there",
-             "write the path from the top of the repository, as git ls-files shows it"),
-    "glob": ("no-such-file", "matches no file",
-             "write paths from the top of the repository, as git ls-files shows them"),
-}  # fmt: skip
+    "file": (
+        "broken-source",
+        "is not there",
+        "write the path from the top of the repository, as git ls-files shows it",
+    ),
+    "glob": (
+        "no-such-file",
+        "matches no file",
+        "write paths from the top of the repository, as git ls-files shows them",
+    ),
+}
 """Code, message and hint for each kind of name that leads nowhere."""
 
 

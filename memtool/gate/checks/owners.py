@@ -69,9 +69,12 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
         )
     signers_path = settings.text("trust.allowed_signers")
     gate_paths = (
-        f"{directory}/{config_file.CONFIG_NAME}", f"{directory}/{ATTRIBUTES}", ATTRIBUTES,
-        POINTER_NAME, *([signers_path] if signers_path else []),
-    )  # fmt: skip
+        f"{directory}/{config_file.CONFIG_NAME}",
+        f"{directory}/{ATTRIBUTES}",
+        ATTRIBUTES,
+        POINTER_NAME,
+        *([signers_path] if signers_path else []),
+    )
     trees = [_entries(context, commit, directory, gate_paths) for commit in bases or [base]]
     is_settled = bool(trusted) and not git.line("rev-list", "--max-count=1", end, f"^{trusted}")
     # What the base, or the trusted ref, has as well is no change of this range: a merge brought it.
@@ -171,9 +174,13 @@ def check(content: Content) -> Iterator[Problem]:
         for one in demands
         if not one.is_act and one.change.after is not None
     ]
-    detached = signatures.detached_by(
-        repository, held.end, held.directory, claims, held.signers, _cache_dir(held)
-    ) if claims and held.signers else {}  # fmt: skip
+    detached = (
+        signatures.detached_by(
+            repository, held.end, held.directory, claims, held.signers, _cache_dir(held)
+        )
+        if claims and held.signers
+        else {}
+    )
     for one in demands:
         path = one.change.path
         commit = last.get(path, "")
@@ -187,8 +194,11 @@ def check(content: Content) -> Iterator[Problem]:
 def _demands(held: Protection, categories: Iterable[str]) -> Iterator[Demand]:
     """Yield the changes that a rule wants to be signed."""
     versions = _versions(held, frozenset(categories))
-    by_id = {changes.stem(path): path for path in held.olds
-             if snapshot.is_memory_path(path, held.directory)}  # fmt: skip
+    by_id = {
+        changes.stem(path): path
+        for path in held.olds
+        if snapshot.is_memory_path(path, held.directory)
+    }
 
     def ruling(memory: Memory | None, path: str) -> list[TrustRule]:
         rule = rule_of(held.rules, memory, path)
@@ -228,13 +238,17 @@ def _versions(held: Protection, categories: frozenset[str]) -> dict[tuple[str, s
     """Return the versions of memories that changed, and of those that they may replace."""
     directory = held.directory
     stamps = {
-        (one.path, one.after.oid) for one in held.changes
+        (one.path, one.after.oid)
+        for one in held.changes
         if one.after is not None and snapshot.is_memory_path(one.path, directory)
-    }  # fmt: skip
+    }
     repository = held.context.repository
     found = snapshot.of_blobs(repository, stamps, categories)
-    ids = {signatures.id_of(one.path) for one in held.changes
-           if signatures.is_signature_path(one.path, directory)}  # fmt: skip
+    ids = {
+        signatures.id_of(one.path)
+        for one in held.changes
+        if signatures.is_signature_path(one.path, directory)
+    }
     for version in found.values():
         ids.update(version.memory.supersedes if version.memory is not None else ())
     changed = {one.path for one in held.changes}
@@ -290,10 +304,19 @@ def _last_commits(held: Protection, changed: Sequence[OwnedChange]) -> dict[str,
     wanted = {one.path: one for one in changed}
     paths = sorted(wanted) if len(wanted) <= provenance.LISTED_MOST else []
     rows = held.context.repository.git.log_raw(
-        "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
-        "--end-of-options", held.end, f"^{held.base}", "--", *paths,
+        "log",
+        "-c",
+        "--full-history",
+        "--topo-order",
+        "--format=%H",
+        "--no-renames",
+        "--end-of-options",
+        held.end,
+        f"^{held.base}",
+        "--",
+        *paths,
         is_wanted=wanted.__contains__,
-    )  # fmt: skip
+    )
     found: dict[str, str] = {}
     for commit, row in rows:
         after = wanted[row.path].after
@@ -327,5 +350,12 @@ def _problem(
     if not one.is_act:
         hint = f"an owner runs memtool sign {one.id} --commit, or commits it with git commit -S"
     is_settled = one.is_act and held.is_settled
-    return Problem(one.change.path, 1 if one.change.after else 0, "unowned", message, hint, one.id,
-                   "warning" if is_settled else "error")  # fmt: skip
+    return Problem(
+        one.change.path,
+        1 if one.change.after else 0,
+        "unowned",
+        message,
+        hint,
+        one.id,
+        "warning" if is_settled else "error",
+    )

@@ -30,8 +30,10 @@ MOST_TEXT = 16_000
 MOST_FAILURE = 160
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[a-zA-Z]")
 _ROWS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"^(?:E +)?(?P<what>(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Fault)\b"
-               r"(?:: ?\S.*)?)$"),
+    re.compile(
+        r"^(?:E +)?(?P<what>(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Fault)\b"
+        r"(?:: ?\S.*)?)$"
+    ),
     re.compile(r"^(?:E +)?(?P<what>(?:[a-z_]\w*\.)+[A-Z]\w+: \S.*)$"),
     re.compile(r"^\s{0,8}(?P<what>(?:\w+\.)+\w+Exception ?: .+)$"),
     re.compile(r"^Exception in thread \S+ (?P<what>[\w.]+(?::.*)?)$"),
@@ -46,11 +48,13 @@ _ROWS: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?:==\d+==)?(?P<what>(?:WARNING: DATA RACE|ERROR: \w+Sanitizer: .+))$"),
     re.compile(r"^(?:#\d+ [\d.]+ +)?(?P<what>(?:fatal|FATAL)(?: error| ERROR)?: .+)$"),
     re.compile(r"^(?:remote: )?(?P<what>(?:error|ERROR|Error)(?: response from daemon)?: .+)$"),
-    re.compile(r"^(?:\S+: )*(?P<what>.*\b(?:No such file|[Pp]ermission denied|command not found"
-               r"|[Cc]onnection refused|[Nn]ot [Ff]ound|[Cc]annot|[Cc]ould not"
-               r"|[Uu]nable to)\b.*)$"),
+    re.compile(
+        r"^(?:\S+: )*(?P<what>.*\b(?:No such file|[Pp]ermission denied|command not found"
+        r"|[Cc]onnection refused|[Nn]ot [Ff]ound|[Cc]annot|[Cc]ould not"
+        r"|[Uu]nable to)\b.*)$"
+    ),
     re.compile(r"^(?:[\w./+-]+:\d+:\d+: )?(?P<what>[A-Z]{1,4}\d{3,4} (?:\[\*\] )?\S.*)$"),
-)  # fmt: skip
+)
 """Lines that name a failure, the plainest kind first."""
 _TYPE = re.compile(r"^(?:[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Fault)|[\w.]+\.[A-Z]\w+)\b")
 _FRAMES: tuple[re.Pattern[str], ...] = (
@@ -180,16 +184,73 @@ _SETTING = re.compile(r"(?:^|(?<=[ ;]))[A-Z_][A-Z0-9_]*=\S+")
 _AFTER = re.compile(
     r"(?: 2>&1| ?\| ?(?:tail|head|cat|less|grep|tee)\b.*| ?\|\| ?true| > ?/dev/null)+$"
 )
-_READING = frozenset((
-    "ls", "cat", "head", "tail", "grep", "rg", "egrep", "find", "fd", "which", "whereis", "type",
-    "file", "stat", "wc", "tree", "pwd", "echo", "printf", "env", "printenv", "sed", "awk", "jq",
-    "less", "more", "diff", "cmp", "ps", "top", "df", "du", "date", "whoami", "history", "man",
-    "sleep", "true", "curl", "wget", "ping", "dig", "nslookup", "id", "uname", "test",
-))  # fmt: skip
-_READING_GIT = frozenset((
-    "status", "diff", "log", "show", "branch", "blame", "grep", "rev-parse", "ls-files", "describe",
-    "remote", "reflog", "fetch",
-))  # fmt: skip
+_READING = frozenset(
+    (
+        "ls",
+        "cat",
+        "head",
+        "tail",
+        "grep",
+        "rg",
+        "egrep",
+        "find",
+        "fd",
+        "which",
+        "whereis",
+        "type",
+        "file",
+        "stat",
+        "wc",
+        "tree",
+        "pwd",
+        "echo",
+        "printf",
+        "env",
+        "printenv",
+        "sed",
+        "awk",
+        "jq",
+        "less",
+        "more",
+        "diff",
+        "cmp",
+        "ps",
+        "top",
+        "df",
+        "du",
+        "date",
+        "whoami",
+        "history",
+        "man",
+        "sleep",
+        "true",
+        "curl",
+        "wget",
+        "ping",
+        "dig",
+        "nslookup",
+        "id",
+        "uname",
+        "test",
+    )
+)
+_READING_GIT = frozenset(
+    (
+        "status",
+        "diff",
+        "log",
+        "show",
+        "branch",
+        "blame",
+        "grep",
+        "rev-parse",
+        "ls-files",
+        "describe",
+        "remote",
+        "reflog",
+        "fetch",
+    )
+)
 _PROBING = re.compile(
     r"^(?:docker|kubectl|podman|systemctl|docker compose) (?:ps|logs|get|describe|images|inspect"
     r"|status|top)\b|--version\b|--help\b|\s-h$|^(?:pip|uv pip|npm|cargo|go) (?:list|show|ls|view"

@@ -88,8 +88,9 @@ def ask(model: Model, prompt: str, key: str) -> list[Any]:
             reason = error.message
             if error.code == "model-absent":
                 break
-    raise Unusable(f"{model.name} {reason}", hint="memtool config extractor shows how it is run",
-                   code="model")  # fmt: skip
+    raise Unusable(
+        f"{model.name} {reason}", hint="memtool config extractor shows how it is run", code="model"
+    )
 
 
 def answer_of(text: str, key: str) -> list[Any]:
@@ -134,10 +135,14 @@ def _answer(model: Model, prompt: str) -> str:
         given.seek(0)
         try:
             process = subprocess.Popen(
-                model.argv, stdin=given, stdout=out, stderr=err, cwd=model.place or folder,
+                model.argv,
+                stdin=given,
+                stdout=out,
+                stderr=err,
+                cwd=model.place or folder,
                 env=env | {"MEMTOOL_OFF": "1", "PWD": model.place or folder},
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except (OSError, ValueError) as error:
             raise Unusable(f"cannot be started: {reason_of(error)}", code="model-absent") from None
         try:
@@ -168,8 +173,14 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, outputs: Iterable[
 
 PROMPT = "prompts/extract.md"
 _CATEGORIES = (
-    "decision", "preference", "pattern", "architecture", "warning", "error", "discovery",
-)  # fmt: skip
+    "decision",
+    "preference",
+    "pattern",
+    "architecture",
+    "warning",
+    "error",
+    "discovery",
+)
 """A tuple: what a model answers need not be hashable."""
 MOST_SENT = 120_000
 """Characters of the rows that are sent with an instruction."""
@@ -185,10 +196,24 @@ LEAST_SUPPORT = 0.6
 """Share of the words of a finding that are in the messages it names."""
 LEAST_SAME = 0.5
 """Share of its words that a finding of the rules has in common with one that rewords it."""
-_DENIALS = frozenset((
-    "not", "no", "never", "cannot", "avoid", "avoids", "avoiding", "neither", "nor", "none",
-    "without", "against", "nothing", "nobody",
-))  # fmt: skip
+_DENIALS = frozenset(
+    (
+        "not",
+        "no",
+        "never",
+        "cannot",
+        "avoid",
+        "avoids",
+        "avoiding",
+        "neither",
+        "nor",
+        "none",
+        "without",
+        "against",
+        "nothing",
+        "nobody",
+    )
+)
 _FROM_RULES = frozenset((INTENT, PIN, RESOLVED))
 """Signals that a model cannot give: what they mark stays, whatever it says."""
 HIGH = 0.9

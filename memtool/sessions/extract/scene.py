@@ -16,11 +16,27 @@ if TYPE_CHECKING:
 MOST_MOMENT = 250_000_000_000
 """No calendar of ours goes further."""
 
-EDITORS = frozenset((
-    "edit", "write", "multiedit", "multi_edit", "notebookedit", "apply_patch", "applypatch",
-    "patch", "create_file", "replace", "write_file", "writefile", "edit_file", "editfile",
-    "str_replace", "str_replace_editor", "update_file",
-))  # fmt: skip
+EDITORS = frozenset(
+    (
+        "edit",
+        "write",
+        "multiedit",
+        "multi_edit",
+        "notebookedit",
+        "apply_patch",
+        "applypatch",
+        "patch",
+        "create_file",
+        "replace",
+        "write_file",
+        "writefile",
+        "edit_file",
+        "editfile",
+        "str_replace",
+        "str_replace_editor",
+        "update_file",
+    )
+)
 """Tools that change files, lower case, whichever host names them."""
 _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 

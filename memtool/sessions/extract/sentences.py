@@ -44,13 +44,17 @@ _NOW = "pr|one|commit|change|task|branch|session|test|time|file|patch|box"
 
 REASONS: tuple[Reason, ...] = (
     Reason(
-        "question", "Should we never log the customer id?",
-        any_of(r"\?\s*[\"')]?$",
-             r", (?:do|did|is|are|have)(?:n't)? (?:we|you|it|they|i)[.!]?$",
-             rf"^(?:{_ASKS})\s+(?:{_ASKED})\b"),
+        "question",
+        "Should we never log the customer id?",
+        any_of(
+            r"\?\s*[\"')]?$",
+            r", (?:do|did|is|are|have)(?:n't)? (?:we|you|it|they|i)[.!]?$",
+            rf"^(?:{_ASKS})\s+(?:{_ASKED})\b",
+        ),
     ),
     Reason(
-        "guess", "I think we should always use a queue.",
+        "guess",
+        "I think we should always use a queue.",
         any_of(
             _words("maybe; perhaps; possibly; probably; presumably; apparently; might; could be"),
             _words("not sure; no idea; unsure; seems? (?:like|to); i feel like; let me think"),
@@ -61,7 +65,8 @@ REASONS: tuple[Reason, ...] = (
         ),
     ),
     Reason(
-        "report", "Tom says we always squash.",
+        "report",
+        "Tom says we always squash.",
         any_of(
             _words("says?; said(?! so); (?<!i )wrote(?=:); told (?:me|us); claims?; claimed"),
             _words("according to; thinks; suggests"),
@@ -69,7 +74,8 @@ REASONS: tuple[Reason, ...] = (
         ),
     ),
     Reason(
-        "joke", "Always commit to main, lol.",
+        "joke",
+        "Always commit to main, lol.",
         any_of(
             _words("lol; lmao; rofl; haha+; hehe+; yeah right; oh sure; sure thing; as always"),
             _words("wow; because that (?:always|went|worked); revolutionary; genius; kidding"),
@@ -78,7 +84,8 @@ REASONS: tuple[Reason, ...] = (
         ),
     ),
     Reason(
-        "moment", "For now always use the old endpoint.",
+        "moment",
+        "For now always use the old endpoint.",
         any_of(
             _words("for now; right now; just now; not yet; not now; for the moment; at the moment"),
             _words("today; tonight; tomorrow; (?<!note for )later; temporarily; temporary"),
@@ -89,7 +96,7 @@ REASONS: tuple[Reason, ...] = (
             r"^just for\b",
         ),
     ),
-)  # fmt: skip
+)
 """The first that matches is the reason."""
 
 
@@ -270,16 +277,86 @@ _PATH = re.compile(
     r"|yaml|yml|json|ini|cfg|css|scss|html|vue|svelte|tf|proto|graphql|lock)\b"
     r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Cargo\.toml|go\.mod)\b"
 )
-_SUBJECTS = frozenset((
-    "ansible", "api", "auth", "aws", "azure", "bash", "cargo", "celery", "ci", "cmake", "cors",
-    "css", "django", "docker", "eslint", "fastapi", "flask", "git", "github", "gitlab", "go",
-    "graphql", "grpc", "html", "http", "java", "javascript", "jest", "jwt", "kafka", "kotlin",
-    "kubernetes", "lint", "linter", "make", "migration", "mongodb", "mypy", "mysql", "nginx",
-    "node", "npm", "oauth", "openssl", "php", "pip", "playwright", "pnpm", "poetry", "postgres",
-    "postgresql", "pytest", "python", "rabbitmq", "rails", "react", "redis", "rest", "ruby", "ruff",
-    "rust", "s3", "sql", "sqlite", "ssh", "staging", "svelte", "terraform", "tests", "tox",
-    "typescript", "uv", "vite", "vue", "webpack", "yarn",
-))  # fmt: skip
+_SUBJECTS = frozenset(
+    (
+        "ansible",
+        "api",
+        "auth",
+        "aws",
+        "azure",
+        "bash",
+        "cargo",
+        "celery",
+        "ci",
+        "cmake",
+        "cors",
+        "css",
+        "django",
+        "docker",
+        "eslint",
+        "fastapi",
+        "flask",
+        "git",
+        "github",
+        "gitlab",
+        "go",
+        "graphql",
+        "grpc",
+        "html",
+        "http",
+        "java",
+        "javascript",
+        "jest",
+        "jwt",
+        "kafka",
+        "kotlin",
+        "kubernetes",
+        "lint",
+        "linter",
+        "make",
+        "migration",
+        "mongodb",
+        "mypy",
+        "mysql",
+        "nginx",
+        "node",
+        "npm",
+        "oauth",
+        "openssl",
+        "php",
+        "pip",
+        "playwright",
+        "pnpm",
+        "poetry",
+        "postgres",
+        "postgresql",
+        "pytest",
+        "python",
+        "rabbitmq",
+        "rails",
+        "react",
+        "redis",
+        "rest",
+        "ruby",
+        "ruff",
+        "rust",
+        "s3",
+        "sql",
+        "sqlite",
+        "ssh",
+        "staging",
+        "svelte",
+        "terraform",
+        "tests",
+        "tox",
+        "typescript",
+        "uv",
+        "vite",
+        "vue",
+        "webpack",
+        "yarn",
+    )
+)
 MOST_FILES = 8
 MOST_TAGS = 5
 

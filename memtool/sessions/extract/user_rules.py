@@ -79,7 +79,8 @@ _TURNS_OUT = (
 
 PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
-        "decision", "We decided to keep the audit trail in Postgres.",
+        "decision",
+        "We decided to keep the audit trail in Postgres.",
         any_of(
             (
                 _WE + r"(?:decided|agreed|settled on|chose|picked|opted|standardi[sz]ed on)"
@@ -93,13 +94,15 @@ PHRASES: tuple[RequestPhrase, ...] = (
         cut=any_of(r"^(?:the |final |our )*decision(?: is)?(?: that)? ?[:,-]? ?"),
     ),
     RequestPhrase(
-        "warning", "Careful: the staging database is shared with QA.",
+        "warning",
+        "Careful: the staging database is shared with QA.",
         any_of(_CAREFUL + r"\b"),
         0.75,
         cut=any_of(_CAREFUL + r" ?[:,!;.\u2014\u2013-]+ ?"),
     ),
     RequestPhrase(
-        "warning", "Don't edit files under gen/ because they are overwritten.",
+        "warning",
+        "Don't edit files under gen/ because they are overwritten.",
         any_of(
             r"(?:^|[,;:] |\b(?:and|so|but|please|you|must|should) )(?:never|don't|do not|not) "
             r"(?!(?:a|an|the|only|just|even|all|every)\b)[a-z]+ (?!(?:this|that|it|them)\b).+"
@@ -110,13 +113,15 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.75,
     ),
     RequestPhrase(
-        "preference", "From now on, write the tests before the code.",
+        "preference",
+        "From now on, write the tests before the code.",
         any_of(rf"\b{_FROM_NOW}\b"),
         0.75,
         cut=any_of(rf"^{_FROM_NOW}[,:]? "),
     ),
     RequestPhrase(
-        "preference", "I prefer small pull requests.",
+        "preference",
+        "I prefer small pull requests.",
         any_of(
             r"\bi(?:'d| would)? (?:really |much |strongly |always |generally )?"
             r"(?:prefer|rather (?:you|have|we))\b"
@@ -127,7 +132,8 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.7,
     ),
     RequestPhrase(
-        "preference", "Always ask before you install a new dependency.",
+        "preference",
+        "Always ask before you install a new dependency.",
         any_of(
             r"^(?:please )?(?:always|never|don't ever|do not ever) " + _VERB,
             r"^.{3,120}[,;:] (?:so )?(?:please )?(?:always|never|don't ever) " + _VERB,
@@ -136,7 +142,8 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.7,
     ),
     RequestPhrase(
-        "pattern", "In this repo all scripts are written in bash.",
+        "pattern",
+        "In this repo all scripts are written in bash.",
         any_of(
             rf"^{_HERE}[, ](?!.*\b(?:broken|fail\w*)\b)",
             rf"^(?:use|prefer|avoid|keep|put|write|name|we use|{_WE_DO_NOT}) {_NAMED}.+"
@@ -147,7 +154,8 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.65,
     ),
     RequestPhrase(
-        "pattern", "We always squash merge feature branches.",
+        "pattern",
+        "We always squash merge feature branches.",
         any_of(
             r"\bwe (?:also )?(?:always|never|only) (?:ever )?" + _NOT_PAST + r"\w+",
             r"^we " + _NOT_PAST + r"\w+ (?:.+[ ,])?(?:always|only|never [\w ]{2,40})[.!]?$",
@@ -155,7 +163,8 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.7,
     ),
     RequestPhrase(
-        "pattern", "Handlers must never touch the database.",
+        "pattern",
+        "Handlers must never touch the database.",
         any_of(
             r"\b(?:must|should) (?:always|never|only)\b",
             r"^(?:all|every|each)\b"
@@ -165,7 +174,8 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.65,
     ),
     RequestPhrase(
-        "pattern", "Tests live in tests/ next to the package.",
+        "pattern",
+        "Tests live in tests/ next to the package.",
         any_of(
             r"^(?!it\b|this\b|that\b|they\b)[\w`./-]+(?: [\w`./-]+){0,4} "
             r"(?:goes?|lives?|belongs?|go|live|belong) (?:to|in|into|under) "
@@ -174,12 +184,13 @@ PHRASES: tuple[RequestPhrase, ...] = (
         0.6,
     ),
     RequestPhrase(
-        "discovery", "Turns out that the CDN strips the header.",
+        "discovery",
+        "Turns out that the CDN strips the header.",
         any_of(*_TURNS_OUT, r"\b(?:i|we) (?:found out|figured out|discovered|reali[sz]ed)\b"),
         0.6,
         cut=any_of(*_TURNS_OUT),
     ),
-)  # fmt: skip
+)
 
 LEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("decision", any_of(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
@@ -307,8 +318,9 @@ _VERBS = (
     r"(?P<verb>use|go with|adopt|switch (?:\S+ ){0,4}?to|standardi[sz]e on|migrate|replace|keep"
     r"|store|put|move|model|drop|support)"
 )
-_ASKING = re.compile(rf"^(?:so,? )?(?:should|shall) (?:we|i) (?:then )?{_VERBS}\b (?P<rest>.+)\?$",
-                     re.IGNORECASE)  # fmt: skip
+_ASKING = re.compile(
+    rf"^(?:so,? )?(?:should|shall) (?:we|i) (?:then )?{_VERBS}\b (?P<rest>.+)\?$", re.IGNORECASE
+)
 _ADVISING = re.compile(
     r"^(?:so |therefore |overall |here |then )*(?:i(?:'d| would)?|my) (?:strongly )?(?:recommend"
     r"|suggest|propose|recommendation is|suggestion is|proposal is)(?: to| that we| we)?:? "

@@ -28,11 +28,25 @@ _CLAUDE_NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-
 """Types of lines that may name no session."""
 _CLAUDE_NOT_TYPED = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain")
 _CLAUDE_TAGS = (
-    "system-reminder", "command-name", "command-message", "command-args", "command-contents",
-    "local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-input",
-    "bash-stdout", "bash-stderr", "task-notification", "user-prompt-submit-hook", "ide_opened_file",
-    "ide_selection", "ide_diagnostics", "persisted-output", "teammate-message",
-)  # fmt: skip
+    "system-reminder",
+    "command-name",
+    "command-message",
+    "command-args",
+    "command-contents",
+    "local-command-stdout",
+    "local-command-stderr",
+    "local-command-caveat",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "task-notification",
+    "user-prompt-submit-hook",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "persisted-output",
+    "teammate-message",
+)
 """Tags between which the host writes into what people typed."""
 _CLAUDE_COMMAND = "<command-name>/"
 """Is in what the host writes for a slash command."""
@@ -90,8 +104,9 @@ def _claude_typed(content: Any, row: Mapping[str, Any]) -> str:
     if dict_of(row.get("origin")).get("kind") not in (None, "human"):
         return ""
     if isinstance(content, list):
-        content = [one for one in content
-                   if isinstance(one, str) or dict_of(one).get("type") == "text"]  # fmt: skip
+        content = [
+            one for one in content if isinstance(one, str) or dict_of(one).get("type") == "text"
+        ]
     whole = text_of(content)
     if _CLAUDE_COMMAND in whole:
         return inside(whole, "command-args") if "<command-args>" in whole else ""
@@ -109,8 +124,16 @@ _CODEX_ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context"
 _CODEX_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _CODEX_ANSWERS = ("function_call_output", "custom_tool_call_output")
 _CODEX_ITEMS = ("message", "reasoning", *_CODEX_CALLS, *_CODEX_ANSWERS)
-_CODEX_TAGS = ("user_instructions", "environment_context", "permissions", "turn_aborted", "skill",
-               "INSTRUCTIONS", "subagent_notification", "user_shell_command")  # fmt: skip
+_CODEX_TAGS = (
+    "user_instructions",
+    "environment_context",
+    "permissions",
+    "turn_aborted",
+    "skill",
+    "INSTRUCTIONS",
+    "subagent_notification",
+    "user_shell_command",
+)
 _CODEX_NOTICES = ("# AGENTS.md instructions", "<user_instructions>", "<environment_context>")
 _CODEX_EXIT_CODES = ("Exit code: ", "Process exited with code ")
 
@@ -207,16 +230,25 @@ def _codex_output(output: Any) -> tuple[str, bool | None]:
         return text_of(output.get("content")), output["success"]
     text = text_of(output)
     head, mark, body = text.partition("\nOutput:\n")
-    found = [line[len(start) :].strip() for line in head.split("\n")
-             for start in _CODEX_EXIT_CODES if line.startswith(start)]  # fmt: skip
+    found = [
+        line[len(start) :].strip()
+        for line in head.split("\n")
+        for start in _CODEX_EXIT_CODES
+        if line.startswith(start)
+    ]
     code_text = found[-1] if found else ""
     is_ok = code_text == "0" if code_text.lstrip("-").isdigit() else None
     return (body if mark and is_ok is not None else text), is_ok
 
 
 _GEMINI_TYPES = ("user", "gemini", "info", "error", "warning")
-_GEMINI_TAGS = ("session_context", "hook_context", "state_snapshot", "system-reminder",
-                "user_query_meta")  # fmt: skip
+_GEMINI_TAGS = (
+    "session_context",
+    "hook_context",
+    "state_snapshot",
+    "system-reminder",
+    "user_query_meta",
+)
 _GEMINI_FRAME = ("<untrusted_context>", "</untrusted_context>")
 """Lines around what a tool printed."""
 _GEMINI_EXIT_CODE = "Exit Code: "
@@ -299,8 +331,9 @@ def _gemini_printed(text: str) -> tuple[str, bool]:
 
     One that fails has the status `success` nevertheless.
     """
-    rows = [row for row in without_tags(text, ("hook_context",)).split("\n")
-            if row not in _GEMINI_FRAME]  # fmt: skip
+    rows = [
+        row for row in without_tags(text, ("hook_context",)).split("\n") if row not in _GEMINI_FRAME
+    ]
     codes = [row for row in rows if row.startswith(_GEMINI_EXIT_CODE)]
     if not any(row.startswith(_GEMINI_PRINTED) for row in rows):
         return "\n".join(rows), False
@@ -453,8 +486,17 @@ def _opencode_id(held: Connection, session: str) -> str:
 
 _CHAT_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool"}
 _CHAT_NAMES = (*_CHAT_ROLES, "system")
-_CURSOR_TAGS = ("timestamp", "system_reminder", "attached_files", "open_and_recently_viewed_files",
-                "user_info", "rules", "agent_skills", "git_status", "additional_data")  # fmt: skip
+_CURSOR_TAGS = (
+    "timestamp",
+    "system_reminder",
+    "attached_files",
+    "open_and_recently_viewed_files",
+    "user_info",
+    "rules",
+    "agent_skills",
+    "git_status",
+    "additional_data",
+)
 _CURSOR_TYPED = "user_query"
 
 

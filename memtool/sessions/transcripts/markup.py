@@ -80,9 +80,11 @@ class TranscriptContext:
             "is_mirrored": self.is_mirrored,
             "is_asked": self.is_asked,
             "typed_item": self.typed_item,
-            "calls": {id_: [one.tool, one.call, list(one.files)]
-                      for id_, one in list(self.calls.items())[-MOST_CALLS:]},
-        }  # fmt: skip
+            "calls": {
+                id_: [one.tool, one.call, list(one.files)]
+                for id_, one in list(self.calls.items())[-MOST_CALLS:]
+            },
+        }
 
     def enter(self, agent: str, time: Any, session: Any = None, cwd: Any = None) -> None:
         """Begin a line: who works, when, and the session and directory where it names them."""
@@ -111,14 +113,33 @@ class TranscriptContext:
         one = ToolCall(tool, patched or call_line(arguments), files)
         if id:
             self.calls[id] = one
-        return Message(0, "assistant", changed_by(arguments), moment=self.moment, agent=self.agent,
-                       tool=tool, call=one.call, files=files, origin=origin)  # fmt: skip
+        return Message(
+            0,
+            "assistant",
+            changed_by(arguments),
+            moment=self.moment,
+            agent=self.agent,
+            tool=tool,
+            call=one.call,
+            files=files,
+            origin=origin,
+        )
 
     def answered(self, id: str, text: str, origin: str, *, is_ok: bool | None) -> Message:
         """Return the message of an answer, with what was called."""
         one = self.calls.pop(id, ToolCall("", "", ()))
-        return Message(0, "tool", text, moment=self.moment, agent=self.agent, tool=one.tool,
-                       call=one.call, is_ok=is_ok, files=one.files, origin=origin)  # fmt: skip
+        return Message(
+            0,
+            "tool",
+            text,
+            moment=self.moment,
+            agent=self.agent,
+            tool=one.tool,
+            call=one.call,
+            is_ok=is_ok,
+            files=one.files,
+            origin=origin,
+        )
 
     def blocks(
         self, content: Any, origin: str, *, has_texts: bool = False, is_ok: bool | None = None
@@ -137,8 +158,12 @@ class TranscriptContext:
             elif kind == "tool_result":
                 failed, text = block.get("is_error"), text_of(block.get("content"))
                 is_known = isinstance(failed, bool)
-                yield self.answered(str(block.get("tool_use_id")), text, place,
-                                    is_ok=not failed if is_known else is_ok)  # fmt: skip
+                yield self.answered(
+                    str(block.get("tool_use_id")),
+                    text,
+                    place,
+                    is_ok=not failed if is_known else is_ok,
+                )
 
     def files_of(self, arguments: Any) -> tuple[str, ...]:
         """Return the paths that the arguments of a call name, those in a patch included."""
@@ -215,8 +240,14 @@ def _patch(arguments: Any) -> str:
     if shell := _shell_patch(arguments):
         return shell
     if isinstance(arguments, dict):
-        arguments = next((arguments[name] for name in ("input", "patch", "patchText")
-                          if isinstance(arguments.get(name), str)), "")  # fmt: skip
+        arguments = next(
+            (
+                arguments[name]
+                for name in ("input", "patch", "patchText")
+                if isinstance(arguments.get(name), str)
+            ),
+            "",
+        )
     is_patch = isinstance(arguments, str) and arguments.lstrip().startswith("*** Begin Patch")
     return arguments if is_patch else ""
 
@@ -229,8 +260,11 @@ def text_of(content: Any) -> str:
         content = [content]
     if not isinstance(content, list):
         return ""
-    texts = [block if isinstance(block, str) else block.get("text") for block in content
-             if isinstance(block, str | dict)]  # fmt: skip
+    texts = [
+        block if isinstance(block, str) else block.get("text")
+        for block in content
+        if isinstance(block, str | dict)
+    ]
     return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 

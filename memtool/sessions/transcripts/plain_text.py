@@ -21,13 +21,28 @@ NOBODY = "system"
 _SPEAKERS = {
     **dict.fromkeys(("user", "human", "me", "you", "prompt"), "user"),
     **dict.fromkeys(
-        ("agent", "ai", "assistant", "bot", "chatgpt", "claude", "claude code", "codex", "copilot",
-         "cursor", "gemini", "github copilot", "gpt", "model", "opencode"),
+        (
+            "agent",
+            "ai",
+            "assistant",
+            "bot",
+            "chatgpt",
+            "claude",
+            "claude code",
+            "codex",
+            "copilot",
+            "cursor",
+            "gemini",
+            "github copilot",
+            "gpt",
+            "model",
+            "opencode",
+        ),
         "assistant",
     ),
     **dict.fromkeys(("output", "tool"), "tool"),
     "system": NOBODY,
-}  # fmt: skip
+}
 """Names that begin a turn as `User:`, `**User:**`, `## User` or `### Assistant`."""
 _MARKS = {"> ": "user", "\u276f ": "user", "⏺ ": "assistant", "● ": "assistant", "⎿ ": "tool"}
 """How turns begin in what a terminal shows."""

@@ -83,8 +83,9 @@ def opened(path: str) -> BinaryIO:
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         os.close(handle)
         what = "is no regular file" if not stat.S_ISREG(status.st_mode) else "is too large"
-        raise MemtoolError(f"{path} {what}", hint="name a transcript of an agent, or a text",
-                           code="no-file")  # fmt: skip
+        raise MemtoolError(
+            f"{path} {what}", hint="name a transcript of an agent, or a text", code="no-file"
+        )
     return os.fdopen(handle, "rb")
 
 

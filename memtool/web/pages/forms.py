@@ -61,10 +61,14 @@ def supersede(context: Context, query: PageQuery) -> dict[str, Any]:
         "type": old.type,
         "title_text": old.title,
         "category": old.category if "category" in old.fields else "",
-        "lists": [(name, [*_values(old.fields.get(KEYS[name])), *[""] * EMPTY])
-                  for name in LISTS if name != "source"] + [("source", [""] * EMPTY)],
+        "lists": [
+            (name, [*_values(old.fields.get(KEYS[name])), *[""] * EMPTY])
+            for name in LISTS
+            if name != "source"
+        ]
+        + [("source", [""] * EMPTY)],
         "next": f"/m/{old.id}",
-    }  # fmt: skip
+    }
 
 
 def _values(found: Any) -> tuple[str, ...]:
@@ -84,8 +88,14 @@ def _form(context: Context, verb: str, title: str, *, body: str) -> dict[str, An
     }
 
 
-def outcome(context: Context, verb: str, fields: list[tuple[str, str]], answer: dict[str, Any],
-            *, is_done: bool) -> dict[str, Any]:  # fmt: skip
+def outcome(
+    context: Context,
+    verb: str,
+    fields: list[tuple[str, str]],
+    answer: dict[str, Any],
+    *,
+    is_done: bool,
+) -> dict[str, Any]:
     """Return what a form did or would do: texts of files, changed keys, and the commit.
 
     `fields` are those of the form, which the page sends again to do it; `answer` is what the verb
@@ -163,8 +173,13 @@ def _changes(found: Any) -> list[tuple[str, str, str]]:
 def _patch(context: Context, commit: str) -> str:
     """Return what a commit changed, as git shows it, without secrets."""
     answer = context.repository.git.run(
-        "show", "--no-color", "--no-ext-diff", "--no-textconv", "--format=%h %an%n%B", "--patch",
+        "show",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--format=%h %an%n%B",
+        "--patch",
         commit,
-    )  # fmt: skip
+    )
     text = answer.decode(errors="replace")[:MOST_PATCH]
     return redact(text, find(text, allowlist(context.settings)))

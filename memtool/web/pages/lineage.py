@@ -132,11 +132,16 @@ def _nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
             short = title if len(title) <= MOST_TITLE else f"{title[: MOST_TITLE - 1]}…"
             found.append(
                 GraphNode(
-                    id_, title, short, memory.status,
-                    across * (BOX_WIDTH + GAP_X), down * (BOX_HEIGHT + GAP_Y),
-                    id_ == here, tree.lineage.is_head(id_),
+                    id_,
+                    title,
+                    short,
+                    memory.status,
+                    across * (BOX_WIDTH + GAP_X),
+                    down * (BOX_HEIGHT + GAP_Y),
+                    id_ == here,
+                    tree.lineage.is_head(id_),
                 )
-            )  # fmt: skip
+            )
     return found
 
 

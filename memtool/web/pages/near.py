@@ -30,8 +30,13 @@ NAMES = {
     "unknown-revision": ("at", "old", "new", "since", "range"),
 }
 """The parts of an address, by the code of a refusal, that may be what is wrong."""
-REFS = ("--sort=-committerdate", "--format=%(refname:short)", "refs/heads", "refs/remotes",
-        "refs/tags")  # fmt: skip
+REFS = (
+    "--sort=-committerdate",
+    "--format=%(refname:short)",
+    "refs/heads",
+    "refs/remotes",
+    "refs/tags",
+)
 
 
 def offers(

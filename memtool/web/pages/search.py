@@ -56,10 +56,15 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         return values | {"saved": _saved(context), "notes": [*context.notes]}
     limit, offset = query.number("limit", SHOWN), query.number("offset", 0, 100_000)
     found = searched(
-        context, asked, limit=limit or MOST_ROWS, offset=offset, explain=explain,
-        at=query.text("at") or None, as_of=query.text("as_of") or None,
+        context,
+        asked,
+        limit=limit or MOST_ROWS,
+        offset=offset,
+        explain=explain,
+        at=query.text("at") or None,
+        as_of=query.text("as_of") or None,
         **{name: True for name in boxes if query.text(name) == "1"},  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
     language = context.settings.text(index.LANGUAGE_KEY)
     said = " ".join(word for word in words.split() if ":" not in word)  # filters stand in no text
     wanted = set(analyzer.terms(said, language))

@@ -79,9 +79,12 @@ def findings(context: Context, query: PageQuery) -> dict[str, Any]:
     preset = query.text("preset") or context.settings.text("promote.preset")
     _refuse_unknown("preset", preset, tuple(PRESETS))
     found = promote(
-        context, query.text("session"), list=True, dismissed=True,
+        context,
+        query.text("session"),
+        list=True,
+        dismissed=True,
         preset=preset,  # type: ignore[arg-type]
-    ).findings  # fmt: skip
+    ).findings
     rows = sorted(
         (one for one in found if not one.dismissed),
         key=lambda one: (one.promoted, bool(one.why), -one.points, one.id),
@@ -128,7 +131,7 @@ def candidates(context: Context) -> list[CandidateRow]:
         left = None if end is None else (end - context.now) // timestamps.DAY_S
         sources = mask.line(", ".join(memory.items("source")))
         written = memory.text("timestamp")
-        found.append(CandidateRow(
-            one.id, mask.line(memory.title), memory.confidence, sources, written, left
-        ))  # fmt: skip
+        found.append(
+            CandidateRow(one.id, mask.line(memory.title), memory.confidence, sources, written, left)
+        )
     return sorted(found, key=lambda row: (row.days_left is None, row.days_left or 0, row.id))
