@@ -266,9 +266,9 @@ def order() -> None:
     from memtool.fleet import rank
     from memtool.fleet.backend import CANDIDATES, FleetCandidate
     from memtool.index import scoring
-    from memtool.index.index import in_memory
     from memtool.index.index import open as index_of
     from memtool.index.reader import IndexReader
+    from memtool.index.revision import in_memory
     from memtool.index.scoring import LEAST_COUNT
     from memtool.store.context import Context
 

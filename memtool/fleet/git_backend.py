@@ -41,8 +41,9 @@ from memtool.fleet.repositories import (
     Looker,
     open_bare,
 )
-from memtool.index import index
+from memtool.index import writing
 from memtool.index.analyzer import ENGLISH, TOKENIZER
+from memtool.index.open_index import OpenIndex
 from memtool.index.schema import SCHEMA
 from memtool.memory import document, timestamps
 from memtool.memory.lineage import Lineage
@@ -279,12 +280,12 @@ def _indexed(
         rows.put("meta", STATE, json.dumps(_plain(state), separators=(",", ":")))
 
     def fill(rows: Rows) -> None:
-        index.fill(rows, added, categories, ENGLISH)
+        writing.fill(rows, added, categories, ENGLISH)
         finish(rows, 0)
 
     def update(rows: Rows) -> None:
         removed = [number for part in gone for number in range(part.first, part.end)]
-        numbers = index.update(rows, removed, added, categories, ENGLISH)
+        numbers = writing.update(rows, removed, added, categories, ENGLISH)
         finish(rows, next(iter(numbers), 0))
 
     place = os.path.join(home, FOLDER)
@@ -431,7 +432,7 @@ class OpenedFleet:
 
     def __init__(self, state: State) -> None:
         """Begin to read. Raises CorruptCache where it is damaged."""
-        self.index = index.OpenIndex(state)
+        self.index = OpenIndex(state)
         self.reader = self.index.all_parts
         found = _state_in(self.index.rows)
         if found is None:

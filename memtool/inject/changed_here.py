@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.index import index
+from memtool.index import revision
 from memtool.index.reader import Catalog, IndexReader, LeafReader, StoredCatalog
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.store import cache, kept, provenance, snapshot
@@ -72,7 +72,7 @@ class Overlay(StoredCatalog):
             dead = part.dead.union(number for number in numbers if number is not None)
             parts.append(LeafReader(part.index, part.shelf, part.first, dead))
         first = parts[-1].first + parts[-1].shelf.size
-        parts.append(index.in_memory(ordered, settings, first))
+        parts.append(revision.in_memory(ordered, settings, first))
         reader = IndexReader(parts, tree.parts.note)
         super().__init__(tree.snapshot, reader, (), lambda _path: None, settings.categories)
         self.freshness = tree.freshness

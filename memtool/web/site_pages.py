@@ -16,6 +16,7 @@ from memtool.commands.show import view_of
 from memtool.commands.status import status as status_of
 from memtool.commands.why import chains
 from memtool.index import index
+from memtool.index.keys import LANGUAGE_KEY
 from memtool.memory import timestamps
 from memtool.memory.changes import stem
 from memtool.search.features import Facts
@@ -134,7 +135,7 @@ class StaticSite:
                 yield self._graph(record, naming)
         for newer, older in sorted(self._links.pairs):
             yield self._diff(tree.by_id[older], tree.by_id[newer])
-        language = context.settings.text(index.LANGUAGE_KEY)
+        language = context.settings.text(LANGUAGE_KEY)
         for file, data in words.scripts(records, lambda one: one.id in holding, language):
             yield _plain(file, data)
 

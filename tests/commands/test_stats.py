@@ -13,7 +13,7 @@ from memtool.commands.search import search
 from memtool.commands.show import show
 from memtool.commands.stats import WRITING, LastInjected, Size, render, stats
 from memtool.errors import MemtoolError
-from memtool.index import index, stamps
+from memtool.index import open_index, stamps
 from memtool.store import cache, derived, files, ledger
 from memtool.store.context import Context
 
@@ -131,7 +131,7 @@ def test_a_bare_repository_has_statistics_too(sandbox: Sandbox) -> None:
 
 def asked(sandbox: Sandbox) -> None:
     """Search as the command line would, in a process that holds nothing from before."""
-    index._open.clear()
+    open_index._open.clear()
     workspace = sandbox.context()
     found = derived.retry_if_damaged(workspace, lambda: search(workspace, "title"))
     _record.note(workspace, "search", found, 2.0)
@@ -151,7 +151,7 @@ def test_what_became_of_the_index_is_counted(
     used = stats(sandbox.context()).cache
     assert (used.answers, used.hits, used.updates, used.rebuilds) == (3, 1, 1, 1)
     assert (used.hit_share, used.damaged) == (0.3333, 0)
-    index._open.clear()
+    open_index._open.clear()
     (database,) = (sandbox.path / ".git" / "memtool" / "index").glob("*.db")
     database.write_bytes(b"x" * 9_000)
     asked(sandbox)

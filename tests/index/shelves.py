@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memtool.index import index
+from memtool.index import writing
 from memtool.index.analyzer import ENGLISH
-from memtool.index.index import OpenIndex
+from memtool.index.open_index import OpenIndex
 from memtool.index.reader import LeafReader
 from memtool.index.schema import SCHEMA
 from memtool.index.scoring import Document
@@ -25,7 +25,7 @@ def built(pairs: Sequence[tuple[Record, Document]]) -> OpenIndex:
     """An index that bm25s scored."""
 
     def write(rows: Rows) -> None:
-        index.fill(rows, pairs, DEFAULT_CATEGORIES, ENGLISH)
+        writing.fill(rows, pairs, DEFAULT_CATEGORIES, ENGLISH)
 
     return OpenIndex(State.in_memory(SCHEMA, write))
 
@@ -42,7 +42,7 @@ def updated(before: Iterable[Document], after: Sequence[Document]) -> LeafReader
 
     def remove(rows: Rows) -> None:
         numbers = [row[0] for row in rows.select("SELECT number FROM memory")]
-        index.update(rows, numbers, (), DEFAULT_CATEGORIES, ENGLISH)  # type: ignore[arg-type]
+        writing.update(rows, numbers, (), DEFAULT_CATEGORIES, ENGLISH)  # type: ignore[arg-type]
 
     state = state.copied()
     for one in after[: len(after) // 2]:
@@ -55,4 +55,4 @@ def updated(before: Iterable[Document], after: Sequence[Document]) -> LeafReader
 
 
 def put(rows: Rows, documents: Iterable[Document]) -> None:
-    index.update(rows, (), filed(documents), DEFAULT_CATEGORIES, ENGLISH)
+    writing.update(rows, (), filed(documents), DEFAULT_CATEGORIES, ENGLISH)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memtool.index import index, postings, reader, stamps
+from memtool.index import postings, reader, refresh, stamps, writing
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
 from memtool.memory import document, timestamps
@@ -257,8 +257,8 @@ class Life:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bounds, so that a few files reach all of them; times that are trusted sooner."""
     monkeypatch.setattr(stamps, "DOUBT_NS", 20_000_000)
-    monkeypatch.setattr(index, "FEW_ASKED", 3)
-    monkeypatch.setattr(index, "LEAST_CHANGED", 8)
+    monkeypatch.setattr(refresh, "MAX_SINGLE_LOOKUPS", 3)
+    monkeypatch.setattr(writing, "MIN_CHANGES", 8)
     monkeypatch.setattr(postings, "CHUNK", 8)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.index import index, reader, stamps
+from memtool.index import index, open_index, reader, stamps
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
 from memtool.index.stamps import Stamps
@@ -56,7 +56,7 @@ def known(found: reader.Catalog) -> list[object]:
 @pytest.fixture
 def filled(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     """Forty committed memories, and nothing that is open."""
-    monkeypatch.setattr(index, "_open", {})
+    monkeypatch.setattr(open_index, "_open", {})
     for number in range(40):
         words = ("git tree", "lock of the index", "tree lock", "nothing")[number % 4]
         sandbox.memory(f"dec-{number:02}", f"{words} and {number}.\n")
@@ -211,7 +211,7 @@ def test_folders_alone_are_checked_where_files_are_many(
 def test_a_file_that_was_new_when_it_was_read_is_read_again(filled: Sandbox) -> None:
     """A second change in the same instant may leave the same size and times."""
     opened(filled)
-    (held,) = index._open.values()
+    (held,) = open_index._open.values()
     assert len(Stamps(held.rows).doubtful[".memory/decision/2026-02"]) == 40
     path = filled.path / ".memory/decision/2026-02/dec-07.md"
     path.write_text(path.read_text().replace("nothing", "walrus!"))
@@ -253,14 +253,14 @@ def test_what_is_kept_open_is_bounded(filled: Sandbox, monkeypatch: pytest.Monke
     age(filled, monkeypatch)
     first = asked(opened(filled))
     kept = opened(filled).parts
-    monkeypatch.setattr(index, "MOST_READ", 5)
+    monkeypatch.setattr(open_index, "MAX_MEMORIES_KEPT", 5)
     assert asked(opened(filled)) == first
     assert opened(filled).parts is not kept
-    monkeypatch.setattr(index, "MOST_OPEN", 1)
-    ((own, held),) = index._open.items()
-    monkeypatch.setattr(index, "_open", {("elsewhere", "", 0, 0): held})
+    monkeypatch.setattr(open_index, "MAX_OPEN", 1)
+    ((own, held),) = open_index._open.items()
+    monkeypatch.setattr(open_index, "_open", {("elsewhere", "", 0, 0): held})
     assert asked(opened(filled)) == first
-    assert list(index._open) == [own]
+    assert list(open_index._open) == [own]
 
 
 def test_the_past_is_not_kept_for_the_present(
@@ -364,11 +364,11 @@ def test_a_damaged_cache_costs_time_only(filled: Sandbox, monkeypatch: pytest.Mo
     expected = known(opened(filled, cached=False))
     index.drop(discover(str(filled.path), filled.env))
     opened(filled)
-    index._open.clear()
+    open_index._open.clear()
     (place,) = databases(filled)
     whole, wrong = place.read_bytes(), 0
     for data in damages(whole):
-        index._open.clear()
+        open_index._open.clear()
         for file in place.parent.iterdir():
             if file.suffix and file != place:
                 file.unlink()
@@ -378,7 +378,7 @@ def test_a_damaged_cache_costs_time_only(filled: Sandbox, monkeypatch: pytest.Mo
         try:
             wrong += known(opened(filled)) != expected
         except (CorruptCache, Unavailable):
-            index._open.clear()
+            open_index._open.clear()
             assert index.drop(discover(str(filled.path), filled.env))
             assert known(opened(filled)) == expected
             assert known(opened(filled)) == expected

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.index import index
+from memtool.index import index, keys, open_index, revision
 from memtool.index.index import open_catalog
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
@@ -98,11 +98,11 @@ def test_the_name_says_the_content() -> None:
     """Order does not count; another path, id or key makes another name."""
     files = [("a", "1"), ("b", "2")]
     names = {
-        index.name_of("key", files),
-        index.name_of("key", reversed(files)),
-        index.name_of("key", files[1:]),
-        index.name_of("key", [("a", "2"), ("b", "1")]),
-        index.name_of("other", files),
+        keys.revision_key("key", files),
+        keys.revision_key("key", reversed(files)),
+        keys.revision_key("key", files[1:]),
+        keys.revision_key("key", [("a", "2"), ("b", "1")]),
+        keys.revision_key("other", files),
     }
     assert len(names) == 4
 
@@ -157,14 +157,14 @@ def test_a_file_in_the_way_is_no_trouble(filled: Sandbox, place: str) -> None:
 
 def test_only_the_last_used_stay(filled: Sandbox) -> None:
     """The indexes of revisions that nobody asked for lately go when a new one comes."""
-    for number in range(index.MOST_TREES + 2):
+    for number in range(revision.MAX_KEPT + 2):
         filled.memory(f"dec-x{number}", "git\n")
         filled.commit()
         hits(filled)
         for file in folder(filled).iterdir():
             status = file.stat()
             os.utime(file, (status.st_atime - 100, status.st_mtime - 100))
-    assert len(list(folder(filled).glob("*.db"))) == index.MOST_TREES
+    assert len(list(folder(filled).glob("*.db"))) == revision.MAX_KEPT
 
 
 def test_a_damaged_index_is_dropped_and_the_verb_asked_again(filled: Sandbox) -> None:
@@ -189,7 +189,7 @@ def test_a_damaged_index_that_cannot_be_removed_is_not_used(
         return [hit.id for hit in Project.at(str(filled.path), filled.env).search("git").results]
 
     expected = titles()
-    index._open.clear()
+    open_index._open.clear()
     (database,) = (filled.path / ".git/memtool/index").glob("*.db")
     flip(database)
     monkeypatch.setattr("memtool.store.cache.drop", lambda _path: None)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.index import index, text
+from memtool.index import text, writing
 from memtool.index.memories import MemoryRows
 from memtool.memory import lifecycle, timestamps
 from memtool.store.snapshot import Record
@@ -20,7 +20,7 @@ VALUES = LINES | st.lists(LINES, max_size=3).map(tuple) | st.dictionaries(LINES,
 
 def shelf(records: list[Record]) -> MemoryRows:
     ordered = sorted(records, key=lambda one: one.path)
-    return built(index.documents(ordered)).memories
+    return built(writing.documents(ordered)).memories
 
 
 def record(id_: str, folder: str = "a", body: str = "It is so.\n", **fields: Any) -> Record:

@@ -7,7 +7,8 @@ from collections import Counter
 from memtool.commands import _features
 from memtool.commands.search import search as searched
 from memtool.errors import MemtoolError
-from memtool.index import analyzer, index
+from memtool.index import analyzer
+from memtool.index.keys import LANGUAGE_KEY
 from memtool.memory.fields import STATUSES, TYPES
 from memtool.search import snippet
 from memtool.search.saved import saved_queries
@@ -65,7 +66,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         as_of=query.text("as_of") or None,
         **{name: True for name in boxes if query.text(name) == "1"},  # type: ignore[arg-type]
     )
-    language = context.settings.text(index.LANGUAGE_KEY)
+    language = context.settings.text(LANGUAGE_KEY)
     said = " ".join(word for word in words.split() if ":" not in word)  # filters stand in no text
     wanted = set(analyzer.terms(said, language))
     others = sum(bool(one.repository) for one in found.results)
