@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import os
 
+from memtool import tables
+from memtool.agents import PATCH_HEADS
 from memtool.store import files
 from memtool.store.files import append_to_log, open_to_append, read_regular
 from memtool.value import Value, digest
@@ -122,30 +124,12 @@ Claude Code above 10,000 characters, Codex above some 2,500 tokens."""
 MOST_TOKENS = 2_500
 """The same for every other host: nobody wants to read more at every prompt."""
 
-_EDITING = frozenset(
-    {
-        "apply_patch",
-        "create_file",
-        "delete",
-        "edit",
-        "edit_file",
-        "editnotebook",
-        "multiedit",
-        "notebookedit",
-        "patch",
-        "replace",
-        "search_replace",
-        "strreplace",
-        "write",
-        "write_file",
-    }
-)
+_EDITING = frozenset(tables.words("sessions/editing_tools"))
 """Tools that change files, as the hosts name them, in lower case."""
 _HOOKED = ("<hook_context>", "</hook_context>")
 """Around what Gemini puts before the prompt."""
 _PATHS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Where a tool's input says which file it is about."""
-_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
 class Given(Value):
@@ -248,7 +232,7 @@ def _patched(text: str) -> Iterable[str]:
         return
     for line in text.split("\n"):
         plain = line.strip()
-        for head in _PATCH_HEADS:
+        for head in PATCH_HEADS:
             if plain.startswith(head) and _path(plain[len(head) :].strip()):
                 yield plain[len(head) :].strip()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from memtool.agents import NAMING_AGENTS
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import failure_state, journal, lifecycle, retention, store
@@ -33,8 +34,6 @@ MOST_TEXT = 16_000
 AT_ONCE = 500
 """Messages that are written together."""
 FUTURE_S = timestamps.DAY_S
-_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
-"""Hosts whose lines have names that no other line has."""
 _MOST_SESSIONS = 50
 """Sessions among which a parent is looked for, the ones that began last."""
 
@@ -250,7 +249,7 @@ def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message])
     Without such a session the id is empty. Of several it is the one that began last.
     """
     first = next((one.origin for one in messages if one.origin), "")
-    if host not in _NAMING_HOSTS or not first:
+    if host not in NAMING_AGENTS or not first:
         return "", 0
     mark = journal.write([{"origin": first}])[1:-2]
     heads = [head for head in sessions.heads()[0] if head.host == host and head.id != id]

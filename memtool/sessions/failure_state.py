@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from memtool import tables
 from memtool.errors import MemtoolError
 from memtool.memory.environment import (
     CLEAN,
@@ -59,24 +60,7 @@ PROGRAMS: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...] =
 )
 """An interpreter, the files that say that a project uses it, and how it is asked for its version.
 """
-LOCKS = (
-    "Cargo.lock",
-    "Gemfile.lock",
-    "Pipfile.lock",
-    "bun.lock",
-    "bun.lockb",
-    "composer.lock",
-    "deno.lock",
-    "flake.lock",
-    "go.sum",
-    "mix.lock",
-    "package-lock.json",
-    "pdm.lock",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "uv.lock",
-    "yarn.lock",
-)
+LOCKS = tables.words("sessions/lock_files")
 MOST_LOCK = 16 << 20
 _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)?(?:[-+.\w]{0,30})")
 

@@ -21,7 +21,6 @@ from memtool.errors import MemtoolError, reason_of
 from memtool.sessions.model import json_line, json_row
 from memtool.store import files
 from memtool.store.files import read_regular, write_all
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -239,25 +238,23 @@ MOST_PART_BYTES = 1 << 30
 _STEP = 1024
 
 
-class MessagesPart(Value):
-    """Older messages as earlier versions compressed them, with the last number in the file."""
+def parts(folder: str) -> list[str]:
+    """Return the paths of a session's compressed parts in order.
 
-    path: str
-    last: int
-
-
-def parts(folder: str) -> list[MessagesPart]:
-    """Return the parts of a session in order. Raises MemtoolError if they cannot be listed."""
+    Raises:
+        MemtoolError: they cannot be listed.
+    """
     with refused(folder, "read"):
-        names = sorted(filter(_PART.fullmatch, os.listdir(folder)), key=_last_number)
-    return [MessagesPart(os.path.join(folder, name), _last_number(name)) for name in names]
+        paths = [os.path.join(folder, name) for name in filter(_PART.fullmatch, os.listdir(folder))]
+    return sorted(paths, key=last_number)
 
 
-def _last_number(name: str) -> int:
-    return int(name.removesuffix(".jsonl.gz").rpartition("-")[2])
+def last_number(part: str) -> int:
+    """Return the number of the last message in a part."""
+    return int(part.removesuffix(".jsonl.gz").rpartition("-")[2])
 
 
-def opened(part: MessagesPart) -> bytes:
+def opened(part: str) -> bytes:
     """Return the lines of a part; of a damaged one those before the damage.
 
     Raises:
@@ -265,8 +262,8 @@ def opened(part: MessagesPart) -> bytes:
     """
     import zlib
 
-    with refused(part.path, "read"):
-        packed = read_regular(part.path)
+    with refused(part, "read"):
+        packed = read_regular(part)
     unpacker = zlib.decompressobj(wbits=31)  # 31: in the form of gzip
     pieces: list[bytes] = []
     room = MOST_PART_BYTES

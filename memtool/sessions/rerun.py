@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from memtool import tables
 from memtool.errors import MemtoolError, reason_of
 from memtool.memory import timestamps
 from memtool.memory.environment import SECTION, FailureEnvironment, read_environment
@@ -95,62 +96,8 @@ _NOT_RUN = {125: "cannot be tested", 126: "cannot be executed", 127: "was not fo
 """Exit codes that say so, as `git bisect run` has them."""
 _NO_TEST = 5
 """What pytest and unittest end with where no test was found."""
-_HINDRANCES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "a module is missing",
-        (
-            "ModuleNotFoundError:",
-            "No module named ",
-            "Cannot find module ",
-            "ERR_MODULE_NOT_FOUND",
-            "no required module provides package",
-            "cannot find package ",
-            "can't find crate",
-            "could not load such file",
-            "ClassNotFoundException",
-            "command not found",
-        ),
-    ),
-    (
-        "no test was found",
-        (
-            "no tests ran",
-            "collected 0 items",
-            "ERROR: file or directory not found:",
-            "No tests found",
-            "no test files",
-            "no tests to run",
-            "Ran 0 tests",
-            "no packages to test",
-            "ERROR: not found:",
-        ),
-    ),
-    (
-        "the network was needed",
-        (
-            "Network is unreachable",
-            "Temporary failure in name resolution",
-            "Could not resolve host",
-            "Name or service not known",
-            "EAI_AGAIN",
-            "ENETUNREACH",
-            "ENOTFOUND",
-            "getaddrinfo",
-            "network is unreachable",
-            "nodename nor servname",
-        ),
-    ),
-    (
-        "git has no identity in an empty home",
-        (
-            "Please tell me who you are",
-            "Author identity unknown",
-            "Committer identity unknown",
-        ),
-    ),
-    ("the disk is full", ("No space left on device", "ENOSPC")),
-)
-"""What an output says where the failure is one of the surroundings, and nothing of the code."""
+_HINDRANCES = tables.rows("sessions/hindrances")
+"""What an output says if the failure is one of the surroundings, and nothing of the code."""
 _EMPTY_RUNS = ("no tests to run", "Ran 0 tests", "collected 0 items")
 """What an output says of a run that succeeds because it tests nothing."""
 
@@ -597,9 +544,9 @@ def _outcome(
         return ALIKE, "it fails so"
     if says(text, planned.signature):
         return ALIKE, "it fails so, among other things"
-    for why, marks in _HINDRANCES:
-        if any(mark in text for mark in marks):
-            return UNRUNNABLE, why
+    for reason, mark in _HINDRANCES:
+        if mark in text:
+            return UNRUNNABLE, reason
     if status == _NO_TEST and not signature:
         return UNRUNNABLE, "no test was found"
     if not signature:

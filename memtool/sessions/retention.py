@@ -174,7 +174,7 @@ def prune(
 
 
 def _messages_size(folder: str) -> int:
-    paths = [os.path.join(folder, MESSAGES), *(part.path for part in journal.parts(folder))]
+    paths = [os.path.join(folder, MESSAGES), *journal.parts(folder)]
     return sum(os.stat(path).st_size for path in paths if os.path.exists(path))
 
 
@@ -188,7 +188,7 @@ def _emptied(sessions: Sessions, id: str, folder: str) -> int:
         write_head(folder, head.replace(status="pruned"))
         with journal.refused(folder, "written"):
             for part in journal.parts(folder):
-                os.unlink(part.path)
+                os.unlink(part)
         writer.clear()
     return freed
 

@@ -344,7 +344,9 @@ def _last_number(folder: str, writer: Writer) -> int:
     """Return the last number that was given."""
     # Where the last line is no message of ours, all are read.
     known = _messages_of(writer.last()) or _messages_of(writer.whole())
-    return max([*(one.number for one in known), *(part.last for part in journal.parts(folder)), 0])
+    return max(
+        [*(one.number for one in known), *map(journal.last_number, journal.parts(folder)), 0]
+    )
 
 
 def _with_room(sessions: Sessions, id: str, length: int) -> list[str]:

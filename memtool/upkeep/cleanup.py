@@ -18,7 +18,6 @@ from memtool.memory import timestamps
 from memtool.sessions import journal, model, retention
 from memtool.sessions.store import Sessions
 from memtool.store import files
-from memtool.store.config import Config
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.repository import Repository
 from memtool.value import Value
@@ -29,30 +28,16 @@ LEFT_OVER = (TEMP_PREFIX, ".tmp-")
 """How the names of temporary files begin."""
 ASIDE = ".broken"
 """Ends the names of broken files that were set aside."""
-INDEX, TWINS, STAMP = "index", "twins", "maintained"
-"""The directories of caches that are rebuilt, and the file that says when they last were."""
+OLD_CACHES = (
+    *("citations", "cochange", "drift", "gate", "lately", "manifest", "twins", "vectors"),
+    *("ledger.accesses", "ledger.accesses-settled", "ledger.latencies"),
+)
+"""Folders and files of versions before derived data lay in SQLite; nothing reads them any more."""
+INDEX, STAMP = "index", "maintained"
+"""The folder that is rebuilt, and the file that says when it last was."""
 RUNS = "upkeep"
 """The file that says when upkeep of each period was last carried out."""
 _MOST_STAMP = 100
-
-
-class Terms(Value):
-    """Days after which something is done, as the settings say.
-
-    `prune_days` 0 prunes only where all sessions together are at their limit.
-    """
-
-    prune_days: int
-    index_days: int
-
-    def pruned_before(self, now: int) -> int | None:
-        """Return the moment before which sessions that ended are pruned; None for no such."""
-        return now - self.prune_days * timestamps.DAY_S if self.prune_days else None
-
-
-def terms_of(config: Config) -> Terms:
-    """Return the days that the settings give."""
-    return Terms(*(config.count(f"maintain.{name}") for name in Terms.field_names))
 
 
 class Chore(Value):
@@ -65,14 +50,22 @@ class Chore(Value):
 
 
 def left_over(cache_dir: str, now: int) -> list[Chore]:
-    """Return what killed writers and damage left behind two levels deep, by path."""
+    """Return what killed writers, damage and older versions left behind, two levels deep, by path.
+
+    An older version that is still in use renews its files within a day.
+    """
     found = []
     root = Path(cache_dir)
     for path in (*root.glob("*"), *root.glob("*/*")):
-        is_aside = path.name.endswith(ASIDE)
-        why = "it could not be read and was set aside" if is_aside else "its writer was killed"
-        is_known = is_aside or path.name.startswith(LEFT_OVER)
-        if not is_known or path.parent.name == model.FOLDER or path.parent.is_symlink():
+        if path.name.endswith(ASIDE):
+            why = "it could not be read and was set aside"
+        elif path.name.startswith(LEFT_OVER):
+            why = "its writer was killed"
+        elif path.name in OLD_CACHES and path.parent == root:
+            why = "only an older version of memtool reads it"
+        else:
+            continue
+        if path.parent.name == model.FOLDER or path.parent.is_symlink():
             continue
         with suppress(OSError):  # gone since it was listed
             if now - path.lstat().st_mtime > STALE_S:
@@ -100,7 +93,7 @@ def strays(repository: Repository, now: int) -> list[Chore]:
 
 def rebuilding(cache_dir: str, now: int, days: int) -> list[Chore]:
     """Return the rebuild of the index where it is due: so many days after the last one."""
-    size = sum(_size(Path(cache_dir, name)) for name in (INDEX, TWINS))
+    size = _size(Path(cache_dir, INDEX))
     last = _rebuilt(cache_dir)
     if not size or (last is not None and 0 <= now - last < days * timestamps.DAY_S):
         return []
@@ -145,16 +138,16 @@ def note_runs(cache_dir: str, periods: Iterable[str], now: int) -> None:
     journal.put(os.path.join(cache_dir, RUNS), "".join(rows).encode())
 
 
-def sessions_due(sessions: Sessions, now: int, terms: Terms) -> list[Chore]:
+def sessions_due(sessions: Sessions, now: int, prune_days: int) -> list[Chore]:
     """Return the sessions that lose their messages, oldest first.
 
     Raises:
         MemtoolError: a session cannot be read.
     """
     is_full = retention.stored(sessions).share >= 1
-    before = terms.pruned_before(now)
-    old = () if before is None else retention.prune(sessions, before=before, dry_run=True).ids
-    pruned = dict.fromkeys(old, f"it ended more than {terms.prune_days} days ago")
+    before = now - prune_days * timestamps.DAY_S
+    old = retention.prune(sessions, before=before, dry_run=True).ids if prune_days else ()
+    pruned = dict.fromkeys(old, f"it ended more than {prune_days} days ago")
     for id_ in retention.prune(sessions, dry_run=True).ids if is_full else ():
         why = "all sessions together are at their limit, and it ended first"
         pruned.setdefault(id_, why)
@@ -172,9 +165,7 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
         if chore.do == "prune":
             pruned.append(chore.what)
         else:
-            names = (INDEX, TWINS) if chore.do == "rebuild" else (chore.what,)
-            for name in names:
-                _remove(os.path.join(cache_dir, name))
+            _remove(os.path.join(cache_dir, chore.what))
     if pruned:
         retention.prune(sessions, ids=pruned)
 

@@ -218,11 +218,12 @@ def plan(
     if "leftovers" in parts:
         due += cleanup.left_over(cache_dir, inputs.now)
         due += cleanup.strays(tree.snapshot.repository, inputs.now)
-    terms = cleanup.terms_of(inputs.config)
     if "index" in parts:
-        due += cleanup.rebuilding(cache_dir, inputs.now, 0 if only else terms.index_days)
+        days = 0 if only else inputs.config.count("maintain.index_days")
+        due += cleanup.rebuilding(cache_dir, inputs.now, days)
     if "sessions" in parts:
-        due += cleanup.sessions_due(sessions, inputs.now, terms)
+        prune_days = inputs.config.count("maintain.prune_days")
+        due += cleanup.sessions_due(sessions, inputs.now, prune_days)
         notes += [f"passed over: {wrong}" for wrong in sessions.heads()[1]]
     if tree.records and {"merge", "expire"} & parts and not inputs.uses.is_known:
         notes.append(UNCOUNTED)

@@ -15,7 +15,8 @@ from memtool.sessions.store import Sessions
 from memtool.store.config import DEFAULTS
 from memtool.upkeep import cleanup, plan
 
-TERMS = cleanup.terms_of(DEFAULTS)
+INDEX_DAYS = DEFAULTS.count("maintain.index_days")
+PRUNE_DAYS = DEFAULTS.count("maintain.prune_days")
 
 
 def age(path: Path, days: float) -> None:
@@ -39,18 +40,33 @@ def sessions(tmp_path: Path) -> Sessions:
 
 def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions: Sessions):
     """Temporary files of a day, and what was set aside; never a cache, a session, a new file."""
-    for name in (".tmp-1-a", "index/.tmp-2-b", "ledger.db.broken", "twins/.tmp-3"):
+    for name in (".tmp-1-a", "index/.tmp-2-b", "ledger.db.broken", "spool/.tmp-3"):
         age(tmp_path / name, 2)
     for name in ("index/abc", "ledger.db", "maintained", "sessions/old/.tmp-4"):
         age(tmp_path / name, 400)
     age(tmp_path / "spool" / ".tmp-5", 0.5)
     found = cleanup.left_over(str(tmp_path), SECOND)
-    names = [".tmp-1-a", "index/.tmp-2-b", "ledger.db.broken", "twins/.tmp-3"]
+    names = [".tmp-1-a", "index/.tmp-2-b", "ledger.db.broken", "spool/.tmp-3"]
     assert [(one.do, one.what, one.bytes) for one in found] == [("remove", n, 5) for n in names]
     cleanup.do(found, str(tmp_path), sessions)
     assert cleanup.left_over(str(tmp_path), SECOND) == []
     assert (tmp_path / "index" / "abc").exists()
     cleanup.do(found, str(tmp_path), sessions)  # what is gone is gone
+
+
+def test_caches_of_older_versions_go(tmp_path: Path, sessions: Sessions):
+    """They are removed once nobody has written them for a day."""
+    for name in ("citations/table-1", "gate/right-2", "ledger.accesses", "spool/gate"):
+        age(tmp_path / name, 2)
+    age(tmp_path / "drift" / "new", 0.5)
+    for name in ("citations", "gate"):
+        os.utime(tmp_path / name, (SECOND - 2 * DAY_S,) * 2)
+    os.utime(tmp_path / "drift", (SECOND, SECOND))
+    found = cleanup.left_over(str(tmp_path), SECOND)
+    assert [one.what for one in found] == ["citations", "gate", "ledger.accesses"]
+    cleanup.do(found, str(tmp_path), sessions)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"drift", "sessions", "spool"}
 
 
 def test_what_a_killed_writer_left_in_the_worktree_goes(sandbox: Sandbox, tmp_path: Path):
@@ -70,42 +86,41 @@ def test_what_a_killed_writer_left_in_the_worktree_goes(sandbox: Sandbox, tmp_pa
 
 def test_the_index_is_made_anew_once_a_month(tmp_path: Path, sessions: Sessions):
     """Where there is one; the note of when keeps it from being done twice."""
-    assert cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days) == []
+    assert cleanup.rebuilding(str(tmp_path), SECOND, INDEX_DAYS) == []
     age(tmp_path / "index" / "abc" / "terms", 1)
-    found = cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days)
+    found = cleanup.rebuilding(str(tmp_path), SECOND, INDEX_DAYS)
     assert [one.do for one in found] == ["rebuild"]
     cleanup.do(found, str(tmp_path), sessions)
     cleanup.note_rebuilt(str(tmp_path), SECOND)
     assert not (tmp_path / "index").exists()
     age(tmp_path / "index" / "abc" / "terms", 1)
-    assert cleanup.rebuilding(str(tmp_path), SECOND + 27 * DAY_S, TERMS.index_days) == []
-    assert cleanup.rebuilding(str(tmp_path), SECOND + 29 * DAY_S, TERMS.index_days) != []
+    assert cleanup.rebuilding(str(tmp_path), SECOND + 27 * DAY_S, INDEX_DAYS) == []
+    assert cleanup.rebuilding(str(tmp_path), SECOND + 29 * DAY_S, INDEX_DAYS) != []
     (tmp_path / cleanup.STAMP).write_text("no moment\n")
-    assert cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days) != []
+    assert cleanup.rebuilding(str(tmp_path), SECOND, INDEX_DAYS) != []
 
 
 def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: Sessions):
     """Heads and findings stay, and what is open loses nothing."""
     tight = sessions.replace(most_total=sum(sessions.size(id_) for id_ in sessions.ids()))
-    found = cleanup.sessions_due(tight, SECOND, TERMS)
+    found = cleanup.sessions_due(tight, SECOND, PRUNE_DAYS)
     assert [(one.do, one.what) for one in found] == [("prune", "old")]
     cleanup.do(found, str(tmp_path), tight)
     assert tight.head("old").status == "pruned"
     assert tight.messages("open")[0]
-    assert [one.do for one in cleanup.sessions_due(tight, SECOND, TERMS)] == []
+    assert [one.do for one in cleanup.sessions_due(tight, SECOND, PRUNE_DAYS)] == []
 
 
 def test_the_days_until_a_session_is_pruned_are_a_setting(tmp_path: Path, sessions: Sessions):
     """An age prunes what is far below the limit; without one nothing is due."""
-    assert cleanup.sessions_due(sessions, SECOND, TERMS) == []
-    terms = TERMS.replace(prune_days=9)
-    found = cleanup.sessions_due(sessions, SECOND, terms)
+    assert cleanup.sessions_due(sessions, SECOND, PRUNE_DAYS) == []
+    found = cleanup.sessions_due(sessions, SECOND, 9)
     assert [(one.do, one.what, one.why) for one in found] == [
         ("prune", "old", "it ended more than 9 days ago"),
     ]
     cleanup.do(found, str(tmp_path), sessions)
     assert (sessions.head("old").status, sessions.head("new").status) == ("pruned", "ended")
-    assert cleanup.sessions_due(sessions, SECOND, terms) == []
+    assert cleanup.sessions_due(sessions, SECOND, 9) == []
 
 
 def test_what_is_due_is_what_was_not_carried_out_for_its_time(tmp_path: Path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memtool import tables
 from memtool.memory.environment import (
     MARK,
     REDACTED,
@@ -184,73 +185,9 @@ _SETTING = re.compile(r"(?:^|(?<=[ ;]))[A-Z_][A-Z0-9_]*=\S+")
 _AFTER = re.compile(
     r"(?: 2>&1| ?\| ?(?:tail|head|cat|less|grep|tee)\b.*| ?\|\| ?true| > ?/dev/null)+$"
 )
-_READING = frozenset(
-    (
-        "ls",
-        "cat",
-        "head",
-        "tail",
-        "grep",
-        "rg",
-        "egrep",
-        "find",
-        "fd",
-        "which",
-        "whereis",
-        "type",
-        "file",
-        "stat",
-        "wc",
-        "tree",
-        "pwd",
-        "echo",
-        "printf",
-        "env",
-        "printenv",
-        "sed",
-        "awk",
-        "jq",
-        "less",
-        "more",
-        "diff",
-        "cmp",
-        "ps",
-        "top",
-        "df",
-        "du",
-        "date",
-        "whoami",
-        "history",
-        "man",
-        "sleep",
-        "true",
-        "curl",
-        "wget",
-        "ping",
-        "dig",
-        "nslookup",
-        "id",
-        "uname",
-        "test",
-    )
-)
-_READING_GIT = frozenset(
-    (
-        "status",
-        "diff",
-        "log",
-        "show",
-        "branch",
-        "blame",
-        "grep",
-        "rev-parse",
-        "ls-files",
-        "describe",
-        "remote",
-        "reflog",
-        "fetch",
-    )
-)
+_HARMLESS = tables.grouped("sessions/reading_commands")
+_READING = frozenset(_HARMLESS["shell"])
+_READING_GIT = frozenset(_HARMLESS["git"])
 _PROBING = re.compile(
     r"^(?:docker|kubectl|podman|systemctl|docker compose) (?:ps|logs|get|describe|images|inspect"
     r"|status|top)\b|--version\b|--help\b|\s-h$|^(?:pip|uv pip|npm|cargo|go) (?:list|show|ls|view"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memtool import tables
 from memtool.memory import timestamps
 from memtool.memory.memory import title_of
 from memtool.sessions.extract.sentences import Sentence, sentences, tags_of
@@ -16,27 +17,7 @@ if TYPE_CHECKING:
 MOST_MOMENT = 250_000_000_000
 """No calendar of ours goes further."""
 
-EDITORS = frozenset(
-    (
-        "edit",
-        "write",
-        "multiedit",
-        "multi_edit",
-        "notebookedit",
-        "apply_patch",
-        "applypatch",
-        "patch",
-        "create_file",
-        "replace",
-        "write_file",
-        "writefile",
-        "edit_file",
-        "editfile",
-        "str_replace",
-        "str_replace_editor",
-        "update_file",
-    )
-)
+EDITORS = frozenset(tables.words("sessions/editing_tools"))
 """Tools that change files, lower case, whichever host names them."""
 _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 

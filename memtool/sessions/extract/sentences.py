@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memtool import tables
 from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.transcripts.markup import without_own
 from memtool.value import Value
@@ -277,86 +278,7 @@ _PATH = re.compile(
     r"|yaml|yml|json|ini|cfg|css|scss|html|vue|svelte|tf|proto|graphql|lock)\b"
     r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Cargo\.toml|go\.mod)\b"
 )
-_SUBJECTS = frozenset(
-    (
-        "ansible",
-        "api",
-        "auth",
-        "aws",
-        "azure",
-        "bash",
-        "cargo",
-        "celery",
-        "ci",
-        "cmake",
-        "cors",
-        "css",
-        "django",
-        "docker",
-        "eslint",
-        "fastapi",
-        "flask",
-        "git",
-        "github",
-        "gitlab",
-        "go",
-        "graphql",
-        "grpc",
-        "html",
-        "http",
-        "java",
-        "javascript",
-        "jest",
-        "jwt",
-        "kafka",
-        "kotlin",
-        "kubernetes",
-        "lint",
-        "linter",
-        "make",
-        "migration",
-        "mongodb",
-        "mypy",
-        "mysql",
-        "nginx",
-        "node",
-        "npm",
-        "oauth",
-        "openssl",
-        "php",
-        "pip",
-        "playwright",
-        "pnpm",
-        "poetry",
-        "postgres",
-        "postgresql",
-        "pytest",
-        "python",
-        "rabbitmq",
-        "rails",
-        "react",
-        "redis",
-        "rest",
-        "ruby",
-        "ruff",
-        "rust",
-        "s3",
-        "sql",
-        "sqlite",
-        "ssh",
-        "staging",
-        "svelte",
-        "terraform",
-        "tests",
-        "tox",
-        "typescript",
-        "uv",
-        "vite",
-        "vue",
-        "webpack",
-        "yarn",
-    )
-)
+_SUBJECTS = frozenset(tables.words("sessions/subjects"))
 MOST_FILES = 8
 MOST_TAGS = 5
 

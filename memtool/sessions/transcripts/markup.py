@@ -10,6 +10,7 @@ import json
 import posixpath
 import re
 
+from memtool.agents import PATCH_HEADS
 from memtool.inject.block import FORMATS
 from memtool.memory import timestamps
 from memtool.sessions.model import Message, dict_of, list_of
@@ -28,7 +29,6 @@ _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "fi
 _COMMANDS = ("command", "cmd")
 _LINES = (*_COMMANDS, *_PATHS, "pattern", "query", "url", "prompt", "description")
 """Arguments that describe a call; the first that is there counts."""
-_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 _EPOCH_MS = 100_000_000_000
 """Numbers from here on are milliseconds, those before are seconds."""
 _LAST_MS = 253_402_300_799_000
@@ -172,7 +172,7 @@ class TranscriptContext:
             found += [arguments[name] for name in _PATHS if isinstance(arguments.get(name), str)]
         patch = _patch(arguments)
         for line in patch.split("\n") if patch else ():
-            found += [line[len(mark) :].strip() for mark in _PATCHED if line.startswith(mark)]
+            found += [line[len(mark) :].strip() for mark in PATCH_HEADS if line.startswith(mark)]
         return tuple(dict.fromkeys(self.place(path) for path in found if path))
 
     def place(self, path: str) -> str:
