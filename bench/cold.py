@@ -130,7 +130,7 @@ PHASES = (
     ("memtool.inject.gather", "find_origins", "citations and trust"),
     ("memtool.inject.select", "choose", "choose among the hits"),
     ("memtool.inject.tiers", "fill", "fill the budget, write the block"),
-    ("memtool.cli.output", "write", "print"),
+    ("memtool.calls.output", "write", "print"),
     ("memtool.commands._record", "note", "note it in the ledger"),
 )
 """Functions of one cold `inject`, none inside another."""

@@ -1,1 +1,1 @@
-"""Calls: what a verb takes, how values become its arguments, and how it runs for programs."""
+"""Calls: what a verb takes, how it is bound and run, how it fails, and what is printed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from memtool.cli import output
+from memtool.calls import output
 from memtool.errors import MemtoolError, reason_of
 
 TYPE_CHECKING = False

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from memtool.calls import boundary
 from memtool.calls.bind import bind, spread
+from memtool.calls.output import visible
 from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, worded
-from memtool.cli.output import visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
 from memtool.store import derived

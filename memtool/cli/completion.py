@@ -11,8 +11,9 @@ import shlex
 from itertools import pairwise
 
 from memtool import templates
+from memtool.calls import output
 from memtool.calls.signature import interface
-from memtool.cli import arguments, output
+from memtool.cli import arguments
 from memtool.commands import ACTIONS, BY_NAME, VERBS, names
 from memtool.errors import MemtoolError
 from memtool.value import Value

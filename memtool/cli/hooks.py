@@ -11,8 +11,7 @@ import os
 import sys
 import time
 
-from memtool.calls import boundary
-from memtool.cli import output
+from memtool.calls import boundary, output
 from memtool.commands import hook
 from memtool.errors import MemtoolError
 from memtool.store import process

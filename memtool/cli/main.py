@@ -9,8 +9,8 @@ import os
 import sys
 import time
 
-from memtool.calls import boundary
-from memtool.cli import arguments, output
+from memtool.calls import boundary, output
+from memtool.cli import arguments
 from memtool.errors import MemtoolError
 from memtool.store import derived
 from memtool.store.cache import CorruptCache

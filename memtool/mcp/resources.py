@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import islice, takewhile
 
-from memtool.cli.output import visible
+from memtool.calls.output import visible
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
 from memtool.index import index

@@ -18,7 +18,7 @@ import sys
 from collections import deque
 from urllib.parse import unquote, urlsplit
 
-from memtool.cli.output import tell
+from memtool.calls.output import tell
 from memtool.errors import MemtoolError
 from memtool.sessions.model import dict_of, json_row
 

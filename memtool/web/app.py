@@ -22,8 +22,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from memtool.calls.boundary import as_refusal
+from memtool.calls.output import visible
 from memtool.calls.procedures import READ
-from memtool.cli.output import visible
 from memtool.commands import _features
 from memtool.errors import MemtoolError
 from memtool.store import derived

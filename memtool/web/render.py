@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from memtool import templates
-from memtool.cli.output import visible
+from memtool.calls.output import visible
 from memtool.value import Value, plural
 from memtool.web.markdown import html
 

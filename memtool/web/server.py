@@ -17,8 +17,8 @@ from contextlib import suppress
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from memtool.calls.output import tell
 from memtool.calls.run import ServedRepository
-from memtool.cli.output import tell
 from memtool.errors import MemtoolError, reason_of
 from memtool.store import files
 from memtool.store.process import is_running

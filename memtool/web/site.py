@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from memtool import tables
-from memtool.cli import output
+from memtool.calls import output
 from memtool.commands.site import BuiltSite, render
 from memtool.errors import MemtoolError
 from memtool.gate.checks.secrets import Verdicts, code

@@ -325,7 +325,7 @@ def test_the_version_loads_nothing_heavy():
 
 def test_a_call_is_parsed_without_argparse_inspect_or_typing():
     """What every cold start pays for before its verb runs is little."""
-    code = "from memtool.cli import arguments, main, output"
+    code = "from memtool.cli import main"
     assert not modules_after(code) & {*HEAVY, "json", "inspect", "typing", "re"}
 
 

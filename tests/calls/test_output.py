@@ -11,7 +11,7 @@ from conftest import Sandbox, read_terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.cli import output
+from memtool.calls import output
 from memtool.value import Value
 
 
