@@ -27,9 +27,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from re import Match
-    from typing import Literal
+    from typing import Literal, Protocol
 
-    from memtool.store.config import Config
+    class Settings(Protocol):
+        """What is asked of the settings."""
+
+        def texts(self, key: str) -> tuple[str, ...]: ...
 
     Strategy = Literal["redact", "hash", "token"]
     Span = tuple[str, int, int]
@@ -166,7 +169,7 @@ class Allowlist(Value):
 NOTHING = Allowlist()
 
 
-def allowlist(settings: Config) -> Allowlist:
+def allowlist(settings: Settings) -> Allowlist:
     """Return the addresses, domains and fingerprints that the settings allow, in lower case."""
     domains = (
         text.lower().strip().lstrip("@.") for text in settings.texts("redaction.allow_domains")

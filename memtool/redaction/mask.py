@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from memtool.memory.changes import Detail
     from memtool.memory.memory import Fields, FieldValue
     from memtool.memory.schema import Problem
-    from memtool.redaction.find import Allowlist, Detection
-    from memtool.store.config import Config
+    from memtool.redaction.find import Allowlist, Detection, Settings
 
     Secret = tuple[str, str]
     """A text that is not shown, and its kind."""
@@ -42,7 +41,7 @@ LEAST_PIECE = 4
 class Mask:
     """What masks memories under the settings of one repository."""
 
-    def __init__(self, settings: Config, clean: Collection[str] = ()) -> None:
+    def __init__(self, settings: Settings, clean: Collection[str] = ()) -> None:
         """Take the settings, which allow some texts, and blobs that were found clean before."""
         self._allowed = allowlist(settings)
         self._clean = clean
