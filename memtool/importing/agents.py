@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from memtool import tables
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
@@ -21,28 +22,7 @@ BEGIN, END = "<!-- memtool:begin", "<!-- memtool:end"
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 LONG_CHARACTERS = 4_000
 """A section above this length is split at its inner headings."""
-_PREFERENCE_WORDS = frozenset(
-    {
-        "always",
-        "avoid",
-        "communication",
-        "convention",
-        "conventions",
-        "dont",
-        "format",
-        "formatting",
-        "guideline",
-        "guidelines",
-        "never",
-        "prefer",
-        "preference",
-        "preferences",
-        "rule",
-        "rules",
-        "style",
-        "tone",
-    }
-)
+_PREFERENCE_WORDS = frozenset(tables.words("importing/preference_words"))
 
 
 class HeadedSection(Value):

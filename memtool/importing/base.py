@@ -347,8 +347,7 @@ def _without_repetitions(
 def _with_relation(draft: ForeignRecord, related: Mapping[str, str]) -> ForeignRecord:
     if draft.id not in related:
         return draft
-    known = draft.fields.get("related_to", ())
-    names = (*(known if isinstance(known, tuple) else ()), related[draft.id])
+    names = (*draft.items("related_to"), related[draft.id])
     return draft.replace(fields=draft.fields | {"related_to": names})
 
 
@@ -453,7 +452,7 @@ def _older(
     by_id = {draft.id: draft for draft in drafts}
     older: dict[str, list[str]] = {id_: [] for id_ in by_id}
     for draft in drafts:
-        for name in _names(draft, "supersedes"):
+        for name in draft.items("supersedes"):
             id_ = ids.get(name, name)
             if id_ in by_id or id_ in tree.by_id:
                 older[draft.id].append(id_)
@@ -490,11 +489,6 @@ def _older(
     return kept
 
 
-def _names(draft: ForeignRecord, relation: str) -> tuple[str, ...]:
-    names = draft.fields.get(relation, ())
-    return names if isinstance(names, tuple) else ()
-
-
 def _related(
     draft: ForeignRecord,
     relation: str,
@@ -504,7 +498,7 @@ def _related(
 ) -> tuple[str, ...]:
     """Return ids of a relation, of those that are `known`; None knows all."""
     found = []
-    for name in _names(draft, relation):
+    for name in draft.items(relation):
         id_ = ids.get(name) or (name if known is None else originals.as_id(name, "rec"))
         if id_ in known if known is not None else schema.is_id(id_):
             found += [id_] if id_ != draft.id else []

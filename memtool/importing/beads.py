@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memtool import tables
 from memtool.importing import originals
 from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
 from memtool.importing.json_stores import Rows, left_out, read_files
@@ -34,41 +35,7 @@ _SECTIONS = (
     ("notes", "Notes"),
     ("close_reason", "Closed"),
 )
-_TOLD = frozenset(
-    {
-        "id",
-        "title",
-        "description",
-        "status",
-        "priority",
-        "issue_type",
-        "created_at",
-        "updated_at",
-        "closed_at",
-        "created_by",
-        "labels",
-        "dependencies",
-        "comments",
-        "external_ref",
-        "assignee",
-        "due_at",
-        "pinned",
-        "_type",
-        "owner",
-        "started_at",
-        "dependency_count",
-        "dependent_count",
-        "comment_count",
-        "content_hash",
-        "source_repo",
-        "compaction_level",
-        "original_size",
-        "ephemeral",
-        "is_template",
-        "parent",
-        *(name for name, _title in _SECTIONS),
-    }
-)
+_TOLD = frozenset(tables.grouped("importing/left_out")["beads"])
 
 
 def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from memtool import tables
 from memtool.importing import originals
 from memtool.importing.json_values import (
     CONFIDENCE_FROM,
@@ -21,10 +22,10 @@ from memtool.importing.json_values import (
     as_text,
     at_path,
     items_of,
+    json_of,
     moment_of,
     parts_of,
     shown,
-    table_of,
     value_of,
 )
 from memtool.importing.originals import ForeignRecord, Original
@@ -44,215 +45,35 @@ from memtool.value import Value
 CLOCK_SLACK_S = 300
 """Clocks of two machines differ; only what is later than this counts as the future."""
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "id": ("id", "_id", "memory_id", "uuid", "uid", "key"),
-    "title": ("title", "headline", "name", "subject", "summary"),
-    "body": ("content", "text", "memory", "body", "data", "value", "narrative", "description"),
-    "type": ("type", "memory_type", "kind", "entity_type", "content_type"),
-    "category": ("category", "context_type", "memory_category"),
-    "status": ("status", "state"),
-    "timestamp": ("timestamp", "created_at", "created", "date", "created_at_epoch", "time"),
-    "confidence": ("confidence", "confidence_score", "certainty"),
-    "importance": ("importance", "importance_weight", "importance_score", "weight", "salience"),
-    "tags": ("tags", "semantic_tags", "labels", "keywords", "categories", "concepts", "topics"),
-    "files": ("files", "related_files", "file_paths", "files_modified"),
-    "domain": ("domain", "knowledge_domain"),
-    "feature": ("feature", "component"),
-    "trigger_phrases": ("trigger_phrases", "triggers"),
-    "question_types": ("question_types",),
-    "aliases": ("aliases",),
-    "valid_from": ("valid_from",),
-    "valid_through": ("valid_through", "valid_until", "expires_at", "expiration_date", "expires"),
-    "temporal_class": ("temporal_class", "temporal_relevance"),
-    "fade_rate": ("fade_rate", "decay_rate"),
-    "action_required": ("action_required",),
-    "awaiting": ("awaiting",),
-    "task_id": ("task_id",),
-    "iteration": ("iteration",),
-    "error_signature": ("error_signature",),
-    "environment": ("environment",),
-    "agent": ("agent", "agent_id"),
-    "session": ("session", "session_id", "run_id", "memory_session_id", "conversation_id"),
-    "privacy": ("privacy",),
-    "scope": ("scope",),
-    "source": ("source", "sources", "source_url", "url", "provenance"),
-    "supersedes": ("supersedes", "replaces"),
-    "superseded_by": ("superseded_by", "replaced_by"),
-    "related_to": (
-        "related_to",
-        "related",
-        "related_memories",
-        "related_ids",
-        "links",
-        "linked_memories",
-        "associations",
-        "see_also",
-        "relations",
-        "relationships",
-        "edges",
-    ),
-    "resolves": ("resolves",),
-    "derived_from": ("derived_from", "source_memories", "consolidated_from"),
-    "parent": ("parent", "parent_id"),
-    "blocked_by": ("blocked_by", "depends_on"),
-}
+_FIELD_NAMES = tables.grouped("importing/field_names")
+NAMES = {key: names for key, names in _FIELD_NAMES.items() if not key.startswith(OWN_PREFIX)}
 """For each key of a memory, how stores call it: the first that says something counts, of lists all
 do. Names are compared in snake_case, so that createdAt is created_at."""
-OWN: dict[str, tuple[str, ...]] = {
-    "x-emotional-resonance": ("emotional_resonance",),
-    "x-context-type": ("context_type",),
-    "x-problem-solution": ("problem_solution", "problem_solution_pair"),
-    "x-confidence": ("confidence", "confidence_score", "certainty"),
-    "x-updated": ("updated_at", "updated", "last_updated", "modified", "modified_at"),
-    "x-accesses": ("access_count", "accesses", "usage_count"),
-    "x-last-accessed": ("last_accessed", "last_accessed_at", "last_surfaced"),
-    "x-strength": ("strength", "decay_score", "retrieval_weight", "stability"),
-    "x-user": ("user_id", "user"),
-    "x-assignee": ("assignee",),
-    "x-external-ref": ("external_ref",),
-    "x-due": ("due_at", "due"),
-}
+OWN = {key: names for key, names in _FIELD_NAMES.items() if key.startswith(OWN_PREFIX)}
 """What is kept as a key of the user's own, without an effect, under which names stores have it."""
-UNTOLD = frozenset(
-    {
-        "schema_version",
-        "version",
-        "format",
-        "hash",
-        "content_hash",
-        "embedding",
-        "embeddings",
-        "vector",
-        "score",
-        "similarity",
-        "metadata",
-        "attributes",
-        "excluded",
-        "reasoning",
-        "exclude_from_retrieval",
-        "awaiting_implementation",
-        "awaiting_decision",
-        "resolved_by",
-        "child_ids",
-        "children",
-        "blocks",
-        "immutable",
-    }
-)
+UNTOLD = frozenset(tables.grouped("importing/left_out")["any"])
 """Names that are no memory's business, or have an effect of their own; none is told as left out."""
 MERGED = ("metadata", "attributes")
 """Tables in an entry whose keys count as those of the entry, unless it has them itself."""
-TYPE_WORDS: dict[str, tuple[str, str]] = {
-    **{word: (word, "") for word in TYPES},
-    **dict.fromkeys(("adr", "choice", "rationale"), ("decision", "")),
-    "architecture": ("semantic", "architecture"),
-    **dict.fromkeys(
-        ("pattern", "convention", "practice", "technical", "procedure", "procedural", "how_to"),
-        ("semantic", "pattern"),
-    ),
-    **dict.fromkeys(
-        ("preference", "personal", "style", "rule", "user", "feedback"), ("semantic", "preference")
-    ),
-    **dict.fromkeys(
-        ("warning", "gotcha", "pitfall", "security_alert", "security_note"),
-        ("semantic", "warning"),
-    ),
-    **dict.fromkeys(
-        ("discovery", "insight", "breakthrough", "learning", "observation", "research"),
-        ("semantic", "discovery"),
-    ),
-    **dict.fromkeys(
-        (
-            "error",
-            "bug",
-            "bugfix",
-            "fix",
-            "incident",
-            "debug",
-            "debugging",
-            "solution",
-            "problem_solution",
-            "episode",
-            "event",
-        ),
-        ("episodic", "error"),
-    ),
-    **dict.fromkeys(("change", "feature", "refactor", "file_change"), ("episodic", "file_change")),
-    **dict.fromkeys(
-        (
-            "task",
-            "todo",
-            "progress",
-            "plan",
-            "goal",
-            "unresolved",
-            "milestone",
-            "technical_state",
-            "working",
-            "task_progress",
-            "epic",
-            "chore",
-            "question",
-            "spike",
-            "story",
-            "active",
-        ),
-        ("state", "task_progress"),
-    ),
+TYPE_WORDS = {
+    **{type_: (type_, "") for type_ in TYPES},
+    **{word: (type_, category) for word, type_, category in tables.rows("importing/type_words")},
 }
 """Type and category for the words by which stores say what an entry is; all else is semantic."""
-STATUS_WORDS = {
-    "expired": "archived",
-    "inactive": "archived",
-    "invalid": "deprecated",
-    "forgotten": "archived",
-    "true": "confirmed",
-    "verified": "confirmed",
-}
-CONFIDENCE_WORDS = {
-    "very_high": "high",
-    "certain": "high",
-    "verified": "high",
-    "moderate": "medium",
-    "tentative": "low",
-    "uncertain": "low",
-    "very_low": "low",
-}
-IMPORTANCE_WORDS = {
-    "critical": "1",
-    "very_high": "0.9",
-    "high": "0.8",
-    "medium": "0.5",
-    "normal": "0.5",
-    "low": "0.2",
-    "very_low": "0.1",
-}
-TEMPORAL_WORDS = {
-    "persistent": "eternal",
-    "permanent": "eternal",
-    "session": "short_term",
-    "temporary": "ephemeral",
-}
-RELATION_WORDS: dict[str, str] = {
-    **{name: name for name in RELATIONS},
-    **dict.fromkeys(("replaces", "obsoletes"), "supersedes"),
-    **dict.fromkeys(("superseded_by", "replaced_by", "obsoleted_by"), "superseded_by"),
-    **dict.fromkeys(("part_of", "child_of", "belongs_to", "subtask_of", "parent_child"), "parent"),
-    **dict.fromkeys(
-        ("depends_on", "requires", "needs", "waits_for", "conditional_blocks"), "blocked_by"
-    ),
-    **dict.fromkeys(
-        ("based_on", "discovered_from", "extracted_from", "consolidated_from"), "derived_from"
-    ),
-    **dict.fromkeys(("fixes", "solves", "closes", "answers"), "resolves"),
-}
+_VALUE_WORDS = tables.rows("importing/value_words")
+
+
+def _words_of(field: str) -> dict[str, str]:
+    return {word: value for name, word, value in _VALUE_WORDS if name == field}
+
+
+STATUS_WORDS = _words_of("status")
+CONFIDENCE_WORDS = _words_of("confidence")
+IMPORTANCE_WORDS = _words_of("importance")
+TEMPORAL_WORDS = _words_of("temporal_class")
+RELATION_WORDS = {name: name for name in RELATIONS} | _words_of("relation")
 """The relation for each word by which stores name one; all other words mean related_to."""
-INVERSE = {
-    "resolved_by": "resolves",
-    "child_ids": "parent",
-    "children": "parent",
-    "blocks": "blocked_by",
-}
+INVERSE = _words_of("inverse")
 """Names of lists that say of other entries what those do not say themselves."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
@@ -351,7 +172,7 @@ def _merged(values: Mapping[str, Any]) -> dict[str, Any]:
     for table in MERGED:
         inner = own.get(table)
         if isinstance(inner, str) and inner.startswith("{"):
-            inner = table_of(inner)
+            inner = json_of(inner)
         if isinstance(inner, dict):
             own = {snake(str(name)): value for name, value in inner.items()} | own
     return own

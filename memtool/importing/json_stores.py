@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
-from memtool.errors import MemtoolError, reason_of
+from memtool import tables
+from memtool.errors import MemtoolError
 from memtool.importing import entries, jsonl, originals
 from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
 from memtool.importing.json_values import as_text
@@ -25,30 +26,8 @@ from memtool.value import Value
 
 MOST_BYTES = 64 << 20
 """Bytes of a document; what is larger must come as lines."""
-SECTIONS = frozenset(
-    {
-        "memories",
-        "entries",
-        "items",
-        "records",
-        "results",
-        "data",
-        "facts",
-        "notes",
-        "documents",
-        "knowledge",
-        "nodes",
-        "entities",
-        "relations",
-        "observations",
-        "summaries",
-        "sessions",
-        "prompts",
-        "archived",
-        "deleted",
-    }
-)
-"""Names under which the entries of a store are found, with relations and what is left out."""
+SECTIONS = frozenset(tables.words("importing/sections"))
+"""Sections in which a text is an entry."""
 UNREVIEWED = {"status": "candidate", "confidence": "low"}
 """What holds of entries that a model wrote and nobody confirmed, unless they say otherwise."""
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -233,26 +212,16 @@ def _of_lines(source: Original) -> Iterator[JsonRow | Problem]:
 
 
 def _text(source: Original) -> str | Problem:
-    """Return the text of a document. Raises MemtoolError where it is too large."""
-    try:
-        with originals.open_plain(source) as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        what = f"it cannot be read: {reason_of(error)}"
-        return Problem(source.shown, 0, "unreadable", what, "name a plain file that you may read")
-    if len(data) > MOST_BYTES:
+    """Return the text of a document. Raises MemtoolError if it is too large."""
+    text = originals.read_text(source, MOST_BYTES)
+    if isinstance(text, Problem) and text.code == "too-large":
         raise MemtoolError(
             f"{source.shown} is larger than {MOST_BYTES >> 20} MB",
             hint=f"jq -c '.[]' {source.shown} > records.jsonl makes lines of a list, and "
             "memtool import jsonl records.jsonl takes any number of them",
             code="too-large",
         )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        hint = f"iconv -t UTF-8 {source.shown} converts it"
-        return Problem(source.shown, line, "not-utf8", "it is not UTF-8 text", hint)
+    return text
 
 
 def left_out(source: Original, counts: Mapping[str, int], why: str) -> Iterator[Problem]:
@@ -277,7 +246,7 @@ def _generic(
             own = {"id": row.name} if row.name and row.section else {}
             meant = {**defaults, **_of_section(row.section)}
             yield StoreEntry(own | row.value, source, row.lines, meant)
-        elif isinstance(row.value, str) and (not row.section or snake(row.section) in _TEXTS):
+        elif isinstance(row.value, str) and (not row.section or snake(row.section) in SECTIONS):
             if row.name:
                 loose[row.name], lines = row.value, row.lines
             else:
@@ -290,23 +259,6 @@ def _generic(
     if any(isinstance(loose.get(name), str) for name in ("content", "text", "memory", "body")):
         yield StoreEntry(loose, source, lines, defaults)
     yield from left_out(source, left, "they are no entries with a text")
-
-
-_TEXTS = SECTIONS | {
-    "decisions",
-    "patterns",
-    "warnings",
-    "preferences",
-    "conventions",
-    "errors",
-    "discoveries",
-    "tasks",
-    "insights",
-    "lessons",
-    "rules",
-    "todos",
-}
-"""Sections in which a text is an entry."""
 
 
 def _of_section(section: str) -> dict[str, str]:

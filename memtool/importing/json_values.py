@@ -52,25 +52,20 @@ def shown(value: Any, depth: int = 0) -> str:
     return "\n".join(lines)
 
 
-def parts_of(text: str) -> list[Any]:
-    """Return the items of a list that is written as text: as JSON, or with commas between them."""
-    if text.startswith("["):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, list):
-            return found
-    return [part for part in (one.strip() for one in text.split(",")) if part]
-
-
-def table_of(text: str) -> dict[str, Any]:
-    """Return a table that is written as the text of JSON; an empty one where it is none."""
+def json_of(text: str) -> Any:
+    """Return what a text says in JSON, None if it is not JSON."""
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+
+
+def parts_of(text: str) -> list[Any]:
+    """Return the items of a text that is a JSON list, or has commas between them."""
+    found = json_of(text) if text.startswith("[") else None
+    if isinstance(found, list):
+        return found
+    return [part for part in (one.strip() for one in text.split(",")) if part]
 
 
 def as_text(value: Any) -> str:

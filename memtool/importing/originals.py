@@ -76,6 +76,11 @@ class ForeignRecord(Value):
     part: str = ""
     is_exact: bool = False
 
+    def items(self, key: str) -> tuple[str, ...]:
+        """Return a field that is a list; empty if it is absent or no list."""
+        found = self.fields.get(key, ())
+        return found if isinstance(found, tuple) else ()
+
     def problem(self, code: str, message: str, hint: str = "", severity: str = "error") -> Problem:
         """Return a problem at the place of the record."""
         return Problem(
@@ -144,7 +149,7 @@ def files(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Ori
     yield from (original(place, top) for place in sorted(found))
 
 
-def read_text(source: Original) -> str | Problem:
+def read_text(source: Original, most_bytes: int = MAX_BYTES) -> str | Problem:
     """Return the text of a file, or the problem that kept it from being read."""
 
     def problem(code: str, what: str, hint: str, line: int = 0) -> Problem:
@@ -152,12 +157,12 @@ def read_text(source: Original) -> str | Problem:
 
     try:
         with open_plain(source) as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most_bytes + 1)
     except OSError as error:
         reason = f"it cannot be read: {reason_of(error)}"
         return problem("unreadable", reason, "name a plain file that you may read")
-    if len(data) > MAX_BYTES:
-        return problem("too-large", f"it is larger than {MAX_BYTES:,} bytes", "split it")
+    if len(data) > most_bytes:
+        return problem("too-large", f"it is larger than {most_bytes:,} bytes", "split it")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
