@@ -9,9 +9,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from functools import cached_property as cached_property  # noqa: PLC0414  # given on
-    from typing import Any, Self, dataclass_transform
+    from typing import Any, Self, TypeVar, dataclass_transform
+
+    Item = TypeVar("Item")
 else:
 
     def dataclass_transform(**_options):  # noqa: D103  # typing's own, for type checkers only
@@ -148,6 +150,29 @@ def digest(data: bytes, size: int = 8) -> str:
 
     found: str = blake2b(data, digest_size=size).hexdigest()
     return found
+
+
+def batches(
+    items: Iterable[Item],
+    most: int = 0,
+    most_size: int = 0,
+    size_of: Callable[[Item], int] = lambda _item: 0,
+) -> Iterator[list[Item]]:
+    """Yield items in lists of at most `most`, of at most `most_size` together; 0 is no limit.
+
+    An item that is larger alone has a list of its own.
+    """
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        own = size_of(item)
+        if batch and (len(batch) == most or (most_size and size + own > most_size)):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += own
+    if batch:
+        yield batch
 
 
 def plain(value: Any) -> Any:

@@ -33,7 +33,7 @@ from memtool.search.word_join import (
     words_of,
 )
 from memtool.store.snapshot import Record, is_memory_path
-from memtool.value import Value, cached_property
+from memtool.value import Value, batches, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -335,8 +335,7 @@ class Neighbours:
         """Look at every loose memory: its row, and whether it is like one of some memories."""
         join = _Join(judged)
         self._rows = []
-        for at in range(0, len(self._loose), BATCH):
-            some = self._loose[at : at + BATCH]
+        for some in batches(self._loose, BATCH):
             for stamp, data in zip(some, self._read(some), strict=True):
                 row = None if data is None else self._row(stamp[0], data)
                 if row is not None and data is not None:

@@ -17,7 +17,7 @@ from memtool.memory.changes import changed_keys, is_redacted
 from memtool.redaction.find import MOST_CHARACTERS, Allowlist, find, fingerprint, marked, marks
 from memtool.store.files import TEMP_PREFIX, read_regular, reason
 from memtool.store.git import ARGUMENTS, REGULAR
-from memtool.value import Value
+from memtool.value import Value, batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def staged(repository: Repository, paths: Sequence[str]) -> dict[str, IndexEntry
         MemtoolError: a merge is unfinished at one of them.
     """
     found: dict[str, IndexEntry] = {}
-    for first in range(0, len(paths), ARGUMENTS):
-        some = paths[first : first + ARGUMENTS]
+    for some in batches(paths, ARGUMENTS):
         for entry in repository.git.ls_files(*some):
             if entry.stage != "0":
                 raise MemtoolError(

@@ -47,7 +47,7 @@ from memtool.store.git import LINKS, REGULAR
 from memtool.store.provenance import SHORT
 from memtool.store.repository import merged
 from memtool.store.snapshot import Record, blob_hash
-from memtool.value import Value
+from memtool.value import Value, batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -341,9 +341,7 @@ def _texts(repository: Repository, touched: Sequence[ChangedFile]) -> Iterator[T
     for row in touched:
         if row.oid:
             first.setdefault(row.oid, row)
-    oids = list(first)
-    for at in range(0, len(oids), near_duplicates.BATCH):
-        some = oids[at : at + near_duplicates.BATCH]
+    for some in batches(first, near_duplicates.BATCH):
         for oid, data in zip(some, repository.git.blobs(some, MOST_BYTES), strict=True):
             row = first[oid]
             where = f"in commit {row.commit[:SHORT]}"
@@ -520,12 +518,12 @@ def scan(context: Context) -> HistoryScan:
     verdicts = Verdicts(repository.cache_dir, settings)
     problems: list[Problem] = []
     checked = 0
-    for batch in _batches(git, _objects(git, directory)):
+    for batch in history_blobs(git, directory):
         checked += len(batch)
-        clean = verdicts.clean(oid for oid, _path in batch)
+        clean = verdicts.clean(oid for oid, _path, _size in batch)
         unseen = [row for row in batch if row[0] not in clean]
-        contents = git.blobs([oid for oid, _path in unseen], MOST_BYTES)
-        for (oid, path), data in zip(unseen, contents, strict=True):
+        contents = git.blobs([oid for oid, _path, _size in unseen], MOST_BYTES)
+        for (oid, path, _size), data in zip(unseen, contents, strict=True):
             text = Text(path, oid, data.decode(errors="replace"))
             found = find(text.text, allowed)
             told = secrets.unexpected(path, found, directory, settings)
@@ -548,38 +546,21 @@ def scan(context: Context) -> HistoryScan:
     )
 
 
-def _objects(git: Git, directory: str) -> list[tuple[str, str]]:
-    """Return id and one path of everything below the directory in any commit, by id."""
+def history_blobs(git: Git, directory: str) -> Iterator[list[tuple[str, str, int]]]:
+    """Yield id, path and size of every blob below a directory in any commit, in batches, by id.
+
+    Of several paths of a blob it is the one that git lists first.
+    """
     answer = git.run("rev-list", "--objects", "--all", "--full-history", "--", directory)
     found: dict[str, str] = {}
     for row in answer.decode(errors="replace").splitlines():
         oid, _space, path = row.partition(" ")
         if path.startswith(directory + "/"):
             found.setdefault(oid, path)
-    return sorted(found.items())
-
-
-def _batches(git: Git, rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Yield the blobs among objects in batches; directories and submodules are left out."""
-    if not rows:
-        return
-    asked = "".join(f"{oid}\n" for oid, _path in rows).encode()
-    answer = git.run(
-        "cat-file", "--batch-check=%(objecttype) %(objectsize)", "--buffer", stdin=asked
-    )
-    batch: list[tuple[str, str]] = []
-    size = 0
-    for row, info in zip(rows, answer.decode().splitlines(), strict=True):
-        kind, _space, length = info.partition(" ")
-        if kind != "blob":
-            continue
-        batch.append(row)
-        size += min(int(length), MOST_BYTES)
-        if size > BATCH_BYTES or len(batch) >= HISTORY_BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    oids = sorted(found)
+    infos = zip(oids, git.infos(oids), strict=True)
+    blobs = [(oid, found[oid], info[2]) for oid, info in infos if info and info[1] == "blob"]
+    return batches(blobs, HISTORY_BATCH, BATCH_BYTES, lambda blob: min(blob[2], MOST_BYTES))
 
 
 def _where(git: Git, oid: str, directory: str) -> str:

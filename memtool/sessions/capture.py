@@ -21,7 +21,7 @@ from memtool.sessions.store import MESSAGES, Exists, Sessions, clean_row, clean_
 from memtool.sessions.transcripts import reader
 from memtool.sessions.transcripts.reader import Mark, Reading
 from memtool.store.files import read_regular
-from memtool.value import Value, digest
+from memtool.value import Value, batches, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def _continued(
     new = failure_state.attached(sessions.folder(id), new)
     kept: list[Message] = []
     notes: dict[str, None] = {}
-    for start in range(0, len(new), AT_ONCE):
-        some = new[start : start + AT_ONCE]
+    for some in batches(new, AT_ONCE):
         try:
             added = store.add(sessions, id, some, now, reopen=True, most_text=MOST_TEXT)
         except MemtoolError as error:

@@ -40,7 +40,7 @@ from memtool.sessions.model import (
 )
 from memtool.store.context import Context
 from memtool.store.files import read_regular
-from memtool.value import Value
+from memtool.value import Value, batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -487,7 +487,7 @@ def clean_texts(texts: set[str], allowed: Allowlist = NOTHING) -> dict[str, str]
         MemtoolError: one is longer than can be looked through.
     """
     found: dict[str, str] = {}
-    for together in _batches(sorted(texts)):
+    for together in batches(sorted(texts), most_size=_MOST_AT_ONCE, size_of=len):
         joined = _BETWEEN.join(together)
         clean = redact(joined, find(joined, allowed)).split(_BETWEEN)
         if not joined.count(_BETWEEN) + 1 == len(clean) == len(together):
@@ -535,17 +535,3 @@ def _ends(text: str, most: int) -> str:
     head = most // 3
     tail = most - head
     return f"{text[:head]}\n[… {len(text) - most:,} characters left out …]\n{text[-tail:]}"
-
-
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts in runs that are looked through at once."""
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and size + len(text) > _MOST_AT_ONCE:
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text) + len(_BETWEEN)
-    if batch:
-        yield batch

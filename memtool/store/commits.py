@@ -19,6 +19,7 @@ from memtool.store.files import TEMP_PREFIX, locked, remove
 from memtool.store.git import ARGUMENTS, GitError
 from memtool.store.git_locks import is_left, lock_text, run_patiently
 from memtool.store.repository import Repository
+from memtool.value import batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -336,8 +337,7 @@ def _counted(paths: Sequence[str]) -> str:
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
     known: set[str] = set()
-    for first in range(0, len(paths), ARGUMENTS):
-        some = paths[first : first + ARGUMENTS]
+    for some in batches(paths, ARGUMENTS):
         known.update(repository.git.names("ls-files", "-z", "--", *some))
     return [path for path in paths if path not in known]
 

@@ -19,7 +19,7 @@ from memtool.store.bases import is_straight
 from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch
 from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Stamp, Tree, stamps_of
-from memtool.value import Value
+from memtool.value import Value, batches
 
 BATCH = 256
 """Commits that are compared with their parents by one git process."""
@@ -216,8 +216,7 @@ class History:
                 ),
             )
             return
-        for start in range(0, len(found), BATCH):
-            some = found[start : start + BATCH]
+        for some in batches(found, BATCH):
             touched = {id_: known.touches[id_] for id_ in some if id_ in known.touches}
             fresh = self._touched([id_ for id_ in some if id_ not in touched], directory)
             known.add(fresh)

@@ -27,17 +27,15 @@ from memtool.memory.fields import DEFAULT_CATEGORIES, is_mutable
 from memtool.memory.memory import as_text
 from memtool.store import kept, process
 from memtool.store.git import GitError
-from memtool.value import Value
+from memtool.value import Value, batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeVar
 
     from memtool.memory.memory import Memory
     from memtool.store.repository import Repository
 
-    One = TypeVar("One")
 
 FOLDER = "_signatures"
 ENDING = ".sig"
@@ -142,7 +140,7 @@ def signed_by(
     with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
         file.write(signers)
         file.flush()
-        for some in _batches(missing):
+        for some in batches(missing, BATCH):
             found = _asked_of_git(repository, some, file.name)
             new = {one: (found[one],) if one in found else () for one in some}
             _keep(cache_dir, signers, new)
@@ -188,12 +186,6 @@ def _keep(cache_dir: str, signers: bytes, found: Mapping[str, tuple[str, ...]]) 
 
 def _basis(signers: bytes) -> bytes:
     return hashlib.sha256(signers).digest()
-
-
-def _batches(rows: Sequence[One]) -> Iterator[Sequence[One]]:
-    """Yield some at a time: what is known of these stays known where a hook has no more time."""
-    for at in range(0, len(rows), BATCH):
-        yield rows[at : at + BATCH]
 
 
 class Signers(Value):
@@ -302,7 +294,7 @@ def _verified(
     with tempfile.TemporaryDirectory(prefix="memtool-signers-") as place:
         listed = os.path.join(place, "signers")
         _put(listed, signers)
-        for some in _batches(missing):
+        for some in batches(missing, BATCH):
             texts = repository.git.blobs([oid for oid, _one in some], MOST_BYTES)
             new = {
                 f"{oid} {one.claim}": tuple(_checked(repository, one, data, place, listed))

@@ -46,7 +46,6 @@ AHEAD_S = 7 * timestamps.DAY_S
 """So long before its end a memory that is upheld is renewed: until the next weekly run."""
 LATELY_S = timestamps.DAY_S
 """What was looked at within this time is not archived, however many there are."""
-BY = "memtool maintain"
 """Who did it, where a key says so."""
 _ORDER = {do: number for number, do in enumerate(KINDS)}
 MOST_LISTED = 50
@@ -315,7 +314,10 @@ def _renewal(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
     if at <= confirmed_at or at + term_s <= inputs.now:
         return None
     # The commit at which somebody looked at the code stays: the trailer does not say that.
-    checked = memory.table("checked") | {"at": timestamps.render(at), "by": upheld.by or BY}
+    checked = memory.table("checked") | {
+        "at": timestamps.render(at),
+        "by": upheld.by or importance.BY,
+    }
     return changing("renew", record, _upheld_by(upheld), checked=checked)
 
 
@@ -324,7 +326,7 @@ def _upheld_by(upheld: Upholding) -> str:
 
 
 def _archiving(record: Record, why: str, inputs: PlanInputs) -> UpkeepStep:
-    kept = lifecycle.retired(record.memory, inputs.now, BY)
+    kept = lifecycle.retired(record.memory, inputs.now, importance.BY)
     return changing("archive", record, why, status="archived", **kept)
 
 
@@ -503,7 +505,7 @@ def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
         return changing("confirm", record, use, status="confirmed")
     if state == "fade" and inputs.uses.is_known and not memory.table("faded"):
         now = timestamps.render(inputs.now)
-        faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
+        faded = {"at": now, "by": importance.BY, "was": f"{memory.importance:g}"}
         why = "nobody used it on its first day"
         left = round(memory.importance * FADE, 4)
         return changing("fade", record, why, importance=f"{left:g}", faded=faded)

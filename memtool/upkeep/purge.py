@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGING
 from memtool.memory import memory, timestamps
-from memtool.memory.visibility import GONE
+from memtool.search.levels import digests_in_use
 from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
 from memtool.store.commits import commit_files, discard
@@ -105,11 +105,8 @@ def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
     """Return the digests in use that quote these memories, and must be written again."""
     return [
         record
-        for record in tree.by_id.values()
-        if memory.is_generated(record.memory)
-        and tree.lineage.is_head(record.id)
-        and record.memory.status not in GONE
-        and not set(ids).isdisjoint(record.memory.items("derived_from"))
+        for record in digests_in_use(tree)
+        if not set(ids).isdisjoint(record.memory.items("derived_from"))
     ]
 
 

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool import installation
 from memtool.errors import MemtoolError, reason_of
+from memtool.gate import sources
 from memtool.redaction import find as redaction
 from memtool.redaction.find import Allowlist
 from memtool.store import usage_log
@@ -28,7 +29,7 @@ from memtool.store.config import FINGERPRINT_DIGITS
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
-from memtool.value import HEX, Value
+from memtool.value import HEX, Value, batches
 
 PROGRAM = "git-filter-repo"
 MODULE = "git_filter_repo"
@@ -165,13 +166,8 @@ def leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
 
 def _secrets(git: Git, directory: str, allowed: Allowlist) -> Iterator[tuple[str, str]]:
     """Yield kind and text of each secret in each version of the files of a directory."""
-    listed = git.run("rev-list", "--objects", "--all", "--full-history", "--", directory)
-    rows = (row.partition(" ") for row in listed.decode(errors="replace").splitlines())
-    named = sorted({oid for oid, _space, path in rows if path.startswith(directory + "/")})
-    infos = zip(named, git.infos(named), strict=True)
-    blobs = [(oid, info[1], info[2]) for oid, info in infos if info and info[1] == "blob"]
-    for batch in _batches(blobs):
-        for data in git.blobs([oid for oid, _type, _size in batch], 1 << 20):
+    for batch in sources.history_blobs(git, directory):
+        for data in git.blobs([oid for oid, _path, _size in batch], sources.MOST_BYTES):
             text = data.decode(errors="surrogateescape")
             for detection in redaction.find(text, allowed):
                 yield detection.kind, text[detection.start : detection.end]
@@ -231,8 +227,8 @@ def _paths_of(git: Git, blobs: Collection[str]) -> list[str]:
 def _leading_to(git: Git, commits: list[str]) -> set[str]:
     """Return the refs that lead to any of some commits."""
     found: set[str] = set()
-    for first in range(0, len(commits), _AT_ONCE):
-        asked = [f"--contains={commit}" for commit in commits[first : first + _AT_ONCE]]
+    for some in batches(commits, _AT_ONCE):
+        asked = [f"--contains={commit}" for commit in some]
         found.update(git.run("for-each-ref", "--format=%(refname)", *asked).decode().splitlines())
     return found
 
@@ -241,7 +237,7 @@ def objects_with(git: Git, needle: bytes) -> tuple[dict[str, str], int]:
     """Return every object that holds some bytes, as types by id, and how many were too large."""
     found: dict[str, str] = {}
     unread = 0
-    for batch in _batches(_all_objects(git)):
+    for batch in batches(_all_objects(git), BATCH, BATCH_BYTES, lambda row: row[2]):
         for (oid, type_, size), data in zip(
             batch, git.blobs([oid for oid, _type, _size in batch], MOST_BYTES), strict=True
         ):
@@ -258,19 +254,6 @@ def _all_objects(git: Git) -> list[tuple[str, str, int]]:
     )
     rows = (row.split() for row in answer.decode().splitlines())
     return [(oid, type_, int(size)) for oid, type_, size in rows]
-
-
-def _batches(rows: Iterable[tuple[str, str, int]]) -> Iterator[list[tuple[str, str, int]]]:
-    batch: list[tuple[str, str, int]] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += row[2]
-        if size > BATCH_BYTES or len(batch) >= BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def contents(git: Git) -> tuple[int, dict[str, str], set[str]]:

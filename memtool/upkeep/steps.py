@@ -15,7 +15,7 @@ from memtool.store.context import Context
 from memtool.store.edits import FileEdit, recover
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Record
-from memtool.value import Value
+from memtool.value import Value, plural
 
 KINDS: dict[str, str] = {
     "renew": "renewed",
@@ -166,8 +166,7 @@ def recover_before(context: Context) -> None:
     """Take back what a run wrote that was killed, and say so."""
     found = recover(context.repository)
     if found.undone:
-        count = len(found.undone)
-        shown = f"{count} file{'' if count == 1 else 's'}"
+        shown = plural(len(found.undone), "file")
         context.notes.append(
             f"an earlier run was interrupted: {shown} that it wrote are taken back"
         )

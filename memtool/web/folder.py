@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import contextmanager
+from pathlib import Path
 
 from memtool.errors import MemtoolError, reason_of
 from memtool.value import Value, digest
@@ -55,7 +57,7 @@ class SiteFolder:
         self._new = os.path.join(parent, f".{name}.{_NEW}")
         self._old = os.path.join(parent, f".{name}.{_OLD}")
         self.known: dict[str, SiteFile] = {}
-        with _DiskRefusal(self.place):
+        with _disk_refusal(self.place):
             self._recover()
             self._read()
 
@@ -117,7 +119,7 @@ class SiteFolder:
         entries: dict[str, SiteFile] = {}
         written = 0
         try:
-            with _DiskRefusal(self.place):
+            with _disk_refusal(self.place):
                 os.makedirs(self._new)
                 _write(os.path.join(self._new, MANIFEST), b"{}")
                 for page in pages:
@@ -131,7 +133,11 @@ class SiteFolder:
                     tell(len(entries))
                 removed = len(self.known.keys() - entries.keys())
                 text = _text(entries, revision)
-                if self.known and not (written or removed) and text == self._own_text():
+                if (
+                    self.known
+                    and not (written or removed)
+                    and text == Path(self.place, MANIFEST).read_bytes()
+                ):
                     shutil.rmtree(self._new)
                     return Replaced(len(entries), 0, 0)
                 self._carry(entries)
@@ -142,10 +148,6 @@ class SiteFolder:
                 shutil.rmtree(self._new, ignore_errors=True)
             raise
         return Replaced(len(entries), written, removed)
-
-    def _own_text(self) -> bytes:
-        with open(os.path.join(self.place, MANIFEST), "rb") as file:
-            return file.read()
 
     def _carry(self, entries: Mapping[str, SiteFile]) -> None:
         """Link into the new folder what stays: files that are the same, and those of others."""
@@ -236,20 +238,15 @@ def _link(path: str, goal: str) -> None:
         shutil.copy2(path, goal, follow_symlinks=False)
 
 
-class _DiskRefusal:
-    """Turns what the disk refuses into a sentence about the folder."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        if isinstance(error, OSError):
-            raise MemtoolError(
-                f"{self._place} cannot be written: {reason_of(error)}",
-                hint="name a folder that you may write and that is no mount point, such as "
-                f"{os.path.join(self._place, 'site')}",
-                code="disk",
-            ) from None
+@contextmanager
+def _disk_refusal(place: str) -> Iterator[None]:
+    """Turn what the disk refuses into a sentence about the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise MemtoolError(
+            f"{place} cannot be written: {reason_of(error)}",
+            hint="name a folder that you may write and that is no mount point, such as "
+            f"{os.path.join(place, 'site')}",
+            code="disk",
+        ) from None

@@ -100,21 +100,37 @@ def _verb(one: Procedure, values: dict[str, Schema]) -> Schema:
     if one.name in rest.LONG:
         answers |= _JOB
     schema = one.input_schema
-    body = {"required": bool(schema["required"]), "content": {JSON: {"schema": schema}}}
-    found = {
-        "post": {
-            "operationId": one.name,
-            **about,
-            "requestBody": body,
-            "responses": answers | _refusals("Refusal"),
-        }
-    }
-    if one.effect == READ:
+    return _operations(
+        one.name,
+        about,
+        schema,
+        schema["required"],
+        answers,
+        refusal="Refusal",
+        has_get=one.effect == READ,
+    )
+
+
+def _operations(
+    name: str,
+    about: Schema,
+    schema: Schema,
+    needed: list[str],
+    answers: Schema,
+    *,
+    refusal: str,
+    has_get: bool,
+) -> Schema:
+    """Return the operations of a path that takes a body, and perhaps the same in the address."""
+    body = {"required": bool(needed), "content": {JSON: {"schema": schema}}}
+    post = {"operationId": name, **about, "requestBody": body}
+    found = {"post": {**post, "responses": answers | _refusals(refusal)}}
+    if has_get:
         found["get"] = {
-            "operationId": f"get-{one.name}",
+            "operationId": f"get-{name}",
             **about,
-            "parameters": _in_address(schema),
-            "responses": answers | _refusals("Refusal", has_body=False),
+            "parameters": _in_address(schema, needed),
+            "responses": answers | _refusals(refusal, has_body=False),
         }
     return found
 
@@ -126,25 +142,16 @@ def _client(one: ClientName) -> Schema:
     answers = {"200": _response(summary, _object(None, **one.answer))}
     if one.is_long:
         answers |= _JOB
-    schema = _fields(one)
     needed = [name for name, parameter in one.fields.items() if parameter.is_required]
-    body = {"required": bool(needed), "content": {JSON: {"schema": schema}}}
-    found = {
-        "post": {
-            "operationId": f"memory-{one.name}",
-            **about,
-            "requestBody": body,
-            "responses": answers | _refusals("ClientRefusal"),
-        }
-    }
-    if one.is_address:
-        found["get"] = {
-            "operationId": f"get-memory-{one.name}",
-            **about,
-            "parameters": _in_address(schema | {"required": needed}),
-            "responses": answers | _refusals("ClientRefusal", has_body=False),
-        }
-    return found
+    return _operations(
+        f"memory-{one.name}",
+        about,
+        _fields(one),
+        needed,
+        answers,
+        refusal="ClientRefusal",
+        has_get=one.is_address,
+    )
 
 
 def _fields(one: ClientName) -> Schema:
@@ -230,13 +237,13 @@ def _others() -> Schema:
     }
 
 
-def _in_address(schema: Schema) -> list[Schema]:
+def _in_address(schema: Schema, needed: list[str]) -> list[Schema]:
     """Return the properties of a schema as parameters of an address; a list is given as several."""
     return [
         {
             "name": name,
             "in": "query",
-            "required": name in schema["required"],
+            "required": name in needed,
             "description": shape["description"],
             "schema": {key: one for key, one in shape.items() if key != "description"},
         }

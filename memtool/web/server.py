@@ -99,12 +99,13 @@ def _show(about: str, link: str, *, no_open: bool) -> None:
 
 def _link_of_running(cache: str, port: int) -> str:
     """Return a new login link of the server of this repository on a port; empty where none is."""
+    about = _announced(cache)
+    url = str(about.get("url"))
+    if not url.endswith(f":{port}"):
+        return ""
     try:
-        about = json.loads(files.read_regular(os.path.join(cache, FILE)))
-        if not about["url"].endswith(f":{port}"):
-            return ""
-        token = {"Authorization": f"Bearer {about['token']}"}
-        asked = urllib.request.Request(f"{about['url']}/login", b"", token)  # noqa: S310  # ours
+        token = {"Authorization": f"Bearer {about.get('token')}"}
+        asked = urllib.request.Request(f"{url}/login", b"", token)  # noqa: S310  # ours
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never by a proxy
         with direct.open(asked, timeout=ASK_S) as answer:
             return str(json.load(answer)["url"])

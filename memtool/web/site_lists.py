@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from memtool.memory import timestamps
-from memtool.value import Value
+from memtool.value import Value, batches
 from memtool.web import words
 from memtool.web.site_links import file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import TypeVar
 
     from memtool.store.snapshot import Record
 
-    Item = TypeVar("Item")
 
 LISTED = 200
 """Memories of one page of a list."""
@@ -38,12 +36,6 @@ class Listed(Value):
     older: str = ""
 
 
-def chunks(found: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    """Yield parts of a sequence, from its beginning on, each but the last of the same length."""
-    for start in range(0, len(found), most):
-        yield found[start : start + most]
-
-
 def all_lists(records: Sequence[Record]) -> Iterator[Listed]:
     """Yield the pages of each list; a new memory changes the last page of it."""
     ordered = sorted(records, key=lambda one: (one.memory.timestamp, one.id))
@@ -54,7 +46,7 @@ def all_lists(records: Sequence[Record]) -> Iterator[Listed]:
             value = month if kind == "month" else str(getattr(one.memory, kind))
             grouped.setdefault(value, []).append(one)
         for value in sorted(grouped):
-            parts = [*chunks(grouped[value], LISTED)]
+            parts = [*batches(grouped[value], LISTED)]
             files = [f"list/{kind}-{file_name(value)}-{at}.html" for at in range(1, len(parts) + 1)]
             for at, some in enumerate(parts):
                 of = f", part {at + 1}" if len(parts) > 1 else ""

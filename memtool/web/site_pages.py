@@ -21,7 +21,7 @@ from memtool.memory import timestamps
 from memtool.memory.changes import stem
 from memtool.search.features import Facts
 from memtool.search.scope import drift_in
-from memtool.value import Value, cached_property, digest
+from memtool.value import Value, batches, cached_property, digest
 from memtool.web import render, words
 from memtool.web.markdown import wiki_links
 from memtool.web.page import PageQuery
@@ -33,7 +33,7 @@ from memtool.web.pages.reports import digests
 from memtool.web.pages.status import LAST, overview
 from memtool.web.render import PageView
 from memtool.web.site_links import ABSENT, SiteLinks, diff_file, file_name
-from memtool.web.site_lists import KINDS, all_lists, chunks, tag_lists
+from memtool.web.site_lists import KINDS, all_lists, tag_lists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -241,9 +241,9 @@ class StaticSite:
 
     def _timeline(self) -> Iterator[SitePage]:
         """Yield what happened, a page or more for each month, in which older pages stay."""
-        parts: list[tuple[str, str, Sequence[LogEntry]]] = []
+        parts: list[tuple[str, str, list[LogEntry]]] = []
         for month, group in groupby(reversed(self._events), key=lambda one: one.date[:7]):
-            for number, some in enumerate(chunks([*group], TOLD), 1):
+            for number, some in enumerate(batches(group, TOLD), 1):
                 name = month or "not known"
                 parts.append((f"timeline/{file_name(month)}-{number}.html", name, some))
         shown = {"query": PageQuery({}), "offset": 0, "more": 0, "notes": ()}
@@ -252,7 +252,7 @@ class StaticSite:
             older = parts[at - 1][0] if at else ""
 
             def values(
-                some: Sequence[LogEntry] = some,
+                some: list[LogEntry] = some,
                 name: str = name,
                 near: tuple[str, str] = (newer, older),
             ) -> dict[str, Any]:

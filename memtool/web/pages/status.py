@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from memtool.commands.log import log
 from memtool.commands.status import status as status_of
 from memtool.errors import MemtoolError
@@ -82,19 +84,13 @@ def growth(context: Context, at: str | None) -> dict[str, Any]:
         number = year * _YEAR_MONTHS + month - back  # the month after
         end = timestamps.start(f"{number // _YEAR_MONTHS:04}-{number % _YEAR_MONTHS + 1:02}-01")
         name = f"{(number - 1) // _YEAR_MONTHS:04}-{(number - 1) % _YEAR_MONTHS + 1:02}"
-        counts.append((name, _before(moments, end)))
+        counts.append((name, bisect_left(moments, end)))
     most = max(count for _name, count in counts) or 1
     points = [
         (round(at * WIDTH / (MONTHS - 1), 1), round(HEIGHT - count * HEIGHT / most, 1))
         for at, (_name, count) in enumerate(counts)
     ]
     return {"counts": counts, "points": points, "width": WIDTH, "height": HEIGHT}
-
-
-def _before(moments: list[int], end: int) -> int:
-    from bisect import bisect_left
-
-    return bisect_left(moments, end)
 
 
 def _injected(context: Context) -> str:
