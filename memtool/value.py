@@ -42,9 +42,9 @@ class ValueType(type):
     field_defaults: dict[str, Any]
     field_setters: list[Callable[[object, Any], None]]
     """What sets each field, once: past `__setattr__`, and in a fifth of the time of `object`'s."""
+    json_fields: str = ""
     json_names: tuple[tuple[str, str], ...] = ()
-    json_without: tuple[str, ...] = ()
-    json_optional: tuple[str, ...] = ()
+    json_optional: str = ""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ValueType:
         own = tuple(namespace.get("__annotations__", ()))
@@ -71,9 +71,9 @@ class ValueType(type):
 class Value(metaclass=ValueType):
     """Base of every value: subclass it with annotated fields, as with a frozen dataclass.
 
-    Three class attributes shape its JSON: `json_names` are pairs of a field and its name there,
-    `json_without` the fields that only the text form needs, and `json_optional` those that are left
-    out while they have their default.
+    Three class attributes shape its JSON: `json_fields` are the fields and properties that it has,
+    in order and with spaces between, by default all fields; `json_names` are pairs of one of them
+    and its name there; `json_optional` are fields that are left out while they have their default.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -107,14 +107,14 @@ class Value(metaclass=ValueType):
         return type(self)(*values, **changes)
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields as what JSON knows; a subclass may compute others."""
+        """Return what the JSON has, as what JSON knows; a subclass may compute more."""
         kind = type(self)
         names, defaults = dict(kind.json_names), kind.field_defaults
+        optional = kind.json_optional.split()
         return {
             names.get(name, name): plain(getattr(self, name))
-            for name in kind.field_names
-            if name not in kind.json_without
-            and not (name in kind.json_optional and getattr(self, name) == defaults[name])
+            for name in kind.json_fields.split() or kind.field_names
+            if not (name in optional and getattr(self, name) == defaults[name])
         }
 
 

@@ -118,18 +118,22 @@ def test_values_are_frozen_compared_hashed_and_shown():
 
 
 class Span(Value):
-    """A value whose JSON has other names, and less."""
+    """A value whose JSON has other names and another order, less and more."""
 
+    json_fields = "length begin note"
     json_names = (("begin", "from"),)
-    json_without = ("is_brief",)
-    json_optional = ("note",)
+    json_optional = "note"
 
     begin: int
-    is_brief: bool = False
+    end: int
     note: str = ""
 
+    @property
+    def length(self) -> int:
+        return self.end - self.begin
 
-def test_the_json_of_a_value_may_have_other_names_and_less() -> None:
-    """A field may be named otherwise, be for the text form alone, or be left out at its default."""
-    assert Span(1, is_brief=True).plain() == {"from": 1}
-    assert Span(1, note="late").plain() == {"from": 1, "note": "late"}
+
+def test_the_json_of_a_value_may_differ_from_its_fields() -> None:
+    """A field may be named otherwise, not be there, or only be where it has not its default."""
+    assert list(Span(1, 4).plain().items()) == [("length", 3), ("from", 1)]
+    assert Span(1, 4, "late").plain() == {"length": 3, "from": 1, "note": "late"}

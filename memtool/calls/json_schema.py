@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "None": "null"}
 _LISTS = ("tuple", "list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection")
 _MAPPINGS = ("dict", "Mapping")
-RESHAPED = {"Conflicts": ("kinds",), "SessionView": ("checkpoints",)}
+RESHAPED = {"SessionView": ("checkpoints",)}
 """Fields that a value gives another type in its JSON than it has itself."""
 
 
@@ -115,14 +115,23 @@ def _fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:
     fields = {
         names.get(name, name): {}
         if name in RESHAPED.get(kind.__name__, ())
-        else value_schema(annotation, one.__module__, values)
-        for one in reversed(kind.__mro__)
-        for name, annotation in vars(one).get("__annotations__", {}).items()
-        if name in kind.field_names and name not in kind.json_without
+        else value_schema(*_annotated(kind, name), values)
+        for name in kind.json_fields.split() or kind.field_names
     }
-    always = [name for name in fields if name not in kind.json_optional]
+    always = [name for name in fields if name not in kind.json_optional.split()]
     required = always if plain is None else []
     return {**about, "type": "object", "properties": fields, "required": required}
+
+
+def _annotated(kind: ValueType, name: str) -> tuple[str, str]:
+    """Return the annotation of a field or property, and the module in which it is read."""
+    for one in kind.__mro__:
+        member = vars(one).get(name)
+        if isinstance(member, property):
+            return member.fget.__annotations__["return"], one.__module__
+        if name in vars(one).get("__annotations__", {}):
+            return vars(one)["__annotations__"][name], one.__module__
+    raise TypeError(f"{kind.__name__} has no {name}")
 
 
 def _split(text: str, sign: str) -> list[str]:

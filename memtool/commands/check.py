@@ -30,7 +30,7 @@ class Checked(Value):
     `is_quiet` leaves out the line that says that nothing is.
     """
 
-    json_without = ("is_quiet",)
+    json_fields = "checked problems"
 
     checked: int
     problems: tuple[Problem, ...]

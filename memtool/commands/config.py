@@ -25,7 +25,7 @@ class SettingRow(Value):
     why what the project's file says is not used: the value is then the user's own, or the default.
     """
 
-    json_optional = ("unused",)
+    json_optional = "unused"
 
     key: str
     value: Setting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
@@ -18,7 +18,7 @@ from memtool.search.scope import day
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
-from memtool.value import Value, plain
+from memtool.value import Value
 
 MOST_BESIDE = 3
 """Memories that are shown beside each other; more are below each other, one a line."""
@@ -64,31 +64,24 @@ class Conflicts(Value):
     accepted.
     """
 
+    json_fields = "conflicts total kinds memories since"
+    json_optional = "since"
+
     conflicts: tuple[ConflictRow, ...]
     since: str = ""
-    kinds: tuple[tuple[str, int], ...] = ()
+    kinds: Mapping[str, int] = {}
     memories: int = 0
     open: int = 0
 
     @property
     def total(self) -> int:
         """How many there are, with those beyond the limit."""
-        return sum(count for _kind, count in self.kinds)
+        return sum(self.kinds.values())
 
     @property
     def exit_code(self) -> int:
         """1 where a conflict is open, for hooks and CI."""
         return int(self.open > 0)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`."""
-        found = {
-            "conflicts": plain(self.conflicts),
-            "total": self.total,
-            "kinds": dict(self.kinds),
-            "memories": self.memories,
-        }
-        return found | ({"since": self.since} if self.since else {})
 
 
 def conflicts(
@@ -157,7 +150,7 @@ def conflicts(
     return Conflicts(
         _with_sides(context, tree, shown),
         base,
-        tuple(Counter(one.kind for one in together).items()),
+        Counter(one.kind for one in together),
         len({id_ for one in together for id_ in one.ids}),
         sum(not one.accepted for one in together),
     )
@@ -211,7 +204,7 @@ def render(found: Conflicts) -> str:
     parts = ["\n".join(_rows(conflict)) for conflict in found.conflicts]
     total = found.total
     if total > 1:
-        counts = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in found.kinds)
+        counts = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in found.kinds.items())
         left = total - len(found.conflicts)
         rest = f"; {left} not shown, --limit 0 shows all" if left else ""
         parts.append(f"{total} conflicts among {found.memories} memories: {counts}{rest}")

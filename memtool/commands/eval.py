@@ -65,7 +65,7 @@ class Evaluated(Value):
     None unless every query was to be shown.
     """
 
-    json_optional = ("asked",)
+    json_optional = "asked"
 
     queries: int
     measures: dict[str, float]

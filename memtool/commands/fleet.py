@@ -67,6 +67,8 @@ class FleetStatus(Value):
 class FleetSync(Value):
     """The fleet after a sync. `indexed` counts the repositories whose memories are indexed anew."""
 
+    json_fields = "synced memories size indexed repositories dry_run problems"
+
     synced: str
     memories: int
     size: int
@@ -75,13 +77,14 @@ class FleetSync(Value):
     dry_run: bool
 
     @property
+    def problems(self) -> int:
+        """How many repositories have one."""
+        return sum(bool(row.problem) for row in self.repositories)
+
+    @property
     def exit_code(self) -> int:
         """1 where a repository has a problem."""
-        return int(any(row.problem for row in self.repositories))
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields, with the number of repositories that have a problem."""
-        return {**super().plain(), "problems": sum(bool(row.problem) for row in self.repositories)}
+        return int(self.problems > 0)
 
 
 def fleet_status(context: Context) -> FleetStatus:

@@ -13,7 +13,7 @@ from memtool.memory import timestamps
 from memtool.search import conflicts
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.value import Value, plain
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,12 @@ class FleetSimilar(Value):
     were compared, of so many `repositories`, and `left_out` says what the time did not suffice for.
     """
 
+    json_fields = "about total kinds compared repositories is_cut left_out made shared"
+    json_names = (("is_cut", "cut"),)
+
     about: str
     shared: tuple[SharedDecision, ...]
-    kinds: tuple[tuple[str, int], ...]
+    kinds: dict[str, int]
     compared: int
     repositories: int
     left_out: str
@@ -44,21 +47,12 @@ class FleetSimilar(Value):
     @property
     def total(self) -> int:
         """How many groups there are, with those beyond the limit."""
-        return sum(count for _kind, count in self.kinds)
+        return sum(self.kinds.values())
 
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`."""
-        return {
-            "about": self.about,
-            "total": self.total,
-            "kinds": dict(self.kinds),
-            "compared": self.compared,
-            "repositories": self.repositories,
-            "cut": bool(self.left_out),
-            "left_out": self.left_out,
-            "made": self.made,
-            "shared": plain(self.shared),
-        }
+    @property
+    def is_cut(self) -> bool:
+        """Whether the time did not suffice."""
+        return bool(self.left_out)
 
 
 def fleet_similar(
@@ -139,7 +133,7 @@ def _answer(context: Context, found: Comparison, about: str) -> FleetSimilar:
     return FleetSimilar(
         about,
         found.shared,
-        tuple((kind, found.kinds[kind]) for kind in KINDS if kind in found.kinds),
+        {kind: found.kinds[kind] for kind in KINDS if kind in found.kinds},
         found.compared,
         found.repositories,
         found.left_out,
@@ -177,7 +171,7 @@ def _named(group: SharedDecision) -> Sequence[FleetDecision]:
 
 
 def _summary(found: FleetSimilar) -> str:
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds)
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
     what = "1 group" if found.total == 1 else f"{found.total:,} groups"
     told = f"{what} ({kinds})" if kinds else "nothing is shared"
     memories = "1 memory" if found.compared == 1 else f"{found.compared:,} memories"

@@ -15,7 +15,7 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Annotated, Any
+    from typing import Annotated
 
     from memtool.inject.block import BlockFormat, BlockItem, Injected
     from memtool.inject.candidates import CandidateVerdict
@@ -30,6 +30,9 @@ class Hooked(Value):
 
     `session` names the one context that saw the memories: the session, or a helper inside it.
     """
+
+    json_fields = "answer meaning session ids depth degraded"
+    json_optional = "degraded"
 
     answer: str
     meaning: str
@@ -47,17 +50,10 @@ class Hooked(Value):
         """The verb that the ledger counts it under: a prompt is an injection like any other."""
         return "inject" if self.meaning == contracts.PROMPT else f"hook-{self.meaning}"
 
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: the answer, and the ids of the memories in it."""
-        degraded = {"degraded": True} if self.degraded else {}
-        return {
-            "answer": self.answer,
-            "meaning": self.meaning,
-            "session": self.session,
-            "ids": [item.id for item in self.items],
-            "depth": self.depth,
-            **degraded,
-        }
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The memories in the answer."""
+        return tuple(item.id for item in self.items)
 
 
 def hook(

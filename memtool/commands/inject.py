@@ -181,7 +181,7 @@ def _read_prompt(prompt: str) -> str:
 
 def _silent(context: Context, format: str, session: str) -> Injected:
     """Return the answer of a memtool that is switched off."""
-    return Injected(plan(context.settings, 0, None), (), "", format, session, EXACT)
+    return Injected(plan(context.settings, 0, None), (), "", format, EXACT, session)
 
 
 def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]:

@@ -83,7 +83,7 @@ class Log(Value):
     off. `injections` or `audit` are there, instead of events, where they were asked for.
     """
 
-    json_optional = ("injections", "audit")
+    json_optional = "injections audit"
 
     id: str
     removed: bool

@@ -48,7 +48,7 @@ class FindingRow(Value):
 class Promoted(Value):
     """All findings that were looked at, and the memories that were made of them."""
 
-    json_without = ("is_list",)
+    json_fields = "preset findings memories commit dry_run"
 
     preset: str
     findings: tuple[FindingRow, ...]

@@ -21,8 +21,8 @@ from memtool.value import Value
 class Resolved(Value):
     """What was settled, in order; `finished` are files whose merge was unfinished."""
 
-    json_without = ("dry_run",)
-    json_optional = ("finished",)
+    json_fields = "resolved finished"
+    json_optional = "finished"
 
     resolved: tuple[Settled, ...]
     finished: tuple[Finished, ...] = ()

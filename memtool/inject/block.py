@@ -290,7 +290,7 @@ class BlockItem(Value):
     `unproven` says what it lacks to fulfil its trust rule, empty for nothing.
     """
 
-    json_optional = ("repository",)
+    json_optional = "repository"
 
     id: str
     tier: str
@@ -322,12 +322,17 @@ class Injected(Value):
     which the block was chosen, by name, where that is explained.
     """
 
+    json_fields = (
+        "budget items text freshness expired depth silenced degraded session gates explain"
+    )
+    json_optional = "silenced degraded session gates explain"
+
     budget: Budget
     items: tuple[BlockItem, ...]
     text: str
     format: str
-    session: str
     freshness: str
+    session: str = ""
     expired: int = 0
     explain: tuple[CandidateVerdict, ...] | None = None
     prompt: str = ""
@@ -361,23 +366,5 @@ class Injected(Value):
         )
 
     def plain(self) -> dict[str, Any]:
-        """Return the JSON shape: the shares, the items, the block."""
-        shape: dict[str, Any] = {
-            "budget": self.budget.plain() | {"used": tokens(self.text)},
-            "items": [item.plain() for item in self.items],
-            "text": self.text,
-            "freshness": self.freshness,
-            "expired": self.expired,
-            "depth": self.depth,
-        }
-        if self.silenced:
-            shape["silenced"] = list(self.silenced)
-        if self.degraded:
-            shape["degraded"] = True
-        if self.session:
-            shape["session"] = self.session
-        if self.gates is not None:
-            shape["gates"] = dict(self.gates)
-        if self.explain is not None:
-            shape["explain"] = [verdict.plain() for verdict in self.explain]
-        return shape
+        """Return what the JSON has, the budget with what the block takes of it."""
+        return super().plain() | {"budget": self.budget.plain() | {"used": tokens(self.text)}}

@@ -87,8 +87,9 @@ class CandidateVerdict(Value):
     `repository` is empty for a memory of the project or of the user.
     """
 
-    json_names = (("is_taken", "taken"), ("weights", "factors"))
-    json_optional = ("repository",)
+    json_fields = "id tier is_taken reason score factors scope repository"
+    json_names = (("is_taken", "taken"),)
+    json_optional = "repository"
 
     id: str
     tier: str
@@ -103,10 +104,6 @@ class CandidateVerdict(Value):
     def factors(self) -> dict[str, float]:
         """The factors as they are shown; few verdicts are."""
         return {name: round(value, DIGITS) for name, value in self.weights.items()}
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON, with the factors as they are shown."""
-        return super().plain() | {"factors": self.factors}
 
 
 class Gates(Value):

@@ -14,7 +14,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     from memtool.index.reader import IndexReader
     from memtool.search.explanation import GateVerdict
@@ -34,8 +33,11 @@ class Result(MemoryRow):
     `cosine` tells how near its meaning is to the question, None where only words were searched.
     """
 
-    json_without = ("through", "is_digest")
-    json_optional = ("cosine", "drift", "proposal", "conflict", "repository")
+    json_fields = (
+        "id title type category status confidence score path timestamp commit trust due unproven "
+        "snippet factors cosine drift proposal conflict repository"
+    )
+    json_optional = "cosine drift proposal conflict repository"
 
     score: float
     snippet: str
@@ -51,12 +53,6 @@ class Result(MemoryRow):
     """Which results contradict each other, where it is one of them."""
     repository: str = ""
     """The other repository that says it, as `org/name`; empty for a memory of this one."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields in the order of the JSON."""
-        fields = super().plain()
-        order = ("id", "title", "type", "category", "status", "confidence", "score")
-        return {key: fields.pop(key) for key in order} | fields
 
 
 class Passage(Value):
@@ -163,8 +159,11 @@ class Searched(Value):
     explained, and `why_not` what became of the one memory that was asked about.
     """
 
-    json_without = ("explain", "offset", "format", "is_elsewhere")
-    json_optional = ("sessions", "degraded", "held_back", "why_not", "others")
+    json_fields = (
+        "query total elapsed_ms freshness depth results sessions expired degraded held_back "
+        "why_not others"
+    )
+    json_optional = "sessions degraded held_back why_not others"
 
     query: str
     total: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from memtool.errors import MemtoolError, reason_of
 from memtool.memory import document
@@ -34,6 +33,8 @@ KINDS: dict[str, str] = {
 class UpkeepStep(Value):
     """One change of one file: new values of keys, or a new `memory`. `why` is one clause."""
 
+    json_fields = "do id title path why changes is_new"
+
     do: str
     id: str
     title: str
@@ -42,10 +43,10 @@ class UpkeepStep(Value):
     changes: Mapping[str, FieldValue | None] = {}
     memory: Memory | None = None
 
-    def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`, where a new memory is only a path."""
-        shown = {key: getattr(self, key) for key in ("do", "id", "title", "path", "why")}
-        return shown | {"changes": self.changes, "is_new": self.memory is not None}
+    @property
+    def is_new(self) -> bool:
+        """Whether it writes a memory that was not there."""
+        return self.memory is not None
 
 
 def changing(do: str, record: Record, why: str, **changes: FieldValue | None) -> UpkeepStep:
