@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from memtool.search.features import Facts
     from memtool.store.config import Config
 
-    Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
-
-
 RECENCY = 0.4
 """What a memory of this second gains; it fades by `decay.preset`."""
 
@@ -144,14 +141,58 @@ class Situation(Value):
     is_counting: bool = False
 
 
+PLAIN = Situation()
+
+
+class Subject:
+    """A memory that is weighed, with all that a factor may ask about it.
+
+    `kept` is the share that time has left of it, 0 to 1; worked out if it is not given.
+    """
+
+    __slots__ = ("_kept", "at", "facts", "memory", "record")
+
+    def __init__(
+        self, record: Record, facts: Facts, at: Situation, kept: float | None = None
+    ) -> None:
+        self.record = record
+        self.memory = record.memory
+        self.facts = facts
+        self.at = at
+        self._kept = kept
+
+    @property
+    def kept(self) -> float:
+        """Share that time has left of the memory, 0 to 1."""
+        if self._kept is None:
+            at, now = self.at, self.facts.now
+            accesses = at.accesses(self.record.id) if at.is_counting and at.accesses else None
+            categories = self.facts.categories
+            self._kept = lifecycle.kept(self.memory, now, categories, at.fading, accesses)
+        return self._kept
+
+
 class Factor(Value):
-    """One row: `weigh` gets the record, its facts and the situation; two bounds hold it."""
+    """One row: `weigh` gives the factor of a subject, which is held between `least` and `most`.
+
+    Memories of one kind have most factors in common. `varies` tells of a kind and a situation
+    whether they may differ; a factor that `fades` differs by their age alone.
+    """
 
     name: str
     least: float
     most: float
     doc: str
-    weigh: Callable[[Record, Facts, Situation], float]
+    weigh: Callable[[Subject], float]
+    varies: Callable[[Memory, Situation], object] = lambda _kind, _at: False
+    fades: bool = False
+
+    def of(self, subject: Subject) -> float:
+        """Return the factor of a subject, within its bounds."""
+        factor = self.weigh(subject)
+        if self.least <= factor <= self.most:
+            return factor
+        return max(self.least, min(factor, self.most))
 
 
 def situation(text: str, files: tuple[str, ...]) -> Situation:
@@ -173,23 +214,13 @@ def is_counting(config: Config) -> bool:
     return bool(config.setting("decay.accesses")) if is_set else preset.counts
 
 
-def _kept(record: Record, facts: Facts, at: Situation) -> float:
-    """Return what time has left of a memory, 0 to 1."""
-    accesses = at.accesses(record.id) if at.is_counting and at.accesses else None
-    return lifecycle.kept(record.memory, facts.now, facts.categories, at.fading, accesses)
+def _importance(subject: Subject) -> float:
+    kept = subject.kept if PRESETS[subject.at.fading.preset].scales else 1.0
+    return UNIMPORTANT + IMPORTANCE * subject.memory.importance * kept
 
 
-def _recency(record: Record, facts: Facts, at: Situation) -> float:
-    return 1 + RECENCY * _kept(record, facts, at)
-
-
-def _importance(record: Record, facts: Facts, at: Situation) -> float:
-    kept = _kept(record, facts, at) if PRESETS[at.fading.preset].scales else 1.0
-    return UNIMPORTANT + IMPORTANCE * record.memory.importance * kept
-
-
-def _category(record: Record, facts: Facts, _at: Situation) -> float:
-    row = facts.categories.get(record.memory.category)
+def _category(subject: Subject) -> float:
+    row = subject.facts.categories.get(subject.memory.category)
     return row.weight if row else 1.0
 
 
@@ -203,7 +234,8 @@ def is_near(record: Record, files: tuple[str, ...]) -> bool:
     return any(governs(entry, path) for entry in named for path in files)
 
 
-def _files(record: Record, _facts: Facts, at: Situation) -> float:
+def _files(subject: Subject) -> float:
+    record, at = subject.record, subject.at
     if not at.files:
         return 1.0
     if is_near(record, at.files):
@@ -215,71 +247,74 @@ def _files(record: Record, _facts: Facts, at: Situation) -> float:
     return 1 + BESIDE if is_beside else 1.0
 
 
-def _trigger(record: Record, _facts: Facts, at: Situation) -> float:
-    phrases = record.memory.items("trigger_phrases") if at.words else ()
-    found = (flat(phrase) for phrase in phrases)
-    return 1 + TRIGGERED if any(said.strip() and said in at.words for said in found) else 1.0
+def _trigger(subject: Subject) -> float:
+    words = subject.at.words
+    phrases = map(flat, subject.memory.items("trigger_phrases") if words else ())
+    return 1 + TRIGGERED if any(p.strip() and p in words for p in phrases) else 1.0
 
 
-def _trust(record: Record, _facts: Facts, at: Situation) -> float:
-    return 1.0 if at.trust is None else TRUST[at.trust(record)]
-
-
-def _drift(record: Record, _facts: Facts, at: Situation) -> float:
-    return DRIFTED if at.drift is not None and at.drift.level(record) == BROKEN else 1.0
-
-
-def _source(record: Record, _facts: Facts, at: Situation) -> float:
-    quality = "" if at.drift is None else at.drift.quality(record)
+def _source(subject: Subject) -> float:
+    drift = subject.at.drift
+    quality = "" if drift is None else drift.quality(subject.record)
     if quality:
         return QUALITY[quality]
-    named = (source.partition(":")[0] for source in record.memory.items("source"))
-    return max((SOURCE.get(kind, 1.0) for kind in named), default=1.0)
+    kinds = (source.partition(":")[0] for source in subject.memory.items("source"))
+    return max((SOURCE.get(kind, 1.0) for kind in kinds), default=1.0)
 
 
-def _question(record: Record, _facts: Facts, at: Situation) -> float:
-    if not at.kinds:
+def _question(subject: Subject) -> float:
+    memory, kinds = subject.memory, subject.at.kinds
+    if not kinds:
         return 1.0
-    said = {word for kind in record.memory.items("question_types") for word in flat(kind).split()}
-    if said:
-        return 1.0 if at.kinds.isdisjoint(said) else 1 + KIND_SAID
-    types = {KIND_TYPES.get(kind) for kind in at.kinds}
-    return 1 + KIND_OF_TYPE if record.memory.type in types else 1.0
+    own = {word for kind in memory.items("question_types") for word in flat(kind).split()}
+    if own:
+        return 1.0 if kinds.isdisjoint(own) else 1 + KIND_SAID
+    types = {KIND_TYPES.get(kind) for kind in kinds}
+    return 1 + KIND_OF_TYPE if memory.type in types else 1.0
 
 
-def _access(record: Record, _facts: Facts, at: Situation) -> float:
-    count = at.accesses(record.id) if at.access and at.accesses else 0
+def _access(subject: Subject) -> float:
+    at = subject.at
+    count = at.accesses(subject.record.id) if at.access and at.accesses else 0
     return 1 + at.access * min(1.0, math.log10(1 + count) / 2) if count >= LEAST_ACCESSES else 1.0
 
 
-FACTORS: tuple[Factor, ...] = (
+def _is_broken(subject: Subject) -> bool:
+    drift = subject.at.drift
+    return drift is not None and drift.level(subject.record) == BROKEN
+
+
+FACTORS = (
     Factor(
         "recency",
         1.0,
         1 + RECENCY,
         "1.4 when confirmed just now, fading to 1 by decay.preset; pinned memories do not fade",
-        _recency,
+        lambda subject: 1 + RECENCY * subject.kept,
+        fades=True,
     ),
     Factor(
         "status",
         0.5,
         1.1,
         "pinned before confirmed before candidate before deprecated",
-        lambda record, _facts, _at: STATUS[record.memory.status],
+        lambda subject: STATUS[subject.memory.status],
     ),
     Factor(
         "current",
         0.7,
         1.0,
         "0.7 for a memory that is superseded, where it is asked for",
-        lambda record, facts, _at: CURRENT[facts.lineage.is_head(record.id)],
+        lambda subject: CURRENT[subject.facts.lineage.is_head(subject.record.id)],
+        varies=lambda _kind, _at: True,
     ),
     Factor(
         "due",
         0.85,
         1.0,
         "0.85 for a memory whose category's time is over since somebody confirmed it",
-        lambda record, facts, _at: DUE[facts.is_due(record)],
+        lambda subject: DUE[subject.facts.is_due(subject.record)],
+        varies=lambda _kind, _at: True,
     ),
     Factor("category", 0.5, 2.0, "the weight of the category, held between 0.5 and 2", _category),
     Factor(
@@ -287,7 +322,7 @@ FACTORS: tuple[Factor, ...] = (
         0.93,
         1.05,
         "low, medium or high",
-        lambda record, _facts, _at: CONFIDENCE[record.memory.confidence],
+        lambda subject: CONFIDENCE[subject.memory.confidence],
     ),
     Factor(
         "importance",
@@ -296,15 +331,24 @@ FACTORS: tuple[Factor, ...] = (
         "0.9 for importance 0, 1 where nobody said, 1.1 for 1; "
         "by each decay.preset but steady of what time has left of it",
         _importance,
+        fades=True,
     ),
-    Factor("trust", 0.97, 1.03, "local, committed, trusted or signed", _trust),
+    Factor(
+        "trust",
+        0.97,
+        1.03,
+        "local, committed, trusted or signed",
+        lambda subject: TRUST[subject.at.trust(subject.record)] if subject.at.trust else 1.0,
+        varies=lambda _kind, at: at.trust,
+    ),
     Factor(
         "drift",
         DRIFTED,
         1.0,
         "0.85 for a memory that is broken: a file that it names is "
         "gone, or a name or cited lines of it are",
-        _drift,
+        lambda subject: DRIFTED if _is_broken(subject) else 1.0,
+        varies=lambda _kind, at: at.drift,
     ),
     Factor(
         "source",
@@ -314,6 +358,7 @@ FACTORS: tuple[Factor, ...] = (
         "where one does not (see memtool verify); else by its best source: a person or page "
         "before a tool, and that before a private session",
         _source,
+        varies=lambda _kind, _at: True,
     ),
     Factor(
         "files",
@@ -323,9 +368,15 @@ FACTORS: tuple[Factor, ...] = (
         "governs one that changes together with it in git, 1.03 where it names one in the same "
         "directory",
         _files,
+        varies=lambda _kind, at: at.files,
     ),
     Factor(
-        "trigger", 1.0, 1 + TRIGGERED, "1.25 where one of its trigger phrases is said", _trigger
+        "trigger",
+        1.0,
+        1 + TRIGGERED,
+        "1.25 where one of its trigger phrases is said",
+        _trigger,
+        varies=lambda kind, at: at.words and kind.text("trigger_phrases"),
     ),
     Factor(
         "question",
@@ -334,20 +385,21 @@ FACTORS: tuple[Factor, ...] = (
         "1.1 where its question types name the kind of the "
         "question (how, why, …); without any 1.03 where its type mostly answers that",
         _question,
+        varies=lambda kind, at: at.kinds and kind.text("question_types"),
     ),
     Factor(
         "action",
         1.0,
         1 + WORK,
         "1.05 where somebody has to act on it",
-        lambda record, _facts, _at: 1 + WORK * (record.memory.text("action_required") == "true"),
+        lambda subject: 1 + WORK * (subject.memory.text("action_required") == "true"),
     ),
     Factor(
         "awaiting",
         1.0,
         1 + WORK,
         "1.05 where it waits for a decision or implementation",
-        lambda record, _facts, _at: 1 + WORK * bool(record.memory.text("awaiting")),
+        lambda subject: 1 + WORK * bool(subject.memory.text("awaiting")),
     ),
     Factor(
         "access",
@@ -356,39 +408,25 @@ FACTORS: tuple[Factor, ...] = (
         "up to the setting search.access more, for a memory "
         "that was shown a hundred times; nothing below three times",
         _access,
+        varies=lambda _kind, at: at.access and at.accesses,
     ),
 )
 
-
-PLAIN = Situation()
-
-_ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
-
-
-_OWN: dict[str, Callable[[Memory, Situation], object]] = {
-    "trust": lambda _kind, at: at.trust,
-    "drift": lambda _kind, at: at.drift,
-    "source": lambda _kind, _at: True,
-    "files": lambda _kind, at: at.files,
-    "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
-    "question": lambda kind, at: at.kinds and kind.text("question_types"),
-    "access": lambda _kind, at: at.access and at.accesses,
-}
-"""Factors that may ask for more of a memory than its kind, and whether they do."""
+_FADING = tuple(factor for factor in FACTORS if factor.fades)
 
 
 class KindWeights(Value):
     """What memories of one kind have in common for one question.
 
-    `others` are the factors that each must be asked for, beside `current` and `due`, which all must
-    be. Recency and the factor of importance follow from `importance` and `pace`, which is how they
-    fade from when they were written, None where there is more to it; `most` bounds the others.
+    `sample` is one of them, as far as they are alike. `factors` has all factors, 1 for those that
+    each memory is asked for: `varying`. `most` bounds the product of all that do not fade. `pace`
+    is how they fade from when they were written, None where there is more to it.
     """
 
+    sample: Record
     factors: dict[str, float]
-    others: tuple[Row, ...]
+    varying: tuple[Factor, ...]
     most: float
-    importance: float
     pace: Pace | None
 
 
@@ -402,26 +440,19 @@ class Weigher:
         self._index = index
         self._facts = facts
         self._at = at
-        self._is_scaled = PRESETS[at.fading.preset].scales
         self._kinds: dict[tuple[int, int], KindWeights] = {}
 
     def most(self, number: int) -> float:
         """Return the most that the product of all factors can be; nothing is unpacked for it."""
         kind, kept = self._of_kind(number)
-        recency, importance = self._aged(kind, 1.0 if kept is None else kept)
-        return kind.most * recency * importance
+        sample = Subject(kind.sample, self._facts, self._at, 1.0 if kept is None else kept)
+        return math.prod((factor.of(sample) for factor in _FADING), start=kind.most)
 
     def weigh(self, number: int, record: Record) -> dict[str, float]:
         """Return every factor of a document, as `weigh` does."""
         kind, kept = self._of_kind(number)
-        found = kind.factors.copy()
-        kept = _kept(record, self._facts, self._at) if kept is None else kept
-        found["recency"], found["importance"] = self._aged(kind, kept)
-        found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
-        found["due"] = DUE[self._facts.is_due(record)]
-        for row in kind.others:
-            found[row[0]] = _one(row, record, self._facts, self._at)
-        return found
+        subject = Subject(record, self._facts, self._at, kept)
+        return kind.factors | {factor.name: factor.of(subject) for factor in kind.varying}
 
     def _of_kind(self, number: int) -> tuple[KindWeights, float | None]:
         """Return the kind of a document and what is left of it, None where it must be opened."""
@@ -434,23 +465,20 @@ class Weigher:
             return kind, None
         return kind, kind.pace.kept(self._facts.now - part.shelf.written(local))
 
-    def _aged(self, kind: KindWeights, kept: float) -> tuple[float, float]:
-        """Return recency and importance of what so much is left of."""
-        importance = kind.importance * (kept if self._is_scaled else 1.0)
-        return 1 + RECENCY * kept, UNIMPORTANT + IMPORTANCE * importance
-
-    def _weights(self, sample: Memory) -> KindWeights:
-        record, facts, at = Record(sample, "", ""), self._facts, self._at
-        others = tuple(row for row in _ROWS if row[0] in _OWN and _OWN[row[0]](sample, at))
-        asked = {"recency", "importance", "current", "due", *(row[0] for row in others)}
-        factors = {
-            row[0]: 1.0 if row[0] in asked else _one(row, record, facts, at) for row in _ROWS
-        }
-        reach = (1 + at.access if row[0] == "access" else row[2] for row in others)
+    def _weights(self, memory: Memory) -> KindWeights:
+        facts, at, sample = self._facts, self._at, Record(memory, "", "")
+        subject = Subject(sample, facts, at)
+        factors: dict[str, float] = {}
+        varying: list[Factor] = []
+        for factor in FACTORS:
+            is_varying = factor.fades or factor.varies(memory, at)
+            factors[factor.name] = 1.0 if is_varying else factor.of(subject)
+            varying += [factor] if is_varying else []
+        reach = (factor.most for factor in varying if not factor.fades)
         most = math.prod([*factors.values(), *reach]) * _ROUNDED
-        is_plain = not (at.is_counting or sample.text("checked"))
-        pace = lifecycle.pace(sample, facts.categories, at.fading) if is_plain else None
-        return KindWeights(factors, others, most, sample.importance, pace)
+        is_plain = not (at.is_counting or memory.text("checked"))
+        pace = lifecycle.pace(memory, facts.categories, at.fading) if is_plain else None
+        return KindWeights(sample, factors, tuple(varying), most, pace)
 
 
 _ROUNDED = 1.0 + 1e-9
@@ -459,10 +487,5 @@ _ROUNDED = 1.0 + 1e-9
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:
     """Return every factor of a record by name, in the order of the table."""
-    return {row[0]: _one(row, record, facts, at) for row in _ROWS}
-
-
-def _one(row: Row, record: Record, facts: Facts, at: Situation) -> float:
-    _name, least, most, weigh_one = row
-    factor = weigh_one(record, facts, at)
-    return factor if least <= factor <= most else max(least, min(factor, most))
+    subject = Subject(record, facts, at)
+    return {factor.name: factor.of(subject) for factor in FACTORS}
