@@ -269,7 +269,7 @@ def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
     def method(self: Project, *args: Any, **options: Any) -> Any:
         face = interface(verb, with_texts=False)
         places, names = spread(face, bind(_signature(face), _named(face, args, options)))
-        given = _options(self, run, names) if isinstance(self, GlobalProject) else names
+        given = _options(self, names) if isinstance(self, GlobalProject) else names
         return _derived.retry_if_damaged(self, lambda: run(self, *places, **given))
 
     return method

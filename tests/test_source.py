@@ -12,10 +12,10 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import memtool
+from memtool.calls.signature import interface
 from memtool.commands import VERBS
 
 ROOT = Path(memtool.__file__).parent
@@ -303,20 +303,20 @@ def test_only_the_boundary_catches_everything() -> None:
 
 
 def test_verbs_document_every_parameter() -> None:
-    """A verb has a function and a renderer; Args names each parameter but the first, once."""
+    """A verb has a function and a renderer; each parameter has a help, in the order of its own."""
     wrong = []
     for verb in VERBS:
-        module = import_module(f"memtool.commands.{verb.module or verb.name}")
-        function = getattr(module, verb.function)
-        parameters = list(inspect.signature(function).parameters)[1:]
-        doc = inspect.getdoc(function) or ""
+        face = interface(verb)
+        parameters = face.parameters
+        doc = inspect.getdoc(face.run) or ""
         args = doc.partition("Args:\n")[2].splitlines()
         named = [row.strip().partition(":")[0].lstrip("*") for row in args if row[4:5].strip()]
         if not (
-            callable(module.render)
+            callable(face.render)
             and "Example:\n" in doc
             and (verb.summary + doc).replace("\n", "").isprintable()
-            and named == parameters
+            and named == [one.name for one in parameters if one.name in named]
+            and all(one.help for one in parameters)
         ):
             wrong.append(verb.name)
     assert wrong == []

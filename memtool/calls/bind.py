@@ -51,13 +51,12 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spread(face: Interface, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return bound values as what the function of a verb takes by place, and by name."""
+    """Return bound values as what a verb takes by place, and by name: every option of it."""
     places: list[Any] = []
     for parameter in face.positional:
         value = values.get(parameter.name, parameter.default)
         places += value if isinstance(value, tuple) else [value]
-    names = [option.name for option in face.options]
-    return places, {name: values[name] for name in names if name in values}
+    return places, {one.name: values.get(one.name, one.default) for one in face.options}
 
 
 def fit(parameter: Parameter, value: Any, *, name: str, hint: str) -> Any:

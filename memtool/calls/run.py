@@ -174,7 +174,7 @@ def invoke(
     refuse_outside(top, context.cwd, paths)
     places, names = spread(procedure.face, values)
     run = procedure.face.run
-    options = _filters.options(context, run, names)
+    options = _filters.options(context, names)
 
     def ask() -> tuple[Any, Shaped]:
         value = run(context, *places, **options)

@@ -5,6 +5,9 @@ Google style: a first line, paragraphs, `Example:` and `Args:`. `inspect` and `t
 twice a bare interpreter start, at every prompt of an agent, so annotations are read as text; a verb
 that needs a new kind of parameter gets a row in `KINDS`. Choices are `Literal["low", "high"]`, or
 `Annotated[str, TABLE]` for the names of a table.
+
+Options that verbs have in common are a group: `**options: Unpack[GROUP]`, where the `TypedDict` has
+`Args:` in its docstring. A verb that says something else of an option of it has it in its own.
 """
 
 from __future__ import annotations
@@ -130,23 +133,32 @@ def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
     name = verb.module or verb.name
     module = __import__(f"memtool.commands.{name}", fromlist=[name])
     run = getattr(module, verb.function)
+    about, shared = _group(run)
     texts: tuple[str, str, dict[str, list[str]]] = "", "", {}
+    helps: dict[str, str] = {}
     if with_texts:
         texts = parse_docstring(run.__doc__ or "")
+        for sections in (parse_docstring(about)[2], texts[2]):
+            helps |= _arguments(sections.get("Args", []))
     summary, description, sections = texts
     return Interface(
         name=verb.name,
         run=run,
         render=module.render,
-        parameters=_parameters(run, _arguments(sections.get("Args", []))),
+        parameters=_parameters(run, shared, helps),
         summary=summary,
         description=description,
         example="\n".join(sections.get("Example", [])),
     )
 
 
-def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Parameter, ...]:
-    """Return the parameters in the order of the signature, without the context."""
+def _parameters(
+    run: Callable[..., Any], shared: dict[str, str], helps: dict[str, str]
+) -> tuple[Parameter, ...]:
+    """Return the parameters in the order of the signature, without the context.
+
+    `shared` are the annotations of a group; what is not given of it is blank, False or None.
+    """
     code = run.__code__
     named = code.co_argcount + code.co_kwonlyargcount
     positional = code.co_varnames[1 : code.co_argcount]
@@ -155,9 +167,12 @@ def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Paramet
     given = run.__defaults__ or ()
     defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
     defaults |= run.__kwdefaults__ or {}
+    for name, annotation in shared.items():
+        defaults[name] = None if annotation.endswith(" | None") else KINDS.get(annotation, str)()
+    annotations = run.__annotations__ | shared
     found = []
-    for name in (*positional, *many, *options):
-        kind, choices, is_tuple = _shape(run.__annotations__[name], run.__globals__)
+    for name in (*positional, *many, *options, *shared):
+        kind, choices, is_tuple = _shape(annotations[name], run.__globals__)
         is_many = is_tuple or name in many
         found.append(
             Parameter(
@@ -165,7 +180,7 @@ def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Paramet
                 kind=kind,
                 choices=choices,
                 default=() if is_many else defaults.get(name),
-                is_positional=name not in options,
+                is_positional=name in positional or name in many,
                 is_required=name not in defaults and not is_many,
                 is_many=is_many,
                 help=helps.get(name, ""),
@@ -174,6 +189,16 @@ def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Paramet
             )
         )
     return tuple(found)
+
+
+def _group(run: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the docstring of the group of options that a verb takes, and their annotations."""
+    for annotation in run.__annotations__.values():
+        if annotation.startswith("Unpack["):
+            group = run.__globals__[annotation[7:-1]]
+            hints = group.__annotations__.items()
+            return group.__doc__, {name: hint.__forward_arg__ for name, hint in hints}
+    return "", {}
 
 
 def _shape(annotation: str, tables: dict[str, Any]) -> tuple[type, tuple[str, ...], bool]:

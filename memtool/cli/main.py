@@ -190,7 +190,7 @@ def _answer(context: Context, call: Call) -> Any:
     if context.is_global:
         from memtool.commands import _filters
 
-        options = _filters.options(context, call.face.run, options)
+        options = _filters.options(context, options)
     try:
         return call.face.run(context, *call.positional, **options)
     except MemtoolError as error:

@@ -13,7 +13,7 @@ from memtool.store.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 
@@ -92,15 +92,15 @@ def take_over(context: Context, so: str = "answers are not counted") -> None:
         context.notes.append(f"the latest {so}: {error}")
 
 
-def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a verb as it is run in a repository.
+def options(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options of a verb as it is run in a repository.
 
     What is written to the global one is committed, since no user works in it. A dry run does not
     create it.
     """
     found = dict(given)
     context.is_dry = bool(found.get("dry_run"))
-    if context.is_global and "commit" in (run.__kwdefaults__ or {}):
+    if context.is_global and "commit" in found:
         found["commit"] = True
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 from memtool.authoring import draft, resolve, write
 from memtool.authoring.write import Written
@@ -20,27 +20,51 @@ INHERITED = {field.name for field in FIELDS if field.group == "retrieval"} | {"p
 """Keys that the new memory takes over: what it is found by, and how it is to be handled."""
 
 
+class DraftOptions(TypedDict, total=False):
+    """What a new memory holds beside its type and title, and what is done with it.
+
+    Args:
+        body: the text, or - to read it from stdin
+        section: a section of the body as NAME=TEXT; may be repeated
+        category: a row of the category table
+        tag: a key word; may be repeated
+        file: a file or glob that it governs; may be repeated
+        source: where it comes from, such as commit:SHA, file:PATH#L1-L9 or url:…; may be repeated
+        confidence: how sure you are, medium by default
+        importance: 0 to 1
+        valid_through: last day or moment on which it holds
+        supersedes: id of a memory that it replaces; may be repeated
+        set: any other key as KEY=VALUE; may be repeated
+        said_by_user: the user's own words for it, quoted
+        id: the id, instead of a made one
+        edit: open it in your editor before it is written; a dry run opens none
+        commit: commit just this file
+        dry_run: print the file instead of writing it
+    """
+
+    body: str
+    section: tuple[str, ...]
+    category: str
+    tag: tuple[str, ...]
+    file: tuple[str, ...]
+    source: tuple[str, ...]
+    confidence: Literal["", "low", "medium", "high"]
+    importance: float | None
+    valid_through: str
+    supersedes: tuple[str, ...]
+    set: tuple[str, ...]
+    said_by_user: str
+    id: str
+    edit: bool
+    commit: bool
+    dry_run: bool
+
+
 def new(
     context: Context,
     type: Literal["decision", "semantic", "episodic", "state"],
     title: str,
-    *,
-    body: str = "",
-    section: tuple[str, ...] = (),
-    category: str = "",
-    tag: tuple[str, ...] = (),
-    file: tuple[str, ...] = (),
-    source: tuple[str, ...] = (),
-    confidence: Literal["", "low", "medium", "high"] = "",
-    importance: float | None = None,
-    valid_through: str = "",
-    supersedes: tuple[str, ...] = (),
-    set: tuple[str, ...] = (),
-    said_by_user: str = "",
-    id: str = "",
-    edit: bool = False,
-    commit: bool = False,
-    dry_run: bool = False,
+    **options: Unpack[DraftOptions],
 ) -> Written:
     """Write a memory from the template of its type, and print its path.
 
@@ -60,50 +84,17 @@ def new(
     Args:
         type: a choice, a stable fact, a trace of what happened, or where the work stands
         title: one line that says it
-        body: the text, or - to read it from stdin
-        section: a section of the body as NAME=TEXT; may be repeated
         category: a row of the category table, by default the type's
-        tag: a key word; may be repeated
-        file: a file or glob that it governs; may be repeated
-        source: where it comes from, such as commit:SHA, file:PATH#L1-L9 or url:…; may be repeated
-        confidence: how sure you are, medium by default
-        importance: 0 to 1
-        valid_through: last day or moment on which it holds
-        supersedes: id of a memory that it replaces; may be repeated
-        set: any other key as KEY=VALUE; may be repeated
-        said_by_user: the user's own words for it, quoted
-        id: the id, instead of a made one
-        edit: open it in your editor before it is written; a dry run opens none
-        commit: commit just this file
-        dry_run: print the file instead of writing it
     """
     write.prepare(context)
-    vouching, quoted = draft.vouched(context, said_by_user, source)
-    memory = draft.draft(
-        context,
-        type,
-        title,
-        body=_filters.body_text(body),
-        section=(*section, *quoted),
-        extra=set,
-        fields={
-            "id": id,
-            "category": category,
-            "confidence": confidence,
-            "tags": tag,
-            "files": file,
-            "supersedes": write.replaceable(context.tree(), supersedes) if supersedes else (),
-            "importance": "" if importance is None else f"{importance:g}",
-            "valid_through": valid_through,
-            **vouching,
-        },
-    )
-    done = _submitted(
-        context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
-    )
+    older = options.get("supersedes", ())
+    ids = write.replaceable(context.tree(), older) if older else ()
+    memory = _drafted(context, type, title, options, ids)
+    done = _submitted(context, memory, options)
     if not memory.items("tags") and not done.duplicate_of:
         fitting = draft.proposed_tags(context, memory)
         if fitting:
+            dry_run = options.get("dry_run")
             how = "--tag TAG" if dry_run else "tags: in its file, or --tag TAG the next time"
             context.notes.append(f"tags of other memories fit: {', '.join(fitting)} ({how})")
     _note_anchors(context, memory, done)
@@ -175,22 +166,7 @@ def supersede(
     title: str,
     *,
     type: Literal["", "decision", "semantic", "episodic", "state"] = "",
-    body: str = "",
-    section: tuple[str, ...] = (),
-    category: str = "",
-    tag: tuple[str, ...] = (),
-    file: tuple[str, ...] = (),
-    source: tuple[str, ...] = (),
-    confidence: Literal["", "low", "medium", "high"] = "",
-    importance: float | None = None,
-    valid_through: str = "",
-    supersedes: tuple[str, ...] = (),
-    set: tuple[str, ...] = (),
-    said_by_user: str = "",
-    id: str = "",
-    edit: bool = False,
-    commit: bool = False,
-    dry_run: bool = False,
+    **options: Unpack[DraftOptions],
 ) -> Written:
     """Correct a memory: write a new one that takes its place. The old file keeps every byte.
 
@@ -205,70 +181,74 @@ def supersede(
         old: the memory to replace, by its id or words of it; nothing may supersede it yet
         title: one line that says what holds now
         type: what kind of memory, by default that of the old one
-        body: the text, or - to read it from stdin
-        section: a section of the body as NAME=TEXT; may be repeated
-        category: a row of the category table
-        tag: a key word; may be repeated
-        file: a file or glob that it governs; may be repeated
-        source: where it comes from, such as commit:SHA, file:PATH#L1-L9 or url:…; may be repeated
-        confidence: how sure you are, medium by default
-        importance: 0 to 1
-        valid_through: last day or moment on which it holds
         supersedes: id of another memory that it replaces as well; may be repeated
-        set: any other key as KEY=VALUE; may be repeated
-        said_by_user: the user's own words for it, quoted
         id: the id of the new memory, instead of a made one
-        edit: open it in your editor before it is written; a dry run opens none
         commit: commit just this file, with the trailers Memory-Id and Supersedes
-        dry_run: print the file instead of writing it
     """
     write.prepare(context, begins=False)
-    tree = write.current(context, dry_run=dry_run)
-    ids = write.replaceable(tree, (old, *supersedes))
+    tree = write.current(context, dry_run=options.get("dry_run", False))
+    ids = write.replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree.by_id[ids[0]].memory
-    kind = type or replaced.type
-    inherited = {key: value for key, value in replaced.fields.items() if key in INHERITED}
-    if not context.is_global:
-        inherited.pop("scope", None)  # one of old, which has no effect in a project
-    if kind == replaced.type:
-        inherited["category"] = replaced.text("category")
-    vouching, quoted = draft.vouched(context, said_by_user, source)
-    if replaced.status == "pinned" and (quoted or not context.agent):
-        vouching["status"] = "pinned"
-    given: Fields = {
-        "id": id,
-        "category": category,
-        "confidence": confidence,
-        "tags": tag,
-        "files": file,
-        "supersedes": ids,
-        "importance": "" if importance is None else f"{importance:g}",
-        "valid_through": valid_through,
-    }
-    given = vouching | given
-    memory = draft.draft(
-        context,
-        kind,
-        title,
-        body=_filters.body_text(body),
-        section=(*section, *quoted),
-        extra=set,
-        fields=inherited | {key: value for key, value in given.items() if value},
-    )
-    done = _submitted(
-        context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
-    )
+    memory = _drafted(context, type or replaced.type, title, options, ids, replaced)
+    done = _submitted(context, memory, options)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
     context.notes += filter(None, [still_open])
     return done
 
 
-def _submitted(
-    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
-) -> Written:
+def _drafted(
+    context: Context,
+    type_: str,
+    title: str,
+    options: DraftOptions,
+    supersedes: tuple[str, ...],
+    replaced: Memory | None = None,
+) -> Memory:
+    """Return the memory that is to be written; one that replaces another inherits from it."""
+    vouching, quoted = draft.vouched(
+        context, options.get("said_by_user", ""), options.get("source", ())
+    )
+    inherited: Fields = {}
+    if replaced is not None:
+        inherited = {key: value for key, value in replaced.fields.items() if key in INHERITED}
+        if not context.is_global:
+            inherited.pop("scope", None)  # one of old, which has no effect in a project
+        if type_ == replaced.type:
+            inherited["category"] = replaced.text("category")
+        if replaced.status == "pinned" and (quoted or not context.agent):
+            vouching["status"] = "pinned"
+    importance = options.get("importance")
+    given: Fields = vouching | {
+        "id": options.get("id", ""),
+        "category": options.get("category", ""),
+        "confidence": options.get("confidence", ""),
+        "tags": options.get("tag", ()),
+        "files": options.get("file", ()),
+        "supersedes": supersedes,
+        "importance": "" if importance is None else f"{importance:g}",
+        "valid_through": options.get("valid_through", ""),
+    }
+    return draft.draft(
+        context,
+        type_,
+        title,
+        body=_filters.body_text(options.get("body", "")),
+        section=(*options.get("section", ()), *quoted),
+        extra=options.get("set", ()),
+        fields=inherited | {key: value for key, value in given.items() if value},
+    )
+
+
+def _submitted(context: Context, memory: Memory, options: DraftOptions) -> Written:
     """Write a draft, and rebuild the digests that quote what it supersedes."""
+    commit, dry_run = options.get("commit", False), options.get("dry_run", False)
     done = draft.submit(
-        context, memory, has_own_id=has_own_id, edit=edit, commit=commit, dry_run=dry_run
+        context,
+        memory,
+        has_own_id=bool(options.get("id")),
+        edit=options.get("edit", False),
+        commit=commit,
+        dry_run=dry_run,
     )
     if memory.proposes:
         olds = ", ".join(memory.proposes)

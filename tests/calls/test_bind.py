@@ -136,8 +136,8 @@ def test_what_does_not_fit_is_refused_with_the_next_step(given: Given, message: 
 
 
 def test_values_are_spread_by_the_signature_of_the_verb():
-    """By place in their order, any number of words one by one, and options by name."""
+    """By place in their order, any number of words one by one, and all options by name."""
     values = {"text": ("a", "b"), "id": "ses-a", "role": "user"}
     places, names = spread(interface(BY_NAME["session add"]), values)
     assert places == ["ses-a", "a", "b"]
-    assert names == {"role": "user"}
+    assert (names["role"], names["file"], names["dry_run"]) == ("user", (), False)
