@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypedDict, Unpack
 
 from memtool.authoring import resolve, write
 from memtool.authoring.write import Changed
@@ -33,13 +34,20 @@ VOUCHED = ("confirmed", "pinned")
 __all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
 
 
+class ChangeOptions(TypedDict, total=False):
+    """How the status of a memory is written.
+
+    Args:
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+
+    commit: bool
+    dry_run: bool
+
+
 def confirm(
-    context: Context,
-    id: str,
-    *,
-    still_holds: bool = False,
-    commit: bool = False,
-    dry_run: bool = False,
+    context: Context, id: str, *, still_holds: bool = False, **options: Unpack[ChangeOptions]
 ) -> Changed:
     """Vouch for a memory as it stands: a candidate becomes confirmed, an old one lives again.
 
@@ -54,10 +62,10 @@ def confirm(
     Args:
         id: the memory, by its id or words of it
         still_holds: confirm it although memtool drift calls it broken
-        commit: commit just this file
-        dry_run: say what would change, write nothing
     """
-    false_alarms = _look_at_files(context, id, still_holds=still_holds, dry_run=dry_run)
+    false_alarms = _look_at_files(
+        context, id, still_holds=still_holds, dry_run=options.get("dry_run", False)
+    )
     head = context.repository.git.head()
     checked = {"at": timestamps.render(context.now), "by": write.author(context)}
     if head:
@@ -68,13 +76,13 @@ def confirm(
         status = "pinned" if memory.status == "pinned" else "confirmed"
         return {"status": status, "checked": checked, "retired": None}
 
-    done = _vouch(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
-    if false_alarms and not dry_run:
+    done = _vouch(context, id, confirmed, "confirm", **options)
+    if false_alarms and not options.get("dry_run"):
         usage_log.tell(context, "still-holds", [done.id], " ".join(false_alarms))
     return done
 
 
-def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def pin(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
     """Put a memory into the pinned tier, so that it is always injected first.
 
     A pinned memory does not expire by the time to live of its category. The tier holds few: where
@@ -85,18 +93,14 @@ def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = Fals
 
     Args:
         id: the memory, by its id or words of it
-        commit: commit just this file
-        dry_run: say what would change, write nothing
     """
-    changed = _vouch(
-        context, id, _to("pinned"), "pin", commit=commit, dry_run=dry_run, needs_head=True
-    )
-    if not dry_run:
+    changed = _vouch(context, id, _to("pinned"), "pin", needs_head=True, **options)
+    if not options.get("dry_run"):
         _note_crowded_out(context)
     return changed
 
 
-def unpin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def unpin(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
     """Take a memory out of the pinned tier; it is confirmed as before.
 
     Example:
@@ -104,14 +108,12 @@ def unpin(context: Context, id: str, *, commit: bool = False, dry_run: bool = Fa
 
     Args:
         id: the memory, by its id or words of it
-        commit: commit just this file
-        dry_run: say what would change, write nothing
     """
-    return write.change(context, id, _unpinned, "unpin", commit=commit, dry_run=dry_run)
+    return write.change(context, id, _unpinned, "unpin", **options)
 
 
 def deprecate(
-    context: Context, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
+    context: Context, id: str, *, why: str = "", **options: Unpack[ChangeOptions]
 ) -> Changed:
     """Keep a memory findable, but no longer inject it.
 
@@ -123,23 +125,14 @@ def deprecate(
     Args:
         id: the memory, by its id or words of it
         why: the reason, kept in the message of the commit
-        commit: commit just this file
-        dry_run: say what would change, write nothing
     """
-    _note_lost_reason(context, why, commit=commit)
-    return write.change(
-        context,
-        id,
-        _away("deprecated", context),
-        "deprecate",
-        commit=commit,
-        dry_run=dry_run,
-        reason=why,
-    )
+    _note_lost_reason(context, why, commit=options.get("commit", False))
+    away = _away("deprecated", context)
+    return write.change(context, id, away, "deprecate", reason=why, **options)
 
 
 def archive(
-    context: Context, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
+    context: Context, id: str, *, why: str = "", **options: Unpack[ChangeOptions]
 ) -> Changed:
     """Put a memory away: list, search and inject leave it out until they are asked for it.
 
@@ -151,22 +144,13 @@ def archive(
     Args:
         id: the memory, by its id or words of it
         why: the reason, kept in the message of the commit
-        commit: commit just this file
-        dry_run: say what would change, write nothing
     """
-    _note_lost_reason(context, why, commit=commit)
-    return write.change(
-        context,
-        id,
-        _away("archived", context),
-        "archive",
-        commit=commit,
-        dry_run=dry_run,
-        reason=why,
-    )
+    _note_lost_reason(context, why, commit=options.get("commit", False))
+    away = _away("archived", context)
+    return write.change(context, id, away, "archive", reason=why, **options)
 
 
-def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def restore(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
     """Undo forget, archive or deprecate.
 
     A forgotten memory gets the status that it had before; any other is confirmed. What was
@@ -177,11 +161,10 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
 
     Args:
         id: the memory, by its id or words of it
-        commit: commit just this file
-        dry_run: say what would change, write nothing
     """
-    done = _vouch(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
-    newer = write.current(context, dry_run=dry_run).lineage.superseded_by.get(done.id, ())
+    done = _vouch(context, id, _restored, "restore", **options)
+    tree = write.current(context, dry_run=options.get("dry_run", False))
+    newer = tree.lineage.superseded_by.get(done.id, ())
     if newer and not (done.changes or done.commit):
         raise MemtoolError(
             f"{done.id} is not put away, but superseded by {', '.join(newer)}",
@@ -201,8 +184,8 @@ def _vouch(
     changes: Callable[[Memory], Keys],
     verb: str,
     *,
-    commit: bool,
-    dry_run: bool,
+    commit: bool = False,
+    dry_run: bool = False,
     needs_head: bool = False,
 ) -> Changed:
     """Change the status of a memory, and say what it replaces from now on if that was a proposal.
