@@ -141,7 +141,7 @@ class Store:
         if model:
             personal = {**self.ws.settings.personal, semantic.KEY: model}
             self.ws.settings = self.ws.settings.replace(personal=personal)
-            scope = scope.replace(cosines=semantic.cosines(self.ws, self._all, words))
+            scope = scope.replace(matchers=(semantic.matcher(self.ws, self._all, words),))
         return [hit.record.id for hit in retrieve.search_query(scope, parse(words), 10).hits]
 
     @property

@@ -154,7 +154,7 @@ def _result(
         snippet=snippet(record.memory.body, hit.terms, language=scope.language),
         factors={name: round(value, SCORE_DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
-        cosine=None if hit.cosine is None else round(hit.cosine, SCORE_DIGITS),
+        **{name: round(value, SCORE_DIGITS) for name, value in hit.details.items()},
         is_digest=is_digest(record.memory),
         drift=mark(None if scope.drift is None else scope.drift(record)),
         proposal="; ".join(facts.told_proposals(record.id)),

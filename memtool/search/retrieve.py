@@ -28,6 +28,7 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any, Protocol
 
     from memtool.memory.lineage import Lineage
     from memtool.memory.trust import Origin
@@ -45,21 +46,21 @@ if TYPE_CHECKING:
     Rerank = Callable[[Sequence["Hit"]], Sequence["Hit"]]
     """Gets the best hits by score, at most as many as may be shown, and gives them in order."""
 
+    class Matcher(Protocol):
+        """Finds memories of a catalog by number, in another way than by words."""
+
+        def matches(self, allowed: Callable[[int], bool]) -> Sequence[int]:
+            """Return the allowed documents that match though they may hold no word."""
+
+        def add(self, scores: Mapping[int, float], matches: Sequence[int]) -> dict[int, float]:
+            """Return scores, 1 for the best by words, with what this adds to them."""
+
+        def details(self, number: int) -> Mapping[str, float]:
+            """Return fields of the result for a document, such as how well it matches."""
+
 
 BOTH = 0.1
 """What the lesser of two scores adds: a head's own, and that of what it replaces."""
-
-MEANING = 0.5
-"""What the memory that is nearest to a question by its meaning gains, beside 1.0 for the one that
-is best by its words; others gain by their share of its cosine. So a full sentence model was added
-when it was measured: recall@5 +.016 to +.028 over words alone. A sum of such scores was better
-there than one of ranks, on all eight sets."""
-
-NEAREST = 30
-"""So many of the nearest are found though they share no word with the question ..."""
-
-LEAST_COSINE = 0.3
-"""... if they are so near; not measured, as it depends on the model."""
 
 MOST_TERMS = 64
 """Most terms of a question that are looked up: of a longer text those that tell most."""
@@ -70,16 +71,16 @@ class Hit:
 
     `raw` is its score by words, to which `through` is the superseded memory that earned it, empty
     where its own words did. `score` is the product of `factors`, the first being `relevance`; both
-    are there once it is weighed. `terms` are the terms of a query that it holds, sorted; `cosine`
-    how near it is to the query by its meaning, None where only words were searched. `related` is
-    the better hit that it is related to, where it was looked for only because of that.
+    are there once it is weighed. `terms` are the terms of a query that it holds, sorted; `details`
+    what matchers tell of it beside, by field of the result. `related` is the better hit that it is
+    related to, where it was looked for only because of that.
 
     Its record is opened when it is asked for: of many hits few are shown.
     """
 
     __slots__ = (
         "_open",
-        "cosine",
+        "details",
         "factors",
         "number",
         "raw",
@@ -101,7 +102,7 @@ class Hit:
         self.factors: dict[str, float] = {}
         self.terms: tuple[str, ...] = ()
         self.related = ""
-        self.cosine: float | None = None
+        self.details: dict[str, Any] = {}
         self._open = opening
 
     def __getattr__(self, name: str) -> Record:
@@ -118,7 +119,7 @@ class Hit:
 
     def __eq__(self, other: object) -> bool:
         """Tell whether two searches found the same memory by the same words and factors."""
-        told = ("record", "score", "factors", "terms", "through", "related", "cosine")
+        told = ("record", "score", "factors", "terms", "through", "related", "details")
         return type(other) is Hit and all(getattr(self, n) == getattr(other, n) for n in told)
 
     __hash__ = None  # type: ignore[assignment]  # it changes from stage to stage
@@ -148,15 +149,12 @@ def questions(scope: Scope, text: str) -> tuple[Question, Question]:
 
 
 class Retriever:
-    """The index of a catalog, asked about its memories by number; these go by path.
+    """The index of a catalog, asked about its memories by number; these go by path."""
 
-    `cosines` tells how near each is to the question by its meaning; empty where words alone count.
-    """
-
-    def __init__(self, facts: Facts, cosines: Mapping[int, float] | None = None) -> None:
+    def __init__(self, facts: Facts, matchers: Sequence[Matcher] = ()) -> None:
         assert isinstance(facts.tree, Catalog)
         self.facts = facts
-        self.cosines = cosines or {}
+        self.matchers = matchers
         self.catalog = facts.tree
         self.index = facts.index
         self._plain: dict[int, bytes] = {}
@@ -180,8 +178,8 @@ class Retriever:
     def all(self, asked: Question, test: Test) -> list[Hit]:
         """Return every hit, the best first: what satisfies a test and holds a telling word.
 
-        The best of it is scored closely, the rest by its words alone. What is near by its meaning
-        matches, too.
+        The best of it is scored closely, the rest by its words alone. What the matchers find
+        satisfies, too.
         """
         holding = self._holding(asked, test)
         return self._passed_on(self._scores(asked, holding, len(holding)), test)
@@ -285,28 +283,16 @@ class Retriever:
         return found
 
     def _holding(self, asked: Question, test: Test) -> set[int]:
-        """Return the documents that count and hold a telling word, or are near by meaning."""
+        """Return the documents that count and hold a telling word, or that a matcher finds."""
         held = self.index.holding_any(telling(asked))
-        if self.cosines:
-            held.update(self._nearest(self._admitted(test)))
+        for matcher in self.matchers:
+            held.update(matcher.matches(self._admitted(test)))
         current = self._current(test)
         if current is None:
             return set(filter(self._admitted(test), held))
         olds = held & current.superseded
         found = current.among(held)
         found.update(filter(self._admitted(test), olds))
-        return found
-
-    def _nearest(self, allowed: Callable[[int], bool]) -> list[int]:
-        """Return the allowed documents that are nearest by meaning, with all that are as near."""
-        found: list[int] = []
-        for number in sorted(self.cosines, key=self.cosines.__getitem__, reverse=True):
-            own = self.cosines[number]
-            is_full = len(found) >= NEAREST and own < self.cosines[found[-1]]
-            if own < LEAST_COSINE or is_full:
-                break
-            if allowed(number):
-                found.append(number)
         return found
 
     def _current(self, test: Test) -> Current | None:
@@ -327,25 +313,21 @@ class Retriever:
     ) -> dict[int, float]:
         """Return the scores of the best documents, and of those in `linked`.
 
-        The best are scored closely, the rest by words alone; meaning is added to both.
+        The best are scored closely, the rest by words alone; matchers add to both.
         """
         if not holding:
             return {}
-        near = self._nearest(holding.__contains__) if self.cosines else []
-        linked = {*linked, *near} if near else linked
+        matches = [matcher.matches(holding.__contains__) for matcher in self.matchers]
         best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), holding.__contains__)
-        others = set(linked).difference(number for number, _score in best)
+        others = set(linked).union(*matches).difference(number for number, _score in best)
         beside = self.index.best(asked.weights, len(others), others.__contains__) if others else []
         highest = max((score for _number, score in best), default=1.0)
         scores = {number: score / highest for number, score in best + beside}
         close = self.index.close(asked, best[: scoring.CANDIDATES])
         scores.update((number, score) for number, score, _parts in close)
         scores = self._lent(asked, best, scores, holding.__contains__)
-        if near:
-            scores = dict.fromkeys(near, 0.0) | scores
-            nearest = self.cosines[near[0]]
-            for number in scores:
-                scores[number] += MEANING * max(0.0, self.cosines[number]) / nearest
+        for matcher, numbers in zip(self.matchers, matches, strict=True):
+            scores = matcher.add(scores, numbers)
         return scores
 
     def _lent(
@@ -439,8 +421,8 @@ class Scope(Value):
     today. The ranking asks the latter only where search.access or decay.preset says so, and never
     for what `is_replay`: asked of another moment or revision, or to be measured. `companions` tells
     which files change together with those that are open. `effort` is how much is looked at.
-    `rerank` stands in for the setting search.rerank. `cosines` tells how near memories are to the
-    question by their meaning, by number in the index; only a query is answered by them.
+    `rerank` stands in for the setting search.rerank. `matchers` find what answers a query in other
+    ways than by its words.
 
     `trust` tells the level of a record, and `best_trust` the highest that memories without a
     signature have here. `refuses` tells why one may not be shown at all, empty where it may: what
@@ -460,7 +442,7 @@ class Scope(Value):
     rerank: Rerank | None = None
     effort: Effort = FULL
     is_replay: bool = False
-    cosines: Mapping[int, float] = {}
+    matchers: tuple[Matcher, ...] = ()
     trust: Callable[[Record], str] | None = None
     refuses: Refusal | None = None
     best_trust: str = "committed"
@@ -556,7 +538,7 @@ class _QuerySearch:
         self.said, self.asked = questions(scope, self.text)
         self.reader: Retriever | None = None
         if telling(self.asked):
-            self.reader = Retriever(self.facts, scope.cosines)
+            self.reader = Retriever(self.facts, scope.matchers)
             self.asked = readable(self.asked, self.reader)
         self.quality = 1.0
         """What the best hit by words holds of the question."""
@@ -602,14 +584,14 @@ class _QuerySearch:
         return first + weighed(relevant[most : self.limit], best, self.facts, at, floor)
 
     def complete(self, hit: Hit) -> None:
-        """Tell of a hit that is shown which terms it holds, and how near its meaning is."""
+        """Tell of a hit that is shown which terms it holds, and what matchers know of it."""
         text = self.facts.text(hit.record)
         asked = sorted(self.asked.weights)
         hit.terms = tuple(term for term in asked if b" %b " % term.encode() in text)
-        if self.scope.cosines:
+        for matcher in self.scope.matchers:
             assert isinstance(self.scope.tree, Catalog)
             number = self.scope.tree.number_of(hit.record)
-            hit.cosine = None if number is None else self.scope.cosines.get(number)
+            hit.details |= {} if number is None else matcher.details(number)
 
     def notes(self) -> tuple[str, ...]:
         """Return what the user should hear."""

@@ -35,8 +35,8 @@ def _meaning(request: SearchRequest, scope: Scope) -> Scope:
     from memtool.search import semantic  # most questions go by words alone
 
     assert isinstance(scope.tree, Catalog)
-    found = semantic.cosines_of(request.context, scope.tree, text, is_asked=is_asked)
-    return scope.replace(cosines=found)
+    matcher = semantic.matcher_if_usable(request.context, scope.tree, text, is_asked=is_asked)
+    return scope if matcher is None else scope.replace(matchers=(*scope.matchers, matcher))
 
 
 STAGES: tuple[Stage, ...] = (
