@@ -19,6 +19,7 @@ from memtool.calls.signature import interface
 from memtool.commands import VERBS
 
 ROOT = Path(memtool.__file__).parent
+INTERFACES = ("cli", "mcp", "web", "api")
 LAYERS = (
     ("value", "errors", "tables", "agents", "templates", "version", "installation"),
     ("memory", "redaction"),
@@ -30,7 +31,7 @@ LAYERS = (
     ("hosts", "upkeep", "importing", "fleet", "demo"),
     ("commands",),
     ("calls",),
-    ("cli", "mcp", "web", "api"),
+    INTERFACES,
     ("__main__", "__init__"),
 )
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
@@ -171,6 +172,19 @@ def test_features_are_leaves() -> None:
         for module in MODULES
         for name in imports(module)
         if is_ours(name) and room(name) in LEAVES and room(module) not in (room(name), "commands")
+    )
+    assert found == []
+
+
+def test_no_interface_imports_another() -> None:
+    """What two of them share is in calls."""
+    found = sorted(
+        f"{module} -> {name}"
+        for module in MODULES
+        for name in imports(module)
+        if is_ours(name)
+        and room(name) in INTERFACES
+        and room(module) in {*INTERFACES} - {room(name)}
     )
     assert found == []
 

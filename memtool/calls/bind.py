@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from memtool.calls.signature import MAX_NUMBER
 from memtool.errors import MemtoolError
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,17 @@ NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
 MAX_SHOWN_CHARS = 40
 _KIND_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _MANY_NAMES = {str: "texts", int: "whole numbers", float: "numbers"}
+
+
+class Call(Value):
+    """What a command line asks for. `face` is the interface of the verb that was named."""
+
+    face: Interface
+    directory: str
+    is_global: bool
+    as_json: bool
+    positional: tuple[Any, ...]
+    options: dict[str, Any]
 
 
 def bind(signature: Signature, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ argument where the verb takes any number of them.
 
 from __future__ import annotations
 
-from memtool.calls.bind import bind, nearest, spread, unknown, wrong_kind
+from memtool.calls.bind import Call, bind, nearest, spread, unknown, wrong_kind
 from memtool.calls.signature import Signature, interface
 from memtool.commands import ACTIONS, BY_NAME, VERBS, Verb, names
 from memtool.errors import MemtoolError
@@ -32,17 +32,6 @@ SHORT = {"-v": "--verbose"}
 """Options of one letter, where a verb has the long one."""
 ANYWHERE = ("--json", "--global", "-C", "--help", "-h")
 """Options of every verb, which may also stand before it."""
-
-
-class Call(Value):
-    """A parsed command line. `face` is the interface of the verb that was named."""
-
-    face: Interface
-    directory: str
-    is_global: bool
-    as_json: bool
-    positional: tuple[Any, ...]
-    options: dict[str, Any]
 
 
 class HelpPage(Value):

@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from memtool.calls.bind import Call
     from memtool.calls.signature import Interface, Parameter
-    from memtool.cli.arguments import Call
     from memtool.store.context import Context
 
 PROGRAM = "memtool"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, NoReturn, TypeVar
 
-    from memtool.cli.arguments import Call
+    from memtool.calls.bind import Call
     from memtool.store.context import Context
 
     Answer = TypeVar("Answer")

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.cli.arguments import Call
+    from memtool.calls.bind import Call
 
 
 def serve(call: Call, env: Mapping[str, str]) -> int:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.cli.arguments import Call
+    from memtool.calls.bind import Call
 
 PACKAGES = ("jinja2", "starlette", "uvicorn")
 

@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.cli.arguments import Call
+    from memtool.calls.bind import Call
 
 MOST_BYTES = 16 << 20
 """Of a file that is searched for secrets."""

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.calls import signature
+from memtool.calls.bind import Call
 from memtool.calls.signature import Parameter, interface
 from memtool.cli import arguments
-from memtool.cli.arguments import Call, HelpPage, parse, wants_json
+from memtool.cli.arguments import HelpPage, parse, wants_json
 from memtool.commands import BY_NAME, GROUPS, VERBS, Verb
 from memtool.errors import MemtoolError
 from memtool.importing import SOURCES
