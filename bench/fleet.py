@@ -297,7 +297,7 @@ def order() -> None:
             local = [Path(index.path(number)).stem for number, _score, _parts in hits]
             rows.setdefault("local search", []).append((1, 1, 1, *retrieval.scores(local, grades)))
             for key, own in statistics_of.items():
-                numbers = rank.own_statistics(own, asked)
+                numbers = own.statistics(asked.weights)
                 query = rank.question_of(asked, numbers)
                 best = index.best(query.weights, CANDIDATES, lambda _number: True)
                 is_one = own is index

@@ -174,7 +174,7 @@ def ask(
     if query is not None:
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
-    statistics = rank.own_statistics(own, asked)
+    statistics = own.statistics(asked.weights)
     within = whom.within
     if context.deadline is not None:
         within = min(within, context.deadline.left_s())

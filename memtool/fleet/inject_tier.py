@@ -206,7 +206,7 @@ def _answering(inputs: TierInputs, prompt: str, hits: Sequence[FleetHit]) -> sel
 def _text_of(hit: FleetHit) -> bytes:
     """Return a memory as terms in English, without what it says of itself."""
     if SELF_DESCRIBING.isdisjoint(hit.record.memory.fields):
-        return hit.text
+        return hit.candidate.text
     return plain_text(hit.record, ENGLISH)
 
 
@@ -223,8 +223,8 @@ def _candidate(hit: FleetHit) -> Candidate:
         hit.score,
         hit.factors,
         scope=FLEET,
-        repository=hit.repository,
-        commit=hit.commit,
+        repository=hit.candidate.repository,
+        commit=hit.candidate.commit,
     )
 
 

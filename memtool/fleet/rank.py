@@ -3,7 +3,7 @@
 A backend chooses candidates by the statistics of its own index, which anybody who may write to that
 index moves: a flood of hostile documents changed every order in the prototype. So the order that
 people see is made here, from the candidates' texts and the document frequencies of the memories of
-the project (`own_statistics`), alike for all backends. What is shown is read from the bytes of the
+the project, alike for all backends. What is shown is read from the bytes of the
 file, and dropped where it is not what was ranked, or would not be shown were it a memory of the
 project.
 """
@@ -33,10 +33,9 @@ from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from memtool.fleet.backend import FleetCandidate
-    from memtool.index.reader import IndexReader
     from memtool.index.scoring import Question
     from memtool.memory.memory import Memory
     from memtool.search.ranking import Situation
@@ -48,17 +47,24 @@ MOST_WORDS = 24
 """Words of a question that a backend is asked for: those that tell most."""
 
 
-class Scored(Value):
-    """A candidate with its score, the best first gets about 1.0, and what adds up to it."""
+class FleetHit:
+    """A memory of another repository that may answer, from the first look to the last.
 
-    candidate: FleetCandidate
-    score: float
-    parts: dict[str, float]
+    `raw` is its score by words, about 1 for the best. `score` is the product of `factors`, the
+    first being `relevance`; both are there once it is weighed. Once it may be shown, `record` holds
+    the memory with secrets masked, its path there and an id of its bytes, and `terms` the terms of
+    the question that it holds.
+    """
 
+    __slots__ = ("candidate", "factors", "raw", "record", "score", "terms")
+    record: Record
 
-def own_statistics(index: IndexReader, asked: Question) -> Statistics:
-    """Return the numbers of the client's own memories for the terms of a question."""
-    return index.statistics(asked.weights)
+    def __init__(self, candidate: FleetCandidate, raw: float) -> None:
+        self.candidate = candidate
+        self.raw = raw
+        self.score = 0.0
+        self.factors: dict[str, float] = {}
+        self.terms: tuple[str, ...] = ()
 
 
 def _foreign(statistics: Statistics, asked: Question) -> tuple[Statistics, Statistics]:
@@ -126,7 +132,7 @@ def ranked(
     candidates: Iterable[FleetCandidate],
     statistics: Statistics,
     most: int = CANDIDATES,
-) -> list[Scored]:
+) -> list[FleetHit]:
     """Return candidates in order: by words, and the first of them by all that `closely` looks at.
 
     Of one repository only its share counts. The order depends on nothing but the candidates and the
@@ -149,7 +155,7 @@ def ranked(
         lambda number: (looked[number][1].text, looked[number][2]),
         lambda number: number,
     )
-    return [Scored(looked[number][1], score, parts) for number, score, parts in hits]
+    return [FleetHit(looked[number][1], score) for number, score, _parts in hits]
 
 
 FACTORS = (
@@ -166,24 +172,6 @@ FACTORS = (
 file here, triggers nothing, is in nobody's way, and git says nothing about it."""
 ROUNDS = 4
 """So often candidates are ranked again, without those that are not what they were ranked by."""
-
-
-class FleetHit(Value):
-    """A memory of another repository that answers, with the terms of the question that it holds.
-
-    `record` holds the memory with secrets masked, its path there and an id of its bytes. `commit`
-    is the full id of the commit it was read from, `text` the memory as terms in English. `score`
-    is the product of `factors`, the first being `relevance`, and about 1 for the best.
-    """
-
-    record: Record
-    repository: str
-    commit: str
-    text: bytes
-    score: float
-    factors: Mapping[str, float] = {}
-    team: str = ""
-    terms: tuple[str, ...] = ()
 
 
 def facts_of(repository: Repository, now: int, config: Config) -> Facts:
@@ -226,50 +214,49 @@ def shown(
     """
     left = list(candidates)
     checked = CheckedBytes(by)
-    hits: list[tuple[float, Scored, dict[str, float]]] = []
+    hits: list[FleetHit] = []
     for _round in range(ROUNDS):
         left = [one for one in left if checked.is_shown(one)]
         voted = with_voices(statistics, asked, left)
-        found = ranked(asked, left, voted)
-        if not found:
+        by_words = ranked(asked, left, voted)[: FULL.weighed]
+        if not by_words:
             return [], 0
-        hits = _weighed(asked, found[: FULL.weighed], voted, checked)
+        hits = _weighed(asked, by_words, voted, checked)
         if of_one:
-            hits = few_of_each(hits, of_one, lambda hit: hit[1].candidate.repository)
-        looked = [found[0].candidate, *(one.candidate for _score, one, _factors in hits[:most])]
+            hits = few_of_each(hits, of_one, lambda hit: hit.candidate.repository)
+        looked = [by_words[0].candidate, *(hit.candidate for hit in hits[:most])]
         false = [one for one in looked if not checked.is_true(one)]
         if not false:
             break
         left = [one for one in left if one not in false]
     told: set[bytes] = set()
     answers: list[FleetHit] = []
-    for place, (score, one, factors) in enumerate(hits):
+    for place, hit in enumerate(hits):
         if len(answers) >= max(0, most):
-            told.update(other.candidate.data for _score, other, _factors in hits[place:])
+            told.update(other.candidate.data for other in hits[place:])
             break
-        if one.candidate.data not in told and checked.is_true(one.candidate):
-            told.add(one.candidate.data)
-            answers.append(checked.hit(one, score, factors, asked))
+        if hit.candidate.data not in told and checked.is_true(hit.candidate):
+            told.add(hit.candidate.data)
+            checked.complete(hit, asked)
+            answers.append(hit)
     return answers, len(told)
 
 
 def _weighed(
-    asked: Question, found: Sequence[Scored], statistics: Statistics, checked: CheckedBytes
-) -> list[tuple[float, Scored, dict[str, float]]]:
-    """Return candidates by the product of their factors, the best first.
+    asked: Question, hits: Sequence[FleetHit], statistics: Statistics, checked: CheckedBytes
+) -> list[FleetHit]:
+    """Weigh hits, the best by words first, and return them by the product of their factors.
 
     Relevance is the share of the best match, times what that one holds of the question, as in a
     local search.
     """
     count, df = statistics.count, statistics.df
-    quality = held(asked, asked, found[0].candidate.text, count, lambda term: df.get(term, 0))
-    best = found[0].score / quality
-    hits = []
-    for one in found:
-        factors = {"relevance": one.score / best} | checked.factors(one.candidate)
-        hits.append((math.prod(factors.values()), one, factors))
-    hits.sort(key=lambda hit: (-hit[0], hit[1].candidate.repository, hit[1].candidate.path))
-    return hits
+    quality = held(asked, asked, hits[0].candidate.text, count, lambda term: df.get(term, 0))
+    best = hits[0].raw / quality
+    for hit in hits:
+        hit.factors = {"relevance": hit.raw / best} | checked.factors(hit.candidate)
+        hit.score = math.prod(hit.factors.values())
+    return sorted(hits, key=lambda hit: (-hit.score, hit.candidate.repository, hit.candidate.path))
 
 
 class CheckedBytes:
@@ -319,25 +306,15 @@ class CheckedBytes:
         found = ranking.weigh(self._record(one, memory), self._by.facts, self._at)
         return {name: found[name] for name in FACTORS}
 
-    def hit(
-        self, scored: Scored, score: float, factors: dict[str, float], asked: Question
-    ) -> FleetHit:
-        """Return a candidate as it is shown."""
-        one = scored.candidate
+    def complete(self, hit: FleetHit, asked: Question) -> None:
+        """Read a hit as it is shown."""
+        one = hit.candidate
         memory = self.memory(one)
         assert memory is not None
-        oid = digest(one.data, 20)
-        terms = (term for term in sorted(asked.weights) if b" %b " % term.encode() in one.text)
-        return FleetHit(
-            record=Record(self._by.mask.read(memory, one.data, ""), one.path, oid),
-            repository=one.repository,
-            commit=one.commit,
-            text=one.text,
-            score=score,
-            factors=factors,
-            team=one.team,
-            terms=tuple(terms),
+        hit.record = Record(
+            self._by.mask.read(memory, one.data, ""), one.path, digest(one.data, 20)
         )
+        hit.terms = tuple(t for t in sorted(asked.weights) if b" %b " % t.encode() in one.text)
 
     def _record(self, one: FleetCandidate, memory: Memory) -> Record:
         """Return a record whose path no other has: facts are kept by it."""

@@ -224,7 +224,7 @@ class Shelf:
             Mask(DEFAULTS),
             text=question,
         )
-        own = rank.own_statistics(self.own, asked)
+        own = self.own.statistics(asked.weights)
         found, _total = rank.shown(asked, self.found, own, by, 10, of_one)
         return [one.record.id for one in found]
 
@@ -320,7 +320,7 @@ def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
     hits, _total = rank.shown(
         asked := scoring.question("payment"),
         shelf.found,
-        rank.own_statistics(shelf.own, asked),
+        shelf.own.statistics(asked.weights),
         Showing(rank.facts_of(HERE, NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"),
         10,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import Sandbox, make_memory
 
+from memtool.fleet.backend import FleetCandidate
 from memtool.fleet.inject_tier import NOTE, fleet_tier
 from memtool.fleet.rank import FleetHit
 from memtool.index import scoring
@@ -36,7 +37,9 @@ def foreign(
     memory = make_memory(id_, body, **{"title": f"Broker of {id_}", **given})
     record = Record(memory, f".memory/decision/2026-02/{id_}.md", digest(body.encode()))
     text = scoring.searchable(scoring.Document(record.path, fields(record)))[1]
-    return FleetHit(record, repository, COMMIT, text, score)
+    hit = FleetHit(FleetCandidate(repository, COMMIT, record.path, b"", text), score)
+    hit.record, hit.score = record, score
+    return hit
 
 
 def asked(
@@ -168,8 +171,8 @@ def test_what_it_says_of_itself_does_not_count(sandbox: Sandbox) -> None:
         trigger_phrases=(PROMPT,),
         importance="1",
     )
-    found = asked(sandbox, far.replace(text=b"deploy friday\n"))
-    assert found.items == ()
+    far.candidate = far.candidate.replace(text=b"deploy friday\n")
+    assert asked(sandbox, far).items == ()
 
 
 def test_the_id_of_a_local_memory_is_taken(sandbox: Sandbox) -> None:

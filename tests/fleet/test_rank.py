@@ -54,10 +54,10 @@ def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) 
     found = rank.ranked(
         asked,
         [candidate(id_, body) for id_, body in reversed(BODIES.items())],
-        rank.own_statistics(own, asked),
+        own.statistics(asked.weights),
     )
     assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
-    assert [one.score for one in found] == [hit[1] for hit in local]
+    assert [one.raw for one in found] == [hit[1] for hit in local]
     assert found
 
 
@@ -67,7 +67,7 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
     asked = scoring.question(question)
-    plain = rank.own_statistics(index.open(sandbox.context()).parts, asked)
+    plain = index.open(sandbox.context()).parts.statistics(asked.weights)
     for number in range(9):
         older = (f"dec-old{number - 1}",) if number else ()
         sandbox.memory(f"dec-old{number}", "Old redis sessions, old jobs.\n", supersedes=older)
@@ -75,15 +75,15 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     context = sandbox.context()
     tree = index.open(context)
     own = Facts(tree, context.now, context.settings.categories, dict).index
-    assert rank.own_statistics(own, asked) == plain
+    assert own.statistics(asked.weights) == plain
     local = own.search(asked, 10, lambda number: "dec-old" not in own.path(number))
     found = rank.ranked(
         asked,
         [candidate(id_, body) for id_, body in BODIES.items()],
-        rank.own_statistics(own, asked),
+        own.statistics(asked.weights),
     )
     assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
-    assert [one.score for one in found] == [hit[1] for hit in local]
+    assert [one.raw for one in found] == [hit[1] for hit in local]
 
 
 def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
@@ -92,7 +92,7 @@ def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
         sandbox.memory(id_, body)
     own = index.open(sandbox.context()).parts
     asked = scoring.question("redis sessions")
-    statistics = rank.own_statistics(own, asked)
+    statistics = own.statistics(asked.weights)
     few = [candidate(id_, body, f"acme/{id_}") for id_, body in BODIES.items()]
     flood = [candidate(f"dec-flood-{n}", "sessions\n", "evil/flood") for n in range(50)]
     alone = rank.ranked(asked, few, statistics)
@@ -110,7 +110,7 @@ def test_a_word_that_no_own_memory_holds_counts(sandbox: Sandbox) -> None:
     (found,) = rank.ranked(
         asked,
         [candidate("dec-k8s", "Kubernetes needs an ingress.\n"), candidate("dec-b", "No.\n")],
-        rank.own_statistics(own, asked),
+        own.statistics(asked.weights),
     )
     assert found.candidate.path.endswith("dec-k8s.md")
 
@@ -121,10 +121,10 @@ def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
     sandbox.memory("dec-both", "redis sessions\n")
     own = index.open(sandbox.context()).parts
     asked = scoring.question("what is the redis of sessions and ingress")
-    found = rank.question_of(asked, rank.own_statistics(own, asked))
+    found = rank.question_of(asked, own.statistics(asked.weights))
     assert list(found.weights) == ["ingress", "session", "redi"]
     long = scoring.question(" ".join(f"word{n}x" for n in range(60)))
-    asked_for = rank.question_of(long, rank.own_statistics(own, long)).weights
+    asked_for = rank.question_of(long, own.statistics(long.weights)).weights
     assert len(asked_for) == rank.MOST_WORDS
 
 

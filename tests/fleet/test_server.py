@@ -119,7 +119,7 @@ def test_the_order_is_that_of_the_local_search_and_of_git(
     own = index.open(shop.context()).parts
     for text in questions(36):
         asked = scoring.question(text)
-        statistics = rank.own_statistics(own, asked)
+        statistics = own.statistics(asked.weights)
         wanted = rank.question_of(asked, statistics)
         local = [own.path(hit[0]) for hit in own.search(asked, 10, lambda _number: True)]
         for backend in (OpenSearch(server), GitBackend(fleet.home, NOW)):
@@ -243,7 +243,7 @@ def test_a_flood_moves_no_order(fleet: Fleet, server: SearchServer) -> None:
         found = []
         for text in questions(24):
             asked = scoring.question(text)
-            statistics = rank.own_statistics(own, asked)
+            statistics = own.statistics(asked.weights)
             wanted = rank.question_of(asked, statistics).replace(allow=("acme/*",))
             best = rank.ranked(asked, OpenSearch(server).candidates(wanted, 60.0), statistics)
             found.append([one.candidate.path for one in best[:10]])
