@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,14 @@ from memtool.cli import hooks, main
 from memtool.hosts import contracts
 from memtool.index import index
 from memtool.memory import document
+from memtool.memory.fields import DEFAULT_CATEGORIES, Category
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.expansion import DEFAULTS
 from memtool.search.retrieve import Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
+from memtool.store.snapshot import ReadTree, Record, Snapshot
 from memtool.store.state import close_shared
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
@@ -209,6 +212,14 @@ def make_memory(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldVal
         "source": ("human:Ada",),
     }
     return Memory(fields=base | fields, body=body)
+
+
+def make_tree(
+    *records: Record, categories: Mapping[str, Category] = DEFAULT_CATEGORIES
+) -> ReadTree:
+    """Return a tree of records that are in no repository."""
+    nowhere = Snapshot(None, ".memory", "worktree", "worktree", (), ())  # type: ignore[arg-type]
+    return ReadTree(nowhere, records, (), categories)
 
 
 class Keyring:

@@ -297,7 +297,8 @@ def _split_tree(
     """Split ids that two files of the worktree have, in different directories."""
     tree = context.tree()
     settled: list[Settled] = []
-    for first in tree.by_id.values():
+    for id_ in tree.ids:
+        first = tree[id_]
         same = [record for record in tree.records if record.id == first.id]
         same.sort(key=lambda record: (record.memory.timestamp, record.path))
         for record in same[1:] if _is_named(f"/{first.id}.md", wanted) else ():

@@ -285,9 +285,9 @@ def never_committed(context: Context, ids: Sequence[str]) -> list[str]:
     They go into the commit of what supersedes them, which else would name what is not there.
     """
     todo, found = [*ids], dict[str, None]()
-    known = index.open(context).by_id if todo else {}
-    while todo:
-        record = known.get(todo.pop())
+    tree = index.open(context) if todo else None
+    while todo and tree is not None:
+        record = tree.get(todo.pop())
         if record is not None and record.path not in found:
             letters = {row[0] for row in context.repository.git.status(record.path)}
             if letters & {"??", "A ", "AM"}:

@@ -140,7 +140,7 @@ def _acceptance(
 ) -> Undone:
     """Let no side of a contradiction accept the others any more, in one commit."""
     sides = dict(step.sides)
-    ids = [id_ for id_ in sides if id_ in tree.by_id]
+    ids = [id_ for id_ in sides if id_ in tree]
 
     def before(memory: Memory) -> dict[str, FieldValue | None]:
         left = (one for one in memory.items(ACCEPTS) if one not in sides[memory.id])
@@ -360,7 +360,7 @@ def _supersession(
     dry_run: bool,
 ) -> Undone:
     """Take back that another memory replaced this one, and all others that it replaced."""
-    new = tree.by_id[step.successor]
+    new = tree[step.successor]
     _refuse_entangled(tree, record, new)
     kept = _why_kept(context, tree, new, step)
     also = tuple(id_ for id_ in new.memory.supersedes if id_ != record.id)

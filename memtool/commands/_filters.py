@@ -127,6 +127,6 @@ def pointed(context: Context, error: MemtoolError, verb: str, words: Iterable[ob
     except MemtoolError:
         return
     for word in words:
-        if isinstance(word, str) and word in known.by_id:
+        if isinstance(word, str) and word in known:
             error.hint = f"it is a global memory: memtool --global {verb} {word}"
             return

@@ -127,9 +127,9 @@ def conflicts(
         new = {record.id for record in tree.records if f"{record.id}.md" not in there}
     if new is None or new:
         cache_dir = context.repository.cache_dir if context.is_cached else ""
-        found = gate.contradictions(tree, now, categories, cache_dir)
+        found = gate.contradictions(tree, now, cache_dir)
     if new:
-        judged = [record for record in gate.living(tree, now, categories) if record.id in new]
+        judged = [record for record in gate.living(tree, now) if record.id in new]
         near = near_duplicates.Neighbours(())
         if judged:
             place = (context.repository, context.directory, context.settings)
@@ -164,7 +164,7 @@ def _names(context: Context, at: str | None) -> set[str]:
 def _with_sides(
     context: Context, tree: Tree, found: list[gate.Conflict]
 ) -> tuple[ConflictRow, ...]:
-    records = {id_: tree.by_id[id_] for conflict in found for id_ in conflict.ids}
+    records = {id_: tree[id_] for conflict in found for id_ in conflict.ids}
     origins = context.origins(tree, records.values())
     return tuple(
         ConflictRow(

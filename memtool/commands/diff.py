@@ -54,7 +54,7 @@ def diff(context: Context, range: str = "") -> Diff:
         return Diff(old, WORKTREE, ())
     before = context.snapshot(old) if old else None
     changes = compare(*snapshot.uncommitted(tree, before, categories))
-    records = [tree.by_id[id_] for id_ in sorted(_bare(changes)) if id_ in tree.by_id]
+    records = [tree[id_] for id_ in sorted(_bare(changes)) if id_ in tree]
     known = {record.id: Version(record.path, record.memory) for record in records}
     return Diff(old, WORKTREE, _masked(context, _titled(changes, known)))
 

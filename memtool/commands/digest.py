@@ -78,7 +78,6 @@ def digest(
                 tree,
                 name,
                 context.now,
-                context.settings.categories,
                 context.random_for,
                 word=None if dry_run else lambda told: _worded(context, told),
                 withholds=unquoted_labels(context.settings),
@@ -145,9 +144,7 @@ def _worth(context: Context, tree: Tree) -> list[str]:
     labels = unquoted_labels(context.settings)
     have = {record.memory.category for record in digests_in_use(tree)}
     return sorted(
-        name
-        for name in known
-        if name in have or len(memories(tree, name, now, known, labels)) >= LEAST
+        name for name in known if name in have or len(memories(tree, name, now, labels)) >= LEAST
     )
 
 

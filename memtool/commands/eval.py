@@ -253,7 +253,7 @@ def _problems(queries: Iterable[Golden], scope: Scope, name: str) -> Iterator[Pr
     facts = scope.facts()
     for query in queries:
         for id_ in query.expect:
-            record = scope.tree.by_id.get(id_)
+            record = scope.tree.get(id_)
             states = sorted(facts.hidden(record)) if record else []
             if record is None:
                 message = f"{query.qid} expects {id_}, which is not here"

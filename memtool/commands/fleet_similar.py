@@ -118,7 +118,7 @@ def fleet_similar(
 
 def _decisions(context: Context) -> list[Any]:
     tree = index.open(context)
-    living = conflicts.living(tree, context.now, context.settings.categories)
+    living = conflicts.living(tree, context.now)
     return [one for one in living if one.memory.type == "decision" and similar.counts(one.memory)]
 
 

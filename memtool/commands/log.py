@@ -266,7 +266,7 @@ def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) 
     """Give an event that came without them the title and path of now, or else of another event."""
     if event.title and event.path:
         return event
-    record = tree.by_id.get(event.id)
+    record = tree.get(event.id)
     title, path = titles.get(event.id, ("", ""))
     if record is not None:
         title, path = record.memory.title, record.path
@@ -478,5 +478,5 @@ def _injections(context: Context, id: str, limit: int) -> Log:
         )
         for one in shown
     )
-    is_removed = bool(wanted) and wanted not in tree.by_id
+    is_removed = bool(wanted) and wanted not in tree
     return Log(wanted, is_removed, len(found) > len(shown), (), injections=rows)

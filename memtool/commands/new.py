@@ -188,7 +188,7 @@ def supersede(
     write.prepare(context, begins=False)
     tree = write.current(context, dry_run=options.get("dry_run", False))
     ids = write.replaceable(tree, (old, *options.get("supersedes", ())))
-    replaced = tree.by_id[ids[0]].memory
+    replaced = tree[ids[0]].memory
     memory = _drafted(context, type or replaced.type, title, options, ids, replaced)
     done = _submitted(context, memory, options)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)

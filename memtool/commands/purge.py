@@ -212,11 +212,10 @@ def _along(here: Tree, head: Tree | None, ids: Collection[str]) -> list[tuple[Re
 
 def _held(along: Sequence[tuple[Record, str]], here: Tree, head: Tree | None) -> list[str]:
     """Return the ids of what would go along, but has changes that are not committed."""
-    known = {} if head is None else head.by_id
     return [
         record.id
         for record, _origin in along
-        if purge_rules.held_by(here.by_id.get(record.id), known.get(record.id))
+        if purge_rules.held_by(here.get(record.id), None if head is None else head.get(record.id))
     ]
 
 
@@ -277,7 +276,7 @@ def _refuse(
             hint=f"git commit -- {going[held[0]].path}",
             code="dirty",
         )
-    if head is not None and not commit and any(id_ in head.by_id for id_ in going):
+    if head is not None and not commit and any(id_ in head for id_ in going):
         raise MemtoolError(
             "a purge is a commit of its own, whose trailer names what it removes",
             hint="memtool purge --apply --commit",

@@ -93,7 +93,7 @@ def resolve(
     tree = context.tree()
     if all or each:
         found = _open(context, tree, {tree.find(id_).id for id_ in ids} if each else None)
-        memories = {id_: tree.by_id[id_].memory for one in found for id_ in one.ids}
+        memories = {id_: tree[id_].memory for one in found for id_ in one.ids}
         return Resolved(
             tuple(
                 settlement.settle_all(
@@ -108,7 +108,7 @@ def resolve(
             hint=f"memtool conflicts {' '.join(sides)}".rstrip(),
             code="usage",
         )
-    there = [tree.by_id[id_].memory for id_ in sides]
+    there = [tree[id_].memory for id_ in sides]
     if merge:
         memory = _merged(context, there, merge, body)
         settled = settlement.write_settlement(
@@ -128,11 +128,7 @@ def _open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Conflic
     Raises:
         MemtoolError: one of these memories is in no open conflict.
     """
-    found = [
-        conflict
-        for conflict in contradictions(tree, context.now, context.settings.categories)
-        if not conflict.accepted
-    ]
+    found = [conflict for conflict in contradictions(tree, context.now) if not conflict.accepted]
     if wanted is None:
         return found
     chosen = [set(one.ids) for one in clusters(found) if wanted.intersection(one.ids)]

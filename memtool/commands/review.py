@@ -240,7 +240,7 @@ def _broken(context: Context, base: str, new: str, ids: Iterable[str]) -> dict[s
     found: list[dict[str, str]] = []
     for commit in (base, new):
         tree = context.tree(commit)
-        there = [tree.by_id[id_] for id_ in sorted(ids) if id_ in tree.by_id]
+        there = [tree[id_] for id_ in sorted(ids) if id_ in tree]
         found.append(drift_in(tree, partial(context.witness, tree)).broken(there))
     return {id_: why for id_, why in found[1].items() if id_ not in found[0]}
 
@@ -292,14 +292,14 @@ def _states(
 ) -> dict[str, tuple[str, str]]:
     """Return state and reason of memories, the strongest that holds."""
     after = context.tree(new)
-    known = {*governing.by_id, *context.tree(base).by_id}
+    known = {*governing.ids, *context.tree(base).ids}
     added = [r.memory for r in after.records if r.id not in known and r.memory.status != "deleted"]
     superseded = {old: memory.id for memory in added for old in memory.replaces}
     referenced = {id_: memory.id for memory in added for id_ in _referred(memory)}
     upheld = _upheld(context, base, new, governing, after)
     states = {}
     for id_ in ids:
-        record = after.by_id.get(id_)
+        record = after.get(id_)
         status = record.memory.status if record else ""
         if id_ in superseded:
             states[id_] = ("superseded", superseded[id_])
@@ -333,6 +333,6 @@ def _upheld(context: Context, base: str, new: str, governing: Tree, after: Tree)
             try:
                 found.setdefault(governing.find(name, by_words=False).id, one.commit)
             except MemtoolError as error:
-                if name not in after.by_id:
+                if name not in after:
                     context.notes.append(f"{UPHOLDS}: {name} of {one.commit[:SHORT]}: {error}")
     return found

@@ -12,7 +12,6 @@ from memtool.memory.drift import SAME, Drift, lines_about
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.memory.trust import Origin, Proof
-from memtool.search import filters
 from memtool.search.features import Facts
 from memtool.search.scope import MemoryRow, drift_in, row_fields
 from memtool.store.context import Context
@@ -88,11 +87,11 @@ def show(
     tree: Tree = index.open(context, at, as_of, exact=True)
     record = tree.find(id)
     origin = context.origins(tree, [record])[record.path]
-    naming = filters.naming(tree, record.id)
+    naming = tree.naming(record.id)
     drift = _drift(context, tree, record)
     now = context.moment_of(as_of)
     parts = sections(record.memory.body)
-    facts = Facts(tree, now, context.settings.categories, dict)
+    facts = Facts(tree, now, dict)
     return view_of(context, facts, record, origin, naming, drift).replace(sections=parts)
 
 

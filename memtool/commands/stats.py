@@ -181,10 +181,10 @@ def stats(
     tree = index.open(context, at, exact=True)
     trees = _shown_here(context, tree)
     return Stats(
-        memories=len(tree.records),
-        types=tree.count("type"),
-        categories=tree.count("category"),
-        statuses=tree.count("status"),
+        memories=tree.count,
+        types=tree.count_by("type"),
+        categories=tree.count_by("category"),
+        statuses=tree.count_by("status"),
         superseded=len(tree.with_ids(tree.lineage.superseded_by.keys())),
         sizes=(_memories(tree), *stored),
         sessions=_sessions(context),
@@ -359,7 +359,7 @@ def _shown_here(context: Context, tree: Tree) -> list[Tree]:
 
 
 def _used(row: Counted, trees: Iterable[Tree]) -> Used:
-    record = next((tree.by_id[row.id] for tree in trees if row.id in tree.by_id), None)
+    record = next((tree[row.id] for tree in trees if row.id in tree), None)
     title = record.memory.title if record else ""
     return Used(row.id, title, row.count, timestamps.render(row.last))
 

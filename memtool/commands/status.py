@@ -129,10 +129,10 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     tree = index.open(context, at, as_of, exact=True)
     now = context.moment_of(as_of)
     categories = context.settings.categories
-    facts = Facts(tree, now, categories, dict)
+    facts = Facts(tree, now, dict)
     past = facts.not_alive()
     superseded = tree.with_ids(tree.lineage.superseded_by.keys())
-    total = len(tree.records)
+    total = tree.count
     states = Counter(map(facts.state, past))
     states[lifecycle.ALIVE] = total - len(past)
     head = context.repository.git.head()
@@ -143,7 +143,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     drift = _drift(context, tree, named)
     candidates = list(filters.picked(tree, ("status", "candidate")))
     cache_dir = context.repository.cache_dir if context.is_cached else ""
-    clashes = conflicts.open_contradictions(tree, now, categories, cache_dir)
+    clashes = conflicts.open_contradictions(tree, now, cache_dir)
     return Status(
         directory=context.directory,
         revision=tree.snapshot.name if at else head,
@@ -151,8 +151,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         total=total,
         alive=total - len({record.path for record in (*past, *superseded)}),
         superseded=len(superseded),
-        types=tree.count("type"),
-        statuses=tree.count("status"),
+        types=tree.count_by("type"),
+        statuses=tree.count_by("status"),
         states={state: count for state, count in sorted(states.items()) if count},
         uncommitted=_uncommitted(context, tree),
         candidates=_living_ids(facts, candidates),
@@ -257,7 +257,7 @@ def _living_ids(facts: Facts, records: Iterable[Record]) -> tuple[str, ...]:
 
 def _expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iterator[Record]:
     """Yield the memories whose life ends until a second."""
-    for record in Facts(tree, soon + 1, categories, dict).not_alive():
+    for record in Facts(tree, soon + 1, dict).not_alive():
         end = lifecycle.expires_at(record.memory, categories)
         if end is not None and end <= soon:
             yield record

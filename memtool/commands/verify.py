@@ -114,7 +114,7 @@ def verify(
             code="config",
         )
     tree = index.open(context, at, exact=True)
-    facts = Facts(tree, context.now, context.settings.categories, dict)
+    facts = Facts(tree, context.now, dict)
     wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
     wanted = wanted or [one for one in tree.records if facts.is_current(one)]
     texts = [text for one in wanted for text in one.memory.items("source")]

@@ -137,7 +137,7 @@ def chains(
     checked = {
         one.id: one for one in verify(tree, witness, records, sessions, {}, context.now, categories)
     }
-    facts = Facts(tree, context.now, categories, dict)
+    facts = Facts(tree, context.now, dict)
     least = context.strict_settings.text("inject.trust")
     weighed = compute_effective_lineage(
         tree, witness, least, context.now, categories, context.trust_rules
@@ -233,7 +233,7 @@ class _Judgement(Value):
             else:
                 yield f"it is to replace {one}, which is trusted more"
         for one in self.standing.rivals(id_):
-            both = self.record.memory, self.tree.by_id[one].memory
+            both = self.record.memory, self.tree[one].memory
             named = [id_ for memory in both for id_ in memory.items("conflicts_accepted")]
             if one not in named and id_ not in named:
                 yield f"{one} replaces the same memory (memtool conflicts)"
@@ -248,7 +248,7 @@ class _Judgement(Value):
         if self.verification.verdict == WEAK:
             yield self.worst_source()
         for id_ in self.record.memory.items("derived_from"):
-            base = self.tree.by_id.get(id_)
+            base = self.tree.get(id_)
             drift = None if base is None else self.drifted.get(base.path)
             if base is not None and not self.tree.lineage.is_head(id_):
                 yield f"it is derived from {id_}, which was replaced"
@@ -332,7 +332,7 @@ class _Grounds:
         if text in self.found and kind != "memory":
             seen = self.found[text]
             return Ground(text, kind, seen.status, seen.detail, seen.commit, seen.author, seen.date)
-        record = self.tree.by_id.get(target)
+        record = self.tree.get(target)
         if record is None:
             return Ground(text, kind, "missing", f"there is no memory {target}")
         origin = self.origins.get(record.path, Origin("", "", 0, ""))
@@ -376,7 +376,7 @@ def _reached(tree: Tree, wanted: Iterable[Record]) -> list[Record]:
     todo = [*found.values()]
     while todo:
         for kind, target, _text in _needs(todo.pop()):
-            near = tree.by_id.get(target) if kind in ("memory", *RELATIONS) else None
+            near = tree.get(target) if kind in ("memory", *RELATIONS) else None
             if near is not None and near.id not in found:
                 found[near.id] = near
                 todo.append(near)

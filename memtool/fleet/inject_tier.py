@@ -232,7 +232,7 @@ def _objection(candidate: Candidate, inputs: TierInputs) -> str:
     """Return why a memory of the fleet is not shown whatever else is; empty where it may be."""
     own = inputs.repositories[0]
     memory = candidate.record.memory
-    if memory.id in own.grounds.tree.by_id:
+    if memory.id in own.grounds.tree:
         return "the project has a memory of this id"
     if _version(candidate) in own.seen.seen:
         return "this session has seen it"

@@ -28,7 +28,7 @@ from memtool.memory.visibility import is_alive, why_kept_back
 from memtool.search import ranking
 from memtool.search.effort import FULL
 from memtool.search.features import Facts
-from memtool.store.snapshot import Record, Snapshot, Tree
+from memtool.store.snapshot import ReadTree, Record, Snapshot
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -179,8 +179,8 @@ def facts_of(repository: Repository, now: int, config: Config) -> Facts:
 
     No lineage of theirs reaches from one to another.
     """
-    nothing = Tree(Snapshot(repository, "", "commit", "", (), ()))
-    return Facts(nothing, now, config.categories, dict, Lineage(()))
+    nothing = ReadTree(Snapshot(repository, "", "commit", "", (), ()), (), (), config.categories)
+    return Facts(nothing, now, dict, Lineage(()))
 
 
 class Showing(Value):

@@ -76,7 +76,7 @@ def _alone(request: SearchRequest, others: Addressed) -> SourceAnswer:
     own, freshness = IndexReader(()), EXACT
     if not _is_without(context):
         tree = index.open(context)
-        own = Facts(tree, context.now, context.settings.categories, dict).index
+        own = Facts(tree, context.now, dict).index
         freshness = tree.freshness
     found, total = _ask(request, others, own)
     results = found[request.offset :]

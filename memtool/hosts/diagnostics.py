@@ -574,7 +574,7 @@ def _memories(context: Context) -> Sign:
             more = f", and {len(short) - 1} more" if len(short) > 1 else ""
             what = f"{short[0]} ends before the text that it has in HEAD does{more}"
             return _sign("memories", WARNING, what, way_back(short[0]))
-        return _sign("memories", GOOD, f"{len(tree.records)} can be read")
+        return _sign("memories", GOOD, f"{tree.count} can be read")
     first = f"{wrong[0].path}: {wrong[0].message}"
     more = f", and {len(wrong) - 1} more (memtool check)" if len(wrong) > 1 else ""
     return _sign("memories", BROKEN, first + more, wrong[0].hint)
@@ -604,12 +604,10 @@ def _cut_off(context: Context) -> list[str]:
 def _due(context: Context) -> Sign:
     """Count the memories that somebody should look at again."""
     tree = context.whole_tree
-    facts = Facts(tree, context.now, context.settings.categories, dict)
+    facts = Facts(tree, context.now, dict)
     found = [one for one in facts.due() if facts.is_current(one)]
     if found:
-        text = (
-            f"{len(found)} of {plural(len(tree.records), 'memory', 'memories')} are due for review"
-        )
+        text = f"{len(found)} of {plural(tree.count, 'memory', 'memories')} are due for review"
         hint = "memtool list is:due, then memtool confirm ID or memtool archive ID"
         return _sign("due", WARNING, text, hint)
     return _sign("due", GOOD, "no memory is due for review")
@@ -618,7 +616,7 @@ def _due(context: Context) -> Sign:
 def _drift(context: Context) -> Sign:
     """Count the memories whose files are not what they were."""
     tree = context.whole_tree
-    facts = Facts(tree, context.now, context.settings.categories, dict)
+    facts = Facts(tree, context.now, dict)
     named = [one for one in tree.records if governed(one) and facts.is_current(one)]
     found = drift_in(tree, lambda: context.witness(tree)).of(named)
     broken = sum(one.level == DRIFTED for one in found.values())
@@ -636,7 +634,7 @@ def _conflicts(context: Context) -> Sign:
     """Count the memories that cannot all hold."""
     tree = index.open(context)
     cache_dir = context.repository.cache_dir if context.is_cached else ""
-    found = conflicts.open_contradictions(tree, context.now, context.settings.categories, cache_dir)
+    found = conflicts.open_contradictions(tree, context.now, cache_dir)
     if found is None:
         text = "not compared since memories changed"
         return _sign("conflicts", GOOD, text, "memtool conflicts compares them")
@@ -676,12 +674,10 @@ def _index(context: Context) -> Sign:
         detail = "the cache gives other memories than the files"
         return _sign("index", BROKEN, detail, "memtool doctor --fix makes it anew")
     place = context.repository.cache_dir
-    if context.is_cached and tree.records and not os.access(place, os.W_OK):
+    if context.is_cached and tree.count and not os.access(place, os.W_OK):
         detail = f"{place} cannot be written: every answer is slower"
         return _sign("index", WARNING, detail, files.chown_command(place))
-    return _sign(
-        "index", GOOD, f"{plural(len(tree.records), 'memory', 'memories')}, as in the files"
-    )
+    return _sign("index", GOOD, f"{plural(tree.count, 'memory', 'memories')}, as in the files")
 
 
 def _known(record: Record, masked: Collection[str]) -> tuple[object, ...]:

@@ -99,7 +99,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
     entries = (entry.path for entry in target.tree.snapshot.entries)
     paths = {path.rpartition("/")[2].removesuffix(".md"): path for path in entries}
     for draft, memory in built:
-        existing = target.tree.by_id.get(memory.id)
+        existing = target.tree.get(memory.id)
         if existing is not None:
             problem = _difference(draft, memory, target)
             if problem:
@@ -280,7 +280,7 @@ def _named(
 
 def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
     """Tell whether the tree's memory of this id came from elsewhere and says something else."""
-    existing = tree.by_id.get(draft.id)
+    existing = tree.get(draft.id)
     if existing is None:
         return False
     own = {originals.place_of(source) for source in cited["source"]}
@@ -300,17 +300,17 @@ def _without_repetitions(
     relations to it lead to the one that stays. Whatever else repeats another one is related to it:
     then the gate lets it pass.
     """
-    by_id = target.tree.by_id
+    tree = target.tree
     new = {
         f"{draft.id}.md": draft
         for draft, memory in built
-        if memory.id not in by_id and not draft.is_exact
+        if memory.id not in tree and not draft.is_exact
     }
-    records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in by_id]
+    records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in tree]
     judged = [record for record in records if record.path in new]
     if not judged:
         return drafts
-    near = near_duplicates.Neighbours([*target.tree.records, *records])
+    near = near_duplicates.Neighbours([*tree.records, *records])
     found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
     stays: dict[str, str] = {}
     related: dict[str, str] = {}
@@ -423,7 +423,7 @@ def _links(
     ids = _ids(drafts)
     older = _older(drafts, ids, target.tree, warnings)
     links: dict[str, Fields] = {}
-    known = {*ids.values(), *target.tree.by_id} if target.is_store else None
+    known = {*ids.values(), *target.tree.ids} if target.is_store else None
     for draft in drafts:
         found: Fields = {}
         if "supersedes" in draft.fields or older[draft.id]:
@@ -454,7 +454,7 @@ def _older(
     for draft in drafts:
         for name in draft.items("supersedes"):
             id_ = ids.get(name, name)
-            if id_ in by_id or id_ in tree.by_id:
+            if id_ in by_id or id_ in tree:
                 older[draft.id].append(id_)
             else:
                 warnings.append(_dangling(draft, name, "supersedes"))
@@ -462,7 +462,7 @@ def _older(
             newer = ids.get(name, name)
             if newer in by_id:
                 older[newer].append(draft.id)
-            elif newer not in tree.by_id:
+            elif newer not in tree:
                 warnings.append(_dangling(draft, name, "is superseded by"))
             elif draft.id not in tree.lineage.as_proposed.predecessors(newer):
                 warnings.append(
@@ -555,7 +555,7 @@ def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem
     Only what the record says counts, and not what people may have changed since. There is no
     difference where the memory was superseded by one with the new words of the record.
     """
-    existing = target.tree.by_id[memory.id].memory
+    existing = target.tree[memory.id].memory
     given = {"title", "type", "supersedes", *draft.fields, *target.overrides}
     claims = sorted(key for key in given if not is_mutable(key) and key not in ("id", "source"))
     other = [
@@ -565,8 +565,8 @@ def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem
         other.append("body")
     successors = target.tree.lineage.as_proposed.successors(memory.id)
     if other:
-        known = target.tree.by_id
-        if any(known[id_].memory.body == memory.body for id_ in successors if id_ in known):
+        tree = target.tree
+        if any(tree[id_].memory.body == memory.body for id_ in successors if id_ in tree):
             return None
         heads = target.tree.lineage.heads_of(memory.id) or (memory.id,)
         return draft.problem(

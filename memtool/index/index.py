@@ -21,7 +21,15 @@ from __future__ import annotations
 import os
 
 from memtool.index import keys, open_index, refresh, revision
-from memtool.index.reader import DIR_EXACT, EXACT, Catalog, IndexReader, StoredCatalog, Worktree
+from memtool.index.reader import (
+    DIR_EXACT,
+    EXACT,
+    Catalog,
+    IndexReader,
+    ReadCatalog,
+    StoredCatalog,
+    Worktree,
+)
 from memtool.index.schema import SCHEMA
 from memtool.index.stamps import check, is_ordinary
 from memtool.index.writing import max_changes
@@ -56,7 +64,7 @@ def open(  # noqa: A001  # read as index.open
     if at is None and not context.repository.is_bare:
         context.refuse_absent()  # before anything is stored in the git directory
     found = open_catalog(context, at, second, exact=exact)
-    if at is None and not found.by_id:
+    if at is None and not found.count:
         context.refuse_foreign()
     context.note_problems(found)
     _note_withheld(context, found)
@@ -118,7 +126,7 @@ def open_catalog(
     known = revision.known_records(last, taken) if last is not None else {}
     tree = read_tree(taken, settings.categories, as_of, Mask(settings, clean), known)
     whole = f"{key} {keys.mask_key(settings)}"
-    return Catalog(tree, lambda: revision.open_revision(context, whole, tree.records, last))
+    return ReadCatalog(tree, lambda: revision.open_revision(context, whole, tree.records, last))
 
 
 def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> StoredCatalog:

@@ -400,11 +400,13 @@ def cell(text: str) -> Cell:
 
 def text_of(value: object) -> str:
     """Return the text that `cell` made a cell of. Raises CorruptCache."""
-    if isinstance(value, bytes):
-        return value.decode(errors="surrogatepass")
-    if isinstance(value, str):
-        return value
-    raise CorruptCache("a text is damaged")
+    try:
+        found = value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        found = None
+    if not isinstance(found, str):
+        raise CorruptCache("a text is damaged")
+    return found
 
 
 def _read(row: Any) -> MemoryRow:

@@ -14,36 +14,37 @@ for, so iterating over all of them costs what reading the tree costs; a search t
 from __future__ import annotations
 
 import os
+from itertools import groupby
 
 from memtool.index import scoring
 from memtool.index.scoring import Statistics
 from memtool.index.stamps import stat_of
+from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
+from memtool.memory.memory import cited_path, is_file
 from memtool.memory.visibility import GONE
 from memtool.store import snapshot
-from memtool.store.snapshot import Tree, duplicate
+from memtool.store.snapshot import Tree, duplicate, newest
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, TypeVar
+    from typing import Any
 
     from memtool.index.memories import MemoryRows
     from memtool.index.postings import PostingRows
     from memtool.index.scoring import Hit, Question
     from memtool.index.stamps import Stat
     from memtool.memory.fields import Category
+    from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record, Snapshot
+    from memtool.store.snapshot import ReadTree, Record, Snapshot
 
-    Answer = TypeVar("Answer")
-    Lazy = Sequence[Record]
-    Known = Mapping[str, Record]
     Taken = Snapshot
 else:
-    Lazy = Known = Taken = object
+    Taken = object
 
 
 class LeafReader:
@@ -349,25 +350,20 @@ class Catalog(Tree):
     """The memories of one snapshot, and the index over them.
 
     `freshness` says what was checked: `exact` means every file, `dir-exact` every folder and each
-    file of those that changed. `notes` is what the user should hear beside the answer. The index is
-    opened when it is first asked for. Whatever asks it may raise `CorruptCache`.
+    file of those that changed. `notes` is what the user should hear beside the answer. Whatever
+    asks it may raise `CorruptCache`.
     """
 
-    def __init__(self, tree: Tree, open_parts: Callable[[], IndexReader]) -> None:
-        """Take a tree that was read as a whole, and how to open the index of its records."""
-        self.snapshot = tree.snapshot
-        self.records = tree.records
-        self.by_id = tree.by_id
-        self.problems = tree.problems
+    def __init__(self, snapshot: Snapshot, categories: Mapping[str, Category]) -> None:
+        super().__init__(snapshot, categories)
         self.freshness = EXACT
         self.notes: list[str] = []
-        self._open_parts = open_parts
         self._numbers: dict[str, int] = {}
 
-    @cached_property
+    @property
     def parts(self) -> IndexReader:
-        """The index over the records."""
-        return self._open_parts()
+        """The index over the memories."""
+        raise NotImplementedError
 
     def record(self, number: int) -> Record:
         """Return the record with a number of the index."""
@@ -387,6 +383,8 @@ class Catalog(Tree):
 
     def numbers_of(self, ids: Iterable[str]) -> set[int]:
         """Return the numbers of all memories with one of some ids."""
+        if ids is self.lineage.superseded_by:
+            return set(self.parts.superseded)
         return self.parts.numbers_of_any(ids)
 
     def withheld(self) -> list[str]:
@@ -399,110 +397,58 @@ class Catalog(Tree):
         return True
 
 
+class ReadCatalog(Catalog):
+    """The memories of a snapshot that was read as a whole; their index is opened when asked for."""
+
+    def __init__(self, tree: ReadTree, open_index: Callable[[], IndexReader]) -> None:
+        super().__init__(tree.snapshot, tree.categories)
+        self._tree = tree
+        self._open_index = open_index
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return self._tree.records
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self._tree.problems
+
+    def get(self, id_: str) -> Record | None:
+        return self._tree.get(id_)
+
+    @cached_property
+    def parts(self) -> IndexReader:
+        return self._open_index()
+
+
 class StoredCatalog(Catalog):
-    """The memories of a worktree, as its manifest, a segment and the changes since give them."""
+    """The memories of a worktree as the rows of its index have them, each opened when asked for."""
 
     def __init__(
         self,
-        taken: Snapshot,
+        snapshot: Snapshot,
         parts: IndexReader,
         problems: Iterable[Problem],
         statuses: Callable[[str], Stat | None],
         categories: Mapping[str, Category],
     ) -> None:
-        self.snapshot = taken
-        self.parts = parts
-        self.freshness = EXACT
-        self.notes = []
-        self.categories = categories
-        self._problems = list(problems)
+        super().__init__(snapshot, categories)
+        self._parts = parts
+        self._file_problems = list(problems)
         self._statuses = statuses
-        self._numbers = {}
-        self.records = Records(self)  # type: ignore[assignment]  # a sequence, not a tuple
-        self.by_id = ById(self)  # type: ignore[assignment]  # a mapping, not a dict
+        self._firsts: dict[str, Record | None] = {}
 
     @property
-    def pinned(self) -> Sequence[Record]:
-        """The pinned memories, by path."""
-        found = self._records(lambda shelf: shelf.of_kinds(lambda kind: kind.status == "pinned"))
-        return sorted(
-            (one for one in found if self.by_id[one.id].path == one.path),
-            key=lambda record: record.path,
-        )
+    def parts(self) -> IndexReader:
+        return self._parts
 
     @cached_property
-    def ids(self) -> list[str]:
-        """The ids of all memories, sorted, each once."""
-        return list(dict.fromkeys(id_ for id_, _path, _number in self._order))
+    def records(self) -> tuple[Record, ...]:
+        return tuple(self.records_of([number for _id, _path, number in self._order]))
 
     @cached_property
-    def blobs(self) -> dict[str, str]:
-        """The blob of each memory by its path."""
-        return {
-            path.decode(errors="surrogatepass"): oid.hex()
-            for _number, path, oid in self.parts.stamps()
-        }
-
-    @property
-    def moments(self) -> list[int]:
-        """The second at which each memory was written, in any order."""
-        found = []
-        for part in self.parts.parts:
-            numbers = part.shelf.numbers()
-            part.shelf.load(numbers)
-            found += [part.shelf.written(n) for n in numbers if n not in part.dead]
-        return found
-
-    def count(self, key: str) -> dict[str, int]:
-        """Return how many memories have each value of `type`, `category` or `status`, sorted."""
-        found: dict[str, int] = {}
-        for part in self.parts.parts:
-            held = part.shelf.count_by(key)
-            for number in part.dead:
-                held[getattr(part.shelf.kind(number), key)] -= 1
-            for value, count in held.items():
-                found[value] = found.get(value, 0) + count
-        return {value: count for value, count in sorted(found.items()) if count}
-
-    def withheld(self) -> list[str]:
-        """Return the paths of the memories in which secrets are masked, sorted."""
-        parts = self.parts.parts
-        found = [n for part in parts for n in part.living(part.shelf.withheld)]
-        return sorted(map(self.parts.path, found))
-
-    def with_ids(self, ids: Collection[str]) -> list[Record]:
-        """Return the memories with one of some ids, by id and then by path."""
-        found = self.records_of(self.numbers_of(ids))
-        return sorted(found, key=lambda record: (record.id, record.path))
-
-    def not_alive(self, now: int) -> list[Record]:
-        """Return the memories that are not alive at a second, by the columns, in any order."""
-        return self._records(lambda shelf: shelf.not_alive(now))
-
-    def due(self, now: int) -> list[Record]:
-        """Return the memories that are due for review at a second, by the columns, in any order."""
-        return self._records(lambda shelf: shelf.due(now))
-
-    def _records(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[Record]:
-        """Return the records that a look at the memories of each part finds."""
-        parts = self.parts.parts
-        return self.records_of([n for part in parts for n in part.living(look(part.shelf))])
-
-    @property
-    def lineage(self) -> Lineage:
-        """Who supersedes whom, among the memories that supersede or are superseded."""
-        return self.parts.lineage
-
-    def numbers_of(self, ids: Iterable[str]) -> set[int]:
-        """Return the numbers of all memories with one of some ids."""
-        if ids is self.lineage.superseded_by:
-            return set(self.parts.superseded)
-        return self.parts.numbers_of_any(ids)
-
-    @cached_property
-    def problems(self) -> tuple[Problem, ...]:  # type: ignore[override]  # found when asked for
-        """What is wrong, by path, line and code."""
-        found = self._problems.copy()
+    def problems(self) -> tuple[Problem, ...]:
+        found = self._file_problems.copy()
         for numbers in self.parts.twins:
             same = [self.record(number) for number in numbers]
             for other in same[1:]:
@@ -510,12 +456,28 @@ class StoredCatalog(Catalog):
         found.sort(key=lambda problem: (problem.path, problem.line, problem.code))
         return tuple(found)
 
+    def get(self, id_: str) -> Record | None:
+        if id_ not in self._firsts:
+            numbers = self.parts.numbers_of(id_)
+            self._firsts[id_] = self.record(numbers[0]) if numbers else None
+        return self._firsts[id_]
+
+    @property
+    def count(self) -> int:
+        return self.parts.count
+
+    @property
+    def cache_dir(self) -> str:
+        return self.snapshot.repository.cache_dir
+
+    @property
+    def lineage(self) -> Lineage:
+        """Who supersedes whom, among the memories that supersede or are superseded."""
+        return self.parts.lineage
+
     @cached_property
-    def order(self) -> list[int]:
-        """The numbers of all records, by id and then by path."""
-        for part in self.parts.parts:
-            part.shelf.load(part.shelf.numbers())
-        return [number for _id, _path, number in self._order]
+    def ids(self) -> list[str]:
+        return list(dict.fromkeys(id_ for id_, _path, _number in self._order))
 
     @cached_property
     def _order(self) -> list[tuple[str, str, int]]:
@@ -527,6 +489,113 @@ class StoredCatalog(Catalog):
             if number not in part.dead
         ]
         return sorted(found) if len(self.parts.parts) > 1 else found
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        return {
+            path.decode(errors="surrogatepass"): oid.hex()
+            for _number, path, oid in self.parts.stamps()
+        }
+
+    @property
+    def moments(self) -> list[int]:
+        found = []
+        for part in self.parts.parts:
+            numbers = part.shelf.numbers()
+            part.shelf.load(numbers)
+            found += [part.shelf.written(n) for n in numbers if n not in part.dead]
+        return found
+
+    def count_by(self, key: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for part in self.parts.parts:
+            held = part.shelf.count_by(key)
+            for number in part.dead:
+                held[getattr(part.shelf.kind(number), key)] -= 1
+            for value, count in held.items():
+                found[value] = found.get(value, 0) + count
+        return {value: count for value, count in sorted(found.items()) if count}
+
+    def withheld(self) -> list[str]:
+        return sorted(map(self.parts.path, self._numbers_in(lambda shelf: shelf.withheld)))
+
+    def with_ids(self, ids: Collection[str]) -> list[Record]:
+        found = self.records_of(self.numbers_of(ids))
+        return sorted(found, key=lambda record: (record.id, record.path))
+
+    # What is asked about one record
+
+    def _place(self, record: Record) -> tuple[MemoryRows, int] | None:
+        """Return where the row of a record is, None for another version of the file."""
+        number = self.number_of(record)
+        if number is None:
+            return None
+        part, local = self.parts.part(number)
+        return (part.shelf, local) if part.shelf.oid(local) == record.oid else None
+
+    def state(self, record: Record, now: int) -> str:
+        place = self._place(record)
+        if place is not None and place[0].row(place[1]).is_alive(now):
+            return ALIVE
+        return super().state(record, now)
+
+    def is_due(self, record: Record, now: int) -> bool:
+        place = self._place(record)
+        if place is None:
+            return super().is_due(record, now)
+        due = place[0].row(place[1]).due
+        return due is not None and due < now
+
+    def stored_text(self, record: Record) -> bytes:
+        number = self.number_of(record)
+        return b"" if number is None else self.parts.text(number)
+
+    # What is asked about all of them
+
+    def _numbers_in(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[int]:
+        """Return the numbers that a look at the rows of each part finds."""
+        return [n for part in self.parts.parts for n in part.living(look(part.shelf))]
+
+    def _look(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[Record]:
+        return self.records_of(self._numbers_in(look))
+
+    def alive(self, now: int) -> list[Record]:
+        return self._look(lambda shelf: set(shelf.numbers()) - shelf.not_alive(now))
+
+    def not_alive(self, now: int) -> list[Record]:
+        return self._look(lambda shelf: shelf.not_alive(now))
+
+    def due(self, now: int) -> list[Record]:
+        return self._look(lambda shelf: shelf.due(now))
+
+    def written_after(self, second: int) -> list[Record]:
+        return self._look(lambda shelf: shelf.later_than(second))
+
+    def of_kinds(self, fits: Callable[[Memory], bool]) -> list[Record]:
+        return self._look(lambda shelf: shelf.of_kinds(fits))
+
+    def naming(self, id_: str) -> list[Record]:
+        return self._look(lambda shelf: shelf.naming(id_))
+
+    def naming_files(self, fits: Callable[[str], bool]) -> list[Record]:
+        def cited(source: str) -> bool:
+            return is_file(source) and fits(cited_path(source))
+
+        return self._look(
+            lambda shelf: shelf.listing("files", fits) | shelf.listing("source", cited)
+        )
+
+    def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
+        """Yield the memories whose kind fits, the newest first; of thousands few are opened."""
+        places: list[tuple[int, int]] = []
+        for part in self.parts.parts:
+            numbers = [local for local in part.shelf.of_kinds(fits) if local not in part.dead]
+            part.shelf.load(numbers)
+            places += [(-part.shelf.written(local), part.first + local) for local in numbers]
+        places.sort()
+        for _written, same in groupby(places, key=lambda place: place[0]):
+            records = self.records_of([number for _written, number in same])
+            yield from sorted(records, key=newest)
 
     def verify(self, records: Iterable[Record]) -> bool:
         """Tell whether the files of records are still those that were read.
@@ -542,75 +611,6 @@ class StoredCatalog(Catalog):
             if stat_of(now) != self._statuses(record.path):
                 return False
         return True
-
-
-class Records(Lazy):
-    """All records by id, each made when it is asked for."""
-
-    def __init__(self, catalog: StoredCatalog) -> None:
-        self._catalog = catalog
-
-    def __len__(self) -> int:
-        return self._catalog.parts.count
-
-    def __getitem__(self, at: Any) -> Any:
-        found = self._catalog.order[at]
-        if isinstance(at, slice):
-            return list(map(self._catalog.record, found))
-        return self._catalog.record(found)
-
-    def __iter__(self) -> Iterator[Record]:
-        return map(self._catalog.record, self._catalog.order)
-
-
-class ById(Known):
-    """The records by id, each made when it is asked for; of twins the first by path."""
-
-    def __init__(self, catalog: StoredCatalog) -> None:
-        self._catalog = catalog
-        self._known: dict[str, Record | None] = {}
-
-    def __getitem__(self, id_: str) -> Record:
-        found: Record | None = self.get(id_)
-        if found is None:
-            raise KeyError(id_)
-        return found
-
-    def __contains__(self, id_: object) -> bool:
-        return isinstance(id_, str) and self.get(id_) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        last = None
-        for record in self._catalog.records:
-            if record.id != last:
-                last = record.id
-                yield last
-
-    def __len__(self) -> int:
-        return sum(1 for _id in self)
-
-    def __bool__(self) -> bool:
-        return self._catalog.parts.count > 0
-
-    def get(self, id_: str, default: Any = None) -> Any:
-        """Return the record with an id, or the default."""
-        if id_ not in self._known:
-            numbers = self._catalog.parts.numbers_of(id_)
-            self._known[id_] = self._catalog.record(numbers[0]) if numbers else None
-        found = self._known[id_]
-        return default if found is None else found
-
-    def keys(self) -> Any:
-        """Return all ids, sorted."""
-        return list(self)
-
-    def values(self) -> Any:
-        """Return the record of each id, sorted by id."""
-        return [self[id_] for id_ in self]
-
-    def items(self) -> Any:
-        """Return each id with its record, sorted."""
-        return [(id_, self[id_]) for id_ in self]
 
 
 class Worktree(Taken):

@@ -194,7 +194,7 @@ def _not_found(repository: RepositoryCandidates) -> list[CandidateVerdict]:
     grounds = repository.grounds
     replaced = grounds.standing.lineage.supersedes
     olds = {old for hit in repository.hits for old in replaced.get(hit.record.id, ())}
-    records = [grounds.tree.by_id[old] for old in sorted(olds) if old in grounds.tree.by_id]
+    records = [grounds.tree[old] for old in sorted(olds) if old in grounds.tree]
     reasons = [(record.id, grounds.objection(record.memory)) for record in records]
     reasons += [(one.record.id, one.reason) for one in repository.found.missed]
     return [

@@ -174,7 +174,7 @@ class Eligibility(Value):
     def index(self) -> IndexReader:
         """The index of the memories, in whose statistics only what is current counts."""
         lineage = self.standing.lineage
-        return Facts(self.tree, self.now, self.categories, dict, lineage).index
+        return Facts(self.tree, self.now, dict, lineage).index
 
     def marks(self, record: Record) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
@@ -224,7 +224,7 @@ class Eligibility(Value):
     def beside(self, record: Record) -> list[Record]:
         """Return the current memories that conflict with one."""
         ids = dict.fromkeys((*self.standing.others(record.id), *self._contrary_to(record.id)))
-        found = (self.tree.by_id[other] for other in ids)
+        found = (self.tree[other] for other in ids)
         return [other for other in found if not self.objection(other.memory)]
 
     def conflicts(self, id_: str) -> tuple[str, ...]:

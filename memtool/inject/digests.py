@@ -65,7 +65,7 @@ def _role(digest: Memory, grounds: Eligibility, *, is_enough: bool) -> Role:
 def _staleness(digest: Memory, grounds: Eligibility) -> str:
     """Return what a digest tells and no longer holds; empty where all does."""
     for id_ in digest.items("derived_from"):
-        record = grounds.tree.by_id.get(id_)
+        record = grounds.tree.get(id_)
         if record is None or grounds.objection(record.memory):
             return f"out of date: {id_} no longer holds"
     return ""

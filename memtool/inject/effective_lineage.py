@@ -113,7 +113,7 @@ def compute_effective_lineage(
     granted = [edge for edge in edges if edge not in refused]
     is_unproven = granted and best_level(witness) == TRUST_LEVELS[2]
     unproven = _unproven(granted) if is_unproven else {}
-    facts = Facts(tree, now, categories, dict, lineage)
+    facts = Facts(tree, now, dict, lineage)
     return EffectiveLineage(
         lineage,
         forks,
@@ -144,7 +144,7 @@ def _edges(tree: Tree, witness: Witness, categories: Collection[str]) -> list[_E
     if not replacing:  # most projects' first months: git need not be asked
         return []
     named = replacing.keys() | {old for olds in replacing.values() for old in olds}
-    records = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
+    records = [tree[id_] for id_ in sorted(named) if id_ in tree]
     origins = witness.origins(records)
     trust = {record.id: origins[record.path].trust for record in records}
     best = RANK[best_level(witness)]
@@ -164,10 +164,10 @@ def _below_rules(
     """Return what a trust rule refuses: that of the new memory, or that of what it replaces."""
     from memtool.store.trust_rules import rule_of
 
-    origins = witness.origins([tree.by_id[edge.new] for edge in edges])
+    origins = witness.origins([tree[edge.new] for edge in edges])
 
     def is_refused(edge: _Edge) -> bool:
-        new, old = tree.by_id[edge.new], tree.by_id[edge.old]
+        new, old = tree[edge.new], tree[edge.old]
         wanted = (rule_of(rules, one.memory, one.path) for one in (new, old))
         return any(rule is not None and rule.gap(origins[new.path]) for rule in wanted)
 

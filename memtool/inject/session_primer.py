@@ -32,6 +32,7 @@ from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import filters
 from memtool.store import cochange
 from memtool.store.provenance import head_of
+from memtool.store.snapshot import newest
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -169,7 +170,7 @@ def prime(
     preamble = preamble_of(repositories, (one for side in repositories for one in side.pinned))
     guide = "" if is_brief else GUIDE
     has_lines = any(tier.lines for tier in tiers if tier.name != BEFORE)
-    is_empty = not any(one.grounds.tree.by_id for one in repositories)
+    is_empty = not any(one.grounds.tree.count for one in repositories)
     if is_empty and not has_lines and not (recap and recap.summary):
         tiers, guide = [], ""
     write = writer(repositories, form, with_awaiting=True)
@@ -393,12 +394,12 @@ def _news_since(own: RepositoryCandidates, since: Start) -> tuple[str, ...]:
     taken = tree.snapshot
     head = own.witness.basis.head if own.witness.basis is not None else ""
     paths = cochange.arrived(taken.repository, taken.directory, since.head, head)
-    written_since = filters.written_after(tree, since.moment)
+    written_since = tree.written_after(since.moment)
     ids = {path.rpartition("/")[2].removesuffix(".md") for path in paths}
-    known = [tree.by_id[id_] for id_ in ids if id_ in tree.by_id]
+    known = [tree[id_] for id_ in ids if id_ in tree]
     records = {record.path: record for record in (*written_since, *known)}
     lines = []
-    for record in _confirmed(own, sorted(records.values(), key=filters.newest)):
+    for record in _confirmed(own, sorted(records.values(), key=newest)):
         rivals = {*standing.rivals(record.id), *standing.disputes.get(record.id, ())}
         olds = standing.lineage.supersedes.get(record.id, ())
         what = "added"

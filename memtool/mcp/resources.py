@@ -88,10 +88,7 @@ def _current(context: Context, start: str, *, is_after: bool) -> Iterator[Record
     catalog = index.open(context)
     facts = scope_of(context, catalog, context.now).facts()
     find = bisect_right if is_after else bisect_left
-    last = ""
-    for record in islice(
-        catalog.records, find(catalog.records, start, key=lambda record: record.id), None
-    ):
-        if record.id != last and facts.is_current(record):
+    for id_ in islice(catalog.ids, find(catalog.ids, start), None):
+        record = catalog[id_]
+        if facts.is_current(record):
             yield record
-        last = record.id

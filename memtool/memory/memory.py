@@ -102,6 +102,11 @@ class Memory(Value):
     def supersedes(self) -> tuple[str, ...]:
         return self.items("supersedes")
 
+    def named_paths(self) -> list[str]:
+        """Return the globs and paths that it names: its `files`, then its file sources."""
+        sources = self.items("source")
+        return [*self.items("files"), *map(cited_path, filter(is_file, sources))]
+
     @property
     def is_unconfirmed(self) -> bool:
         """Whether nobody has vouched for it: a candidate, or one that was put away as such."""
@@ -371,6 +376,16 @@ def inputs_of(memory: Memory) -> str:
         if source.startswith(SOURCE):
             return source[len(SOURCE) :]
     return ""
+
+
+def is_file(source: str) -> bool:
+    """Tell whether a source is a file."""
+    return source.startswith("file:")
+
+
+def cited_path(source: str) -> str:
+    """Return the path of a file source, without lines and commit."""
+    return source.partition(":")[2].partition("#")[0].partition("@")[0]
 
 
 def is_generated(memory: Memory) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from memtool.index.reader import StoredCatalog
-from memtool.memory.visibility import OUT_OF_USE, is_alive
+from memtool.memory.visibility import OUT_OF_USE
 from memtool.search import contradictions as signs
 from memtool.search.contradictions import Contradiction, Statement
 from memtool.search.features import Facts
@@ -17,10 +16,9 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from typing import Any
 
-    from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.store.snapshot import Record, Tree
 
@@ -78,28 +76,14 @@ class Conflict(Value):
         return " against ".join(dict.fromkeys(self.values))
 
 
-def living(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Record]:
+def living(tree: Tree, now: int) -> list[Record]:
     """Return the heads that are in use, sorted by id: what they state is meant to hold."""
-    current = Facts(tree, now, categories, dict).current()
-    if current is None:
-        return [
-            record
-            for record in tree.records
-            if tree.lineage.is_head(record.id)
-            and record.memory.status not in OUT_OF_USE
-            and is_alive(record.memory, now, categories)
-        ]
-    assert isinstance(tree, StoredCatalog)
-    numbers = current.all()
-    for part in tree.parts.parts:
-        dead = part.shelf.of_kinds(lambda kind: kind.status in OUT_OF_USE)
-        numbers.difference_update(map(part.first.__add__, dead))
-    return sorted(map(tree.record, numbers), key=lambda record: (record.id, record.path))
+    unused = {one.path for one in tree.of_kinds(lambda kind: kind.status in OUT_OF_USE)}
+    found = (one for one in Facts(tree, now, dict).current_records() if one.path not in unused)
+    return sorted(found, key=lambda record: (record.id, record.path))
 
 
-def contradictions(
-    tree: Tree, now: int, categories: Mapping[str, Category], cache_dir: str = ""
-) -> list[Conflict]:
+def contradictions(tree: Tree, now: int, cache_dir: str = "") -> list[Conflict]:
     """Return the forks, then what opposes each other, each by ids.
 
     With a cache directory, memories that were compared before are not compared again.
@@ -115,7 +99,7 @@ def contradictions(
         for fork in tree.lineage.forks()
     }
     parted = {pair for heads in found for pair in combinations(heads, 2)}
-    records = living(tree, now, categories)
+    records = living(tree, now)
     for clash in _clashes(records, cache_dir):
         ids = (records[clash.one].id, records[clash.other].id)
         is_replacing = _replaces(records[clash.one].memory, records[clash.other].memory)
@@ -205,18 +189,16 @@ def _joined(group: Sequence[Conflict]) -> Conflict:
     return joined.replace(reason=joined.differs or f"{first.reason}, and {len(ids) - 2} more")
 
 
-def open_contradictions(
-    tree: Tree, now: int, categories: Mapping[str, Category], cache_dir: str = ""
-) -> list[Conflict] | None:
+def open_contradictions(tree: Tree, now: int, cache_dir: str = "") -> list[Conflict] | None:
     """Return what opposes each other, forks and what was accepted aside, if that takes little time.
 
     None is for a large tree that changed since `contradictions` compared it.
     """
-    if len(tree.records) > MAX_COMPARED_AT_ONCE:
-        stamps = [(record.path, record.oid) for record in living(tree, now, categories)]
+    if tree.count > MAX_COMPARED_AT_ONCE:
+        stamps = [(record.path, record.oid) for record in living(tree, now)]
         if _kept(stamps, cache_dir) is None:
             return None
-    found = contradictions(tree, now, categories, cache_dir)
+    found = contradictions(tree, now, cache_dir)
     return [one for one in found if one.kind != FORK and not one.accepted]
 
 
@@ -293,7 +275,7 @@ def order(conflict: Conflict) -> tuple[int, tuple[str, ...]]:
 
 def is_accepted(tree: Tree, ids: Collection[str]) -> bool:
     """Tell whether of every two memories one accepts the other."""
-    accepts = {id_: tree.by_id[id_].memory.items("conflicts_accepted") for id_ in ids}
+    accepts = {id_: tree[id_].memory.items("conflicts_accepted") for id_ in ids}
     return all(
         one in accepts[other] or other in accepts[one] for one, other in combinations(ids, 2)
     )

@@ -106,7 +106,7 @@ class DriftWitness:
             return
         self._fetch(wanted)
         if any(self._kept(one) is None for one in wanted):
-            is_small = len(self._tree.records) <= FEW and self._is_cached
+            is_small = self._tree.count <= FEW and self._is_cached
             if is_small:
                 self._look_at(self._tree.records)
                 self._keep()

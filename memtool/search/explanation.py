@@ -84,7 +84,7 @@ def why_not(scope: Scope, query: Query, record: Record, limit: int, order: Order
         if filters.matcher(query, facts, words_match=by_words, is_hidden=True)(record):
             return GateVerdict(record.id, STATE, why_hidden(record, facts))
         return GateVerdict(record.id, FILTER, _refusal(query, facts, record))
-    found = retrieve.search_query(scope, query, max(limit, len(scope.tree.by_id)), order)
+    found = retrieve.search_query(scope, query, max(limit, scope.tree.count), order)
     place = next((at for at, hit in enumerate(found.hits, 1) if hit.record.id == record.id), 0)
     if not place:
         words = ", ".join(dict.fromkeys(query.words))
@@ -145,7 +145,7 @@ def _objections(scope: Scope, query: Query, facts: Facts, hits: Sequence[Hit]) -
     keeper = answer_gate.Gatekeeper(
         said, asked, reader.index.count, reader.index.df, *answer_gate.limits(scope.config)
     )
-    texts = [facts.text(scope.tree.by_id.get(hit.through, hit.record)) for hit in hits]
+    texts = [facts.text(scope.tree.get(hit.through) or hit.record) for hit in hits]
     categories = [hit.record.memory.category for hit in hits]
     shares = [keeper.share(*pair) for pair in zip(texts, categories, strict=True)]
     passing = answer_gate.which_pass(shares)

@@ -7,25 +7,22 @@ its lineage, its words, and, at the price of a few git processes, where it comes
 from __future__ import annotations
 
 from memtool.index import analyzer, scoring
-from memtool.index.memories import StoredMemory
-from memtool.index.reader import Catalog, StoredCatalog
+from memtool.index.reader import Catalog
 from memtool.index.text import fields
 from memtool.memory import lifecycle, visibility
 from memtool.memory.drift import BROKEN
-from memtool.memory.memory import is_generated
+from memtool.memory.memory import cited_path, is_file, is_generated
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.memory.visibility import PRIVATE, STALE, private_label
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
     from memtool.index.reader import IndexReader
     from memtool.memory.drift import Drift
-    from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
-    from memtool.memory.memory import Memory
     from memtool.memory.trust import Origin
     from memtool.store.snapshot import Record, Tree
 
@@ -43,7 +40,6 @@ class Facts:
         self,
         tree: Tree,
         now: int,
-        categories: Mapping[str, Category],
         origins: Callable[[], dict[str, Origin]],
         lineage: Lineage | None = None,
         language: str = analyzer.ENGLISH,
@@ -57,9 +53,8 @@ class Facts:
         self.tree = tree
         self.lineage = tree.lineage if lineage is None else lineage
         self.now = now
-        self.categories = categories
+        self.categories = tree.categories
         self._origins = origins
-        self._stored = _stored(tree, categories)
         self._states: dict[str, str] = {}
         self._flat: dict[str, str] = {}
         self._terms: dict[str, frozenset[str]] = {}
@@ -93,11 +88,7 @@ class Facts:
         """Return the record's lifecycle state, such as `alive`."""
         found = self._states.get(record.path)
         if found is None:
-            memory = record.memory
-            if self._stored and isinstance(memory, StoredMemory) and memory.is_alive(self.now):
-                return lifecycle.ALIVE
-            found = lifecycle.state(memory, self.now, self.categories)
-            self._states[record.path] = found
+            found = self._states[record.path] = self.tree.state(record, self.now)
         return found
 
     def hidden(self, record: Record) -> frozenset[str]:
@@ -115,14 +106,15 @@ class Facts:
             and record.path not in self.withheld
         )
 
-    def current(self) -> Current | None:
-        """Return which numbers of a catalog are current, answered from its columns.
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The tree, of which the index is asked."""
+        assert isinstance(self.tree, Catalog)
+        return self.tree
 
-        None where the tree is no catalog, or its columns were made with other categories.
-        """
-        catalog = self._stored
-        if catalog is None:
-            return None
+    def current(self) -> Current:
+        """Return which numbers of a catalog are current, answered from the columns of its index."""
+        catalog = self.catalog
         others = catalog.numbers_of(self.lineage.superseded_by)
         if self.withheld:
             ids = {path.rpartition("/")[2][:-3] for path in self.withheld}
@@ -137,11 +129,11 @@ class Facts:
         """
         found = {}
         for new, olds in self.lineage.proposes.items():
-            record = self.tree.by_id.get(new)
+            record = self.tree.get(new)
             if record is None or record.memory.status != "candidate" or not self.is_current(record):
                 continue
             heads = {head for old in olds for head in self.lineage.heads_of(old)} - {new}
-            records = filter(None, map(self.tree.by_id.get, sorted(heads)))
+            records = filter(None, map(self.tree.get, sorted(heads)))
             living = tuple(one.id for one in records if self.is_current(one))
             if living:
                 found[new] = living
@@ -165,27 +157,23 @@ class Facts:
     @cached_property
     def index(self) -> IndexReader:
         """The index of a catalog, in whose statistics only what is current counts."""
-        assert isinstance(self.tree, Catalog)
-        current = self.current()
-        if current is not None:
-            return self.tree.parts.without_counting(current.hidden())
-        hidden = (one for one in self.tree.records if not self.is_current(one))
-        numbers = [self.tree.number_of(one) for one in hidden]
-        return self.tree.parts.without_counting({n for n in numbers if n is not None})
+        return self.catalog.parts.without_counting(self.current().hidden())
 
     def current_records(self) -> list[Record]:
         """Return the living heads, in any order."""
-        current = self.current()
-        if current is None or self._stored is None:
-            return list(filter(self.is_current, self.tree.records))
-        return self._stored.records_of(current.all())
+        is_head, withheld = self.lineage.is_head, self.withheld
+        alive = self.tree.alive(self.now)
+        return [one for one in alive if is_head(one.id) and one.path not in withheld]
+
+    def count_current(self) -> int:
+        """Return how many living heads there are."""
+        superseded = self.tree.with_ids(self.lineage.superseded_by)
+        hidden = {record.path for record in (*self.tree.not_alive(self.now), *superseded)}
+        return self.tree.count - len(hidden.union(self.withheld))
 
     def is_due(self, record: Record) -> bool:
         """Tell whether the time of the record's category is over, so that somebody should look."""
-        memory = record.memory
-        if self._stored and isinstance(memory, StoredMemory):
-            return memory.is_due(self.now)
-        return lifecycle.is_due(memory, self.now, self.categories)
+        return self.tree.is_due(record, self.now)
 
     def is_drifted(self, record: Record) -> bool:
         """Tell whether a file that the record names is gone, or a name or cited lines of it are."""
@@ -193,39 +181,24 @@ class Facts:
         return found is not None and found.level == BROKEN
 
     def naming_files(self) -> list[Record]:
-        """Return the living heads that name files, and perhaps a few more, by id."""
-        catalog, current = self._stored, self.current()
-        if catalog is None or current is None:
-            return [one for one in self.tree.records if governed(one) and self.is_current(one)]
-        numbers = {
-            part.first + local
-            for part in catalog.parts.parts
-            for key, fits in (("files", bool), ("source", _is_file))
-            for local in part.shelf.listing(key, fits)
-            if local not in part.dead
-        }
-        found = catalog.records_of(current.among(numbers))
+        """Return the living heads that name files, and perhaps others, by id."""
+        found = filter(self.is_current, self.tree.naming_files(lambda _path: True))
         return sorted(found, key=lambda record: (record.id, record.path))
 
     def expired(self) -> set[int]:
         """Return the numbers of the heads of a catalog that their age alone hides."""
-        assert isinstance(self.tree, Catalog)
-        found = self.tree.parts.expired(self.now)
+        found = self.catalog.parts.expired(self.now)
         if found and self.lineage.superseded_by:
-            found -= self.tree.numbers_of(self.lineage.superseded_by)
+            found -= self.catalog.numbers_of(self.lineage.superseded_by)
         return found
 
     def not_alive(self) -> list[Record]:
         """Return the memories that are not alive, in any order."""
-        if self._stored is not None:
-            return self._stored.not_alive(self.now)
-        return [one for one in self.tree.records if self.state(one) != lifecycle.ALIVE]
+        return self.tree.not_alive(self.now)
 
     def due(self) -> list[Record]:
         """Return the memories that are due for review, in any order."""
-        if self._stored is not None:
-            return self._stored.due(self.now)
-        return [one for one in self.tree.records if self.is_due(one)]
+        return self.tree.due(self.now)
 
     def trust(self, record: Record) -> int:
         """Return the place of the record's trust among `TRUST_LEVELS`."""
@@ -246,13 +219,11 @@ class Facts:
 
     def text(self, record: Record) -> bytes:
         """Return the record as terms (see `scoring.searchable`), from the index where it is one."""
-        catalog = self._stored
-        number = None if catalog is None else catalog.number_of(record)
-        if catalog is None or number is None:
-            return scoring.searchable(scoring.Document(record.path, fields(record)), self.language)[
-                1
-            ]
-        return catalog.parts.text(number)
+        text = self.tree.stored_text(record)
+        if text:
+            return text
+        document = scoring.Document(record.path, fields(record))
+        return scoring.searchable(document, self.language)[1]
 
     def heads(self, record: Record) -> list[Record]:
         """Return the heads for which the words of a superseded memory count; none for a head."""
@@ -260,7 +231,7 @@ class Facts:
         if known is None:
             is_older = not self.lineage.is_head(record.id)
             if is_older and self.state(record) != lifecycle.DELETED:
-                found = map(self.tree.by_id.get, self.lineage.heads_of(record.id))
+                found = map(self.tree.get, self.lineage.heads_of(record.id))
                 known = [head for head in found if head is not None]
             known = self._heads[record.path] = known or []
         return known
@@ -272,7 +243,7 @@ class Facts:
             return True
         if not self.lineage.is_head(record.id):
             return False
-        older = map(self.tree.by_id.get, self.lineage.predecessors(record.id))
+        older = map(self.tree.get, self.lineage.predecessors(record.id))
         return any(
             old is not None
             and not self.terms(old).isdisjoint(wanted)
@@ -320,37 +291,18 @@ def _withheld(tree: Tree, lineage: Lineage, labels: Collection[str]) -> dict[str
     wanted = frozenset(label.lower() for label in labels)
     found = {
         record.path: (PRIVATE, f"labelled {private_label(record.memory, wanted)}")
-        for record in _of_kinds(tree, lambda kind: bool(private_label(kind, wanted)))
+        for record in tree.of_kinds(lambda kind: bool(private_label(kind, wanted)))
     }
-    for record in _of_kinds(tree, lambda kind: bool(kind.fields.get("derived_from"))):
+    for record in tree.of_kinds(lambda kind: bool(kind.fields.get("derived_from"))):
         if not is_generated(record.memory):
             continue
         for id_ in record.memory.items("derived_from"):
-            quoted = tree.by_id.get(id_)
+            quoted = tree.get(id_)
             is_gone = quoted is None or quoted.memory.status == lifecycle.DELETED
             if quoted is None or is_gone or not lineage.is_head(id_) or quoted.path in found:
                 found.setdefault(record.path, (STALE, f"it quotes {id_}, which no longer holds"))
                 break
     return found
-
-
-def _of_kinds(tree: Tree, fits: Callable[[Memory], bool]) -> list[Record]:
-    """Return the memories of the kinds that fit; of an index no other memory is opened."""
-    if not isinstance(tree, StoredCatalog):
-        return [record for record in tree.records if fits(record.memory)]
-    parts = tree.parts.parts
-    return tree.records_of([n for part in parts for n in part.living(part.shelf.of_kinds(fits))])
-
-
-def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | None:
-    """Return the tree if it keeps what depends on these categories."""
-    if not isinstance(tree, StoredCatalog):
-        return None
-    return tree if tree.categories == categories else None
-
-
-def _is_file(source: str) -> bool:
-    return source.startswith("file:")
 
 
 DOCUMENT_ENDINGS = (
@@ -372,15 +324,12 @@ def governed(record: Record, *, with_documents: bool = True) -> list[str]:
 
     `with_documents` false leaves out sources that are documents.
     """
-    sources = record.memory.items("source")
-    named = [
-        source[5:].partition("#")[0].partition("@")[0]
-        for source in sources
-        if source.startswith("file:")
-    ]
-    if not with_documents:
-        named = [path for path in named if not path.lower().endswith(DOCUMENT_ENDINGS)]
-    return [*record.memory.items("files"), *named]
+    memory = record.memory
+    if with_documents:
+        return memory.named_paths()
+    cited = map(cited_path, filter(is_file, memory.items("source")))
+    code = (path for path in cited if not path.lower().endswith(DOCUMENT_ENDINGS))
+    return [*memory.items("files"), *code]
 
 
 _SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}

@@ -13,7 +13,6 @@ index finds the few that matter by its columns (`picked`, `ruling_over`); each i
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.index.reader import StoredCatalog
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.memory.trust import TRUST_LEVELS
@@ -33,14 +32,13 @@ from memtool.search.query import (
     bad_query,
 )
 from memtool.store.files import governs, name_matches
-from memtool.store.snapshot import Record
+from memtool.store.snapshot import Record, newest
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from memtool.index.memories import MemoryRows
     from memtool.memory.memory import Memory
     from memtool.store.snapshot import Record, Tree
 
@@ -60,31 +58,14 @@ RULING_STATUSES = frozenset(("confirmed", "pinned"))
 
 _FILE = "file:"
 
-_FIRST, _GROWTH = 64, 16
-"""Records that are opened before the first is given, and how many times more where all are taken.
-
-A primer looks at forty; who wants all looks through the fields of 10,000 three times.
-"""
-
 
 def picked(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
     """Yield the records that have one of some fields, each a key and its value, the newest first.
 
     Each is unpacked when it is asked for. The fields must be ones that make a kind.
     """
-    found = _in_turn(tree, lambda shelf: shelf.of_kinds(lambda kind: _has(kind, wanted)))
+    found = tree.latest_of_kinds(lambda kind: _has(kind, wanted))
     return (record for record in found if _has(record.memory, wanted))
-
-
-def naming(tree: Tree, id_: str) -> list[Record]:
-    """Return every record that names an id in one of its fields, and perhaps others."""
-    return _stored(tree, lambda shelf: shelf.naming(id_))
-
-
-def written_after(tree: Tree, second: int) -> Iterator[Record]:
-    """Yield the records that were written after a second, the newest first."""
-    found = _stored(tree, lambda shelf: shelf.later_than(second))
-    return (record for record in found if record.memory.timestamp > second)
 
 
 def ruling_over(tree: Tree, files: Collection[str], *, with_documents: bool = True) -> list[Record]:
@@ -101,21 +82,9 @@ def ruling_over(tree: Tree, files: Collection[str], *, with_documents: bool = Tr
 
     return [
         record
-        for record in _naming(tree, fits)
+        for record in sorted(tree.naming_files(fits), key=newest)
         if is_ruling(record) and any(map(fits, governed(record, with_documents=with_documents)))
     ]
-
-
-def _naming(tree: Tree, fits: Callable[[str], bool]) -> Iterable[Record]:
-    """Return the memories of which a file that they govern, or come from, may fit."""
-
-    def numbers(shelf: MemoryRows) -> Iterable[int]:
-        sources = shelf.listing(
-            "source", lambda item: item.startswith(_FILE) and fits(_place(item))
-        )
-        return shelf.listing("files", fits) | sources
-
-    return _stored(tree, numbers)
 
 
 def paths_called(tree: Tree, names: Collection[str]) -> list[str]:
@@ -124,49 +93,8 @@ def paths_called(tree: Tree, names: Collection[str]) -> list[str]:
     def fits(entry: str) -> bool:
         return entry.rpartition("/")[2] in names
 
-    return sorted({one for record in _naming(tree, fits) for one in governed(record) if fits(one)})
-
-
-def newest(record: Record) -> tuple[int, str]:
-    """Return the key by which records stand in order, the newest first; it unpacks none."""
-    return (-record.memory.timestamp, record.path)
-
-
-def _in_turn(tree: Tree, look: Callable[[MemoryRows], Iterable[int]]) -> Iterator[Record]:
-    """Yield what `_stored` returns; of thousands only as many are opened as are taken."""
-    most = _FIRST
-    given: set[str] = set()
-    while True:
-        found = _stored(tree, look, most)
-        for record in found:
-            if record.path not in given:
-                given.add(record.path)
-                yield record
-        if len(found) < most or not isinstance(tree, StoredCatalog):
-            return
-        most *= _GROWTH
-
-
-def _stored(
-    tree: Tree, look: Callable[[MemoryRows], Iterable[int]], most: int | None = None
-) -> list[Record]:
-    """Return the records that a look at the stored fields finds, all where none are stored.
-
-    The newest come first. With `most` these are enough, and those written in the same second as
-    the last of them.
-    """
-    if not isinstance(tree, StoredCatalog):
-        return sorted(tree.records, key=newest)
-    places: list[tuple[int, int]] = []
-    for part in tree.parts.parts:
-        numbers = [local for local in look(part.shelf) if local not in part.dead]
-        part.shelf.load(numbers)
-        seconds = map(part.shelf.written, numbers)
-        places += zip(seconds, map(part.first.__add__, numbers), strict=True)
-    if most is not None and len(places) > most:
-        last = sorted([second for second, _number in places], reverse=True)[most - 1]
-        places = [place for place in places if place[0] >= last]
-    return sorted(tree.records_of([number for _second, number in places]), key=newest)
+    named = tree.naming_files(fits)
+    return sorted({one for record in named for one in governed(record) if fits(one)})
 
 
 def _has(memory: Memory, wanted: Iterable[tuple[str, str]]) -> bool:
@@ -174,11 +102,6 @@ def _has(memory: Memory, wanted: Iterable[tuple[str, str]]) -> bool:
         memory.text(key) == value if value != ANY else bool(memory.text(key))
         for key, value in wanted
     )
-
-
-def _place(source: str) -> str:
-    """Return the path of a file source."""
-    return source[len(_FILE) :].partition("#")[0].partition("@")[0]
 
 
 def _names(entry: str, above: Collection[str], files: Iterable[str]) -> bool:
@@ -423,9 +346,7 @@ def _is(value: str, facts: Facts) -> Predicate:
         conflicts,
     )  # it compares all memories, or reads what was found of them
 
-    is_stored = isinstance(facts.tree, StoredCatalog)
-    cache_dir = facts.tree.snapshot.repository.cache_dir if is_stored else ""
-    found = conflicts.contradictions(facts.tree, facts.now, facts.categories, cache_dir)
+    found = conflicts.contradictions(facts.tree, facts.now, facts.tree.cache_dir)
     ids = facts.conflicted.union(*(one.ids for one in found if not one.accepted))
     return lambda record, _facts: record.id in ids
 
@@ -474,7 +395,7 @@ def _meant(value: str, tree: Tree, key: str) -> str:
         return tree.find(value).id
     except MemtoolError as error:
         if error.code == "unknown-id" and any(
-            value in record.memory.items(key) for record in naming(tree, value)
+            value in record.memory.items(key) for record in tree.naming(value)
         ):
             return value
         raise
@@ -497,9 +418,9 @@ def _beside(
     if known is not None:
         yield from known.get(id_, ())
     else:
-        yield from (one.id for one in naming(tree, id_) if id_ in one.memory.items(key))
-    if name == "related" and id_ in tree.by_id:
-        yield from tree.by_id[id_].memory.items(key)
+        yield from (one.id for one in tree.naming(id_) if id_ in one.memory.items(key))
+    if name == "related" and id_ in tree:
+        yield from tree[id_].memory.items(key)
 
 
 def _elsewhere(name: str) -> Callable[[str, Facts], Predicate]:

@@ -103,7 +103,7 @@ class Sufficiency:
         """
         memory = record.memory
         if is_generated(memory):
-            found = map(self._facts.tree.by_id.get, memory.items("derived_from"))
+            found = map(self._facts.tree.get, memory.items("derived_from"))
             if not all(one is not None and self._facts.is_current(one) for one in found):
                 return False
         is_brief = most is not None and len(memory.body) > most

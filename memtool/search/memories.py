@@ -134,7 +134,7 @@ def _depth(hits: Sequence[Hit], *, is_digest_enough: bool) -> str:
 def _results(request: SearchRequest, made: _Search, hits: Sequence[Hit]) -> tuple[Result, ...]:
     context, scope = request.context, made.scope
     origins = context.origins(made.tree, [hit.record for hit in hits])
-    facts = Facts(made.tree, scope.now, context.settings.categories, dict)
+    facts = Facts(made.tree, scope.now, dict)
     conflicts = _conflicts([hit.record for hit in hits if facts.is_current(hit.record)])
     return tuple(_result(request, scope, facts, hit, origins, conflicts) for hit in hits)
 

@@ -141,7 +141,7 @@ class _ProseSearch:
         owners = _related_to(winners)
         for hit in candidates:
             owners.pop(hit.record.id, None)
-        records = filter(None, map(self.facts.tree.by_id.get, sorted(owners)))
+        records = filter(None, map(self.facts.tree.get, sorted(owners)))
         paths = {record.path for record in records if self.facts.is_current(record)}
         if not paths:
             return []

@@ -15,7 +15,6 @@ from bisect import insort
 
 from memtool.index import scoring
 from memtool.index.analyzer import ENGLISH
-from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question, held, telling
 from memtool.index.text import SELF_DESCRIBING, plain_text
 from memtool.memory.visibility import PRIVATE
@@ -30,12 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
+    from memtool.index.reader import Catalog
     from memtool.memory.lineage import Lineage
     from memtool.memory.trust import Origin
     from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
     from memtool.store.config import Config
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.snapshot import Record
 
     Test = Callable[[Record], bool]
 
@@ -152,10 +152,9 @@ class Retriever:
     """The index of a catalog, asked about its memories by number; these go by path."""
 
     def __init__(self, facts: Facts, matchers: Sequence[Matcher] = ()) -> None:
-        assert isinstance(facts.tree, Catalog)
         self.facts = facts
         self.matchers = matchers
-        self.catalog = facts.tree
+        self.catalog = facts.catalog
         self.index = facts.index
         self._plain: dict[int, bytes] = {}
 
@@ -252,7 +251,7 @@ class Retriever:
         if hit.number in self._plain:
             return self._plain[hit.number]
         if hit.through:
-            return self.facts.text(self.catalog.by_id.get(hit.through, hit.record))
+            return self.facts.text(self.catalog.get(hit.through) or hit.record)
         return self.index.text(hit.number)
 
     def discount(self, hit: Hit, asked: Question) -> None:
@@ -262,7 +261,7 @@ class Retriever:
         """
         record = hit.record
         if hit.through:
-            record = self.catalog.by_id.get(hit.through, record)
+            record = self.catalog.get(hit.through) or record
         if SELF_DESCRIBING.isdisjoint(record.memory.fields):
             return
         whole, plain = self.text(hit), plain_text(record, self.facts.language)
@@ -430,7 +429,7 @@ class Scope(Value):
     None where stale digests are not hidden either.
     """
 
-    tree: Tree
+    tree: Catalog
     now: int
     config: Config
     aliases: dict[str, tuple[str, ...]]
@@ -456,9 +455,8 @@ class Scope(Value):
 
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
-        categories, language = self.config.categories, self.language
-        own = self.origins, self.lineage, language, self.trust, self.withholds, self.drift
-        return Facts(self.tree, self.now, categories, *own)
+        own = self.origins, self.lineage, self.language, self.trust, self.withholds, self.drift
+        return Facts(self.tree, self.now, *own)
 
 
 class Missed(Value):
@@ -589,7 +587,6 @@ class _QuerySearch:
         asked = sorted(self.asked.weights)
         hit.terms = tuple(term for term in asked if b" %b " % term.encode() in text)
         for matcher in self.scope.matchers:
-            assert isinstance(self.scope.tree, Catalog)
             number = self.scope.tree.number_of(hit.record)
             hit.details |= {} if number is None else matcher.details(number)
 
@@ -624,11 +621,10 @@ def count_expired(facts: Facts, query: Query, asked: Question | None = None) -> 
         numbers &= Retriever(facts).index.holding_any(telling(asked))
     if not numbers or (by_words and query.is_plain):
         return len(numbers)
-    assert isinstance(facts.tree, Catalog)
     from memtool.search import filters  # most stores hold nothing that has expired
 
     test = filters.matcher(query, facts, words_match=by_words, is_hidden=True)
-    return sum(map(test, map(facts.tree.record, numbers)))
+    return sum(map(test, map(facts.catalog.record, numbers)))
 
 
 def select(scope: Scope, query: Query) -> list[Record]:
@@ -687,10 +683,9 @@ def _best_hits(
     hits: Sequence[Hit], best: float, facts: Facts, at: Situation, most: int
 ) -> list[Hit]:
     """Return the best hits in order, `most` at least; what cannot be one of them is not opened."""
-    tree = facts.tree
-    if len(hits) <= most or not isinstance(tree, StoredCatalog):
+    if len(hits) <= most:
         return sorted(weighed(hits, best, facts, at), key=by_score)
-    weigher = ranking.Weigher(tree.parts, facts, at)
+    weigher = ranking.Weigher(facts.catalog.parts, facts, at)
     reach = [(hit.raw / best * weigher.most(hit.number), place) for place, hit in enumerate(hits)]
     reach.sort(reverse=True)
     if at.drift is not None:  # the first ones are opened in any case

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-from memtool.index.reader import Catalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import is_generated
 from memtool.memory.trust import Origin
@@ -13,22 +10,22 @@ from memtool.search import expansion, retrieve
 from memtool.search.effort import effort_of
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
-from memtool.store.snapshot import Record, Tree
+from memtool.store.snapshot import Record, Tree, newest
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from memtool.index.memories import MemoryRows
+    from memtool.index.reader import Catalog
     from memtool.memory.memory import Memory
     from memtool.search.drift import DriftWitness
+    from memtool.search.features import Facts
     from memtool.search.query import Query
     from memtool.store.provenance import Witness
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
-    Column = Callable[[MemoryRows], Callable[[int], float]]
 
 
 DIGEST, MEMORY, SESSION, NONE = "digest", "memory", "session", "none"
@@ -82,43 +79,27 @@ def sort_key(scope: Scope, sort: str) -> SortKey:
     return lambda record: (-counts.get(record.id, 0), record.id, record.path)
 
 
-COLUMNS: dict[str, Column] = {
-    "newest": lambda memories: lambda number: -memories.written(number),
-    "oldest": lambda memories: memories.written,
-    "importance": lambda memories: lambda number: -memories.kind(number).importance,
-}
-"""The first part of the keys above, where a column of the index has it."""
-
-
 def first(scope: Scope, query: Query, sort: str, most: int) -> tuple[list[Record], int]:
     """Return the first `most` records that satisfy a query, and how many do.
-
-    Without a query only those are read that may be among the first.
 
     Raises:
         MemtoolError: a filter cannot take its value.
     """
-    current = scope.facts().current() if not query.text and sort in COLUMNS else None
-    if current is None:
-        found = retrieve.select(scope, query)
-        return sorted(found, key=sort_key(scope, sort))[:most], len(found)
-    numbers = current.all()
-    return sorted(_leading(scope.tree, numbers, sort, most), key=SORTS[sort])[:most], len(numbers)
+    facts = scope.facts()
+    if not query.text and sort == "newest":
+        return _newest(facts, most), facts.count_current()
+    found = retrieve.select(scope, query) if query.text else facts.current_records()
+    return sorted(found, key=sort_key(scope, sort))[:most], len(found)
 
 
-def _leading(tree: Tree, numbers: Collection[int], sort: str, most: int) -> list[Record]:
-    """Return the records that may be among the first: more of them where the last are equal."""
-    assert isinstance(tree, Catalog)
-    keyed: list[tuple[float, int]] = []
-    for part in tree.parts.parts:
-        key = COLUMNS[sort](part.shelf)
-        here = [number - part.first for number in numbers if part.holds(number)]
-        part.shelf.load(here)
-        keyed += [(key(local), part.first + local) for local in here]
-    if most < len(keyed):
-        last = sorted(key for key, _number in keyed)[most - 1] if most else -math.inf
-        keyed = [one for one in keyed if one[0] <= last]
-    return tree.records_of([number for _key, number in keyed])
+def _newest(facts: Facts, most: int) -> list[Record]:
+    """Return the newest living heads; no others are opened."""
+    found: list[Record] = []
+    for record in filter(facts.is_current, facts.tree.latest_of_kinds(lambda _kind: True)):
+        if len(found) >= most and newest(record)[0] > newest(found[-1])[0]:
+            break  # what was written in the same second goes by id
+        found.append(record)
+    return sorted(found, key=SORTS["newest"])[:most]
 
 
 def row_of(context: Context, record: Record, origins: Mapping[str, Origin], now: int) -> MemoryRow:
@@ -160,7 +141,7 @@ def told_trust(trust: str, unproven: str) -> str:
     return f"{trust}, unproven" if unproven else trust
 
 
-def scope_of(context: Context, tree: Tree, now: int) -> Scope:
+def scope_of(context: Context, tree: Catalog, now: int) -> Scope:
     """Return what a search of a tree needs to know, as seen at the second `now`."""
     from memtool.store.usage_counts import UsageCounts
 
@@ -275,7 +256,7 @@ def tell_withheld(context: Context, scope: Scope, query: Query) -> None:
     ids = [path.rpartition("/")[2].removesuffix(".md") for path in facts.withheld]
     why = [
         facts.withheld[record.path]
-        for record in map(scope.tree.by_id.__getitem__, ids)
+        for record in map(scope.tree.__getitem__, ids)
         if len(facts.hidden(record)) == 1 and test(record)
     ]
     labels = sorted({reason for state, reason in why if state == PRIVATE})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memtool.index.reader import Catalog
 from memtool.search.scope import hurried, shown_to
 
 TYPE_CHECKING = False
@@ -34,7 +33,6 @@ def _meaning(request: SearchRequest, scope: Scope) -> Scope:
         return scope
     from memtool.search import semantic  # most questions go by words alone
 
-    assert isinstance(scope.tree, Catalog)
     matcher = semantic.matcher_if_usable(request.context, scope.tree, text, is_asked=is_asked)
     return scope if matcher is None else scope.replace(matchers=(*scope.matchers, matcher))
 

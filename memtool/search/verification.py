@@ -228,7 +228,7 @@ def _verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
 
 
 def _memory(tree: Tree, lives: Callable[[Record], bool], text: str, id_: str) -> CheckedSource:
-    record = tree.by_id.get(id_)
+    record = tree.get(id_)
     if record is None:
         return CheckedSource(text, "memory", MISSING, f"there is no memory {id_}")
     newer = tree.lineage.superseded_by.get(id_)

@@ -450,7 +450,7 @@ class Context:
         if at is None:
             self.refuse_absent()
         tree = read_tree(taken, self.settings.categories, second)
-        if not tree.records and at is None:
+        if not tree.count and at is None:
             self.refuse_foreign()
         self.note_problems(tree)
         return tree

@@ -429,15 +429,15 @@ def trace(
         categories,
     )
     renamed = _renamed(seen.suspects, read, pending)
-    gone = [read[stamp].memory for name, stamp in seen.stamps.items() if name not in tree.by_id]
+    gone = [read[stamp].memory for name, stamp in seen.stamps.items() if name not in tree]
     lineages = (
         tree.lineage.as_proposed,
         Lineage(memory for memory in gone if memory is not None).as_proposed,
     )
     own = _reach(id_, renamed)
-    known = sorted(name for name in own if name in tree.by_id)
+    known = sorted(name for name in own if name in tree)
     return Trace(
-        id=known[0] if known and id_ not in tree.by_id else id_,
+        id=known[0] if known and id_ not in tree else id_,
         is_removed=not known and not _is_broken(tree, id_),
         names=frozenset(
             _reach(id_, renamed, *(lineage.supersedes for lineage in lineages))

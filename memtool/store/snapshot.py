@@ -10,9 +10,11 @@ import errno
 import os
 
 from memtool.errors import MemtoolError, reason_of
+from memtool.memory import lifecycle
 from memtool.memory.changes import Version, stem
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
+from memtool.memory.memory import as_text
 from memtool.store.files import TEMP_PREFIX, read_regular, reason
 from memtool.store.git import LINKS, IndexEntry, TreeEntry
 from memtool.value import Value, cached_property
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Literal, Protocol
 
+    from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
     from memtool.store.git import Touch
@@ -347,20 +350,48 @@ class Record(Value):
 
 
 class Tree:
-    """The memories of a snapshot, sorted by id and path; `problems` are files that are none.
+    """The memories of a snapshot by id. Of several files with one id, the first by path counts.
 
-    Where several files have an id, the first by path counts.
+    Each kind of tree says how it holds them: `records`, `problems` and `get`. All else follows
+    from these; a tree with columns (see `index.reader`) answers it without opening the memories.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, records: Iterable[Record] = (), problems: Iterable[Problem] = ()
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, categories: Mapping[str, Category]) -> None:
         self.snapshot = snapshot
-        self.records = tuple(sorted(records, key=lambda record: (record.id, record.path)))
-        self.by_id: dict[str, Record] = {}
-        for record in self.records:
-            self.by_id.setdefault(record.id, record)
-        self.problems = tuple(problems)
+        self.categories = categories
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All memories, by id and then by path."""
+        raise NotImplementedError
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with single files, by path, line and code."""
+        raise NotImplementedError
+
+    def get(self, id_: str) -> Record | None:
+        """Return the memory with an id."""
+        raise NotImplementedError
+
+    def __getitem__(self, id_: str) -> Record:
+        record = self.get(id_)
+        if record is None:
+            raise KeyError(id_)
+        return record
+
+    def __contains__(self, id_: str) -> bool:
+        return self.get(id_) is not None
+
+    @property
+    def cache_dir(self) -> str:
+        """Where to keep what follows from these memories, empty for nowhere."""
+        return ""
+
+    @property
+    def count(self) -> int:
+        """How many memories there are."""
+        return len(self.records)
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -370,7 +401,7 @@ class Tree:
     @cached_property
     def ids(self) -> list[str]:
         """The ids of all memories, sorted, each once."""
-        return list(self.by_id)
+        return list(dict.fromkeys(record.id for record in self.records))
 
     @cached_property
     def blobs(self) -> dict[str, str]:
@@ -382,7 +413,7 @@ class Tree:
         """The second at which each memory was written, in any order."""
         return [record.memory.timestamp for record in self.records]
 
-    def count(self, key: str) -> dict[str, int]:
+    def count_by(self, key: str) -> dict[str, int]:
         """Return how many memories have each value of `type`, `category` or `status`, sorted."""
         found: dict[str, int] = {}
         for record in self.records:
@@ -395,10 +426,57 @@ class Tree:
         return [record for record in self.records if record.id in ids] if ids else []
 
     @property
-    def pinned(self) -> Sequence[Record]:
+    def pinned(self) -> list[Record]:
         """The pinned memories, by path."""
-        found = [record for record in self.by_id.values() if record.memory.status == "pinned"]
-        return sorted(found, key=lambda record: record.path)
+        found = self.of_kinds(lambda kind: kind.status == "pinned")
+        firsts = (record for record in found if self[record.id].path == record.path)
+        return sorted(firsts, key=lambda record: record.path)
+
+    def state(self, record: Record, now: int) -> str:
+        """Return the lifecycle state of a memory at a second, such as `alive`."""
+        return lifecycle.state(record.memory, now, self.categories)
+
+    def stored_text(self, record: Record) -> bytes:  # noqa: ARG002  # of an index
+        """Return the text of a memory as terms (see `scoring.searchable`), empty if not stored."""
+        return b""
+
+    def is_due(self, record: Record, now: int) -> bool:
+        """Tell whether a memory is due for review at a second."""
+        return lifecycle.is_due(record.memory, now, self.categories)
+
+    # In any order:
+
+    def alive(self, now: int) -> list[Record]:
+        """Return the memories that are alive at a second."""
+        return [one for one in self.records if self.state(one, now) == lifecycle.ALIVE]
+
+    def not_alive(self, now: int) -> list[Record]:
+        """Return the memories that are not alive at a second."""
+        return [one for one in self.records if self.state(one, now) != lifecycle.ALIVE]
+
+    def due(self, now: int) -> list[Record]:
+        """Return the memories that are due for review at a second."""
+        return [one for one in self.records if self.is_due(one, now)]
+
+    def written_after(self, second: int) -> list[Record]:
+        """Return the memories that were written after a second."""
+        return [one for one in self.records if one.memory.timestamp > second]
+
+    def of_kinds(self, fits: Callable[[Memory], bool]) -> list[Record]:
+        """Return the memories whose kind fits: what all of a kind have, see `index.memories`."""
+        return [one for one in self.records if fits(one.memory)]
+
+    def naming(self, id_: str) -> list[Record]:
+        """Return every memory that names an id in one of its fields, and perhaps others."""
+        return [one for one in self.records if _names(one.memory, id_)]
+
+    def naming_files(self, fits: Callable[[str], bool]) -> list[Record]:
+        """Return the memories that name a path that fits in `files` or as a source."""
+        return [one for one in self.records if any(map(fits, one.memory.named_paths()))]
+
+    def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
+        """Yield the memories whose kind fits, the newest first, each opened when it is taken."""
+        yield from sorted(self.of_kinds(fits), key=newest)
 
     def find(self, wanted: str, *, by_words: bool = True) -> Record:
         """Return the memory with an id or a citation, or the only one that a part can mean.
@@ -413,8 +491,8 @@ class Tree:
         wanted = ids.without_commit(wanted)
         if wanted.startswith(self.snapshot.directory + "/"):
             wanted = stem(wanted)
-        if wanted in self.by_id:
-            return self.by_id[wanted]
+        if wanted in self:
+            return self[wanted]
         broken = [p for p in self.problems if wanted and p.path.endswith(f"/{wanted}.md")]
         if broken:
             line = f"line {broken[0].line}, " if broken[0].line else ""
@@ -425,7 +503,7 @@ class Tree:
             )
         matches = ids.meant(wanted, self.ids, by_words=by_words)
         if len(matches) == 1:
-            return self.by_id[matches[0]]
+            return self[matches[0]]
         if matches:
             shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
             how = "begin with" if matches[0].startswith(wanted) else "hold the words"
@@ -442,13 +520,51 @@ class Tree:
         )
 
 
+class ReadTree(Tree):
+    """The memories of a snapshot that was read as a whole."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        records: Iterable[Record] = (),
+        problems: Iterable[Problem] = (),
+        categories: Mapping[str, Category] = DEFAULT_CATEGORIES,
+    ) -> None:
+        super().__init__(snapshot, categories)
+        self._records = tuple(sorted(records, key=lambda record: (record.id, record.path)))
+        self._problems = tuple(problems)
+        self._by_id: dict[str, Record] = {}
+        for record in self._records:
+            self._by_id.setdefault(record.id, record)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return self._records
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self._problems
+
+    def get(self, id_: str) -> Record | None:
+        return self._by_id.get(id_)
+
+
+def _names(memory: Memory, id_: str) -> bool:
+    return any(id_ in as_text(value) for value in memory.fields.values())
+
+
+def newest(record: Record) -> tuple[int, str]:
+    """Return the key by which records come newest first."""
+    return (-record.memory.timestamp, record.path)
+
+
 def read_tree(
     snapshot: Snapshot,
-    categories: Collection[str] = DEFAULT_CATEGORIES,
+    categories: Mapping[str, Category] = DEFAULT_CATEGORIES,
     as_of: int | None = None,
     mask: Masking | None = None,
     known: Mapping[str, Record] = {},
-) -> Tree:
+) -> ReadTree:
     """Read all memories of a snapshot. Files that are none become problems.
 
     `as_of` leaves out what was written after that second, as if it had not happened yet. `mask`
@@ -480,14 +596,13 @@ def read_tree(
             oid = entry.oid or hash_blob(data)
             seen = memory if mask is None else mask.read(memory, data, oid)
             records.append(Record(seen, entry.path, oid))
-    tree = Tree(snapshot, records)
-    for record in tree.records:
-        first = tree.by_id[record.id]
+    firsts: dict[str, Record] = {}
+    for record in sorted(records, key=lambda record: record.path):
+        first = firsts.setdefault(record.id, record)
         if first is not record:
             problems += [duplicate(first, record), duplicate(record, first)]
     problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
-    tree.problems = tuple(problems)
-    return tree
+    return ReadTree(snapshot, records, problems, categories)
 
 
 def lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:
@@ -531,7 +646,7 @@ def lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:
 
 
 def _of(tree: Tree, id_: str, code: str, message: str, hint: str) -> Problem:
-    return _problem(tree.by_id[id_].path, 1, code, message, hint, id_)
+    return _problem(tree[id_].path, 1, code, message, hint, id_)
 
 
 def duplicate(one: Record, other: Record) -> Problem:

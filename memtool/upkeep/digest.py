@@ -20,11 +20,11 @@ from memtool.authoring import write
 from memtool.authoring.tree import is_dirty
 from memtool.errors import MemtoolError
 from memtool.memory import ids, timestamps
-from memtool.memory.fields import CONFIDENCES, Category
+from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generated
 from memtool.memory.visibility import GONE, private_label
 from memtool.redaction.find import Allowlist
-from memtool.search import conflicts, filters
+from memtool.search import conflicts
 from memtool.search.levels import digests_in_use
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
@@ -78,7 +78,6 @@ class Digest(Value):
 def plan_digests(
     tree: Tree,
     now: int,
-    categories: Mapping[str, Category],
     random: Callable[[str], bytes],
     wanted: Iterable[str] = (),
     *,
@@ -91,10 +90,7 @@ def plan_digests(
     unasked.
     """
     names = sorted(set(wanted) or {record.memory.category for record in digests_in_use(tree)})
-    found = [
-        sum_up(tree, name, now, categories, random, word=word, withholds=withholds)
-        for name in names
-    ]
+    found = [sum_up(tree, name, now, random, word=word, withholds=withholds) for name in names]
     return [one for one in found if one.change != UNCHANGED]
 
 
@@ -102,7 +98,6 @@ def sum_up(
     tree: Tree,
     category: str,
     now: int,
-    categories: Mapping[str, Category],
     random: Callable[[str], bytes],
     *,
     word: Word | None = None,
@@ -114,7 +109,7 @@ def sum_up(
     it is called only where the page changes. `withholds` are labels of what it never quotes.
     """
     replaces = tuple(one for one in digests_in_use(tree) if one.memory.category == category)
-    living = memories(tree, category, now, categories, withholds)
+    living = memories(tree, category, now, withholds)
     if not living:
         return Digest(category, EMPTY, None, replaces, 0)
     members = _bounded(living)
@@ -152,7 +147,6 @@ def memories(
     tree: Tree,
     category: str,
     now: int,
-    categories: Mapping[str, Category],
     withholds: Collection[str] = (),
 ) -> list[Memory]:
     """Return the living memories of a category, the most important first, then the newest.
@@ -161,7 +155,7 @@ def memories(
     """
     found = {
         record.id: record.memory
-        for record in conflicts.living(tree, now, categories)
+        for record in conflicts.living(tree, now)
         if record.memory.category == category
         and not is_generated(record.memory)
         and not private_label(record.memory, withholds)
@@ -342,7 +336,7 @@ def renew(
     quoting = {
         record.memory.category
         for id_ in gone
-        for record in filters.naming(tree, id_)
+        for record in tree.naming(id_)
         if is_generated(record.memory)
         and id_ in record.memory.items("derived_from")
         and record.memory.status not in GONE
@@ -373,7 +367,6 @@ def _renewed(context: Context, category: str, *, commit: bool) -> DigestChange:
             context.tree(),
             category,
             context.now,
-            context.settings.categories,
             context.random_for,
             withholds=unquoted_labels(context.settings),
         )
@@ -423,6 +416,6 @@ def committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
     what = due[0].category if len(due) == 1 else f"{len(due)} categories"
     paths = [page.path for page in due]
     tree = context.tree()
-    before = (tree.by_id[id_].path for id_ in old)  # one that was never committed goes along
+    before = (tree[id_].path for id_ in old)  # one that was never committed goes along
     paths += [path for path in before if is_dirty(context.repository, path)]
     return commit_files(context, paths, f"memory: digest {what}", trailers)

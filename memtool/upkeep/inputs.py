@@ -88,4 +88,4 @@ class PlanInputs(Value):
 
     def living(self, tree: Tree) -> list[Record]:
         """Return the heads in use, by id."""
-        return conflicts.living(tree, self.now, self.config.categories)
+        return conflicts.living(tree, self.now)

@@ -157,7 +157,7 @@ def _worth(record: Record) -> tuple[int, int, float, int, str]:
 
 def _fault(made: Memory, tree: Tree, inputs: PlanInputs) -> str:
     """Return why a merged memory must not be written, empty for no reason."""
-    if made.id in tree.by_id:
+    if made.id in tree:
         return f"{made.id}, which merged them, was taken back"
     data = document.write(made)
     if find(data.decode(), allowlist(inputs.config)):

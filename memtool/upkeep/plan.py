@@ -34,7 +34,7 @@ from memtool.store.git import GitError
 from memtool.store.history import Upholding, upholding
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
-from memtool.store.snapshot import Record, Tree
+from memtool.store.snapshot import ReadTree, Record, Tree
 from memtool.upkeep import cleanup, digest, importance, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.inputs import PlanInputs
@@ -129,7 +129,7 @@ def tree_after(tree: Tree, steps: Iterable[UpkeepStep]) -> Tree:
     for step in steps:
         memory = step.memory or by_path[step.path].memory.with_fields(**step.changes)
         by_path[step.path] = Record(memory, step.path, "")
-    return Tree(tree.snapshot, by_path.values(), tree.problems)
+    return ReadTree(tree.snapshot, by_path.values(), tree.problems, tree.categories)
 
 
 class Flag(Value):
@@ -224,7 +224,7 @@ def plan(
         prune_days = inputs.config.count("maintain.prune_days")
         due += cleanup.sessions_due(sessions, inputs.now, prune_days)
         notes += [f"passed over: {wrong}" for wrong in sessions.heads()[1]]
-    if tree.records and {"merge", "expire"} & parts and not inputs.uses.is_known:
+    if tree.count and {"merge", "expire"} & parts and not inputs.uses.is_known:
         notes.append(UNCOUNTED)
     return MaintenancePlan(tuple(steps), tuple(due), tuple(flags), tuple(notes))
 
@@ -431,7 +431,7 @@ def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Fla
 
 def _contradictions(tree: Tree, inputs: PlanInputs) -> list[Conflict]:
     """Return the contradictions that nobody has accepted."""
-    found = conflicts.contradictions(tree, inputs.now, inputs.config.categories)
+    found = conflicts.contradictions(tree, inputs.now)
     return [one for one in found if not one.accepted]
 
 
@@ -519,7 +519,6 @@ def _digests(
     found = digest.plan_digests(
         tree,
         inputs.now,
-        inputs.config.categories,
         random,
         withholds=digest.unquoted_labels(inputs.config),
     )

@@ -43,11 +43,10 @@ def plan(here: Tree, head: Tree | None, now: int, days: int) -> list[Parting]:
     `here` is the worktree, `head` the tree of HEAD, None before the first commit. A file that is
     missing from the worktree alone counts: its purge was interrupted.
     """
-    committed = {} if head is None else head.by_id
-    found = {record.id: record for record in committed.values() if _is_deleted(record)}
-    found |= {record.id: record for record in here.by_id.values() if _is_deleted(record)}
+    trees = (here,) if head is None else (head, here)
+    found = {id_: tree[id_] for tree in trees for id_ in tree.ids if _is_deleted(tree[id_])}
     partings = [
-        _parting(record, here.by_id.get(id_), committed.get(id_), now, days)
+        _parting(record, here.get(id_), None if head is None else head.get(id_), now, days)
         for id_, record in found.items()
     ]
     return sorted(partings, key=lambda one: (one.due, one.record.id))
@@ -84,11 +83,12 @@ def along(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
     they still quote what is removed.
     """
     gone = set(ids)
+    firsts = [tree[id_] for id_ in tree.ids]
     found: dict[str, tuple[Record, str]] = {}
     is_more = True
     while is_more:
         is_more = False
-        for record in tree.by_id.values():
+        for record in firsts:
             origins = record.memory.items("derived_from")
             named = [id_ for id_ in origins if id_ in gone and id_ != record.id]
             if record.id in gone or not named:
@@ -121,8 +121,7 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
         MemtoolError: the commit is refused; or a file stays, which the message says.
     """
     repository = context.repository
-    known = {} if head is None else head.by_id
-    paths = [record.path for id_, record in going.items() if id_ in known]
+    paths = [record.path for id_, record in going.items() if head is not None and id_ in head]
     what = next(iter(going)) if len(going) == 1 else f"{len(going)} forgotten memories"
     done = None
     if paths:

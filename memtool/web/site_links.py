@@ -26,14 +26,15 @@ class SiteLinks:
         """Files of addresses that were asked for."""
         self.naming: dict[str, list[Record]] = {}
         """The memories that name each id in one of their relations."""
-        for record in tree.by_id.values():
+        firsts = [tree[id_] for id_ in tree.ids]
+        for record in firsts:
             for id_ in _related(record):
                 self.naming.setdefault(id_, []).append(record)
         self.pairs = {
             (record.id, old)
-            for record in tree.by_id.values()
+            for record in firsts
             for old in record.memory.supersedes
-            if old in tree.by_id and old != record.id
+            if old in tree and old != record.id
         }
         """Which memory is laid beside which: the newer one first."""
 
@@ -49,7 +50,7 @@ class SiteLinks:
 
     def beside(self, id_: str) -> list[str]:
         """Return what a memory is laid beside: what it replaced, then what replaced it."""
-        older = self._tree.by_id[id_].memory.supersedes
+        older = self._tree[id_].memory.supersedes
         newer = self._tree.lineage.as_proposed.superseded_by.get(id_, ())
         pairs = [(id_, other) for other in older] + [(other, id_) for other in newer]
         others = [each for pair in pairs if pair in self.pairs for each in pair if each != id_]
@@ -57,8 +58,8 @@ class SiteLinks:
 
     def has_graph(self, id_: str) -> bool:
         """Tell whether a memory of the site names another one of it, or is named."""
-        related = _related(self._tree.by_id[id_])
-        return id_ in self.naming or not related.isdisjoint(self._tree.by_id)
+        related = _related(self._tree[id_])
+        return id_ in self.naming or any(one in self._tree for one in related)
 
     def _file_of(self, address: str) -> str:
         """Return the file of an address of the live view, empty where the site has no such page."""
@@ -68,12 +69,12 @@ class SiteLinks:
             case [""]:
                 return "index.html"
             case ["m", id_] if not query:
-                return f"m/{id_}.html" if id_ in self._tree.by_id else ABSENT
-            case ["m", id_, "diff"] if id_ in self._tree.by_id and query.keys() <= {"with"}:
+                return f"m/{id_}.html" if id_ in self._tree else ABSENT
+            case ["m", id_, "diff"] if id_ in self._tree and query.keys() <= {"with"}:
                 other = query.get("with") or next(iter(self.beside(id_)), "")
                 pairs = [one for one in ((id_, other), (other, id_)) if one in self.pairs]
                 return diff_file(*pairs[0]) if pairs else ""
-            case ["m", id_, "graph"] if id_ in self._tree.by_id:
+            case ["m", id_, "graph"] if id_ in self._tree:
                 return f"graph/{id_}.html" if self.has_graph(id_) else ""
             case ["digests", category]:
                 return f"digests/{file_name(category)}.html"

@@ -84,7 +84,7 @@ class StaticSite:
         self.context = context
         self.commit = commit
         self.tree: Tree = index.open(context, commit)
-        self.records = [self.tree.by_id[id_] for id_ in self.tree.ids]
+        self.records = [self.tree[id_] for id_ in self.tree.ids]
         self._version = digest(f"{version} {name} {context.directory}".encode())
         self._view = PageView(name, MENU, is_live=False, policy=POLICY)
         self._lists = [*all_lists(self.records)]
@@ -118,7 +118,7 @@ class StaticSite:
         context, tree, records = self.context, self.tree, self.records
         origins = context.origins(tree, records)
         drift = drift_in(tree, lambda: context.witness(tree)).of(records)
-        facts = Facts(tree, context.now, context.settings.categories, dict)
+        facts = Facts(tree, context.now, dict)
         past = logs(tree, self._events, [one.id for one in records], EVENTS)
         reasons = chains(
             context, tree, records, self.commit, is_private=False, known=history.commits
@@ -134,7 +134,7 @@ class StaticSite:
             if self._links.has_graph(record.id):
                 yield self._graph(record, naming)
         for newer, older in sorted(self._links.pairs):
-            yield self._diff(tree.by_id[older], tree.by_id[newer])
+            yield self._diff(tree[older], tree[newer])
         language = context.settings.text(LANGUAGE_KEY)
         for file, data in words.scripts(records, lambda one: one.id in holding, language):
             yield _plain(file, data)
@@ -145,7 +145,7 @@ class StaticSite:
         named = [id_ for _name, ids in links(shown) for id_ in ids]
         against = self._contrary.get(record.id, [])
         named += [*shown.superseded_by, *against, *wiki_links(shown.body)]
-        there = [id_ in self.tree.by_id for id_ in named]
+        there = [id_ in self.tree for id_ in named]
 
         def values() -> dict[str, Any]:
             blame = of_lines(record, *history.lines(record), history)
@@ -165,13 +165,13 @@ class StaticSite:
         What git alone still knows is left out: nobody can tell what its labels would be.
         """
         found = log(self.context, at=self.commit, limit=0).events
-        renamed = {one.details.get("from_id") for one in found if one.id in self.tree.by_id}
-        return [one for one in found if one.id in self.tree.by_id or one.id in renamed]
+        renamed = {one.details.get("from_id") for one in found if one.id in self.tree}
+        return [one for one in found if one.id in self.tree or one.id in renamed]
 
     def _graph(self, record: Record, naming: Sequence[Record]) -> SitePage:
         ids = around(self.tree, record.id, naming)
         lineage = self.tree.lineage
-        key = [(one, self.tree.by_id[one].oid, lineage.is_head(one)) for one in ids[:MOST]]
+        key = [(one, self.tree[one].oid, lineage.is_head(one)) for one in ids[:MOST]]
         return self._later(
             f"graph/{record.id}.html",
             "graph.html",

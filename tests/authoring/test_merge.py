@@ -126,7 +126,7 @@ def test_two_branches_with_the_driver_never_conflict(parted: Sandbox) -> None:
     assert tree == merge(parted, "two-one", "two", "one") != ""
     assert {p.severity for p in check(parted.context()).problems} <= {"warning"}
     for id_, (_one, _two, wanted) in PAIRS.items():
-        memory = parted.context().tree().by_id[id_].memory
+        memory = parted.context().tree()[id_].memory
         rows = [f"{key} {show_value(value)}" for key, value in memory.fields.items()]
         for part in wanted.split("; "):
             assert any(row.startswith(part) for row in rows), (id_, rows)
@@ -271,7 +271,7 @@ def test_one_side_left_by_a_failed_driver_is_settled_from_gits_index(parted: San
     parted.git("config", "merge.memtool.driver", "false")
     assert merge(parted, "m", "one", "two") == ""
     assert len(resolve(parted.context()).finished) == len(PAIRS) - 1
-    assert parted.context().tree().by_id["dec-pin-archive"].memory.status == "archived"
+    assert parted.context().tree()["dec-pin-archive"].memory.status == "archived"
 
 
 def test_markers_that_were_committed_are_settled_in_a_commit(parted: Sandbox) -> None:

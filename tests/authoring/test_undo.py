@@ -206,7 +206,7 @@ def test_what_others_may_have_is_replaced_by_what_held_before(begun: Sandbox, ke
     expected = why.get(kept, f"{refs.get(kept, '').partition('/')[2]} has it")
     assert done.how == "superseded"
     assert done.reason.endswith(expected)
-    new = begun.context().tree().by_id[Path(done.path).stem].memory
+    new = begun.context().tree()[Path(done.path).stem].memory
     assert (new.supersedes, new.title) == (("dec-b",), "Title of dec-a")
     assert "measured again" in new.body
     assert new.id in heads(begun)

@@ -481,7 +481,7 @@ def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
     assert failed == []
     assert len({out for out, _err in answers[:3]}) == 3
     assert filled.git("status", "--porcelain") == ""
-    assert filled.context().tree().by_id["dec-a"].memory.table("checked")
+    assert filled.context().tree()["dec-a"].memory.table("checked")
     assert filled.git("fsck", "--strict", "--no-dangling") == ""
 
 
@@ -504,7 +504,7 @@ def test_an_index_that_holds_half_of_what_was_committed_follows(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ):
     """No change is lost where git read a file once before it and once after it."""
-    path = filled.context().tree().by_id["dec-a"].path
+    path = filled.context().tree()["dec-a"].path
 
     def overtaken(*args: object) -> str:
         before = filled.git("rev-parse", f"HEAD:{path}").strip()

@@ -36,7 +36,7 @@ def test_a_confirmed_memory_lives(sandbox: Sandbox, before: str, after: str):
     """Whoever vouches for a memory brings it back to life; a pinned one stays pinned."""
     sandbox.memory("dec-a", status=before)
     confirm(sandbox.context(), "dec-a")
-    assert sandbox.context().tree().by_id["dec-a"].memory.status == after
+    assert sandbox.context().tree()["dec-a"].memory.status == after
 
 
 def test_moment_person_and_commit_of_the_look_are_recorded(sandbox: Sandbox):
@@ -44,7 +44,7 @@ def test_moment_person_and_commit_of_the_look_are_recorded(sandbox: Sandbox):
     sandbox.memory("dec-a")
     head = sandbox.commit()
     confirm(sandbox.context(), "dec-a")
-    assert sandbox.context().tree().by_id["dec-a"].memory.table("checked") == {
+    assert sandbox.context().tree()["dec-a"].memory.table("checked") == {
         "at": "2026-03-01T12:00:00Z",
         "by": "Ada",
         "commit": head,
@@ -55,16 +55,16 @@ def test_before_the_first_commit_there_is_none_to_record(sandbox: Sandbox):
     """A new repository has no commit to name."""
     sandbox.memory("dec-a")
     confirm(sandbox.context(), "dec-a")
-    assert "commit" not in sandbox.context().tree().by_id["dec-a"].memory.table("checked")
+    assert "commit" not in sandbox.context().tree()["dec-a"].memory.table("checked")
 
 
 def test_the_time_to_live_counts_from_the_confirmation(sandbox: Sandbox):
     """What had expired is alive again."""
     sandbox.memory("dec-a", type="state")
     ws = sandbox.context(MEMTOOL_NOW="2027-01-01T00:00:00Z")
-    assert lifecycle.state(ws.tree().by_id["dec-a"].memory, ws.now) == lifecycle.EXPIRED
+    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.now) == lifecycle.EXPIRED
     confirm(ws, "dec-a")
-    assert lifecycle.state(ws.tree().by_id["dec-a"].memory, ws.now) == lifecycle.ALIVE
+    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.now) == lifecycle.ALIVE
 
 
 @pytest.mark.parametrize("status", ["candidate", "confirmed", "deprecated", "archived"])
@@ -126,7 +126,7 @@ def test_an_archived_memory_stays_where_it_is_but_is_not_alive(sandbox: Sandbox)
     path = sandbox.memory("dec-a")
     assert archive(sandbox.context(), "dec-a").path == path
     ws = sandbox.context()
-    assert lifecycle.state(ws.tree().by_id["dec-a"].memory, ws.now) == lifecycle.ARCHIVED
+    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.now) == lifecycle.ARCHIVED
 
 
 DELETED = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong"}
@@ -146,7 +146,7 @@ def test_without_a_former_status_it_is_confirmed(sandbox: Sandbox):
     """A deletion that was written by hand can be undone as well."""
     sandbox.memory("dec-a", status="deleted", deleted=DELETED)
     restore(sandbox.context(), "dec-a")
-    assert sandbox.context().tree().by_id["dec-a"].memory.status == "confirmed"
+    assert sandbox.context().tree()["dec-a"].memory.status == "confirmed"
 
 
 def test_a_former_status_that_is_none_is_refused(sandbox: Sandbox):

@@ -75,7 +75,7 @@ def test_upkeep_renews_none_of_what_is_due(built: tuple[Demo, Sandbox]):
     planned = maintain(context)
     assert [step.id for step in planned.steps if step.do == "renew"] == []
     archived = {step.id for step in planned.steps if step.do == "archive"} & due
-    assert {context.tree().by_id[id_].memory.status for id_ in archived} == {"deprecated"}
+    assert {context.tree()[id_].memory.status for id_ in archived} == {"deprecated"}
     assert due - archived == {flag.ids[0] for flag in planned.flags if flag.kind == "due"}
 
 

@@ -127,7 +127,7 @@ def test_set_holds_for_every_memory(sandbox):
     answer = sandbox.json(
         "import", "jsonl", "a.jsonl", "--set", "type=state", "--set", "source=human:Grace"
     )
-    memory = sandbox.context().tree().by_id[answer["memories"][0]["id"]].memory
+    memory = sandbox.context().tree()[answer["memories"][0]["id"]].memory
     assert memory.type == "state"
     assert memory.items("source") == ("human:Grace", "file:a.jsonl#L1-L1")
 
@@ -137,7 +137,7 @@ def test_hidden_characters_stay_out_of_titles(sandbox):
     row = {"id": "abc", "title": "a\u202e\x1b[31m\nb " + "x" * 300, "type": "state"}
     sandbox.write("a.jsonl", json.dumps(row) + "\n")
     sandbox.json("import", "jsonl", "a.jsonl")
-    title = sandbox.context().tree().by_id["abc"].memory.title
+    title = sandbox.context().tree()["abc"].memory.title
     assert title.startswith("a[31m b xxx")
     assert len(title) == 200
 

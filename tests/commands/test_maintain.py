@@ -177,7 +177,7 @@ def test_two_clones_make_the_same_merge(store: Sandbox, tmp_path: Path):
 def test_a_candidate_fades_once(store: Sandbox):
     """Its importance is 0.8 of what it was, and a later night leaves it so."""
     store.run("maintain", "--nightly", "--apply")
-    memory = store.context().tree().by_id["sem-unseen"].memory
+    memory = store.context().tree()["sem-unseen"].memory
     assert (memory.importance, memory.table("faded")["was"]) == (0.4, "0.5")
     assert store.json("log", "sem-unseen")["events"][0]["kind"] == "faded"
     later = store.json("maintain", "--nightly", MEMTOOL_NOW="2026-03-04T12:00:00Z")

@@ -306,7 +306,7 @@ def test_a_resolved_store_passes_its_own_gate_elsewhere(
         winner = ids[0]
         for id_ in ids[1:]:
             winner = settled(sandbox, winner, id_, keep=id_, commit=True).id
-        text = written(sandbox, sandbox.context().tree().by_id[winner].path)
+        text = written(sandbox, sandbox.context().tree()[winner].path)
         for number in range(3):  # the same words, over several steps
             sandbox.memory(
                 f"sem-{9 - number}-copy",

@@ -347,7 +347,7 @@ def test_a_warm_answer_starts_no_git_for_it(code: Sandbox, monkeypatch: pytest.M
 
     def quality() -> str:
         witness = context.witness(tree)
-        return drift_in(tree, lambda: witness).quality(tree.by_id["dec-a"])
+        return drift_in(tree, lambda: witness).quality(tree["dec-a"])
 
     assert quality() == "unresolved"
     monkeypatch.setattr(Git, "run", None)

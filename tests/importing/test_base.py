@@ -44,7 +44,7 @@ def row(id, **other):
 
 
 def memory(sandbox, id):
-    return sandbox.context().tree().by_id[id].memory
+    return sandbox.context().tree()[id].memory
 
 
 def codes(done):
@@ -101,7 +101,7 @@ def test_a_record_does_not_supersede_itself(sandbox, lines):
 def test_a_changed_record_never_overwrites_its_memory(sandbox, lines):
     """The memory keeps its bytes, and the hint is the command that supersedes it."""
     lines(row("dec-aa"))
-    path = sandbox.path / sandbox.context().tree().by_id["dec-aa"].path
+    path = sandbox.path / sandbox.context().tree()["dec-aa"].path
     before = path.read_bytes()
     done = lines(row("dec-aa", text="It is otherwise.", title="It's new"))
     assert path.read_bytes() == before
@@ -122,7 +122,7 @@ def test_a_successor_with_the_new_words_settles_a_change(sandbox, lines):
 def test_what_people_changed_since_is_no_change_of_the_record(sandbox, lines):
     """Lifecycle and tags belong to the tree once they are there."""
     lines(row("dec-aa", tags=["old"], status="accepted"), map=("status=status",))
-    path = sandbox.context().tree().by_id["dec-aa"].path
+    path = sandbox.context().tree()["dec-aa"].path
     data = (sandbox.path / path).read_bytes()
     (sandbox.path / path).write_bytes(document.edit(data, {"status": "pinned", "tags": ("new",)}))
     done = lines(row("dec-aa", tags=["old"], status="accepted"), map=("status=status",))

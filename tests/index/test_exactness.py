@@ -15,7 +15,6 @@ from memtool.index import postings, reader, refresh, stamps, writing
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
 from memtool.memory import document, timestamps
-from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store.snapshot import Tree
@@ -46,7 +45,7 @@ def opened(sandbox: Sandbox, *, cached: bool = True, **options: Any) -> reader.C
 
 def answers(tree: Tree) -> list[object]:
     """Everything that a search may see of a tree."""
-    facts = Facts(tree, SECOND, DEFAULT_CATEGORIES, dict)
+    facts = Facts(tree, SECOND, dict)
     reader = Retriever(facts)
     found: list[object] = []
     for text in QUESTIONS:
@@ -79,7 +78,7 @@ def contents(tree: Tree) -> list[object]:
     lineage = tree.lineage
     return [
         [(r.id, r.path, r.oid, r.memory.fields, r.memory.body) for r in tree.records],
-        [(id_, tree.by_id[id_].path) for id_ in tree.by_id],
+        [(id_, tree[id_].path) for id_ in tree.ids],
         len(tree.records),
         [record.memory.timestamp for record in tree.records],
         tree.problems,

@@ -42,7 +42,7 @@ def opened(
 
 def asked(found: Tree, text: str = "tree lock") -> list[tuple[str, float, str]]:
     """What a question finds: path, score, body."""
-    facts = Facts(found, SECOND, DEFAULT_CATEGORIES, dict)
+    facts = Facts(found, SECOND, dict)
     matches = Retriever(facts).best(question(text, {}), 30, facts.is_current)
     return sorted((one.record.path, one.raw, one.record.memory.body) for one in matches)
 
@@ -184,7 +184,7 @@ def test_folders_alone_are_checked_where_files_are_many(
     path.write_text(text.replace("nothing", "zebra and nothing"))
     old = opened(filled)
     assert asked(old, "zebra") == []
-    assert not old.verify([old.by_id["dec-07"]])
+    assert not old.verify([old["dec-07"]])
     exact = opened(filled, exact=True)
     assert exact.freshness == "exact"
     assert len(asked(exact, "zebra")) == 1
@@ -459,8 +459,8 @@ def test_a_revision_takes_over_what_the_index_holds(
     bare = opened(sandbox, at="HEAD", cached=False)
     assert kept.records == bare.records
     assert kept.problems == bare.problems != ()
-    assert kept.by_id["sem-later"].memory.body == "It was so.\n"
-    assert kept.by_id["sem-later"].path == later
+    assert kept["sem-later"].memory.body == "It was so.\n"
+    assert kept["sem-later"].path == later
 
 
 def test_a_sparse_checkout_is_read_with_what_it_left_out(filled: Sandbox) -> None:
@@ -529,15 +529,10 @@ def test_find_names_a_memory_by_the_beginning_of_its_id(filled: Sandbox) -> None
         found.find("dec-99")
 
 
-def test_an_empty_tree_is_false_and_finds_nothing(sandbox: Sandbox) -> None:
+def test_an_empty_tree_finds_nothing(sandbox: Sandbox) -> None:
     """No memory, no directory: an empty catalog."""
     found = opened(sandbox)
-    assert (len(found.records), bool(found.by_id), list(found.by_id), asked(found)) == (
-        0,
-        False,
-        [],
-        [],
-    )
+    assert (found.records, found.count, found.ids, asked(found)) == ((), 0, [], [])
     shutil.rmtree(sandbox.path / ".memory")
     assert len(opened(sandbox).records) == 0
     assert len(opened(sandbox).records) == 0
@@ -546,17 +541,16 @@ def test_an_empty_tree_is_false_and_finds_nothing(sandbox: Sandbox) -> None:
 def test_stored_records_equal_those_of_a_tree(filled: Sandbox) -> None:
     """Values compare by what they are, not by how they were read."""
     found, plain = opened(filled), opened(filled, cached=False)
-    assert list(found.records) == list(plain.records)
+    assert found.records == plain.records
     assert found.records[0].memory == plain.records[0].memory
     assert found.records[0].memory.replace(body="x").body == "x"
     assert found.records[0].memory.with_fields(title="x").title == "x"
     assert repr(found.records[0]).startswith("Record(memory=StoredMemory(fields=")
     assert found.records[0].plain() == plain.records[0].plain()
-    assert found.records[-1] == found.records[39]
-    assert list(found.records[3:5]) == list(plain.records[3:5])
-    assert dict(found.by_id.items()) == plain.by_id
+    assert [found[id_] for id_ in found.ids] == [plain[id_] for id_ in plain.ids]
+    assert found.get("dec-99") is None
     with pytest.raises(KeyError):
-        found.by_id["dec-99"]
+        found["dec-99"]
 
 
 def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -571,7 +565,7 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
         "from memtool.search.retrieve import Retriever, question\n"
         "from memtool.store.context import Context\n"
         "found = open_catalog(Context.at('.'))\n"
-        f"facts = Facts(found, {SECOND}, known, dict)\n"
+        f"facts = Facts(found, {SECOND}, dict)\n"
         "best = Retriever(facts).best(question('tree lock', {}), 30, facts.is_current)\n"
         "assert best and all(one.record.memory.body for one in best)\n"
         "print(*sys.modules)"

@@ -13,7 +13,6 @@ import pytest
 from memtool.index import index, keys, open_index, revision
 from memtool.index.index import open_catalog
 from memtool.memory import timestamps
-from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store.cache import CorruptCache
@@ -43,7 +42,7 @@ def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
 
     def ask() -> Hits:
         found = open_catalog(context, "HEAD")
-        facts = Facts(found, timestamps.parse(NOW), DEFAULT_CATEGORIES, dict)
+        facts = Facts(found, timestamps.parse(NOW), dict)
         best = Retriever(facts).best(question("git lock 3", {}), 30, facts.is_current)
         return sorted((match.record.path, match.raw) for match in best)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import make_memory
+from conftest import make_memory, make_tree
 
 from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility, Gates
 from memtool.inject.digests import with_roles
@@ -15,7 +15,6 @@ from memtool.inject.effective_lineage import EffectiveLineage
 from memtool.inject.select import choose, clashes, sources
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
-from memtool.memory.lineage import Lineage
 from memtool.memory.trust import Origin
 from memtool.search import contradictions
 from memtool.store.snapshot import Record
@@ -28,14 +27,6 @@ if TYPE_CHECKING:
 
 
 LONG = "Sessions are kept in redis with a lifetime that every request renews, without exception"
-
-
-class Grove:
-    """The part of a tree that selection looks at."""
-
-    def __init__(self, *records: Record) -> None:
-        self.by_id = {record.id: record for record in records}
-        self.lineage = Lineage(record.memory for record in records)
 
 
 def candidate(
@@ -55,14 +46,14 @@ def chosen(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the ids that are kept, and the reason against each other one."""
     records = [one.record for one in candidates]
-    grove = Grove(*records)
-    lineage = grove.lineage
+    tree = make_tree(*records)
+    lineage = tree.lineage
     forks: dict[str, tuple[tuple[str, ...], ...]] = {}
     for fork in lineage.forks():
         for head in fork.heads:
             forks[head] = (fork.heads,)
     grounds = Eligibility(
-        grove,  # type: ignore[arg-type]
+        tree,
         EffectiveLineage(lineage, forks, {}, {}),
         timestamps.parse("2026-03-01T12:00:00Z"),
         DEFAULT_CATEGORIES,

@@ -114,7 +114,7 @@ def test_the_user_is_told_which_file_holds_it(leaky: Sandbox) -> None:
     )
     assert leaky.run("list").stderr.count(note) == 1
     assert index.open(leaky.context()).withheld() == [f".memory/decision/2026-02/{ID}.md"]
-    assert index.open(leaky.context()).by_id[ID].memory.withheld == ("github-token",)  # type: ignore[attr-defined]
+    assert index.open(leaky.context())[ID].memory.withheld == ("github-token",)  # type: ignore[attr-defined]
     assert leaky.run("redact", f".memory/decision/2026-02/{ID}.md").returncode in (0, 1)
     assert note not in leaky.run("list").stderr
     assert index.open(leaky.context()).withheld() == []

@@ -11,7 +11,7 @@ NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jo
 
 def found(sandbox: Sandbox) -> list[Conflict]:
     ws = sandbox.context()
-    return contradictions(ws.tree(), ws.now, ws.settings.categories)
+    return contradictions(ws.tree(), ws.now)
 
 
 def test_forks_and_oppositions_are_told_in_order(sandbox: Sandbox):
@@ -51,7 +51,7 @@ def test_only_living_heads_contradict_each_other(sandbox: Sandbox):
     sandbox.memory("dec-c", "Other words.\n", supersedes=("dec-a",))
     assert found(sandbox) == []
     ws = sandbox.context()
-    assert [r.id for r in living(ws.tree(), ws.now, ws.settings.categories)] == ["dec-b", "dec-c"]
+    assert [r.id for r in living(ws.tree(), ws.now)] == ["dec-b", "dec-c"]
 
 
 def test_one_side_that_names_the_other_accepts_the_conflict(sandbox: Sandbox):

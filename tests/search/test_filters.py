@@ -20,7 +20,7 @@ from memtool.search.filters import FILTERS, IS, is_ruling, matcher
 from memtool.search.query import FILTER_VALUES, parse, with_depth
 from memtool.store.context import Context
 from memtool.store.files import governs, matches, name_matches
-from memtool.store.snapshot import Record, Tree
+from memtool.store.snapshot import Record, Tree, newest
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -31,7 +31,7 @@ NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 def facts_of(ws: Context) -> Facts:
     tree = ws.tree()
-    return Facts(tree, ws.now, ws.settings.categories, lambda: ws.origins(tree, tree.records))
+    return Facts(tree, ws.now, lambda: ws.origins(tree, tree.records))
 
 
 def found(sandbox: Sandbox, query: str) -> list[str]:
@@ -303,7 +303,7 @@ def test_git_is_asked_only_if_a_filter_needs_it(sandbox: Sandbox) -> None:
     def never() -> Any:
         raise AssertionError("origins were asked for")
 
-    facts = Facts(tree, NOW, {}, never)
+    facts = Facts(tree, NOW, never)
     matches = matcher(parse("a type:decision -is:pinned since:1y"), facts)
     assert [record.id for record in tree.records if matches(record)] == ["dec-a"]
     with pytest.raises(AssertionError):
@@ -409,15 +409,8 @@ def test_a_changed_memory_counts_as_it_is_now(several: Sandbox) -> None:
     assert both(several, lambda tree: filters.picked(tree, ("status", "candidate"))) == ["sem-new"]
 
 
-def test_thousands_are_opened_as_they_are_taken(
-    several: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However few are opened at once, all come, each once, the newest first, by path in a second.
-
-    Who takes one has opened few.
-    """
-    monkeypatch.setattr("memtool.search.filters._FIRST", 2)
-    monkeypatch.setattr("memtool.search.filters._GROWTH", 2)
+def test_thousands_are_opened_as_they_are_taken(several: Sandbox) -> None:
+    """All come, each once, the newest first, by path in a second; who takes one has opened few."""
     for number in range(9):
         second = f"2026-02-2{number % 2}T00:00:00Z"
         several.memory(f"sta-{number}", type="state", timestamp=second)
@@ -434,8 +427,8 @@ def test_thousands_are_opened_as_they_are_taken(
 def test_what_was_written_after_a_second_is_found(several: Sandbox) -> None:
     """Later, not at that second."""
     second = several.context().moment("2026-02-24")
-    assert both(several, lambda tree: filters.written_after(tree, second)) == ["sem-maybe"]
-    assert len(both(several, lambda tree: filters.written_after(tree, 0))) == 9
+    assert both(several, lambda tree: tree.written_after(second)) == ["sem-maybe"]
+    assert len(both(several, lambda tree: sorted(tree.written_after(0), key=newest))) == 9
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Sandbox, make_memory
+from conftest import Sandbox, make_memory, make_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,6 @@ from memtool.index.reader import StoredCatalog
 from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
 from memtool.memory.lifecycle import PRESETS, Fading
-from memtool.memory.lineage import Lineage
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
 from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, Weigher, situation, weigh
@@ -33,15 +32,6 @@ if TYPE_CHECKING:
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 
-class Grove:
-    """The part of a tree that factors look at."""
-
-    def __init__(self, *records: Record) -> None:
-        self.records = records
-        self.by_id = {record.id: record for record in records}
-        self.lineage = Lineage(record.memory for record in records)
-
-
 def record(id: str = "dec-a", **fields: FieldValue) -> Record:
     return Record(make_memory(id, **fields), f".memory/{id}.md", "0" * 40)
 
@@ -54,7 +44,7 @@ def test_every_status_and_level_of_trust_has_its_weight() -> None:
 
 def factors(*records: Record, now: int = NOW, **situation: object) -> dict[str, float]:
     """Return the factors of the first record."""
-    facts = Facts(Grove(*records), now, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
+    facts = Facts(make_tree(*records), now, dict)
     return weigh(records[0], facts, Situation(**situation))
 
 
@@ -137,9 +127,9 @@ def test_a_strange_category_stays_in_bounds() -> None:
     """A weight that somebody configured is held near 1."""
     heavy = {"pattern": DEFAULT_CATEGORIES["pattern"].replace(weight=1000.0)}
     one = record(category="pattern")
-    facts = Facts(Grove(one), NOW, heavy, dict)  # type: ignore[arg-type]
+    facts = Facts(make_tree(one, categories=heavy), NOW, dict)
     assert weigh(one, facts)["category"] == 2
-    facts = Facts(Grove(one), NOW, {}, dict)  # type: ignore[arg-type]
+    facts = Facts(make_tree(one, categories={}), NOW, dict)
     assert weigh(one, facts)["category"] == 1
 
 
@@ -275,7 +265,7 @@ def test_what_is_known_of_a_kind_bounds_its_memories(sandbox: Sandbox) -> None:
     context = sandbox.context()
     tree = index.open(context, None, None, exact=False)
     assert isinstance(tree, StoredCatalog)
-    facts = Facts(tree, NOW, DEFAULT_CATEGORIES, dict)
+    facts = Facts(tree, NOW, dict)
     for at in SITUATIONS:
         weigher = Weigher(tree.parts, facts, at)
         for number in range(tree.parts.count):

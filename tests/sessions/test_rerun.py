@@ -66,7 +66,7 @@ class Traces:
     def run(self, limit_s: int = 20) -> TraceRun:
         """Run the trace again, without a question."""
         context = self.sandbox.context()
-        memory = context.tree().by_id["epi-a"].memory
+        memory = context.tree()["epi-a"].memory
         return rerun.carry_out(context, rerun.plan(context, memory, limit_s), NOTHING)
 
 
@@ -411,7 +411,7 @@ def test_a_killed_run_takes_its_command_along(traces: Traces, tmp_path: Path) ->
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from memtool.sessions import rerun\n"
         "from memtool.redaction.find import NOTHING\nfrom memtool.store.context import Context\n"
-        "c = Context.at('.'); m = c.tree().by_id['epi-a'].memory\n"
+        "c = Context.at('.'); m = c.tree()['epi-a'].memory\n"
         "rerun.carry_out(c, rerun.plan(c, m, 60), NOTHING)"
     )
     env = traces.sandbox.env | {"TMPDIR": str(tmp_path / "temporary")}

@@ -60,7 +60,7 @@ def test_what_is_staged_is_the_index(sandbox: Sandbox) -> None:
     sandbox.git("add", ".memory")
     sandbox.memory("dec-a", "edited\n")
     sandbox.git("rm", "--quiet", "--cached", ".memory/decision/2026-02/dec-b.md")
-    bodies = [read_tree(taken(sandbox, at)).by_id["dec-a"].memory.body for at in KINDS]
+    bodies = [read_tree(taken(sandbox, at))["dec-a"].memory.body for at in KINDS]
     assert bodies == ["edited\n", "staged\n", "committed\n"]
     assert [len(taken(sandbox, at).entries) for at in KINDS] == [2, 1, 2]
     assert path in bytes_of(taken(sandbox, ":index"))

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.memory import memory
-from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.upkeep.digest import (
     CHANGED,
     EMPTY,
@@ -27,7 +26,7 @@ NOW = 1_772_366_400
 
 def summed(sandbox: Sandbox, category: str = "decision", seed: bytes = b"abc") -> Digest:
     tree = sandbox.context().tree()
-    return sum_up(tree, category, NOW, DEFAULT_CATEGORIES, lambda _count: seed)
+    return sum_up(tree, category, NOW, lambda _count: seed)
 
 
 def test_a_page_tells_each_living_memory_in_a_line_the_most_important_first(
@@ -99,7 +98,7 @@ def test_unasked_only_what_has_a_digest_is_summed_up(sandbox: Sandbox) -> None:
     sandbox.memory("war-a", category="warning")
     sandbox.memory("sem-one", type="semantic", category="warning", source=(f"{memory.SOURCE}0",))
     tree = sandbox.context().tree()
-    planned = plan_digests(tree, NOW, DEFAULT_CATEGORIES, lambda _count: b"abc")
+    planned = plan_digests(tree, NOW, lambda _count: b"abc")
     assert [one.category for one in planned] == ["warning"]
 
 

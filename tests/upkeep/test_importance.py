@@ -47,14 +47,14 @@ def test_what_is_used_gains_and_what_no_longer_is_loses_it(sandbox: Sandbox) -> 
     assert (step.do, step.changes["importance"]) == ("weigh", "0.7")
     assert step.why == "it was used 10 times in 90 days, importance 0.55 becomes 0.7"
     after = tree_after(tree, [step])
-    assert base_of(after.by_id["sem_a"].memory) == 0.55
+    assert base_of(after["sem_a"].memory) == 0.55
     assert list(importance.steps(after, using(sem_a=10))) == []
     (more,) = importance.steps(after, using(sem_a=90))
     assert more.changes["importance"] == "0.8"
     (less,) = importance.steps(after, using(91, sem_a=10))
     assert less.changes == {"importance": "0.55", "learned": None}
     gone = tree_after(after, [less])
-    assert "learned" not in gone.by_id["sem_a"].memory.fields
+    assert "learned" not in gone["sem_a"].memory.fields
 
 
 def test_who_sets_another_importance_sets_another_base(sandbox: Sandbox) -> None:
@@ -63,7 +63,7 @@ def test_who_sets_another_importance_sets_another_base(sandbox: Sandbox) -> None
     sandbox.memory("sem_a", "One.\n", type="semantic", importance="0.2", learned=row)
     (step,) = steps(sandbox, using(sem_a=10))
     assert step.changes["importance"] == "0.35"
-    assert base_of(tree_of(sandbox).by_id["sem_a"].memory) == 0.2
+    assert base_of(tree_of(sandbox)["sem_a"].memory) == 0.2
 
 
 @pytest.mark.parametrize("status", ["candidate", "pinned", "archived", "deprecated"])
@@ -87,4 +87,4 @@ def test_a_damaged_key_is_no_base(sandbox: Sandbox) -> None:
     """What is no number is as if it were not there."""
     row = {"at": ago(3), "was": "much", "to": "0.5"}
     sandbox.memory("sem_a", "One.\n", type="semantic", importance="0.5", learned=row)
-    assert base_of(tree_of(sandbox).by_id["sem_a"].memory) == 0.5
+    assert base_of(tree_of(sandbox)["sem_a"].memory) == 0.5

@@ -236,7 +236,7 @@ def test_in_the_end_nothing_is_left_to_merge(sandbox: Sandbox, kinds: list[tuple
     assert ("Else.\n" in heads) == ("Else.\n" in said)
     assert bool(heads) == bool(said)
     for memory in memories:
-        assert memory.status == "candidate" or after.by_id[memory.id].memory == memory
+        assert memory.status == "candidate" or after[memory.id].memory == memory
 
 
 def test_the_order_of_files_does_not_matter(sandbox: Sandbox):
@@ -245,5 +245,5 @@ def test_the_order_of_files_does_not_matter(sandbox: Sandbox):
         same(sandbox, f"sem-{status}-{number}", status=status)
     first = planned(tree_of(sandbox))
     tree = tree_of(sandbox)
-    tree.records = tuple(reversed(tree.records))
+    tree._records = tuple(reversed(tree._records))
     assert planned(tree) == first

@@ -77,10 +77,10 @@ def test_once_is_enough_and_no_claim_changes(
     first = planned(tree, given_inputs)
     after = tree_after(tree, first.steps)
     assert planned(after, given_inputs).steps == ()
-    assert tree.by_id.keys() <= after.by_id.keys()
+    assert set(tree.ids) <= set(after.ids)
     assert {step.do for step in first.steps} <= KINDS.keys()
-    for id_, record in tree.by_id.items():
-        new = after.by_id[id_].memory
+    for id_ in tree.ids:
+        record, new = tree[id_], after[id_].memory
         if record.memory.status != "candidate":
             assert not any(map(is_claim, changed_keys(record.memory, new)))
     for record in after.records:
@@ -246,7 +246,7 @@ def test_a_commit_that_upholds_a_memory_renews_it(sandbox: Sandbox):
     (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
     assert (step.do, step.why) == ("renew", "commit 0123456789 upholds it")
     after = tree_after(tree_of(sandbox), steps)
-    assert after.by_id["dec-a"].memory.table("checked") == {
+    assert after["dec-a"].memory.table("checked") == {
         "at": ago(3),
         "by": "Bo",
         "commit": "0123abcd",
@@ -414,7 +414,7 @@ def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list
     after = tree_after(tree_of(sandbox), steps)
     assert plan.candidate_steps(after, given_inputs, ()) == []
     assert plan.candidate_steps(tree_of(sandbox), inputs(counted, added={}), ()) == []
-    memory = after.by_id["dec-a"].memory
+    memory = after["dec-a"].memory
     assert memory.importance == (0.48 if expected == ["fade"] else 0.6)
     assert memory.status == ("confirmed" if expected == ["confirm"] else "candidate")
 

@@ -83,7 +83,7 @@ def conflicts(context: Context, query: PageQuery) -> dict[str, Any]:
 
 def _sides(tree: Tree, row: ConflictRow) -> list[Compared]:
     """Return the sides of a conflict; each is compared with the first, and that with the second."""
-    texts = [(one.title, tree.by_id[one.id].memory.statement) for one in row.sides]
+    texts = [(one.title, tree[one.id].memory.statement) for one in row.sides]
     facts = [_facts(one) for one in row.sides]
     newest = max(row.sides, key=lambda one: (one.timestamp, one.id)).id
     sides = []
@@ -148,7 +148,7 @@ def _accepted(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
         tuple(sorted((one.id, other)))
         for one in tree.records
         for other in one.memory.items("conflicts_accepted")
-        if other in tree.by_id
+        if other in tree
     }
     if not pairs:
         return []
@@ -164,7 +164,7 @@ def _accepted(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
             Settlement(
                 "both hold",
                 first,
-                tree.by_id[first].memory.title,
+                tree[first].memory.title,
                 (first, second),
                 (event.reason or event.subject) if event else "",
                 event.author if event else "",

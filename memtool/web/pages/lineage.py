@@ -9,7 +9,6 @@ from __future__ import annotations
 from memtool.commands.show import show
 from memtool.index import index
 from memtool.memory.fields import RELATIONS
-from memtool.search import filters
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -55,7 +54,7 @@ def graph(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the lineage of a memory with what it is related to, placed for a picture."""
     here = show(context, query.text("id"), at=query.text("at") or None)
     tree = index.open(context, query.text("at") or None)
-    ids = around(tree, here.id, filters.naming(tree, here.id))
+    ids = around(tree, here.id, tree.naming(here.id))
     notes = list(dict.fromkeys(context.notes))
     return picture(tree, here.id, ids) | {"notes": notes}
 
@@ -67,7 +66,7 @@ def picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
     nodes = _nodes(tree, columns, id_)
     by_id = {node.id: node for node in nodes}
     return {
-        "title": f"Lineage: {tree.by_id[id_].memory.title}",
+        "title": f"Lineage: {tree[id_].memory.title}",
         "id": id_,
         "nodes": nodes,
         "edges": _edges(tree, by_id),
@@ -89,14 +88,14 @@ def around(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
     forks = [newer for old in line for newer in lineage.successors(old)]
     found = dict.fromkeys([*line, *forks])
     for one in tuple(found):
-        if one in tree.by_id:
+        if one in tree:
             for name in RELATIONS:
-                found.update(dict.fromkeys(tree.by_id[one].memory.items(name)))
+                found.update(dict.fromkeys(tree[one].memory.items(name)))
     for record in naming:
         named = {other for name in RELATIONS for other in record.memory.items(name)}
         if id_ in named:
             found.setdefault(record.id)
-    return [one for one in found if one in tree.by_id]
+    return [one for one in found if one in tree]
 
 
 def levels(tree: Tree, ids: list[str]) -> list[list[str]]:
@@ -109,16 +108,14 @@ def levels(tree: Tree, ids: list[str]) -> list[list[str]]:
 
     def place(id_: str, above: frozenset[str]) -> int:
         if id_ not in level:
-            older = [
-                one for one in tree.by_id[id_].memory.supersedes if one in chosen - above - {id_}
-            ]
+            older = [one for one in tree[id_].memory.supersedes if one in chosen - above - {id_}]
             level[id_] = 1 + max((place(one, above | {id_}) for one in older), default=-1)
         return level[id_]
 
     for one in ids:
         place(one, frozenset())
     columns: list[list[str]] = [[] for _level in range(max(level.values()) + 1)]
-    for one in sorted(ids, key=lambda one: (tree.by_id[one].memory.timestamp, one)):
+    for one in sorted(ids, key=lambda one: (tree[one].memory.timestamp, one)):
         columns[level[one]].append(one)
     return columns
 
@@ -127,7 +124,7 @@ def _nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
     found = []
     for across, column in enumerate(columns):
         for down, id_ in enumerate(column):
-            memory = tree.by_id[id_].memory
+            memory = tree[id_].memory
             title = memory.title
             short = title if len(title) <= MOST_TITLE else f"{title[: MOST_TITLE - 1]}…"
             found.append(
@@ -149,7 +146,7 @@ def _edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
     found = []
     for id_, end in nodes.items():
         for name in RELATIONS:
-            for other in tree.by_id[id_].memory.items(name):
+            for other in tree[id_].memory.items(name):
                 if other in nodes and other != id_:
                     start = nodes[other]
                     found.append(GraphEdge(name.replace("_", " "), other, id_, _curve(start, end)))

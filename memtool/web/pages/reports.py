@@ -185,7 +185,7 @@ def digests(context: Context, query: PageQuery) -> dict[str, Any]:
     for one in levels.digests_in_use(tree):
         if category in ("", one.memory.category):
             members = one.memory.items("derived_from")
-            held = [id_ for id_ in members if id_ in tree.by_id and tree.lineage.is_head(id_)]
+            held = [id_ for id_ in members if id_ in tree and tree.lineage.is_head(id_)]
             written = one.memory.text("timestamp")
             rows.append(DigestRow(one, written, members, len(members) - len(held)))
     return {
