@@ -47,7 +47,8 @@ and few enough to leave others most of the 30 that are looked at closely (`scori
 MOST_INDEXED = 10_000
 """Memories of one repository that are indexed, the newest: no flood fills the index of all."""
 FLEET = "fleet"
-"""The word of trust of what comes from another repository; it is below `local`."""
+"""The word of trust of what comes from another repository, which is below `local`; also the name
+of its tier in a block, and of the folder of clones."""
 URL, REPOSITORIES, ALLOW = "fleet.url", "fleet.repositories", "fleet.allow"
 TIMEOUT, TEAM = "fleet.timeout_ms", "fleet.team"
 URL_VARIABLE = "MEMTOOL_FLEET_URL"
@@ -183,15 +184,10 @@ def share(most: int, repositories: int) -> int:
     return max(most * LEAST_SHARE // CANDIDATES, -(-most // max(1, repositories)))
 
 
-def within_share(
-    candidates: Iterable[FleetCandidate], most: int, repositories: int = 0
-) -> list[FleetCandidate]:
-    """Return candidates in their order, of each repository no more than its share of `most`.
-
-    `repositories` is how many could have answered, 0 where only those that did are known.
-    """
+def within_share(candidates: Iterable[FleetCandidate], most: int) -> list[FleetCandidate]:
+    """Return candidates in their order, of each repository no more than its share of `most`."""
     kept = list(candidates)
-    least = share(most, repositories or len({one.repository for one in kept}))
+    least = share(most, len({one.repository for one in kept}))
     return few_of_each(kept, least, lambda one: one.repository)[:most]
 
 

@@ -37,6 +37,7 @@ checked them, masked secrets in them, and kept the time.
 from __future__ import annotations
 
 from memtool.fleet import ask
+from memtool.fleet.backend import FLEET
 from memtool.index.analyzer import ENGLISH
 from memtool.index.scoring import question
 from memtool.index.text import SELF_DESCRIBING, plain_text
@@ -69,8 +70,6 @@ if TYPE_CHECKING:
     Ask = Callable[[Context, str, IndexReader], Sequence[FleetHit]]
     """Gives what other repositories may answer to a prompt, the best first."""
 
-FLEET = "fleet"
-"""The name of the tier, the scope of its memories, and the trust in them: less than `local`."""
 MAX_PROMPT = 20_000
 """Characters of a prompt that others are asked about, and must answer."""
 MAX_MEMORIES = 3

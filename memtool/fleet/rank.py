@@ -128,10 +128,7 @@ def question_of(asked: Question, statistics: Statistics) -> FleetQuery:
 
 
 def ranked(
-    asked: Question,
-    candidates: Iterable[FleetCandidate],
-    statistics: Statistics,
-    most: int = CANDIDATES,
+    asked: Question, candidates: Iterable[FleetCandidate], statistics: Statistics
 ) -> list[FleetHit]:
     """Return candidates in order: by words, and the first of them by all that `closely` looks at.
 
@@ -146,7 +143,7 @@ def ranked(
         if score > 0.0:
             looked.append((score, one, len(one.text.split())))
     looked.sort(key=lambda found: (-found[0], found[1].repository, found[1].path))
-    kept = {id(one) for one in within_share((one for _score, one, _length in looked), most)}
+    kept = {id(one) for one in within_share((one for _score, one, _length in looked), CANDIDATES)}
     looked = [found for found in looked if id(found[1]) in kept]
     hits = scoring.closely(
         asked,

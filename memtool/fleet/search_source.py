@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.fleet import ask
-from memtool.fleet.backend import CANDIDATES, required
+from memtool.fleet.backend import CANDIDATES, FLEET, required
 from memtool.index import index
 from memtool.index.reader import EXACT, IndexReader
 from memtool.memory import lifecycle
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from memtool.fleet.rank import FleetHit
     from memtool.search.sources import SearchRequest
     from memtool.store.context import Context
-
-TRUST = "fleet"
-"""The word of trust of what other repositories say."""
 
 
 def read(request: SearchRequest) -> Asked:
@@ -142,7 +139,7 @@ def _result(context: Context, hit: FleetHit) -> Result:
         path=hit.record.path,
         timestamp=memory.text("timestamp"),
         commit=hit.candidate.commit,
-        trust=TRUST,
+        trust=FLEET,
         due=lifecycle.is_due(memory, context.now, context.settings.categories),
         unproven="",
         score=round(hit.score, SCORE_DIGITS),

@@ -148,62 +148,8 @@ SHARE = 0.2
 
 MOST_DISTANCE = 3
 
-ENDINGS = {
-    ending: ending
-    for ending in (
-        "s",
-        "es",
-        "e",
-        "ed",
-        "er",
-        "ers",
-        "ing",
-        "y",
-        "ies",
-        "ly",
-        "al",
-        "ally",
-        "able",
-        "ably",
-        "ible",
-        "ic",
-        "ical",
-        "ity",
-        "ities",
-        "ive",
-        "ion",
-        "ions",
-        "ate",
-        "ated",
-        "ates",
-        "ating",
-        "ation",
-        "ations",
-        "ator",
-        "ators",
-        "ize",
-        "ized",
-        "izes",
-        "izing",
-        "ization",
-        "ment",
-        "ments",
-        "ness",
-        "ful",
-        "ous",
-        "ance",
-        "ence",
-        "ant",
-        "ent",
-        "ency",
-        "ism",
-        "ist",
-    )
-}
+_endings: dict[str, str] = {}
 """What the stemmer takes off a word, each with the ending that has to leave the stem alone."""
-ENDINGS |= {f"{ending[:-1]}i": ending for ending in ENDINGS if ending.endswith("y")}
-ENDINGS |= {"at": "ation", "iz": "ize"}
-"""Of a misspelled word the stemmer sometimes takes only a part."""
 
 
 def with_near_words(
@@ -250,9 +196,11 @@ def _inflected(term: str, stem: str, most: int) -> int | None:
     size = len(stem)
     if not LEAST_LENGTH <= size <= len(term) or distance(term[:size], stem, most) is None:
         return None
+    if not _endings:
+        _endings.update(dict(tables.rows("search/endings")))
     gaps = [
         gap
-        for ending, whole in ENDINGS.items()
+        for ending, whole in _endings.items()
         if abs(size + len(ending) - len(term)) <= most
         and (gap := distance(term, stem + ending, most)) is not None
         and analyzer.stem(stem + whole) == stem

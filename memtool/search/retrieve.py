@@ -174,19 +174,12 @@ class Retriever:
             {pair: weight for pair, weight in asked.pairs.items() if kept.issuperset(pair)},
         )
 
-    def all(self, asked: Question, test: Test) -> list[Hit]:
-        """Return every hit, the best first: what satisfies a test and holds a telling word.
-
-        The best of it is scored closely, the rest by its words alone. What the matchers find
-        satisfies, too.
-        """
-        holding = self._holding(asked, test)
-        return self._passed_on(self._scores(asked, holding, len(holding)), test)
-
-    def ranked(self, asked: Question, test: Test, most: int) -> tuple[list[Hit], int]:
+    def ranked(self, asked: Question, test: Test, most: int | None = None) -> tuple[list[Hit], int]:
         """Return the best `most` of all hits, by score and then by id, and how many there are.
 
-        Which of several with one score are the last of them goes by path.
+        A hit satisfies a test, and holds a telling word or is found by a matcher. The best are
+        scored closely, the rest by their words alone. Which of several with one score are the last
+        of them goes by path.
         """
         record = self.catalog.record
         holding = self._holding(asked, test)
@@ -199,7 +192,8 @@ class Retriever:
         }
         linked = superseded | (heads & holding)
         # Scores of one lineage are joined: each of these may lead to a hit that is known already.
-        scores = self._scores(asked, holding, most + len(linked), linked)
+        wanted = len(holding) if most is None else most + len(linked)
+        scores = self._scores(asked, holding, wanted, linked)
         hits = self._passed_on(scores, test)
         shown = {number for number in superseded if test(record(number))}
         others = {n for n in shown | heads if n in superseded or n not in holding}
@@ -308,7 +302,7 @@ class Retriever:
         asked: Question,
         holding: set[int],
         most: int,
-        linked: Collection[int] = (),
+        linked: Collection[int],
     ) -> dict[int, float]:
         """Return the scores of the best documents, and of those in `linked`.
 
@@ -550,13 +544,11 @@ class _QuerySearch:
         """Return what satisfies the query, the most relevant first, and how much there is."""
         ranked: list[Hit] = []
         total = 0
-        if self.reader is not None and self.is_best_enough:
-            most = max(self.limit, self.scope.effort.weighed)
+        if self.reader is not None:
+            most = max(self.limit, self.scope.effort.weighed) if self.is_best_enough else None
             ranked, total = self.reader.ranked(self.asked, self.test, most)
-        elif self.reader is not None:
-            ranked = self.reader.all(self.asked, self.test)
-        if self.reader is not None and ranked:
-            self.quality = self.reader.held(self.said, self.asked, ranked[0])
+            if ranked:
+                self.quality = self.reader.held(self.said, self.asked, ranked[0])
         if not self.by_words:
             ranked = by_relevance([*ranked, *self._without_words(ranked)])
         return ranked, max(total, len(ranked))

@@ -38,14 +38,14 @@ class Threads:
         part, local = self._index.part(number)
         return part.shelf.thread_of(local)
 
-    def neighbours(self, number: int, most: int) -> list[tuple[int, int]]:
-        """Return what stands at most so far from a document in its thread, with the distance."""
+    def neighbours(self, number: int) -> list[tuple[int, int]]:
+        """Return what stands near to a document in its thread, with the distance."""
         name = self.name(number)
         if not name:
             return []
         members = self._thread(name)
         at = self._places[number]
-        near = range(max(0, at - most), min(len(members), at + most + 1))
+        near = range(max(0, at - len(LENT)), min(len(members), at + len(LENT) + 1))
         return [(members[place], abs(place - at)) for place in near if place != at]
 
     def lend(
@@ -53,7 +53,7 @@ class Threads:
         first: Sequence[int],
         scores: Mapping[int, float],
         by_words: Callable[[set[int]], Mapping[int, float]],
-        trust: Callable[[Record], str] | None = None,
+        trust: Callable[[Record], str] | None,
     ) -> dict[int, float]:
         """Return the scores of documents with what those of one thread lend each other.
 
@@ -62,7 +62,7 @@ class Threads:
 
         Only memories of one level of `trust` lend each other: any file may name somebody's session.
         """
-        near = {one for number in first for one, _gap in self.neighbours(number, len(LENT))}
+        near = {one for number in first for one, _gap in self.neighbours(number)}
         found = dict(scores)
         others = near - found.keys()
         if others:
@@ -77,7 +77,7 @@ class Threads:
         for number, part in parts.items():
             score = own[number]
             held.setdefault(part, []).append(score)
-            for other, gap in self.neighbours(number, len(LENT)):
+            for other, gap in self.neighbours(number):
                 if parts.get(other) == part:
                     found[other] += LENT[gap - 1] * score
         sums = {part: sum(sorted(each)[-MOST_OF_THREAD:]) for part, each in held.items()}

@@ -57,8 +57,8 @@ def answers(tree: Tree) -> list[object]:
         for matches in (
             reader.best(asked, 5, facts.is_current),
             reader.best(asked, 40, lambda record: record.memory.type == "decision"),
-            reader.all(asked, facts.is_current),
-            reader.all(asked, lambda _record: True),
+            reader.ranked(asked, facts.is_current)[0],
+            reader.ranked(asked, lambda _record: True)[0],
         ):
             by_path = sorted(matches, key=lambda match: match.record.path)
             found.append([(one.record.path, one.raw, one.through) for one in by_path])
