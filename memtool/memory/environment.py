@@ -32,8 +32,6 @@ MARK = "[REDACTED"
 """Begins what stands in the place of a secret."""
 KEYS = ("argv", "cwd", "exit", "commit", "diff", "untracked", "os", "arch", "failure")
 """Keys in their order; versions of interpreters and `lock FILE` stand before the last one."""
-OWN = frozenset(("argv", "cwd", "exit", "commit", "diff", "failure"))
-"""Keys that are fields of their own; all others are facts."""
 MOST_WORDS = 500
 MOST_LINE = 8_000
 _LINE = re.compile(r"^(?P<key>[a-z]{2,20}|lock \S.{0,200}?): +(?P<value>\S.*)$")

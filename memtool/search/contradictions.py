@@ -261,12 +261,6 @@ class Contradiction(Value):
     certainty: str = SUSPECTED
 
 
-def judge(one: Memory, other: Memory) -> str:
-    """Return `certain` or `suspected` if two memories contradict each other, else an empty text."""
-    found = between(one, other)
-    return "" if found is None else found.certainty
-
-
 def between(one: Memory, other: Memory) -> Contradiction | None:
     """Return the first contradiction of two memories, None where both can hold."""
     return next(iter(find((one, other))), None)

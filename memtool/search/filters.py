@@ -56,8 +56,6 @@ RULING = (("type", "decision"), ("category", "decision"), ("category", "warning"
 """Keys and values of memories that govern files, where somebody vouches for them."""
 RULING_STATUSES = frozenset(("confirmed", "pinned"))
 
-_FILE = "file:"
-
 
 def picked(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
     """Yield the records that have one of some fields, each a key and its value, the newest first.

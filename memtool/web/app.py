@@ -63,7 +63,6 @@ LOOK_S = 1.0
 LATER = '<meta http-equiv="refresh" content="0">'
 """The end of the page that waits: it is sent when there is something to wait for no more."""
 BUILDING = "the search index is being built"
-FORM = "application/x-www-form-urlencoded"
 DRY_RUN = "dry_run"
 SHOW, DO = "show", "do"
 """What a form wants besides: to see what it would do, or what it did; else it leads on."""

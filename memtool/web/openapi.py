@@ -37,7 +37,6 @@ REFUSALS: dict[int, str] = {
 OF_BODIES = (408, 413, 415)
 """What only a request with a body is answered with."""
 _TEXT: Schema = {"type": "string"}
-_ROWS: Schema = {"type": "array", "items": {"type": "object"}}
 
 
 def document(address: str) -> Schema:

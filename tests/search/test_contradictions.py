@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtool.memory.memory import Memory
-from memtool.search.contradictions import Statement, between, find, judge, measure, statements
+from memtool.search.contradictions import Statement, between, find, measure, statements
 
 DATA = Path(__file__).parent / "data"
 PAIRS = [json.loads(line) for line in (DATA / "conflicts.jsonl").read_text().splitlines()]
@@ -34,6 +34,12 @@ def side(row: dict, name: str) -> Memory:
         type=row.get("type", "semantic"),
         tags=tuple(row.get("tags", ())),
     )
+
+
+def judge(one: Memory, other: Memory) -> str:
+    """`certain` or `suspected` if two memories contradict each other, else an empty text."""
+    clash = between(one, other)
+    return "" if clash is None else clash.certainty
 
 
 @pytest.mark.parametrize(

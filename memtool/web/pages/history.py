@@ -31,7 +31,6 @@ SHOWN = 60
 """Changes on one page of the timeline."""
 MOST_EVENTS = 5_000
 """Changes that a filter looks through; what is older needs a revision to look back from."""
-OWN = "worktree"
 
 
 class TimelineCommit(Value):
