@@ -5,10 +5,10 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.fleet import ask
 from memtool.fleet.backend import CANDIDATES, FLEET, required
-from memtool.index import index
+from memtool.index import index, scoring
 from memtool.index.reader import EXACT, IndexReader
 from memtool.memory import lifecycle
-from memtool.search import expansion, retrieve
+from memtool.search import expansion
 from memtool.search.features import Facts
 from memtool.search.scope import MEMORY, NONE, SORTS, aliases_file, aliases_path, tell_rest
 from memtool.search.snippet import snippet
@@ -110,10 +110,11 @@ def _ask(
     """
     context, sort, most = request.context, request.sort, request.most
     text = "\n".join(others.query.words)
-    known = expansion.parse(aliases_file(context), aliases_path(context))
+    said = scoring.question(text)
+    aliases = expansion.parse(aliases_file(context), aliases_path(context))
     answer = ask.ask(
         context,
-        retrieve.question(text, known),
+        said.replace(weights=expansion.expand(said.weights, aliases)),
         own,
         most=max(most, CANDIDATES) if sort in SORTS else most,
         which=others.which,

@@ -7,9 +7,8 @@ Nothing here runs unless somebody asks for it, and nothing of it changes an answ
 
 from __future__ import annotations
 
-from memtool.index import scoring
 from memtool.index.scoring import telling
-from memtool.search import answer_gate, expansion, filters, retrieve
+from memtool.search import answer_gate, filters, retrieve
 from memtool.search.features import why_hidden
 from memtool.search.query import Filter, Group, Not, Phrase, Query, Word
 from memtool.search.retrieve import MOST_MISSED, Retriever
@@ -49,12 +48,12 @@ def held_back(
     """
     facts = scope.facts()
     rows = [GateVerdict(one.record.id, STATE, one.reason) for one in found.missed]
-    asked = retrieve.question("\n".join(query.words), scope.aliases, scope.language)
+    _said, asked = retrieve.questions(scope, "\n".join(query.words))
     if telling(asked) and not query.is_plain:
         reader = Retriever(facts)
         admits = filters.matcher(query, facts, words_match=True)
         kept_out = reader.best(
-            retrieve.readable(asked, reader),
+            reader.readable(asked),
             MOST_MISSED,
             lambda record: facts.is_current(record) and not admits(record),
         )
@@ -136,12 +135,11 @@ def _written(item: Expression, text: str) -> str:
 
 def _objections(scope: Scope, query: Query, facts: Facts, hits: Sequence[Hit]) -> dict[str, str]:
     """Return by id why hits would be no answer to an agent; empty where one would."""
-    said = scoring.question("\n".join(query.words), scope.language)
-    asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
+    said, asked = retrieve.questions(scope, "\n".join(query.words))
     if not hits or not telling(asked):
         return {}
     reader = Retriever(facts)
-    asked = retrieve.readable(asked, reader)
+    asked = reader.readable(asked)
     keeper = answer_gate.Gatekeeper(
         said, asked, reader.index.count, reader.index.df, *answer_gate.limits(scope.config)
     )

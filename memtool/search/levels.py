@@ -17,7 +17,7 @@ from memtool.index import scoring
 from memtool.index.scoring import Document, telling
 from memtool.memory.memory import is_generated
 from memtool.memory.visibility import GONE
-from memtool.search import answer_gate, expansion, retrieve
+from memtool.search import answer_gate, retrieve
 from memtool.search.answer_gate import LEADERS, Gatekeeper
 from memtool.search.retrieve import Retriever
 from memtool.search.scope import DIGEST, MEMORY, NONE, is_digest
@@ -71,16 +71,14 @@ class Sufficiency:
     def __init__(self, scope: Scope, text: str, found: Sequence[Record]) -> None:
         self._facts: Facts = scope.facts()
         self._language = scope.language
-        said = scoring.question(text, scope.language)
-        weights = expansion.expand(said.weights, scope.aliases, scope.language)
-        asked = said.replace(weights=weights)
+        said, asked = retrieve.questions(scope, text)
         self._names = named(text)
         self._keeper: Gatekeeper | None = None
         if telling(asked):
             reader = Retriever(self._facts)
             self._keeper = Gatekeeper(
                 said,
-                retrieve.readable(asked, reader),
+                reader.readable(asked),
                 reader.index.count,
                 reader.index.df,
                 *answer_gate.limits(scope.config),

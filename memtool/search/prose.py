@@ -19,7 +19,7 @@ from memtool.search.retrieve import MOST_MISSED, Found, Missed, Retriever, by_sc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from memtool.index.scoring import Question
     from memtool.search.retrieve import Hit, Scope
@@ -88,7 +88,7 @@ class _ProseSearch:
         self.said = said
         self.facts = scope.facts()
         self.reader = Retriever(self.facts)
-        self.asked = retrieve.readable(asked, self.reader)
+        self.asked = self.reader.readable(asked)
         self.ranked = scoring.led(self.asked, said, text, scope.language)
         self.strictness = answer_gate.limits(scope.config)
         index = self.reader.index
@@ -102,7 +102,7 @@ class _ProseSearch:
         """Return the best that may be shown by their words, the best first."""
         most = min(max(limit, scoring.CANDIDATES), self.scope.effort.candidates)
         found = _candidates(self.scope, self.reader, self.ranked, most)
-        self._highest = _discount(self.scope, self.reader, self.ranked, found)
+        self._discount(found)
         return retrieve.by_relevance(found)
 
     def answering(self, candidates: Sequence[Hit]) -> list[Hit]:
@@ -115,7 +115,7 @@ class _ProseSearch:
                 )
                 break
             shares.append(self._share(hit))
-        passing = _passing(self.scope, self.reader, candidates, shares, self._keeper_of)
+        passing = self._passing(candidates, shares)
         return [hit for hit, passes in zip(candidates, passing, strict=False) if passes]
 
     def ordered(
@@ -148,7 +148,7 @@ class _ProseSearch:
         found = self.reader.best(
             self.ranked, len(paths), lambda record: record.path in paths, self.scope.refuses
         )
-        _discount(self.scope, self.reader, self.ranked, found, self._highest)
+        self._discount(found)
         answering = [hit for hit in found if self._share(hit) >= FOLLOWING]
         for hit in answering:
             hit.related = owners[hit.record.id]
@@ -193,6 +193,43 @@ class _ProseSearch:
 
     def _share(self, hit: Hit) -> float:
         return self.keeper.share_of(hit, self.reader.text(hit))
+
+    def _discount(self, hits: Sequence[Hit]) -> None:
+        """Let what the less trusted say of themselves count for nothing beside the more trusted.
+
+        Tags, aliases and trigger phrases stand in no block, and make of any text the best hit.
+        """
+        scope = self.scope
+        if scope.refuses is None or scope.trust is None:
+            return
+        best = TRUST_LEVELS.index(scope.best_trust)
+        levels = [min(best, TRUST_LEVELS.index(scope.trust(hit.record))) for hit in hits]
+        self._highest = max([self._highest, *levels])
+        for hit, level in zip(hits, levels, strict=True):
+            if level < self._highest:
+                self.reader.discount(hit, self.ranked)
+
+    def _passing(self, candidates: Sequence[Hit], shares: Sequence[float]) -> list[bool]:
+        """Tell which candidates pass: among all, or the trusted ones among themselves.
+
+        In a small tree the trusted are weighed as if there were nothing else: a few files more
+        would make the words of the question common there, and no answer to it would hold enough.
+        """
+        scope, reader = self.scope, self.reader
+        passing = which_pass(shares)
+        if scope.refuses is None or scope.trust is None or all(passing):
+            return passing
+        own = [n for n in range(len(shares)) if _is_best_trusted(scope, candidates[n].record)]
+        weighed = [shares[number] for number in own]
+        if own and reader.index.count <= MOST_ALONE:
+            records = [one for one in self.facts.current_records() if _is_best_trusted(scope, one)]
+            if len(records) < reader.index.count:
+                keeper = self._keeper_of(list(map(self.facts.text, records)))
+                some = [candidates[number] for number in own]
+                weighed = [keeper.share_of(hit, reader.text(hit)) for hit in some]
+        for number, passes in zip(own, which_pass(weighed), strict=True):
+            passing[number] = passing[number] or passes
+        return passing
 
     def _keeper_of(self, texts: Sequence[bytes]) -> Gatekeeper:
         """Return the keeper of a tree of some texts."""
@@ -250,55 +287,6 @@ def _candidates(scope: Scope, reader: Retriever, asked: Question, most: int) -> 
         return found
     # Scores are comparable only within one look.
     return reader.best(asked, len(paths), lambda record: record.path in paths)
-
-
-def _discount(
-    scope: Scope, reader: Retriever, asked: Question, hits: Sequence[Hit], highest: int = 0
-) -> int:
-    """Let what the less trusted say of themselves count for nothing beside the more trusted.
-
-    Tags, aliases and trigger phrases stand in no block, and make of any text the best hit. The
-    highest level of trust is returned, `highest` or that of a hit.
-    """
-    if scope.refuses is None or scope.trust is None:
-        return highest
-    best = TRUST_LEVELS.index(scope.best_trust)
-    levels = [min(best, TRUST_LEVELS.index(scope.trust(hit.record))) for hit in hits]
-    highest = max([highest, *levels])
-    for hit, level in zip(hits, levels, strict=True):
-        if level < highest:
-            reader.discount(hit, asked)
-    return highest
-
-
-def _passing(
-    scope: Scope,
-    reader: Retriever,
-    candidates: Sequence[Hit],
-    shares: Sequence[float],
-    keeper_of: Callable[[Sequence[bytes]], Gatekeeper],
-) -> list[bool]:
-    """Tell which candidates pass: among all, or the trusted ones among themselves.
-
-    In a small tree the trusted are weighed as if there were nothing else: a few files more would
-    make the words of the question common there, and no answer to it would hold enough.
-    `keeper_of` gives the keeper of a tree of some texts.
-    """
-    passing = which_pass(shares)
-    if scope.refuses is None or scope.trust is None or all(passing):
-        return passing
-    own = [n for n in range(len(shares)) if _is_best_trusted(scope, candidates[n].record)]
-    weighed = [shares[number] for number in own]
-    if own and reader.index.count <= MOST_ALONE:
-        records = [one for one in reader.facts.current_records() if _is_best_trusted(scope, one)]
-        if len(records) < reader.index.count:
-            keeper = keeper_of(list(map(reader.facts.text, records)))
-            some = [candidates[number] for number in own]
-            weighed = [keeper.share_of(hit, reader.text(hit)) for hit in some]
-    alone = which_pass(weighed)
-    for number, passes in zip(own, alone, strict=True):
-        passing[number] = passing[number] or passes
-    return passing
 
 
 def _count_holding(texts: Sequence[bytes], term: str) -> int:

@@ -14,7 +14,6 @@ import math
 from bisect import insort
 
 from memtool.index import scoring
-from memtool.index.analyzer import ENGLISH
 from memtool.index.scoring import Question, held, telling
 from memtool.index.text import SELF_DESCRIBING, plain_text
 from memtool.memory.visibility import PRIVATE
@@ -135,12 +134,6 @@ def by_relevance(hits: Iterable[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.raw, hit))
 
 
-def question(text: str, known: expansion.Aliases, language: str = ENGLISH) -> Question:
-    """Read a question, and add what aliases make of its words."""
-    asked = scoring.question(text, language)
-    return asked.replace(weights=expansion.expand(asked.weights, known, language))
-
-
 def questions(scope: Scope, text: str) -> tuple[Question, Question]:
     """Return what a text says, and the same with what aliases make of its words."""
     said = scoring.question(text, scope.language)
@@ -157,6 +150,14 @@ class Retriever:
         self.catalog = facts.catalog
         self.index = facts.index
         self._plain: dict[int, bytes] = {}
+
+    def readable(self, asked: Question) -> Question:
+        """Return a question of bounded size, with near words for those that stand nowhere."""
+        index = self.index
+        if not all(map(index.df, telling(asked))):
+            weights = expansion.with_near_words(asked.weights, index.df, index.beginning)
+            asked = asked.replace(weights=weights)
+        return self.narrowed(asked)
 
     def narrowed(self, asked: Question) -> Question:
         """Return a question of bounded size: the terms of this tree that tell most in it."""
@@ -531,7 +532,7 @@ class _QuerySearch:
         self.reader: Retriever | None = None
         if telling(self.asked):
             self.reader = Retriever(self.facts, scope.matchers)
-            self.asked = readable(self.asked, self.reader)
+            self.asked = self.reader.readable(self.asked)
         self.quality = 1.0
         """What the best hit by words holds of the question."""
 
@@ -629,15 +630,6 @@ def select(scope: Scope, query: Query) -> list[Record]:
 
     test = filters.matcher(query, scope.facts())
     return [record for record in scope.tree.records if test(record)]
-
-
-def readable(asked: Question, reader: Retriever) -> Question:
-    """Return a question of bounded size, with near words for those that stand nowhere."""
-    index = reader.index
-    if not all(map(index.df, telling(asked))):
-        weights = expansion.with_near_words(asked.weights, index.df, index.beginning)
-        asked = asked.replace(weights=weights)
-    return reader.narrowed(asked)
 
 
 def situation(scope: Scope, text: str, files: tuple[str, ...], hits: Sequence[Hit]) -> Situation:

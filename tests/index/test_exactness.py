@@ -14,9 +14,10 @@ import pytest
 from memtool.index import postings, reader, refresh, stamps, writing
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
+from memtool.index.scoring import question
 from memtool.memory import document, timestamps
 from memtool.search.features import Facts
-from memtool.search.retrieve import Retriever, question
+from memtool.search.retrieve import Retriever
 from memtool.store.snapshot import Tree
 from tests.conftest import NOW, Sandbox, make_memory
 
@@ -49,7 +50,7 @@ def answers(tree: Tree) -> list[object]:
     reader = Retriever(facts)
     found: list[object] = []
     for text in QUESTIONS:
-        asked = reader.narrowed(question(text, {}))
+        asked = reader.narrowed(question(text))
         found.append([reader.index.df(term) for term in asked.weights])
         found.append(
             [reader.index.beginning(text[:size], most) for size in (0, 1, 2) for most in (3, 99)]

@@ -15,11 +15,12 @@ from memtool.errors import MemtoolError
 from memtool.index import index, open_index, reader, stamps
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
+from memtool.index.scoring import question
 from memtool.index.stamps import Stamps
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
-from memtool.search.retrieve import Retriever, question
+from memtool.search.retrieve import Retriever
 from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
@@ -43,7 +44,7 @@ def opened(
 def asked(found: Tree, text: str = "tree lock") -> list[tuple[str, float, str]]:
     """What a question finds: path, score, body."""
     facts = Facts(found, SECOND, dict)
-    matches = Retriever(facts).best(question(text, {}), 30, facts.is_current)
+    matches = Retriever(facts).best(question(text), 30, facts.is_current)
     return sorted((one.record.path, one.raw, one.record.memory.body) for one in matches)
 
 
@@ -562,11 +563,12 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
         "import sys; from memtool.index.index import open_catalog\n"
         "from memtool.memory.fields import DEFAULT_CATEGORIES as known\n"
         "from memtool.search.features import Facts\n"
-        "from memtool.search.retrieve import Retriever, question\n"
+        "from memtool.index.scoring import question\n"
+        "from memtool.search.retrieve import Retriever\n"
         "from memtool.store.context import Context\n"
         "found = open_catalog(Context.at('.'))\n"
         f"facts = Facts(found, {SECOND}, dict)\n"
-        "best = Retriever(facts).best(question('tree lock', {}), 30, facts.is_current)\n"
+        "best = Retriever(facts).best(question('tree lock'), 30, facts.is_current)\n"
         "assert best and all(one.record.memory.body for one in best)\n"
         "print(*sys.modules)"
     )

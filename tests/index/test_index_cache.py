@@ -12,9 +12,10 @@ import pytest
 
 from memtool.index import index, keys, open_index, revision
 from memtool.index.index import open_catalog
+from memtool.index.scoring import question
 from memtool.memory import timestamps
 from memtool.search.features import Facts
-from memtool.search.retrieve import Retriever, question
+from memtool.search.retrieve import Retriever
 from memtool.store.cache import CorruptCache
 from tests.conftest import NOW
 
@@ -43,7 +44,7 @@ def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
     def ask() -> Hits:
         found = open_catalog(context, "HEAD")
         facts = Facts(found, timestamps.parse(NOW), dict)
-        best = Retriever(facts).best(question("git lock 3", {}), 30, facts.is_current)
+        best = Retriever(facts).best(question("git lock 3"), 30, facts.is_current)
         return sorted((match.record.path, match.raw) for match in best)
 
     try:
