@@ -151,7 +151,7 @@ def of_record(context: Context, record: Mapping[str, Any]) -> Memory:
     memory = draft(context, record["type"], record["title"], fields=fields, body=record["body"])
     if _is_blank(memory, template):
         raise _without_text(memory.type, template)
-    return memory.replace(body=filled(memory.body, template))
+    return memory.with_body(filled(memory.body, template))
 
 
 _KEYS_HINT = f"the keys are body, {', '.join(BY_NAME)}, and your own with {OWN_PREFIX}"
@@ -409,13 +409,13 @@ def submit(
         )
 
     if not edit or dry_run:
-        return written(memory.replace(body=filled(memory.body, template)))
+        return written(memory.with_body(filled(memory.body, template)))
     data = write.validated(context, memory)  # no secret gets into a draft
     path = os.path.join(context.repository.cache_dir, "drafts", f"{memory.id}.md")
     edited = _edited(context, path, data)
     has_own_id = has_own_id or edited.id != memory.id
     try:
-        edited = edited.replace(body=filled(edited.body, template))
+        edited = edited.with_body(filled(edited.body, template))
         if _is_blank(edited, template):
             raise _without_text(edited.type, template)
         if edited.supersedes:

@@ -10,7 +10,7 @@ from memtool.memory import document
 from memtool.memory.changes import Version
 from memtool.memory.lineage import FileRow, Lineage, is_replaced, row_of
 from memtool.memory.memory import Memory
-from memtool.value import Value
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ def read(
 ) -> File:
     """Read one memory file as far as possible; one that is known when it is asked for more."""
     if known is not None:
-        recalled = Recalled(known, lambda: document.read(data, path, categories))
-        return File(path, oid, mode, data.decode(), recalled, (), known)
+        recalled = RecalledMemory(known, lambda: document.read(data, path, categories))
+        return File(path, oid, mode, data.decode(), Memory(stored=recalled), (), known)
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -210,43 +210,32 @@ class Known(Value):
     names: tuple[Name, ...]
 
 
-class Recalled(Memory):
-    """A memory of which id, status and kin are known; all else is read where it is asked for."""
+class RecalledMemory:
+    """A memory of which id, status and kin are known; the file is read when more is asked."""
 
-    known: Known  # type: ignore[misc]
-    read: Callable[[], Memory]  # type: ignore[misc]
-    whole: list[Memory]  # type: ignore[misc]
+    withheld = ()
 
     def __init__(self, known: Known, read: Callable[[], Memory]) -> None:
-        object.__setattr__(self, "known", known)
-        object.__setattr__(self, "read", read)
-        object.__setattr__(self, "whole", [])
+        self.known: Fields = {
+            "id": known.id,
+            "status": known.status,
+            "supersedes": known.supersedes,
+        }
+        self._read = read
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return self._read()
 
     @property
-    def id(self) -> str:
-        return self.known.id
+    def timestamp(self) -> int:
+        return self._memory.timestamp
 
-    @property
-    def status(self) -> str:
-        return self.known.status
-
-    @property
-    def supersedes(self) -> tuple[str, ...]:
-        return self.known.supersedes
-
-    @property  # type: ignore[misc]  # no attribute, but read like one
     def fields(self) -> Fields:
         return self._memory.fields
 
-    @property  # type: ignore[misc]
     def body(self) -> str:
         return self._memory.body
-
-    @property
-    def _memory(self) -> Memory:
-        if not self.whole:
-            self.whole.append(self.read())
-        return self.whole[0]
 
 
 MOST_KIN = 20_000

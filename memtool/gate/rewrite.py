@@ -92,7 +92,7 @@ def rewrite(data: bytes, path: str, rules: Rules) -> Rewrite:
     if memory is not None:
         header_end = len(text) - len(memory.body)
         in_body = marked(text, [(d, mark) for d, mark in places if d.start >= header_end])
-        wanted = memory.replace(body=in_body[header_end:])
+        wanted = memory.with_body(in_body[header_end:])
         if not _is_same(wanted, after, path, rules):
             secrets = [(text[d.start : d.end], mark) for d, mark in places if d.start < header_end]
             rewritten = _rewritten(in_body, wanted, path, secrets, rules)

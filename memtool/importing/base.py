@@ -397,7 +397,7 @@ def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Field
     memory = Memory(fields=fields, body=text)
     if not memory.has_text:  # the gate takes no memory without: of such a record the title is one
         text = f"{memory.title}\n" + (f"\n{text}" if text else "")
-    return memory.replace(body=originals.cut(text, document.MAX_BYTES - header, where))
+    return memory.with_body(originals.cut(text, document.MAX_BYTES - header, where))
 
 
 def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:

@@ -78,59 +78,32 @@ class MemoryRow(Value):
         return is_begun and (self.until is None or now <= self.until)
 
 
-class StoredMemory(Memory):
-    """A memory of an index. Its fields and its body are unpacked when they are first asked for."""
+class StoredMemory:
+    """A memory of an index: its row, with the fields packed, and where its body is."""
 
-    place: tuple[MemoryRows, MemoryRow]  # type: ignore[misc]
-    id: str  # type: ignore[misc]
+    __slots__ = ("_memories", "_row")
 
-    def __getattr__(self, name: str) -> Any:
-        """Fill the slot of `fields`, `body` or `id`, which is empty so far."""
-        memories, row = self.place
-        if name == "fields":
-            value: Any = unpacked(text_of(row.fields))
-        elif name == "body":
-            value = memories.body(row.n)
-        elif name == "id":
-            value = row.id
-        else:
-            raise AttributeError(name)
-        object.__setattr__(self, name, value)
-        return value
+    def __init__(self, memories: MemoryRows, row: MemoryRow) -> None:
+        self._memories = memories
+        self._row = row
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Memory):
-            return NotImplemented
-        return self.fields == other.fields and self.body == other.body
-
-    __hash__ = Memory.__hash__
-
-    @property  # type: ignore[misc]
-    def withheld(self) -> tuple[str, ...]:
-        """The kinds of secrets that are masked in it, sorted."""
-        memories, row = self.place
-        return memories.withheld.get(row.n, ())
+    @property
+    def known(self) -> Fields:
+        return {"id": self._row.id}
 
     @property
     def timestamp(self) -> int:
-        """The second at which it was written."""
-        return self.place[1].written
+        return self._row.written
 
-    def is_alive(self, now: int) -> bool:
-        """Tell whether its state is `alive`, by the categories that the index was made with."""
-        return self.place[1].is_alive(now)
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        return self._memories.withheld.get(self._row.n, ())
 
-    def is_due(self, now: int) -> bool:
-        """Tell whether it is due for review, by the categories that the index was made with."""
-        due = self.place[1].due
-        return due is not None and due < now
+    def fields(self) -> Fields:
+        return unpacked(text_of(self._row.fields))
 
-    def replace(self, **changes: Any) -> Memory:  # type: ignore[override]  # it is stored no more
-        """Return a copy with some fields changed."""
-        return Memory(**({"fields": self.fields, "body": self.body} | changes))
-
-
-StoredMemory.field_names = Memory.field_names  # where it is stored is no part of the value
+    def body(self) -> str:
+        return self._memories.body(self._row.n)
 
 
 class MemoryRows:
@@ -201,9 +174,7 @@ class MemoryRows:
     def record(self, number: int) -> Record:
         """Return a memory with its path. Raises CorruptCache."""
         row = self.row(number)
-        memory = object.__new__(StoredMemory)
-        object.__setattr__(memory, "place", (self, row))
-        return Record(memory, row.path, row.oid)
+        return Record(Memory(stored=StoredMemory(self, row)), row.path, row.oid)
 
     def path(self, number: int) -> str:
         """Return the path of a memory."""

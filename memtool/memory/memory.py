@@ -14,9 +14,23 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Protocol
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
+
+    class StoredMemory(Protocol):
+        """A memory somewhere else: what can be told at once, and what reads the rest."""
+
+        @property
+        def known(self) -> Fields: ...
+        @property
+        def timestamp(self) -> int: ...
+        @property
+        def withheld(self) -> tuple[str, ...]: ...
+        def fields(self) -> Fields: ...
+        def body(self) -> str: ...
+
 
 FieldValue = str | tuple[str, ...] | dict[str, str]
 """What a key holds: every scalar stays the text that was written."""
@@ -31,38 +45,90 @@ def as_text(value: FieldValue | None) -> str:
     return ", ".join(value) if isinstance(value, tuple) else value or ""
 
 
-class Memory(Value):
+class Memory:
     """One memory. `fields` is never changed in place; properties read it with its defaults.
 
     Only `document` and `schema` make these from files, so that a Memory in hand is valid:
-    required keys are there, choices are known, moments and numbers parse. `withheld` are the kinds
-    of secrets that were masked in it, sorted.
+    required keys are there, choices are known, moments and numbers parse.
     """
 
-    fields: Fields
-    body: str
-    withheld: tuple[str, ...] = ()
+    __slots__ = ("_body", "_fields", "_stored", "_withheld")
+
+    def __init__(
+        self,
+        fields: Fields | None = None,
+        body: str | None = None,
+        withheld: tuple[str, ...] = (),
+        *,
+        stored: StoredMemory | None = None,
+    ) -> None:
+        """Take the fields and the body, or what reads them when they are first asked for."""
+        self._fields = fields
+        self._body = body
+        self._withheld = withheld
+        self._stored = stored
+
+    @property
+    def fields(self) -> Fields:
+        if self._fields is None:
+            assert self._stored is not None
+            self._fields = self._stored.fields()
+        return self._fields
+
+    @property
+    def body(self) -> str:
+        if self._body is None:
+            assert self._stored is not None
+            self._body = self._stored.body()
+        return self._body
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The kinds of secrets that were masked in it, sorted."""
+        return self._withheld if self._stored is None else self._stored.withheld
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Memory):
+            return NotImplemented
+        mine, theirs = ((one.fields, one.body, one.withheld) for one in (self, other))
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]  # its fields are a dict
+
+    def __repr__(self) -> str:
+        return f"Memory(fields={self.fields!r}, body={self.body!r}, withheld={self.withheld!r})"
 
     def text(self, key: str, default: str = "") -> str:
         """Return a scalar key as text, or the default where it is absent."""
-        value = self.fields.get(key, default)
+        value = self._value(key)
         return value if isinstance(value, str) else default
 
     def items(self, key: str) -> tuple[str, ...]:
         """Return a list key, empty where it is absent."""
-        value = self.fields.get(key, ())
+        value = self._value(key)
         return value if isinstance(value, tuple) else ()
 
     def table(self, key: str) -> dict[str, str]:
         """Return a mapping key, empty where it is absent."""
-        value = self.fields.get(key)
+        value = self._value(key)
         return value if isinstance(value, dict) else {}
+
+    def _value(self, key: str) -> FieldValue | None:
+        if self._fields is None and self._stored is not None:
+            known = self._stored.known
+            if key in known:
+                return known[key]
+        return self.fields.get(key)
 
     def with_fields(self, **changes: FieldValue | None) -> Memory:
         """Return a copy with keys set, or dropped where the new value is None."""
         kept = {key: value for key, value in self.fields.items() if key not in changes}
         added = {key: value for key, value in changes.items() if value is not None}
         return Memory(fields=kept | added, body=self.body)
+
+    def with_body(self, body: str) -> Memory:
+        """Return a copy with another body."""
+        return Memory(self.fields, body, self.withheld)
 
     @property
     def id(self) -> str:
@@ -91,7 +157,8 @@ class Memory(Value):
     @property
     def timestamp(self) -> int:
         """The second at which it was written."""
-        return timestamps.parse(self.text("timestamp"))
+        stored = self._stored
+        return timestamps.parse(self.text("timestamp")) if stored is None else stored.timestamp
 
     @property
     def importance(self) -> float:

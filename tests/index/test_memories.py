@@ -58,11 +58,9 @@ def test_columns_say_when_a_memory_is_alive() -> None:
     for now in range(first, first + 150 * timestamps.DAY_S, timestamps.DAY_S // 2):
         alive = set(range(len(records))) - made.not_alive(now)
         for number, one in enumerate(records):
-            stored = made.record(number).memory
-            assert (number in alive) == stored.is_alive(now)  # type: ignore[attr-defined]
-            state = lifecycle.state(one.memory, now)
-            assert stored.is_alive(now) == (state == "alive")  # type: ignore[attr-defined]
-            assert stored.timestamp == one.memory.timestamp
+            is_alive = lifecycle.state(one.memory, now) == "alive"
+            assert (number in alive) == made.row(number).is_alive(now) == is_alive
+            assert made.record(number).memory.timestamp == one.memory.timestamp
 
 
 def test_short_lists_are_apart() -> None:

@@ -63,7 +63,7 @@ def test_fingerprints_see_words_only() -> None:
     others = [
         base.with_fields(type="state"),
         base.with_fields(title="Who"),
-        base.replace(body="No."),
+        base.with_body("No."),
     ]
     assert len({fingerprint(memory) for memory in [base, *others]}) == 4
     assert len(fingerprint(base)) == 16
