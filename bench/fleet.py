@@ -293,8 +293,9 @@ def order() -> None:
         rows: dict[str, list[tuple[float, ...]]] = {}
         for text, grades in retrieval.questions(name):
             asked = scoring.question(text)
-            hits = index.search(asked, 10, lambda _number: True)
-            local = [Path(index.path(number)).stem for number, _score, _parts in hits]
+            best = index.best(asked.weights, 30, lambda _number: True)
+            hits = index.close(asked, best)[:10]
+            local = [Path(index.path(number)).stem for number, _score in hits]
             rows.setdefault("local search", []).append((1, 1, 1, *retrieval.scores(local, grades)))
             for key, own in statistics_of.items():
                 numbers = own.statistics(asked.weights)

@@ -152,7 +152,7 @@ def ranked(
         lambda number: (looked[number][1].text, looked[number][2]),
         lambda number: number,
     )
-    return [FleetHit(looked[number][1], score) for number, score, _parts in hits]
+    return [FleetHit(looked[number][1], score) for number, score in hits]
 
 
 FACTORS = (

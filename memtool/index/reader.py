@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from memtool.index.memories import MemoryRows
     from memtool.index.postings import PostingRows
-    from memtool.index.scoring import Hit, Question
+    from memtool.index.scoring import Question
     from memtool.index.stamps import Stat
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
@@ -282,12 +282,7 @@ class IndexReader:
             found = scoring.ranked(found, self.path)
         return found[: max(limit, 0)]
 
-    def search(self, asked: Question, limit: int, allowed: Callable[[int], bool]) -> list[Hit]:
-        """Return the best documents, by score and then by path; see `Segment.search`."""
-        best = self.best(asked.weights, max(limit, scoring.CANDIDATES), allowed)
-        return self.close(asked, best)[: max(limit, 0)]
-
-    def close(self, asked: Question, best: list[tuple[int, float]]) -> list[Hit]:
+    def close(self, asked: Question, best: list[tuple[int, float]]) -> list[tuple[int, float]]:
         """Look closely at the best by words, and return them in order. Raises CorruptCache."""
         statistics = self.statistics(asked.weights)
         return scoring.closely(asked, statistics, best, self._candidate, self.path)

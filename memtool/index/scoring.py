@@ -27,9 +27,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
-
-    Scored = TypeVar("Scored", tuple[int, float], "Hit")
 
 
 K1 = 1.5
@@ -69,10 +66,6 @@ _NEVER = float("-inf")
 
 HEAD_FIELDS = frozenset({"title", "tags", "aliases", "trigger_phrases"})
 """Fields whose words count a second time, as what the document itself says it is about."""
-
-
-Hit = tuple[int, float, dict[str, float]]
-"""Document number, score, and the components that add up to it."""
 
 
 class Document(Value):
@@ -172,7 +165,7 @@ def led(asked: Question, said: Question, text: str, language: str = ENGLISH) -> 
 
 
 def searchable(document: Document, language: str = ENGLISH) -> tuple[list[str], bytes]:
-    """Return the terms of a document, and its text as terms, which is what `components` reads.
+    """Return the terms of a document, and its text as terms, which is what `close_scores` reads.
 
     The text is the head, a line feed, and the rest; every term has a space on both sides, and
     fields are two spaces apart, so that no pair reaches over the end of a field.
@@ -265,26 +258,25 @@ def closely(
     best: list[tuple[int, float]],
     candidate: Callable[[int], tuple[bytes, int]],
     order: Callable[[int], str | int],
-) -> list[Hit]:
+) -> list[tuple[int, float]]:
     """Look closely at the first of the best by words, and return all of them in order.
 
     `best` is in order of score; `order` gives what equal scores are sorted by, such as a path.
     """
-    looked = components(
+    scores = close_scores(
         asked,
         statistics,
         [score for _number, score in best],
         [candidate(number) for number, _score in best[:CANDIDATES]],
     )
-    hits = [
-        (number, sum(parts.values()), parts)
-        for (number, _score), parts in zip(best, looked, strict=True)
-    ]
-    return ranked(hits, order)
+    numbers = (number for number, _score in best)
+    return ranked(list(zip(numbers, scores, strict=True)), order)
 
 
-def ranked(hits: list[Scored], order: Callable[[int], str | int]) -> list[Scored]:
-    """Return documents, each beginning with its number and score, the best first.
+def ranked(
+    hits: list[tuple[int, float]], order: Callable[[int], str | int]
+) -> list[tuple[int, float]]:
+    """Return numbers and scores of documents, the best first.
 
     Equal scores go by `order`, which is asked only where there are some.
     """
@@ -297,13 +289,13 @@ def ranked(hits: list[Scored], order: Callable[[int], str | int]) -> list[Scored
     return sorted(hits, key=lambda hit: (-hit[1], order(hit[0])))
 
 
-def components(
+def close_scores(
     asked: Question,
     statistics: Statistics,
     scores: Sequence[float],
     texts: Sequence[tuple[bytes, int]],
-) -> list[dict[str, float]]:
-    """Return the components that add up to the score of each document, by name.
+) -> list[float]:
+    """Return the score of each document by its words, pairs of them, titles and grams.
 
     `scores` are those of the words, the best first, which gets 1.0. `texts` are the first of these
     documents as terms, with their lengths; what has no text is scored by its words alone.
@@ -337,12 +329,10 @@ def components(
     most_grams = max((found[2] for found in seen), default=0.0) or 1.0
     seen += [(0.0, 0.0, 0.0)] * (len(scores) - len(seen))
     return [
-        {
-            "words": score / most,
-            "pairs": PAIRS_WEIGHT * by_pairs / most,
-            "titles": HEAD_WEIGHT * by_head / most,
-            "grams": GRAMS_WEIGHT * by_grams / most_grams,
-        }
+        score / most
+        + PAIRS_WEIGHT * by_pairs / most
+        + HEAD_WEIGHT * by_head / most
+        + GRAMS_WEIGHT * by_grams / most_grams
         for score, (by_pairs, by_head, by_grams) in zip(scores, seen, strict=True)
     ]
 

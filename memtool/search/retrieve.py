@@ -194,7 +194,7 @@ class Retriever:
         linked = superseded | (heads & holding)
         # Scores of one lineage are joined: each of these may lead to a hit that is known already.
         wanted = len(holding) if most is None else most + len(linked)
-        scores = self._scores(asked, holding, wanted, linked)
+        scores = self._scores(asked, wanted, holding.__contains__, linked) if holding else {}
         hits = self._passed_on(scores, test)
         shown = {number for number in superseded if test(record(number))}
         others = {n for n in shown | heads if n in superseded or n not in holding}
@@ -230,16 +230,8 @@ class Retriever:
         self, asked: Question, most: int, allowed: Callable[[int], bool]
     ) -> dict[int, float]:
         """Return the scores of the best so many of the allowed documents."""
-        if not self.catalog.parts.has_threads:
-            found = self.index.search(asked, most, allowed)
-            return {number: score for number, score, _parts in found}
-        best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), allowed)
-        scores = {number: score / best[0][1] for number, score in best}
-        close = self.index.close(asked, best[: scoring.CANDIDATES])
-        scores.update((number, score) for number, score, _parts in close)
-        scores = self._lent(asked, best, scores, allowed)
-        first = sorted(scores, key=lambda number: (-scores[number], self.index.path(number)))
-        return {number: scores[number] for number in first[:most]}
+        scores = self._scores(asked, most, allowed)
+        return dict(scoring.ranked(list(scores.items()), self.index.path)[:most])
 
     def text(self, hit: Hit) -> bytes:
         """Return the text whose words found a hit: its own, or that of what it replaces."""
@@ -301,25 +293,22 @@ class Retriever:
     def _scores(
         self,
         asked: Question,
-        holding: set[int],
         most: int,
-        linked: Collection[int],
+        allowed: Callable[[int], bool],
+        linked: Collection[int] = (),
     ) -> dict[int, float]:
-        """Return the scores of the best documents, and of those in `linked`.
+        """Return the scores of the best allowed documents, and of those in `linked`.
 
         The best are scored closely, the rest by words alone; matchers add to both.
         """
-        if not holding:
-            return {}
-        matches = [matcher.matches(holding.__contains__) for matcher in self.matchers]
-        best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), holding.__contains__)
+        matches = [matcher.matches(allowed) for matcher in self.matchers]
+        best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), allowed)
         others = set(linked).union(*matches).difference(number for number, _score in best)
         beside = self.index.best(asked.weights, len(others), others.__contains__) if others else []
         highest = max((score for _number, score in best), default=1.0)
         scores = {number: score / highest for number, score in best + beside}
-        close = self.index.close(asked, best[: scoring.CANDIDATES])
-        scores.update((number, score) for number, score, _parts in close)
-        scores = self._lent(asked, best, scores, holding.__contains__)
+        scores.update(self.index.close(asked, best[: scoring.CANDIDATES]))
+        scores = self._lent(asked, best, scores, allowed)
         for matcher, numbers in zip(self.matchers, matches, strict=True):
             scores = matcher.add(scores, numbers)
         return scores
@@ -332,6 +321,8 @@ class Retriever:
         allowed: Callable[[int], bool],
     ) -> dict[int, float]:
         """Return scores with what memories of one thread lend those that are looked at closely."""
+        if not self.catalog.parts.has_threads:
+            return scores
         from memtool.search.threads import Threads  # most repositories have none
 
         def by_words(numbers: set[int]) -> dict[int, float]:

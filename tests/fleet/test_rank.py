@@ -50,7 +50,7 @@ def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) 
         sandbox.memory(id_, body)
     own = index.open(sandbox.context()).parts
     asked = scoring.question(question)
-    local = own.search(asked, 10, lambda _number: True)
+    local = own.close(asked, own.best(asked.weights, 30, lambda _number: True))
     found = rank.ranked(
         asked,
         [candidate(id_, body) for id_, body in reversed(BODIES.items())],
@@ -76,7 +76,8 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     tree = index.open(context)
     own = Facts(tree, context.now, dict).index
     assert own.statistics(asked.weights) == plain
-    local = own.search(asked, 10, lambda number: "dec-old" not in own.path(number))
+    best = own.best(asked.weights, 30, lambda number: "dec-old" not in own.path(number))
+    local = own.close(asked, best)
     found = rank.ranked(
         asked,
         [candidate(id_, body) for id_, body in BODIES.items()],

@@ -121,7 +121,8 @@ def test_the_order_is_that_of_the_local_search_and_of_git(
         asked = scoring.question(text)
         statistics = own.statistics(asked.weights)
         wanted = rank.question_of(asked, statistics)
-        local = [own.path(hit[0]) for hit in own.search(asked, 10, lambda _number: True)]
+        best = own.best(asked.weights, 30, lambda _number: True)
+        local = [own.path(number) for number, _score in own.close(asked, best)[:10]]
         for backend in (OpenSearch(server), GitBackend(fleet.home, NOW)):
             found = rank.ranked(asked, backend.candidates(wanted, 60.0), statistics)
             assert [one.candidate.path for one in found[:10]] == local
