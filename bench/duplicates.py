@@ -137,7 +137,9 @@ def cost() -> None:
         times = []
         for _round in range(ROUNDS):
             start = time.process_time()
-            (twin,) = near_duplicates.twins([new], near_duplicates.of_worktree(*where), 0.8, ws.now)
+            (twin,) = near_duplicates.twins(
+                [new], near_duplicates.of_worktree(*where), 0.8, ws.clock.now
+            )
             times.append(time.process_time() - start)
             assert twin is not None
         middle_ms = sorted(times)[ROUNDS // 2] * 1000

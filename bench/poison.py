@@ -91,7 +91,7 @@ class Asker:
         if not found.is_reached:
             raise SystemExit(found.note)
         asked = GatherRequest(self.context, text)
-        shares = plan(self.context.strict_settings, None, None)
+        shares = plan(self.context.project.strict_settings, None, None)
         given = build_block(asked, block.BY_NAME["text"], shares, [fleet_tier])
         self.context.notes.clear()
         shown = [f"{one.repository}/{one.id}" for one in given.items if one.repository]

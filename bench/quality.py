@@ -127,7 +127,7 @@ class Store:
         from memtool.search.prose import search_prose
         from memtool.search.scope import scope_of
 
-        scope = scope_of(self.ws, self._all, self.ws.now)
+        scope = scope_of(self.ws, self._all, self.ws.clock.now)
         return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
 
     def searched(self, text: str, model: str = "") -> list[str]:
@@ -137,7 +137,7 @@ class Store:
         from memtool.search.scope import scope_of
 
         words = " ".join(re.findall(r"\w+", text)).lower()
-        scope = scope_of(self.ws, self._all, self.ws.now)
+        scope = scope_of(self.ws, self._all, self.ws.clock.now)
         if model:
             personal = {**self.ws.settings.personal, semantic.KEY: model}
             self.ws.settings = self.ws.settings.replace(personal=personal)

@@ -199,7 +199,7 @@ class Store(quality.Store):
         *strictness, threshold = point
         key = (text, *strictness)
         if key not in self.known:
-            scope = scope_of(self.ws, self._all, self.ws.now)
+            scope = scope_of(self.ws, self._all, self.ws.clock.now)
             names = ("inject.share", "inject.most", "inject.floor")
             given = dict(zip(names, strictness, strict=True))
             scope = scope.replace(config=scope.config.replace(given=given))

@@ -184,12 +184,11 @@ class Project(Context):
                 raise MemtoolError(f"{name} takes true or false", hint=f"{name}=True")
         if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
             raise MemtoolError("add_many takes a list of mappings", hint=_RECORD)
-        self.is_dry = dry_run
         given = [*records]
         is_committed = commit or isinstance(self, GlobalProject)
 
         def run() -> WrittenTogether:
-            write.prepare(self)
+            write.prepare(self, dry_run=dry_run)
             memories = []
             for number, record in enumerate(given, 1):
                 try:

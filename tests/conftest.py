@@ -184,7 +184,7 @@ class Sandbox:
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.context()
-        found = scope_of(ws, index.open(ws), ws.now)
+        found = scope_of(ws, index.open(ws), ws.clock.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 

@@ -104,15 +104,15 @@ def draft(
     """
     given = {key: value for key, value in fields.items() if value not in ("", ())}
     base: Fields = {
-        "timestamp": timestamps.render(context.now),
+        "timestamp": timestamps.render(context.clock.now),
         "type": type_,
         "title": " ".join(title.split()),
-        "status": "candidate" if context.agent else "confirmed",
+        "status": "candidate" if context.caller.agent else "confirmed",
         "confidence": CONFIDENCES[1],
         "source": (write.speaker(context),),
     }
-    if context.agent:
-        base["agent"] = context.agent
+    if context.caller.agent:
+        base["agent"] = context.caller.agent
     merged = base | given | assigned(extra)
     if isinstance(tags := merged.get("tags"), tuple):
         merged["tags"] = tuple(tag.strip().lstrip("#").strip() for tag in tags)
@@ -203,7 +203,7 @@ def vouched(
         MemtoolError: an agent names a person as the source, and quotes nobody.
     """
     quote = " ".join(said_by_user.split())
-    if context.agent and not quote and any(one.startswith("human:") for one in source):
+    if context.caller.agent and not quote and any(one.startswith("human:") for one in source):
         raise MemtoolError(
             "an agent is the source of its own words",
             hint="give the words of the user as said_by_user, or leave the source out",
@@ -211,7 +211,10 @@ def vouched(
         )
     if not quote:
         return {"source": tuple(source)}, ()
-    by = (f"human:{write.author(context)}", *((write.speaker(context),) if context.agent else ()))
+    by = (
+        f"human:{write.author(context)}",
+        *((write.speaker(context),) if context.caller.agent else ()),
+    )
     sources = tuple(dict.fromkeys((*by, *source)))
     return {"source": sources, "status": "confirmed"}, (f"{SAID}=> {quote}",)
 
@@ -475,12 +478,12 @@ def _edited(context: Context, path: str, data: bytes) -> Memory:
 
 
 def _start_editor(context: Context, path: str) -> None:
-    command = context.env.get("VISUAL") or context.env.get("EDITOR") or "vi"
+    command = context.caller.env.get("VISUAL") or context.caller.env.get("EDITOR") or "vi"
     try:
         argv = shlex.split(command)
         # Our stdout is data, such as the path in $(memtool new … --edit): the editor gets stderr.
         status = subprocess.run(
-            [*argv, path], stdout=2, env=dict(context.env), check=False
+            [*argv, path], stdout=2, env=dict(context.caller.env), check=False
         ).returncode
     except (OSError, ValueError) as error:
         raise MemtoolError(

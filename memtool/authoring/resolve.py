@@ -94,7 +94,7 @@ def keep(
     Raises:
         MemtoolError: an agent would vouch for a candidate.
     """
-    if context.agent and winner.status == "candidate":
+    if context.caller.agent and winner.status == "candidate":
         raise MemtoolError(
             f"an agent vouches for no memory, and keeping {winner.id} would",
             hint=f"a person runs: memtool confirm {winner.id} --commit",
@@ -106,7 +106,7 @@ def keep(
     sources = dict.fromkeys((*winner.items("source"), write.speaker(context)))
     fields: Fields = kept | {
         "id": write.draw_id(context, winner.type, winner.title, " ".join(ids)),
-        "timestamp": timestamps.render(context.now),
+        "timestamp": timestamps.render(context.clock.now),
         "source": tuple(sources),
         "supersedes": tuple(ids),
     }

@@ -83,7 +83,7 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
     repository.refuse_bare("run memtool init in a clone")
     chosen = _chosen(context, directory) if directory else context.directory
     refuse(repository.top, chosen)
-    context.refuse_newer()
+    context.project.refuse_newer()
     planned = _planned(context, chosen)
     if commit and ATTRIBUTES_NAME in planned and is_dirty(repository, ATTRIBUTES_NAME):
         raise MemtoolError(
@@ -191,7 +191,7 @@ def ready_global(context: Context, *, begins: bool) -> None:
             hint=f"git -C {top} switch {BRANCH}",
             code="detached",
         )
-    if begins and not context.is_begun:
+    if begins and not context.project.is_begun:
         begin(context, "", commit=True, dry_run=False)
 
 
@@ -224,12 +224,12 @@ def make_global(context: Context) -> None:
             hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
             code="global",
         ) from None
-    context.enter(global_repository(context.env))
+    context.enter(global_repository(context.caller.env))
     context.notes.append(f"the global repository is {place}")
 
 
 def _fill(context: Context, directory: str) -> None:
-    git = Git(directory, context.env)
+    git = Git(directory, context.caller.env)
     git.run("init", "--quiet", f"--initial-branch={BRANCH}")
     try:
         for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
@@ -240,7 +240,7 @@ def _fill(context: Context, directory: str) -> None:
             hint="git config --global user.name NAME; git config --global user.email ADDRESS",
             code="no-identity",
         ) from None
-    made = Context(discover(directory, context.env), context.env, directory)
+    made = Context(discover(directory, context.caller.env), context.caller.env, directory)
     begin(made, "", commit=True, dry_run=False)
 
 
@@ -258,7 +258,7 @@ def _refuse_within(context: Context, place: str) -> None:
     while not os.path.isdir(above):
         above = os.path.dirname(above)
     try:
-        around = discover(above, context.env)
+        around = discover(above, context.caller.env)
     except MemtoolError as error:
         if error.code == "no-repository":
             return

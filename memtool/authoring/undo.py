@@ -96,7 +96,7 @@ def undo(context: Context, wanted: str, why: str, *, commit: bool, dry_run: bool
         MemtoolError: there is no memory or step, what replaced it cannot be taken back alone, or
             disk or git refuse. Nothing was changed then.
     """
-    write.prepare(context, begins=False)
+    write.prepare(context, begins=False, dry_run=dry_run)
     reason = write.one_line(context, why)
     tree = context.tree()
     record = tree.find(wanted)

@@ -91,18 +91,18 @@ class EditedFile(Value):
     commit: str | None
 
 
-def prepare(context: Context, *, begins: bool = True) -> None:
+def prepare(context: Context, *, dry_run: bool, begins: bool = True) -> None:
     """Raise MemtoolError where no memory may be written: bare, absent, another tool's, too new.
 
     An absent global repository is made for a verb that `begins` something; others find nothing.
     """
     context.repository.refuse_bare("run memtool in a clone or linked worktree")
-    if context.is_global and not context.is_dry:
+    if context.is_global and not dry_run:
         ready_global(context, begins=begins)
-    context.refuse_absent()
-    context.refuse_foreign()
-    context.refuse_newer()
-    if not context.is_dry:
+    context.project.refuse_absent()
+    context.project.refuse_foreign()
+    context.project.refuse_newer()
+    if not dry_run:
         files.ignore_temporaries(context.repository.common_dir)
 
 
@@ -194,7 +194,7 @@ def write_new(
     Raises:
         MemtoolError: it is not valid, repeats another, its id is taken, or disk or git refuse.
     """
-    prepare(context)
+    prepare(context, dry_run=dry_run)
     if context.is_global:
         memory = memory.with_fields(scope="global")
     data = validated(context, memory)
@@ -254,7 +254,7 @@ def _placed(
                     code="id-taken",
                 ) from None
             # The copies of one text are told apart by number, and in the end by chance.
-            salt = str(attempt) if attempt < DRAWS // 2 else context.random(8).hex()
+            salt = str(attempt) if attempt < DRAWS // 2 else context.caller.random(8).hex()
             random = context.random_for(memory.title, memory.body, salt)
             drawn = ids.make_id(memory.type, memory.timestamp, memory.title, random)
             memory = memory.with_fields(id=drawn)
@@ -266,7 +266,7 @@ def _placed(
 
 def draw_id(context: Context, type_: str, title: str, text: str) -> str:
     """Return the id of a memory that is written now; `text` is what sets it apart from others."""
-    return ids.make_id(type_, context.now, title, context.random_for(title, text))
+    return ids.make_id(type_, context.clock.now, title, context.random_for(title, text))
 
 
 def _note_clean(context: Context, data: bytes) -> None:
@@ -295,14 +295,14 @@ def _said_before(
     near = near_duplicates.of_worktree(context.repository, context.directory, context.settings)
     categories = context.settings.categories
     threshold = context.settings.number(THRESHOLD_KEY)
-    twins = near_duplicates.twins(judged, near, threshold, context.now, categories)
+    twins = near_duplicates.twins(judged, near, threshold, context.clock.now, categories)
     return [
         (
             twin,
             [
                 (other.id, clash.reason)
                 for other in (one.record.memory for one in similar)
-                if is_alive(other, context.now, categories)
+                if is_alive(other, context.clock.now, categories)
                 and (clash := contradictions.between(record.memory, other)) is not None
             ],
         )
@@ -322,7 +322,7 @@ def write_together(
         MemtoolError: one is not valid, repeats another, or its id is taken; or disk or git refuse.
             Nothing was written then.
     """
-    prepare(context)
+    prepare(context, dry_run=dry_run)
     repository = context.repository
     taken = {entry.path.rpartition("/")[2] for entry in context.snapshot().entries}
     judged: list[Record] = []
@@ -368,7 +368,7 @@ def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
     categories = context.settings.categories
     threshold = context.settings.number(THRESHOLD_KEY)
     inner = near_duplicates.Neighbours(judged)
-    own = near_duplicates.twins(judged, inner, threshold, context.now, categories)
+    own = near_duplicates.twins(judged, inner, threshold, context.clock.now, categories)
     numbers = {record.id: number for number, record in enumerate(judged, 1)}
     before = _said_before(context, judged)
     for record, twin, (older, clashes) in zip(judged, own, before, strict=True):
@@ -489,7 +489,7 @@ def change(
         MemtoolError: the id is not known, it is superseded where a head is needed, the result
             would not be valid, or disk or git refuse.
     """
-    prepare(context, begins=False)
+    prepare(context, begins=False, dry_run=dry_run)
     why = one_line(context, reason)
     tree = current(context, dry_run=dry_run)
     record = tree.find(wanted)
@@ -603,7 +603,7 @@ def edit_file(
     Raises:
         MemtoolError: nothing may be written here, or `edit`, disk or git refuse.
     """
-    prepare(context)
+    prepare(context, dry_run=dry_run)
     repository = context.repository
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
         before = bytes_of(repository.top, path)
@@ -628,7 +628,7 @@ def set_option(
     dry_run: bool,
 ) -> EditedFile:
     """Set a key of the settings file, or remove it where the value is None."""
-    path = context.config_path
+    path = context.project.config_path
 
     def edited(before: bytes) -> bytes:
         toml.read(before, path)  # a broken file is reported, and left alone
@@ -710,11 +710,11 @@ def one_line(context: Context, reason: str) -> str:
 
 def speaker(context: Context) -> str:
     """Return the source of a memory that names none: the agent that writes it, else the user."""
-    return f"tool:{context.agent}" if context.agent else f"human:{author(context)}"
+    return f"tool:{context.caller.agent}" if context.caller.agent else f"human:{author(context)}"
 
 
 def author(context: Context) -> str:
     """Return the name of the person at work, as git knows it, else the account's."""
-    named = context.env.get("GIT_AUTHOR_NAME", "").strip()
+    named = context.caller.env.get("GIT_AUTHOR_NAME", "").strip()
     name = named or context.repository.git.line("config", "user.name", allowed=(0, 1))
-    return name or context.env.get("USER", "") or "unknown"
+    return name or context.caller.env.get("USER", "") or "unknown"

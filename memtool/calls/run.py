@@ -76,8 +76,8 @@ class ServedRepository(Value):
             context = self._elsewhere(os.path.join(self.directory, directory))
         else:
             context = Context.at(self.directory, self.env)
-        context.agent = self.agent
-        context.is_resident = True
+        context.caller.agent = self.agent
+        context.caller.is_resident = True
         return context
 
     def _elsewhere(self, directory: str) -> Context:
@@ -171,10 +171,11 @@ def invoke(
     context = place.open(is_global=is_global, directory=directory)
     top = context.repository.top or context.repository.git_dir
     paths = [path for name in procedure.choice.inside for path in values.get(name, ())]
-    refuse_outside(top, context.cwd, paths)
+    refuse_outside(top, context.caller.cwd, paths)
     places, names = spread(procedure.face, values)
     run = procedure.face.run
     options = _filters.options(context, names)
+    is_dry = bool(options.get("dry_run"))
 
     def ask() -> tuple[Any, Shaped]:
         value = run(context, *places, **options)
@@ -188,17 +189,17 @@ def invoke(
         _filters.pointed(context, error, verb, places)
         raise
     if DIRECTORY in procedure.parameters and procedure.effect != READ:
-        context.notes.append(_where(context))
-    if not context.is_dry:
+        context.notes.append(_where(context, is_dry=is_dry))
+    if not is_dry:
         _record.note(context, verb.partition(" ")[0], value, (time.perf_counter() - began) * 1000)
     return value, shaped, tuple(visible(worded(note, procedure)) for note in context.notes)
 
 
-def _where(context: Context) -> str:
+def _where(context: Context, *, is_dry: bool) -> str:
     """Return the worktree that a verb wrote in, and the branch that is checked out there."""
     branch = checked_out(context.repository).partition("refs/heads/")[2]
     on = f"on the branch {branch}" if branch else "on no branch"
-    would = "would be written" if context.is_dry else "written"
+    would = "would be written" if is_dry else "written"
     return f"{would} in {context.repository.top or context.repository.git_dir}, {on}"
 
 

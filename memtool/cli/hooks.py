@@ -146,7 +146,7 @@ def _answer(call: _HostCall) -> None:
         if call.refused_cache and not is_dry:
             call.answer(hook.refusal(host, event, given, call.refused_cache) or None)
         raise
-    context.deadline = call.deadline
+    context.caller.deadline = call.deadline
     try:
         value = hook.answered(context, host, event, given, is_dry=is_dry)
     except MemtoolError as error:

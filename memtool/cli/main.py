@@ -105,7 +105,7 @@ def _run(args: list[str]) -> int:
         surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
         return int(surface.serve(call, os.environ))
     context = _opened(call)
-    context.is_person = sys.stdout is not None and sys.stdout.isatty()
+    context.caller.is_person = sys.stdout is not None and sys.stdout.isatty()
 
     def ask() -> tuple[Any, str | Iterator[str]]:
         value = _answer(context, call)
@@ -180,7 +180,7 @@ def _opened(call: Call) -> Context:
         if error.code != "no-repository" or not needs_none:
             raise
         found = Context.at_global(os.environ)
-        found.cwd = os.path.abspath(call.directory)
+        found.caller.cwd = os.path.abspath(call.directory)
         return found
 
 

@@ -103,8 +103,8 @@ def _is_fleet_set(context: Context) -> bool:
 
 
 def _fleet_tiers(context: Context) -> list[MakeTier]:
-    context.note_unused(INJECT_FLEET)
-    if not context.own_settings.setting(INJECT_FLEET):
+    context.project.note_unused(INJECT_FLEET)
+    if not context.project.own_settings.setting(INJECT_FLEET):
         return []
     from memtool.fleet.inject_tier import fleet_tier
 
@@ -118,7 +118,7 @@ def _fleet_files(context: Context) -> list[str]:
     fleet = settings_of(context)
     if not fleet.is_set or fleet.url:  # what a server has is looked at again each minute
         return []
-    return index_files(home_of(context.env))
+    return index_files(home_of(context.caller.env))
 
 
 def _fleet_link(type_: str) -> tuple[str, str] | None:
@@ -141,7 +141,9 @@ def _read_by_sessions(request: SearchRequest) -> Asked:
 
 def _is_asking_sessions(request: SearchRequest) -> bool:
     """Tell whether a search asks them in any case, or may where no memory answers."""
-    has_consent = request.is_plain and request.context.own_settings.setting("search.sessions")
+    has_consent = request.is_plain and request.context.project.own_settings.setting(
+        "search.sessions"
+    )
     return "deep" in request.options or bool(has_consent)
 
 

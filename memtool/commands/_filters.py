@@ -99,7 +99,6 @@ def options(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     create it.
     """
     found = dict(given)
-    context.is_dry = bool(found.get("dry_run"))
     if context.is_global and "commit" in found:
         found["commit"] = True
     return found

@@ -43,7 +43,7 @@ def note(context: Context, verb: str, answer: object, elapsed_ms: float) -> None
         if not usage_log.is_kept(context):
             return
         directory = context.repository.cache_dir
-        size = usage_log.append_note(directory, _note(context.now, verb, answer, elapsed_ms))
+        size = usage_log.append_note(directory, _note(context.clock.now, verb, answer, elapsed_ms))
         if size >= FULL_BYTES[verb in HOT]:
             from memtool.store import ledger  # imports SQLite
 
@@ -56,7 +56,9 @@ def note_failure(context: Context) -> None:
     """Note that a hook failed, for the statistics and the audit."""
     try:
         if usage_log.is_kept(context):
-            usage_log.append_note(context.repository.cache_dir, Note(context.now, FAILED, 0.0))
+            usage_log.append_note(
+                context.repository.cache_dir, Note(context.clock.now, FAILED, 0.0)
+            )
             usage_log.tell(context, FAILED, ())
     except (OSError, MemtoolError):
         return

@@ -67,7 +67,7 @@ def confirm(
         context, id, still_holds=still_holds, dry_run=options.get("dry_run", False)
     )
     head = context.repository.git.head()
-    checked = {"at": timestamps.render(context.now), "by": write.author(context)}
+    checked = {"at": timestamps.render(context.clock.now), "by": write.author(context)}
     if head:
         checked["commit"] = head
 
@@ -197,7 +197,7 @@ def _vouch(
     def noted(memory: Memory) -> Keys:
         new = changes(memory)
         was = (memory.table("retired").get("was") or memory.status) == "candidate"
-        if context.agent and (verb == "confirm" or (was and new.get("status") in VOUCHED)):
+        if context.caller.agent and (verb == "confirm" or (was and new.get("status") in VOUCHED)):
             raise MemtoolError(
                 f"an agent vouches for no memory, and {verb} would for {memory.id}",
                 hint=f"a person runs: memtool confirm {memory.id} --commit",
@@ -225,7 +225,7 @@ def _look_at_files(
 
     Returned are the rules that call it broken, sorted: gone, lines, name.
     """
-    write.prepare(context, begins=False)
+    write.prepare(context, begins=False, dry_run=dry_run)
     tree = write.current(context, dry_run=dry_run)
     record = tree.find(id_)
     named = [path.rstrip("/") for path in governed(record)]
@@ -272,7 +272,7 @@ def _away(status: str, context: Context) -> Callable[[Memory], Fields]:
 
     def changes(memory: Memory) -> Fields:
         write.refuse_deleted(memory)
-        kept = lifecycle.retired(memory, context.now, write.author(context))
+        kept = lifecycle.retired(memory, context.clock.now, write.author(context))
         return {"status": status} | kept
 
     return changes

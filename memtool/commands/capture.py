@@ -98,7 +98,7 @@ def capture(
         )
 
     with source.file, usage_log.act(context, "capture", dry_run=dry_run) as act:
-        done = capture.capture(sessions, source, begin, context.now, dry_run=dry_run)
+        done = capture.capture(sessions, source, begin, context.clock.now, dry_run=dry_run)
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     context.notes.extend(done.notes)
     if done.host == "plain" and {one.role for one in done.messages} == {"system"}:
@@ -110,7 +110,7 @@ def capture(
         if end or findings.is_due(sessions, done.session):
             learned = findings.learn(sessions, done.session).findings
         if end and sessions.head(done.session).status == "open":
-            lifecycle.end(sessions, done.session, "", context.now)
+            lifecycle.end(sessions, done.session, "", context.clock.now)
         if learned != before:
             promote.count(context, sessions)
         if end:
@@ -161,5 +161,5 @@ def _source(context: Context, transcript: str, host: str, session: str) -> Trans
     id_ = store.opened(context).named(host or "session", session) if session else ""
     if transcript == "-":  # it is read twice
         return Transcript(io.BytesIO(_filters.read_stdin(MOST_STDIN)), "", tops, host, id_)
-    path = os.path.realpath(os.path.join(context.cwd, transcript))
+    path = os.path.realpath(os.path.join(context.caller.cwd, transcript))
     return Transcript(reader.opened(path), path, tops, host, id_)

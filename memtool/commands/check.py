@@ -93,7 +93,7 @@ def _staged(context: Context, path: tuple[str, ...]) -> Checked:
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.store.repository import staged_changes
 
-    sides, head = staged_changes(context.repository, context.directory, context.env)
+    sides, head = staged_changes(context.repository, context.directory, context.caller.env)
     if not any(sides):
         return Checked(0, (), is_quiet=True)
     from memtool.gate import sources
@@ -115,7 +115,7 @@ def _hasten(context: Context) -> None:
 
     repository = context.repository
     if index.last_reader(repository, context.directory, context.settings) is None:
-        background.warm(repository.cache_dir, repository.top, context.env, time.time())
+        background.warm(repository.cache_dir, repository.top, context.caller.env, time.time())
 
 
 def _checked(
@@ -172,7 +172,7 @@ def _misplaced(context: Context, content: Content) -> list[Problem]:
     from memtool.memory.schema import Problem as Found
 
     found = [one for one in content.files if "\nscope: global\n" in one.text]
-    if not found or context.is_in_global:
+    if not found or context.project.is_in_global:
         return []
     hint = "leave scope out; memtool --global new keeps a memory for all your projects"
     return [
@@ -200,7 +200,11 @@ def _unused(context: Context, content: Content, path: tuple[str, ...]) -> list[P
 
     file = f"{content.directory}/{CONFIG_NAME}"
     given = sorted(USER_ONLY.keys() & content.settings.given.keys())
-    if not given or context.is_in_global or (path and not is_chosen(file, _inside(context, path))):
+    if (
+        not given
+        or context.project.is_in_global
+        or (path and not is_chosen(file, _inside(context, path)))
+    ):
         return []
     return [
         Found(
@@ -225,7 +229,9 @@ def _blocks(context: Context, content: Content) -> list[Problem]:
     at = content.head if content.kind == "commit" else None
     found = agents_md.agent_files(
         lambda path: (
-            context.stored_file(path, at) if at else agents_md.read_at(context.repository.top, path)
+            context.project.stored_file(path, at)
+            if at
+            else agents_md.read_at(context.repository.top, path)
         )
     )
     if not found:
@@ -260,13 +266,13 @@ def _content(context: Context, path: tuple[str, ...], range_: str) -> Content | 
         from memtool.store import config
 
         start, end = _ends(context, range_)
-        stored = context.stored_file(context.config_path, end) or b""
-        settings = config.parse(stored, context.config_path)
+        stored = context.project.stored_file(context.project.config_path, end) or b""
+        settings = config.parse(stored, context.project.config_path)
         return sources.of_range(context, settings, start, end)
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.gate import sources
 
-    context.refuse_absent()
+    context.project.refuse_absent()
     return sources.of_worktree(context, _inside(context, path))
 
 
@@ -274,7 +280,7 @@ def _inside(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return paths from the top. Raises MemtoolError for one outside of the memory directory."""
     found = []
     for path in paths:
-        full = os.path.normpath(os.path.join(os.path.realpath(context.cwd), path))
+        full = os.path.normpath(os.path.join(os.path.realpath(context.caller.cwd), path))
         inside = os.path.relpath(full, os.path.realpath(context.repository.top)).replace(
             os.sep, "/"
         )

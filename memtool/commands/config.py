@@ -8,6 +8,7 @@ from typing import Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
+from memtool.sessions import consent
 from memtool.store import config as config_file
 from memtool.store.config import Option, Scalar, Setting
 from memtool.store.context import Context
@@ -116,7 +117,7 @@ def config(
     if value is None and not unset:
         for name in config_file.USER_ONLY:
             if key in ("", name):
-                context.note_unused(name)
+                context.project.note_unused(name)
     if key in ("", RULES_KEY) and value is None and not unset:
         rows = tuple(
             _row(context, option, name, context.settings)
@@ -139,7 +140,7 @@ def config(
         )
     new = None if value is None else _typed(option, key, value)
     done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
-    after = config_file.parse(done.data, context.config_path)
+    after = config_file.parse(done.data, context.project.config_path)
     after = after.replace(personal=context.settings.personal)
     if (
         value is not None
@@ -158,7 +159,7 @@ def config(
 
 def _shown_path(context: Context) -> str:
     """Return the settings file: from the top of a project, of the user's own the whole path."""
-    path = context.config_path
+    path = context.project.config_path
     return os.path.join(context.repository.top, path) if context.is_global else path
 
 
@@ -175,11 +176,11 @@ def _option(context: Context, key: str) -> Option:
 
 def _rules(context: Context) -> tuple[RuleRow, ...]:
     """Return the trust rules that hold; a note says where the worktree has others."""
-    held = context.trust_rules
-    if context.has_trusted_ref and context.settings.rules != held:
+    held = context.project.trust_rules
+    if context.project.has_trusted_ref and context.settings.rules != held:
         context.notes.append(
-            f"{RULES_KEY} are those of the trusted ref; what {context.config_path} says here holds "
-            "once it is there"
+            f"{RULES_KEY} are those of the trusted ref; what {context.project.config_path} says "
+            "here holds once it is there"
         )
     return tuple(RuleRow(one.match, one.require, one.owners) for one in held)
 
@@ -188,7 +189,7 @@ def _note_stricter(context: Context, key: str, own: config_file.Config) -> None:
     """Note where a setting asks for less than holds: the strictest of all that say something."""
     if key not in config_file.STRICT or context.is_global:
         return
-    held = own.bounded(context.agreed_settings).setting(key)
+    held = own.bounded(context.project.agreed_settings).setting(key)
     if held != own.setting(key):
         who = "your own settings or those of the trusted ref are stricter"
         context.notes.append(f"{key} = {_shown(held)} holds: {who}")
@@ -219,13 +220,13 @@ def auto(
         dry_run: say what would change, write nothing
     """
     if not switch:
-        return Auto(context.is_capturing, _off_by(context), _shown_path(context))
+        return Auto(consent.is_capturing(context), _off_by(context), _shown_path(context))
     is_on = switch == "on"
     is_said = context.settings.given.get(AUTO_KEY) is True
     value = (True if is_said else None) if is_on else False  # on is the default: it leaves no line
     done = write.set_option(context, AUTO_KEY, value, commit=commit, dry_run=dry_run)
-    off_by = tuple(who for who in _off_by(context) if who != context.config_path)
-    off_by = off_by if is_on else (context.config_path, *off_by)
+    off_by = tuple(who for who in _off_by(context) if who != context.project.config_path)
+    off_by = off_by if is_on else (context.project.config_path, *off_by)
     return Auto(not off_by, off_by, _shown_path(context), done.changed, done.commit, dry_run)
 
 
@@ -262,7 +263,7 @@ def _row(context: Context, option: Option, key: str, config: config_file.Config)
     key = key if option.is_by_category else option.key
     unused = ""
     if key in config_file.USER_ONLY and not context.is_global:
-        unused = context.unused(key)
+        unused = context.project.unused(key)
         config = config.replace(given={})
     is_personal = key in config.personal and key not in config.given
     default = option.default if key == option.key else config.setting(option.key)
@@ -343,8 +344,8 @@ def _reason(option: Option, key: str, text: str) -> str:
 
 def _off_by(context: Context) -> tuple[str, ...]:
     switches = (
-        (context.config_path, context.settings.given.get(AUTO_KEY, True)),
+        (context.project.config_path, context.settings.given.get(AUTO_KEY, True)),
         ("your global settings", context.settings.personal.get(AUTO_KEY, True)),
-        ("MEMTOOL_OFF", not context.is_off),
+        ("MEMTOOL_OFF", not context.caller.is_off),
     )
     return tuple(who for who, is_on in switches if not is_on)

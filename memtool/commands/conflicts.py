@@ -118,7 +118,7 @@ def conflicts(
     if base and not ids and not _names(context, at) - _names(context, base):
         return Conflicts((), base)  # most merges bring no memory, and need not wait
     tree = index.open(context, at, exact=True)
-    now, categories = context.now, context.settings.categories
+    now, categories = context.clock.now, context.settings.categories
     wanted = {tree.find(id_).id for id_ in ids}
     found: list[gate.Conflict] = []
     new: set[str] | None = None

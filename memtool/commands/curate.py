@@ -113,7 +113,7 @@ def _curated(
     is_kept: bool = False,
     drop: bool = False,
 ) -> CurationPlan:
-    write.prepare(context)
+    write.prepare(context, dry_run=False)
     tree = context.tree()
     mask = Mask(context.settings)  # a model reads them, and so does a person
     alive = [one.replace(memory=mask.memory(one.memory)) for one in alive_heads(context, tree)]

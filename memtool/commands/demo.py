@@ -28,8 +28,8 @@ def demo(context: Context, directory: str, *, dry_run: bool = False) -> Demo:
         directory: where it goes; it must be absent or empty
         dry_run: say what would be built, write nothing
     """
-    place = os.path.abspath(os.path.join(context.cwd, directory))
-    return demo_repository.build(context.env, place, dry_run=dry_run)
+    place = os.path.abspath(os.path.join(context.caller.cwd, directory))
+    return demo_repository.build(context.caller.env, place, dry_run=dry_run)
 
 
 def render(built: Demo) -> str:

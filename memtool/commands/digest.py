@@ -70,14 +70,14 @@ def digest(
         dry_run: show the digests, write nothing
     """
     _refuse_unclear(context, category, all_=all)
-    write.prepare(context)
+    write.prepare(context, dry_run=dry_run)
     with nullcontext() if dry_run else files.locked(context.repository.cache_dir, "digest.lock"):
         tree = context.tree()
         planned = [
             sum_up(
                 tree,
                 name,
-                context.now,
+                context.clock.now,
                 context.random_for,
                 word=None if dry_run else lambda told: _worded(context, told),
                 withholds=unquoted_labels(context.settings),
@@ -140,7 +140,7 @@ def _refuse_nothing(plan: Digest, *, is_named: bool) -> None:
 
 def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
-    now, known = context.now, context.settings.categories
+    now, known = context.clock.now, context.settings.categories
     labels = unquoted_labels(context.settings)
     have = {record.memory.category for record in digests_in_use(tree)}
     return sorted(

@@ -166,7 +166,7 @@ def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
         if not is_used and not only:
             continue
         sites = [host.site(context, is_user=False)]
-        if os.path.isabs(host.home(context.env)):  # else there is nowhere to have it
+        if os.path.isabs(host.home(context.caller.env)):  # else there is nowhere to have it
             sites.append(host.site(context, is_user=True))
         levels = [(site, any(map(site.has, host.parts(site)))) for site in sites]
         if not any(installed for _site, installed in levels):
@@ -202,11 +202,11 @@ def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[
             return  # the hooks are not those that this version would run
     else:
         yield Sign(host.name, "current", GOOD, "as this version writes it")
-    if host.is_program(context.env):
-        yield from diagnostics.of_program(host, site, context.env)
+    if host.is_program(context.caller.env):
+        yield from diagnostics.of_program(host, site, context.caller.env)
     from memtool.hosts.diagnostics import rehearse
 
-    for one in rehearse(host, site, prompt, context.env):
+    for one in rehearse(host, site, prompt, context.caller.env):
         name = f"works: {one.event}"
         if one.fault:
             yield Sign(host.name, name, BROKEN, one.fault, "memtool hook --help")

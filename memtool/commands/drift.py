@@ -97,7 +97,7 @@ def drift(
             )
         context.repository.refuse_bare("memtool drift --at HEAD")
     tree = index.open(context, at, exact=True)
-    facts = Facts(tree, context.now, dict)
+    facts = Facts(tree, context.clock.now, dict)
     wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
     wanted = wanted or facts.naming_files()
     witness = context.witness(tree)

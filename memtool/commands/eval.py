@@ -125,7 +125,9 @@ def eval(  # noqa: A001  # a verb is named as the user types it
     floors = dict(_floor(text) for text in floor)
     most = _filters.most_of(limit)
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
-    place = os.path.join(context.cwd if golden else context.repository.top or context.cwd, name)
+    place = os.path.join(
+        context.caller.cwd if golden else context.repository.top or context.caller.cwd, name
+    )
     queries = parse(_read(place, name), name)
     depth = max(most, evaluation.DEPTH)
     found: dict[str, Found] = {}
@@ -138,7 +140,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         problems += _problems(those, scope, name)
     if run:
         rows = [row for query in queries for row in _run_rows(query, found[query.qid].hits[:most])]
-        _write(os.path.join(context.cwd, run), run, "".join(rows))
+        _write(os.path.join(context.caller.cwd, run), run, "".join(rows))
     context.notes += dict.fromkeys(note for one in found.values() for note in one.notes)
     asked = tuple(_asked(query, found[query.qid]) for query in queries)
     means = evaluation.mean([one.measures for one in asked])
@@ -216,7 +218,7 @@ def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: st
     """
     try:
         tree = index.open(context, at, as_of, exact=True)
-        scope = scope_of(context, tree, context.moment_of(as_of)).replace(is_replay=True)
+        scope = scope_of(context, tree, context.clock.moment_of(as_of)).replace(is_replay=True)
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":
             raise

@@ -96,7 +96,7 @@ def fleet_status(context: Context) -> FleetStatus:
         memtool fleet status
     """
     asked = backend.required(context)
-    home = backend.home_of(context.env)
+    home = backend.home_of(context.caller.env)
     state = git_backend.state_of(home)
     rows = _rows(state.repositories) if state else ()
     if state is None and asked.repositories:
@@ -134,7 +134,7 @@ def fleet_sync(context: Context, *, dry_run: bool = False) -> FleetSync:
     return FleetSync(
         timestamps.render(done.state.synced) if done.state.synced else "",
         sum(row.memories for row in rows),
-        git_backend.size_of(backend.home_of(context.env)),
+        git_backend.size_of(backend.home_of(context.caller.env)),
         done.indexed,
         rows,
         dry_run,
@@ -192,7 +192,7 @@ def fleet_init(
             hint=f"{backend.URL_VARIABLE}=https://search.example.org/memories memtool fleet init",
             code="no-fleet",
         )
-    server = opensearch.server_at(url, context.env)
+    server = opensearch.server_at(url, context.caller.env)
     index = server.own_index(for_) if for_ else server.index
     if not index:
         raise MemtoolError(

@@ -118,7 +118,7 @@ def fleet_similar(
 
 def _decisions(context: Context) -> list[Any]:
     tree = index.open(context)
-    living = conflicts.living(tree, context.now)
+    living = conflicts.living(tree, context.clock.now)
     return [one for one in living if one.memory.type == "decision" and similar.counts(one.memory)]
 
 
@@ -137,7 +137,7 @@ def _answer(context: Context, found: Comparison, about: str) -> FleetSimilar:
         found.compared,
         found.repositories,
         found.left_out,
-        timestamps.render(context.now),
+        timestamps.render(context.clock.now),
     )
 
 

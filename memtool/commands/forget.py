@@ -58,9 +58,9 @@ def forget(
             "forgetting needs a reason",
             hint=f'memtool forget {" ".join(wanted) or "ID"} --why "REASON"',
         )
-    write.prepare(context, begins=False)
+    write.prepare(context, begins=False, dry_run=dry_run)
     deleted = {
-        "at": timestamps.render(context.now),
+        "at": timestamps.render(context.clock.now),
         "by": write.author(context),
         "reason": why.strip(),
     }
@@ -124,7 +124,7 @@ def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[st
         if not is_known or not any(mark in text for mark in ' :"'):
             raise
     query = parse(text_of(context, wanted))
-    scope = scope_of(context, index.open(context, exact=True), context.now)
+    scope = scope_of(context, index.open(context, exact=True), context.clock.now)
     answer = retrieve.search_query(scope, query, MOST)
     context.notes.extend(answer.notes)
     # A digest only quotes the memory that is meant.

@@ -98,7 +98,7 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
     reply = _reply(context, happened)
 
     def ask() -> Injected | None:
-        if contract.meaning in _READING and context.is_begun:
+        if contract.meaning in _READING and context.project.is_begun:
             _narrow(context, given)
         return reply(context, happened) if reply else None
 
@@ -128,9 +128,9 @@ def _reply(
     for the project and for the user runs both. What is captured twice is stored once.
     """
     contract, given = event.contract, event.given
-    if context.is_off or given.client not in ("", contract.host):
+    if context.caller.is_off or given.client not in ("", contract.host):
         return None
-    if contract.meaning in (*_READING, contracts.FAILURE) and context.is_begun:
+    if contract.meaning in (*_READING, contracts.FAILURE) and context.project.is_begun:
         is_noted = given.session and given.digest and not event.is_dry
         cache, now = context.repository.cache_dir, int(time.time())
         if is_noted and contracts.is_twin(cache, contract, given, now):
@@ -155,7 +155,7 @@ def excuse(context: Context, host: str, event: str, given: Given, error: Memtool
 
     Nothing of the file is repeated: it may hold anything.
     """
-    if error.code != "config" or context.is_off:
+    if error.code != "config" or context.caller.is_off:
         return ""
     return _told_once(context.repository.cache_dir, host, event, given, UNREADABLE)
 
@@ -253,7 +253,7 @@ def finish_apart(context: Context) -> None:
     from memtool.sessions import background  # a hook that is in time needs none of it
 
     place = context.repository
-    background.warm(place.cache_dir, place.top or place.git_dir, context.env, time.time())
+    background.warm(place.cache_dir, place.top or place.git_dir, context.caller.env, time.time())
 
 
 def context_of(given: Given) -> str:
@@ -276,8 +276,8 @@ def _start(context: Context, event: HookCall) -> Injected | None:
     """
     from memtool.inject import session_primer, session_seen
 
-    if not context.is_begun and context.beside is None:
-        context.refuse_absent()
+    if not context.project.is_begun and context.beside is None:
+        context.project.refuse_absent()
     session, cache = context_of(event.given), context.repository.cache_dir
     is_resumed = event.given.source == contracts.RESUME or (
         event.given.source == contracts.OPEN and session_seen.has_seen(cache, session)
@@ -295,6 +295,7 @@ def _start(context: Context, event: HookCall) -> Injected | None:
 
 def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
     """Return the primer, with the note that the session was given it."""
+    from memtool.index import unindexed
     from memtool.inject import gather, session_primer, session_seen
     from memtool.inject.budget import plan
     from memtool.sessions import lifecycle
@@ -303,14 +304,12 @@ def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
     primed = session_primer.prime(
         gather.GatherRequest(context, session=session),
         _form(event),
-        plan(context.strict_settings, _budget(context, event), None),
+        plan(context.project.strict_settings, _budget(context, event), None),
         None if is_brief else lifecycle.recap(context, event.given.session),
         is_brief=is_brief,
     )
-    if not session:
+    if not session or unindexed.is_partial(context):  # the rest comes with a later prompt
         return primed
-    if context.narrowed is not None:
-        return primed  # the rest comes with a later prompt
     mark = session_seen.primed(context.repository.cache_dir, session)
     return primed.replace(versions=(*primed.versions, mark))
 
@@ -336,7 +335,7 @@ def _prompt(context: Context, event: HookCall) -> Injected:
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
     shown = primer.versions if primer else ()
     asked = gather.GatherRequest(context, prompt, files, session, shown=shown)
-    shares = plan(context.strict_settings, budget, None)
+    shares = plan(context.project.strict_settings, budget, None)
     found = build_block(asked, _form(event), shares, added_tiers(context))
     return primer.followed_by(found) if primer else found
 
@@ -353,7 +352,7 @@ def _edit(context: Context, event: HookCall) -> Injected | None:
 
 def _close(context: Context, event: HookCall) -> None:
     """Hand the transcript on to a process of its own: it may be long, and a host does not wait."""
-    context.refuse_absent()
+    context.project.refuse_absent()
     given = event.given
     if event.is_dry or given.agent:
         return
@@ -365,13 +364,16 @@ def _close(context: Context, event: HookCall) -> None:
 
 def _fail(context: Context, event: HookCall) -> None:
     """Note what the worktree is when a command fails: no transcript tells that later."""
-    context.refuse_absent()
+    context.project.refuse_absent()
     given = event.given
-    if event.is_dry or not given.error or not context.is_capturing:
+    if event.is_dry or not given.error:
         return
-    from memtool.sessions import failure_state
+    from memtool.sessions import consent, failure_state
 
-    place = given.cwd or context.cwd
+    if not consent.is_capturing(context):
+        return
+
+    place = given.cwd or context.caller.cwd
     host = event.contract.host
     failure_state.note(context, host, given.session, given.command, given.error, place)
 
@@ -406,8 +408,8 @@ def _narrow(context: Context, given: Given) -> None:
 
 def _budget(context: Context, event: HookCall) -> int:
     """Return the tokens of an answer: the usual ones, but never more than the host would show."""
-    own = context.budget_tokens
-    usual = context.strict_settings.count("inject.budget_tokens") if own is None else own
+    own = context.caller.budget_tokens
+    usual = context.project.strict_settings.count("inject.budget_tokens") if own is None else own
     return min(usual, contracts.most_tokens(event.contract.host))
 
 

@@ -176,13 +176,13 @@ def import_(
         commit: commit all of them, in one commit
         dry_run: say what would be written, write nothing
     """
-    write.prepare(context)
+    write.prepare(context, dry_run=dry_run)
     target = Target(
         tree=context.tree(),
         tool=from_,
         overrides=_overrides(context, set) | ({"scope": "global"} if context.is_global else {}),
         categories=context.settings.categories,
-        now=context.now,
+        now=context.clock.now,
         allowed=allowlist(context.settings),
         redacts=redact,
         is_store=SOURCES[from_].is_store,
@@ -199,7 +199,9 @@ def import_(
             f"{from_} records are not read from stdin",
             hint=f"memtool import {from_} PATH, or ./- for a file of that name",
         )
-    place = jsonl.STDIN.path if is_stdin else originals.located(os.path.join(context.cwd, path))
+    place = (
+        jsonl.STDIN.path if is_stdin else originals.located(os.path.join(context.caller.cwd, path))
+    )
     drafts = _drafts(context, from_, place, map, project, is_stdin=is_stdin)
     plan = base.plan(_of_project(context, drafts), place, target)
     if not plan.found and not plan.problems:
@@ -279,7 +281,6 @@ def migrate(
                 hint=f"memtool migrate {from_} PATH",
             )
         if not commit:
-            context.is_dry = True
             context.notes.append("nothing is written; the same with --commit does it")
         is_shown = dry_run or not commit
         return import_(
@@ -291,7 +292,7 @@ def migrate(
             hint="memtool migrate FROM PATH, as memtool import has them",
         )
     context.repository.refuse_bare("run memtool in a clone or linked worktree")
-    context.refuse_absent()
+    context.project.refuse_absent()
     if commit and not dry_run:
         found, done = migration.migrate(context, to)
         return Migrated(found.old, found.new, found.steps, done)
@@ -304,7 +305,7 @@ def migrate(
 def _tell_expired(context: Context, placed: Iterable[Record]) -> None:
     """Note how many memories have expired already by what their records say."""
     categories = context.settings.categories
-    states = [lifecycle.state(one.memory, context.now, categories) for one in placed]
+    states = [lifecycle.state(one.memory, context.clock.now, categories) for one in placed]
     count = states.count(lifecycle.EXPIRED)
     if count:
         context.notes.append(
@@ -348,7 +349,9 @@ def _drafts(
     if not source.is_store:
         return drafts(place, top)
     chosen = jsonl.field_map(pairs, {})
-    asked = StoreRequest(top, tuple(context.settings.categories), context.now, project, chosen)
+    asked = StoreRequest(
+        top, tuple(context.settings.categories), context.clock.now, project, chosen
+    )
     return drafts(place, asked)
 
 
@@ -416,7 +419,7 @@ def export(
     tree = index.open(context, at, exact=True)
     records = list(tree.records)
     if filters:
-        scope = scope_of(context, tree, context.now)
+        scope = scope_of(context, tree, context.clock.now)
         records = retrieve.select(scope, parse(text_of(context, filters)))
     rows = [jsonl.row(record, has_body=not no_body) for record in records]
     return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

@@ -40,7 +40,7 @@ FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
 def _offers(context: Context) -> Iterator[str]:
     """Yield commands for formatters, and what features offer."""
     for name in FORMATTER_IGNORES:
-        data = context.file(name)
+        data = context.project.file(name)
         if data is not None and not _is_named(context.directory, data):
             line = shlex.quote(f"{context.directory}/")
             # Behind a last line without its end, the line needs one before it.

@@ -89,7 +89,7 @@ def inject(
         write: refresh the block in this file, instead of printing one
         dry_run: with --write, only say what would be done
     """
-    if context.is_off:
+    if context.caller.is_off:
         return _silent(context, format, session)
     if dry_run and not write:
         raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
@@ -103,8 +103,8 @@ def inject(
         is_other = any(given) or (budget, remaining, at, as_of) != (None,) * 4
         return _written(context, write, dry_run=dry_run, is_other=is_other)
     if budget is None and remaining is None:
-        budget = context.budget_tokens
-    shares = plan(context.strict_settings, budget, remaining)
+        budget = context.caller.budget_tokens
+    shares = plan(context.project.strict_settings, budget, remaining)
     form = block.BY_NAME[BLOCK_FORMATS[for_] if format in ("", "json") else format]
     asked = GatherRequest(
         context,
@@ -140,7 +140,7 @@ def inject(
 
 def _note_silence(context: Context, injected: Injected, format: str, *, explain: bool) -> None:
     """Say at a terminal that an empty block has reasons; a pipe is an agent's."""
-    if context.is_person and not (injected.text or explain or format == "json"):
+    if context.caller.is_person and not (injected.text or explain or format == "json"):
         context.notes.append("nothing relevant; --explain shows what was held back")
 
 
@@ -199,11 +199,11 @@ def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]
 
 def _gates(context: Context) -> dict[str, float]:
     """Return the numbers by which a block is chosen, each under the name of its setting."""
-    chosen = preset(context.strict_settings)
+    chosen = preset(context.project.strict_settings)
     return {
         **chosen.strictness.plain(),
         "threshold": chosen.threshold,
-        **gates_of(context.strict_settings).plain(),
+        **gates_of(context.project.strict_settings).plain(),
     }
 
 

@@ -181,7 +181,7 @@ def _note_missing(context: Context, *, user: bool) -> None:
 
     from memtool import installation
 
-    if not user and shutil.which("memtool", path=context.env.get("PATH")) is None:
+    if not user and shutil.which("memtool", path=context.caller.env.get("PATH")) is None:
         context.notes.append(
             f"the hooks run memtool, which is not on your PATH: {installation.install_on_path()}"
         )

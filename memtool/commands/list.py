@@ -106,7 +106,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
     tree = index.open(context, at, as_of, exact=True)
     if sort == ACCESSED:
         _filters.take_over(context)
-    scope = shown_to(context, scope_of(context, tree, context.moment_of(as_of)))
+    scope = shown_to(context, scope_of(context, tree, context.clock.moment_of(as_of)))
     shown, total = first(scope, asked, sort, most + offset)
     del shown[:offset]
     tell_rest(context, len(shown), total, "--limit N lists more", offset)

@@ -420,7 +420,7 @@ def _audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, .
                 if near
                 else f"the kinds are {', '.join(usage_log.KINDS)}",
             )
-    begin = context.moment(since) if since else None
+    begin = context.clock.moment(since) if since else None
     usage_log.tell_cut_off(context)
     _filters.take_over(context, "acts are not shown")
     found = [

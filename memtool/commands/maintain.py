@@ -71,7 +71,7 @@ def _accesses(context: Context) -> Uses:
 def _upheld(context: Context, tree: Tree, inputs: PlanInputs, base: str) -> dict[str, Upholding]:
     """Return what the commits of the trusted branch uphold, of `base` where there is none."""
     since = upkeep_plan.upheld_from(tree, inputs)
-    ref = context.trust_settings.text("trust.ref")
+    ref = context.project.trust_settings.text("trust.ref")
     history = provenance.resolve_trusted(context.repository, ref) or base
     return upkeep_plan.read_upheld(tree, history, since)
 
@@ -116,7 +116,7 @@ class Maintained(Value):
 
 def next_due(context: Context) -> int | None:
     """Return the second at which upkeep is due next; None without a schedule."""
-    cache, now = context.repository.cache_dir, context.now
+    cache, now = context.repository.cache_dir, context.clock.now
     if not context.settings.texts(upkeep_plan.SCHEDULE):
         return None
     return min(upkeep_plan.due_moments(context.settings, cache, now).values())
@@ -179,16 +179,19 @@ def maintain(
         )
     directory = context.repository.cache_dir
     if due:
-        found_due = upkeep_plan.due_periods(context.settings, directory, context.now)
+        found_due = upkeep_plan.due_periods(context.settings, directory, context.clock.now)
         chosen = tuple(period for period in PERIODS if period in {*chosen, *found_due})
         if not chosen:
             context.notes.append("no upkeep is due yet")
     periods = chosen if due or chosen else () if only else PERIODS
     does = apply and not dry_run and context.repository.is_made
     if not context.repository.is_bare:
-        write.prepare(context, begins=False) if does else context.refuse_absent()
+        if does:
+            write.prepare(context, begins=False, dry_run=False)
+        else:
+            context.project.refuse_absent()
     elif does:
-        context.refuse_newer()
+        context.project.refuse_newer()
     target = find_branch(context.repository, branch) if branch else None
     here = _is_here(context.repository, target)
     if not does:
@@ -231,7 +234,7 @@ def _planned(
     candidates = [one.path for one in tree.records if one.memory.status == "candidate"]
     added = upkeep_plan.read_added(repository, base, candidates, context.directory)
     grounds = PlanInputs(
-        context.now,
+        context.clock.now,
         context.settings,
         _accesses(context),
         context.directory,
@@ -319,9 +322,9 @@ def _do_chores(context: Context, plan: MaintenancePlan, found: Maintained) -> No
 
         index.open(context, exact=True)
     if is_rebuilt or MONTHLY in found.periods:
-        cleanup.note_rebuilt(directory, context.now)
+        cleanup.note_rebuilt(directory, context.clock.now)
     if found.periods:
-        cleanup.note_runs(directory, found.periods, context.now)
+        cleanup.note_runs(directory, found.periods, context.clock.now)
 
 
 def render(done: Maintained) -> str:

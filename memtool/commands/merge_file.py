@@ -56,7 +56,7 @@ def merge_file(
     is_known = not context.settings.is_newer
     merged = merge.merge_texts(context.repository.git, sides, path, knows_keys=is_known)
     if not dry_run:
-        folder, name = os.path.split(os.path.join(context.cwd, ours))
+        folder, name = os.path.split(os.path.join(context.caller.cwd, ours))
         files.replace(folder, name, merged.data, expected=sides.ours)
     text = merged.data.decode(errors="replace")
     return MergedFile(path or ours, merged.is_clean, text, dry_run)
@@ -64,7 +64,7 @@ def merge_file(
 
 def _read(context: Context, name: str) -> bytes:
     try:
-        return files.read_regular(os.path.join(context.cwd, name))
+        return files.read_regular(os.path.join(context.caller.cwd, name))
     except (OSError, ValueError) as error:
         reason = reason_of(error)
         raise MemtoolError(

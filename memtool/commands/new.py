@@ -86,7 +86,7 @@ def new(
         title: one line that says it
         category: a row of the category table, by default the type's
     """
-    write.prepare(context)
+    write.prepare(context, dry_run=options.get("dry_run", False))
     older = options.get("supersedes", ())
     ids = write.replaceable(context.tree(), older) if older else ()
     memory = _drafted(context, type, title, options, ids)
@@ -129,14 +129,14 @@ def remember(
         commit: commit just this file
         dry_run: print the file instead of writing it
     """
-    write.prepare(context)
+    write.prepare(context, dry_run=dry_run)
     words = _filters.body_text(" ".join(text)).strip()
     if not words:
         raise MemtoolError(
             "there is nothing to remember",
             hint='memtool remember "Deploys run on Tuesdays only."',
         )
-    spoken = () if context.agent else (f"human:{write.author(context)}",)
+    spoken = () if context.caller.agent else (f"human:{write.author(context)}",)
     vouching, quoted = draft.vouched(context, said_by_user, spoken)
     memory = draft.draft(
         context,
@@ -146,7 +146,7 @@ def remember(
         section=quoted,
         fields={
             "category": category or category_of(words, file),
-            "confidence": "medium" if context.agent and not quoted else "high",
+            "confidence": "medium" if context.caller.agent and not quoted else "high",
             "tags": tag,
             "files": file,
             **vouching,
@@ -185,8 +185,9 @@ def supersede(
         id: the id of the new memory, instead of a made one
         commit: commit just this file, with the trailers Memory-Id and Supersedes
     """
-    write.prepare(context, begins=False)
-    tree = write.current(context, dry_run=options.get("dry_run", False))
+    dry_run = options.get("dry_run", False)
+    write.prepare(context, dry_run=dry_run, begins=False)
+    tree = write.current(context, dry_run=dry_run)
     ids = write.replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree[ids[0]].memory
     memory = _drafted(context, type or replaced.type, title, options, ids, replaced)
@@ -215,7 +216,7 @@ def _drafted(
             inherited.pop("scope", None)  # one of old, which has no effect in a project
         if type_ == replaced.type:
             inherited["category"] = replaced.text("category")
-        if replaced.status == "pinned" and (quoted or not context.agent):
+        if replaced.status == "pinned" and (quoted or not context.caller.agent):
             vouching["status"] = "pinned"
     importance = options.get("importance")
     given: Fields = vouching | {

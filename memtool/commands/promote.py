@@ -9,7 +9,7 @@ from typing import Literal
 from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.memory.changes import stem
-from memtool.sessions import findings, manager, model, store
+from memtool.sessions import consent, findings, manager, model, store
 from memtool.sessions import promote as promotion
 from memtool.sessions.model import Finding, Head
 from memtool.sessions.promote import Judged, Made, judge, note_waiting
@@ -117,7 +117,7 @@ def promote(
         return _set_aside(context, session, dismiss, reopen, why, dry_run=dry_run)
     if why:
         raise MemtoolError("a reason goes with dismissing", hint='--dismiss ID --why "REASON"')
-    is_last = auto and bool(session) and context.is_promoting
+    is_last = auto and bool(session) and consent.is_promoting(context)
     before = len(context.notes)
     try:
         done = _promoted(
@@ -200,7 +200,7 @@ def _set_aside(
             )
     if not dry_run:
         if dismiss:
-            findings.dismiss(sessions, [one.finding for one in meant], reason, context.now)
+            findings.dismiss(sessions, [one.finding for one in meant], reason, context.clock.now)
         else:
             findings.reopen(sessions, [gone for one in meant for gone in one.dismissals])
         usage_log.tell(context, "dismiss" if dismiss else "reopen", sorted(chosen))
@@ -241,12 +241,12 @@ def _promoted(
 ) -> Promoted:
     """Do as `promote` says."""
     name = preset or context.settings.text("promote.preset")
-    if auto and not context.is_capturing:
+    if auto and not consent.is_capturing(context):
         context.notes.append("automatic promotion is off; memtool auto on switches it on again")
         return Promoted(name, (), dry_run=dry_run, is_list=list)
     writes = not (list or dry_run)
     if not list:
-        write.prepare(context)
+        write.prepare(context, dry_run=dry_run)
     # What somebody names is known already; nothing is read anew, or written, only to be refused.
     is_kept = not (dry_run or finding)
     sessions, heads, read = _read(

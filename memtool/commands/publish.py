@@ -47,7 +47,7 @@ def publish(context: Context, *, dry_run: bool = False) -> Published:
             hint=f"{URL_VARIABLE}=https://search.example.org/memories; {WITHOUT}",
             code="no-fleet",
         )
-    server = opensearch.server_at(url, context.env) if url else None
+    server = opensearch.server_at(url, context.caller.env) if url else None
     made = protocol.draft(context)
     if server is None or dry_run:
         return protocol.planned(made)

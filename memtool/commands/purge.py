@@ -105,13 +105,13 @@ def purge(
         return rewrite_history.rewrite(context, id, secret, into, apply=apply)
     if into:
         raise MemtoolError("--into is for --history", hint="memtool purge --history ID --into DIR")
-    write.prepare(context, begins=False)
+    write.prepare(context, begins=False, dry_run=dry_run)
     lock = files.locked(context.repository.cache_dir, "write.lock") if apply else nullcontext()
     with lock:
         here = context.tree()
         head = context.tree("HEAD") if context.repository.git.head() else None
         days = context.settings.count("purge.after_days")
-        partings = _chosen(here, purge_rules.plan(here, head, context.now, days), id)
+        partings = _chosen(here, purge_rules.plan(here, head, context.clock.now, days), id)
         due = [one for one in partings if one.state == DUE]
         going = {one.record.id: one.record for one in due}
         along = _along(here, head, going.keys())

@@ -100,7 +100,7 @@ def redact(
         staged: only files with staged changes
         dry_run: say what would be replaced, write nothing
     """
-    write.prepare(context, begins=False)
+    write.prepare(context, begins=False, dry_run=dry_run)
     repository = context.repository
     named = tuple(dict.fromkeys(_located(context, one) for one in path))
     needs_key = strategy == "hash"
@@ -115,9 +115,9 @@ def redact(
         ):
             if on_disk.new.found or in_index.new.found:
                 found[name] = on_disk, in_index
-        may_stage = FRAMEWORK not in context.env
+        may_stage = FRAMEWORK not in context.caller.env
         if may_stage and not dry_run and any(side.new.found for _disk, side in found.values()):
-            rewrite.refuse_partial_commit(context.env)
+            rewrite.refuse_partial_commit(context.caller.env)
         with usage_log.act(context, "redact", *found, dry_run=dry_run or not found):
             if not dry_run:
                 _write(context, found, entries, may_stage=may_stage)
@@ -250,7 +250,7 @@ def _sides(
 
 def _located(context: Context, given: str) -> str:
     """Return a path that was given, from the top. Raises MemtoolError where it is no file here."""
-    folder, name = os.path.split(os.path.join(context.cwd, given))
+    folder, name = os.path.split(os.path.join(context.caller.cwd, given))
     try:
         path = os.path.relpath(os.path.join(os.path.realpath(folder), name), context.repository.top)
         mode = os.lstat(os.path.join(context.repository.top, path)).st_mode

@@ -77,7 +77,7 @@ def resolve(
         commit: commit just these files, one commit for each conflict
         dry_run: say what would be done, write nothing
     """
-    write.prepare(context, begins=False)
+    write.prepare(context, begins=False, dry_run=dry_run)
     if keep_both:
         if keep or merge or body or all or each:
             raise MemtoolError(
@@ -128,7 +128,9 @@ def _open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Conflic
     Raises:
         MemtoolError: one of these memories is in no open conflict.
     """
-    found = [conflict for conflict in contradictions(tree, context.now) if not conflict.accepted]
+    found = [
+        conflict for conflict in contradictions(tree, context.clock.now) if not conflict.accepted
+    ]
     if wanted is None:
         return found
     chosen = [set(one.ids) for one in clusters(found) if wanted.intersection(one.ids)]

@@ -115,7 +115,7 @@ def review(context: Context, range: str) -> Review:
         for record in governing.records
         if filters.is_ruling(record)
         and governing.lineage.is_head(record.id)
-        and is_alive(record.memory, context.now, categories)
+        and is_alive(record.memory, context.clock.now, categories)
     ]
     by_file = rules(living, {path: (path, old) for path, old in files.items()})
     rows = {rule.record.id for those in by_file.values() for rule in those}
@@ -250,7 +250,7 @@ def _governor(
 ) -> Governor:
     record = rule.record
     state, by = states[record.id]
-    due = lifecycle.is_due(record.memory, context.now, context.settings.categories)
+    due = lifecycle.is_due(record.memory, context.clock.now, context.settings.categories)
     title = Mask(context.settings).line(record.memory.title)
     return Governor(
         record.id, title, record.path, rule.by, state, by, due, broken.get(record.id, "")
@@ -283,8 +283,8 @@ def _touched(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
 
 def _policy(context: Context, commit: str) -> str:
     """Return review.policy of a commit's settings, so that a change cannot relax its own policy."""
-    data = context.stored_file(context.config_path, commit) or b""
-    return config.parse(data, context.config_path).text("review.policy")
+    data = context.project.stored_file(context.project.config_path, commit) or b""
+    return config.parse(data, context.project.config_path).text("review.policy")
 
 
 def _states(

@@ -235,7 +235,7 @@ def session_add(
         number=0,
         role=role or ("tool" if result else "assistant" if agent else "user"),
         text=words,
-        moment=context.now,
+        moment=context.clock.now,
         agent=" ".join(agent.split()),
         tool=" ".join(tool.split()),
         call=" ".join(call.split()),
@@ -246,7 +246,7 @@ def session_add(
         (clean,) = store.cleaned([message], sessions.allowed)
         last = sessions.last(name)
         return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
-    added = store.add(sessions, name, [message], context.now, reopen=reopen)
+    added = store.add(sessions, name, [message], context.clock.now, reopen=reopen)
     context.notes.extend(added.notes)
     (kept,) = added.messages
     return Said(name, kept.number, kept.role, kept.text)
@@ -271,7 +271,7 @@ def session_checkpoint(
     if dry_run:
         last = sessions.last(name)
         return CheckpointMade(name, last.number if last else 0, note, dry_run=True)
-    made = store.mark(sessions, name, note, context.now)
+    made = store.mark(sessions, name, note, context.clock.now)
     return CheckpointMade(name, made.message, made.note)
 
 
@@ -292,7 +292,7 @@ def session_end(context: Context, id: str, *, summary: str = "", dry_run: bool =
     if not dry_run:
         findings.learn(sessions, name)
     with usage_log.act(context, "session-end", name, dry_run=dry_run):
-        head, count = lifecycle.end(sessions, name, given, context.now, dry_run=dry_run)
+        head, count = lifecycle.end(sessions, name, given, context.clock.now, dry_run=dry_run)
     return Ended(name, count, head.summary, dry_run)
 
 
@@ -371,8 +371,8 @@ def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
         torn=torn + bad + _torn_before(sessions.folder(name)),
         more=len(messages) - len(part) + len(earlier) - len(shown),
         checkpoints=tuple(made),
-        messages=tuple(_line(one, context.now) for one in part),
-        before=tuple((id_, _line(one, context.now)) for id_, one in shown),
+        messages=tuple(_line(one, context.clock.now) for one in part),
+        before=tuple((id_, _line(one, context.clock.now)) for id_, one in shown),
     )
 
 

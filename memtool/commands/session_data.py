@@ -235,7 +235,7 @@ def session_delete(
     done: list[DeletedSession] = []
     for name in names:
         with usage_log.act(context, "session-purge", name, dry_run=dry_run) as act:
-            gone = retention.delete(sessions, name, context.now, dry_run=dry_run)
+            gone = retention.delete(sessions, name, context.clock.now, dry_run=dry_run)
             act.detail = f"deleted, {gone.freed} bytes"
         context.notes.extend(gone.wrong)
         done.append(DeletedSession(name, gone.freed, gone.forks, cited.get(name, ())))
@@ -259,7 +259,7 @@ def _unused(context: Context, sessions: Sessions, before: int) -> list[str]:
 
 def _moment(context: Context, text: str) -> int:
     try:
-        return timestamps.parse_when(text, context.now)
+        return timestamps.parse_when(text, context.clock.now)
     except ValueError:
         raise MemtoolError(
             f"{text!r} is not a time such as 180d or 2026-01-31",

@@ -89,7 +89,7 @@ def show(
     origin = context.origins(tree, [record])[record.path]
     naming = tree.naming(record.id)
     drift = _drift(context, tree, record)
-    now = context.moment_of(as_of)
+    now = context.clock.moment_of(as_of)
     parts = sections(record.memory.body)
     facts = Facts(tree, now, dict)
     return view_of(context, facts, record, origin, naming, drift).replace(sections=parts)

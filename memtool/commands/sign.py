@@ -62,7 +62,7 @@ def sign(
         dry_run: say what would be signed, write nothing
     """
     context.repository.refuse_bare("sign in a clone with a worktree")
-    context.refuse_newer()
+    context.project.refuse_newer()
     if not id:
         raise MemtoolError("ID is missing", hint="memtool sign ID")
     if len(id) > MOST_SIGNED:
@@ -81,8 +81,8 @@ def sign(
     if dry_run:
         planned = tuple(SignedMemory(record.id, "") for record in records)
         return SignedMemories(planned, (), dry_run=True)
-    write.prepare(context)
-    at = timestamps.render(context.now)
+    write.prepare(context, dry_run=dry_run)
+    at = timestamps.render(context.clock.now)
     made = []
     by: tuple[str, ...] = ()
     for _record, claim in claims:
@@ -90,7 +90,7 @@ def sign(
         armored = signatures.made(git.user_env, chosen, payload)
         by = by or _principals(context, armored, at)
         data = payload.encode() + armored
-        made.append((signatures.place(context.directory, claim, data, context.now), data))
+        made.append((signatures.place(context.directory, claim, data, context.clock.now), data))
     new = [(path, data) for path, data in made if not _is_there(context, path, data)]
     files.create_all(context.repository.top, new)
     done = None
@@ -139,7 +139,7 @@ def _key(context: Context, given: str) -> str:
             raise MemtoolError("no ssh key is configured to sign with", hint=hint, code="no-key")
         if given.startswith(("key::", "ssh-", "ecdsa-", "sk-")):
             return given.removeprefix("key::")
-    path = os.path.join(context.cwd, os.path.expanduser(given))
+    path = os.path.join(context.caller.cwd, os.path.expanduser(given))
     if not os.path.isfile(path):
         raise MemtoolError(f"there is no key at {given}", hint=hint, code="no-key")
     return path
@@ -147,7 +147,7 @@ def _key(context: Context, given: str) -> str:
 
 def _principals(context: Context, armored: bytes, at: str) -> tuple[str, ...]:
     """Return who the trusted ref says has the key of a signature."""
-    settings = context.trust_settings
+    settings = context.project.trust_settings
     repository = context.repository
     trusted = provenance.resolve_trusted(repository, settings.text("trust.ref"))
     path = settings.text("trust.allowed_signers")
@@ -166,6 +166,6 @@ def _is_there(context: Context, path: str, data: bytes) -> bool:
 def _note_unknown(context: Context, by: tuple[str, ...]) -> None:
     if by:
         return
-    path = context.trust_settings.text("trust.allowed_signers")
+    path = context.project.trust_settings.text("trust.allowed_signers")
     where = f"{path} of the trusted ref" if path else "trust.allowed_signers, which names no file"
     context.notes.append(f"this signature proves nothing before its key is in {where}")

@@ -166,7 +166,7 @@ def stats(
     """
     most = _filters.most_of(limit)
     if at is None and not context.repository.is_bare:
-        context.refuse_absent()
+        context.project.refuse_absent()
     directory = context.repository.cache_dir
     usage_log.tell_cut_off(context)
     _filters.take_over(context)

@@ -19,6 +19,7 @@ from memtool.memory.schema import Problem
 from memtool.search import conflicts, filters
 from memtool.search.features import Facts
 from memtool.search.scope import drift_in
+from memtool.sessions import consent
 from memtool.store import provenance
 from memtool.store.context import Context
 from memtool.store.nested import nested_directories, take_over
@@ -127,7 +128,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     beside = context if context.is_global else context.beside
     before = [*context.notes]
     tree = index.open(context, at, as_of, exact=True)
-    now = context.moment_of(as_of)
+    now = context.clock.moment_of(as_of)
     categories = context.settings.categories
     facts = Facts(tree, now, dict)
     past = facts.not_alive()
@@ -181,7 +182,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         suspected=None if clashes is None else sum(not one.is_certain for one in clashes),
         nested=() if at else nested_directories(context.repository, context.directory),
         global_directory=beside.repository.top if beside is not None else "",
-        auto=context.is_capturing,
+        auto=consent.is_capturing(context),
         upkeep=_upkeep(context) if at is None and as_of is None else (),
         curation=_curation(context) if at is None and as_of is None else 0,
         findings=session_seen.waiting(context.repository.cache_dir)
@@ -223,7 +224,7 @@ def _upkeep(context: Context) -> tuple[str, ...]:
         return ()
     from memtool.upkeep.plan import due_periods  # only where somebody asked for it
 
-    return due_periods(context.settings, context.repository.cache_dir, context.now)
+    return due_periods(context.settings, context.repository.cache_dir, context.clock.now)
 
 
 def _trusted(context: Context) -> str:
@@ -232,7 +233,7 @@ def _trusted(context: Context) -> str:
     A ref of the settings that is not there is noted: a report on the memories needs none.
     """
     try:
-        ref = context.trust_settings.text("trust.ref")
+        ref = context.project.trust_settings.text("trust.ref")
         return provenance.resolve_trusted(context.repository, ref)
     except MemtoolError as error:
         context.notes.append(f"{error}; {error.hint}")

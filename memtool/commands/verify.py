@@ -107,14 +107,14 @@ def verify(
     """
     if run:
         _refuse_run(context, ids, at)
-    if online and not context.own_settings.setting(CONSENT):
+    if online and not context.project.own_settings.setting(CONSENT):
         raise MemtoolError(
             "--online asks the sites that memories cite, which you have not allowed",
             hint=f"memtool --global config {CONSENT} true",
             code="config",
         )
     tree = index.open(context, at, exact=True)
-    facts = Facts(tree, context.now, dict)
+    facts = Facts(tree, context.clock.now, dict)
     wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
     wanted = wanted or [one for one in tree.records if facts.is_current(one)]
     texts = [text for one in wanted for text in one.memory.items("source")]
@@ -127,7 +127,7 @@ def verify(
     ran = _run(context, witness, wanted[0], seconds, yes=yes) if run else None
     categories = context.settings.categories
     sites = _sites(texts) if online else {}
-    found = verified(tree, witness, wanted, sessions, sites, context.now, categories)
+    found = verified(tree, witness, wanted, sessions, sites, context.clock.now, categories)
     found = _with_runs(context, found, ran)
     counts = Counter(one.verdict for one in found)
     mask = Mask(context.settings)
@@ -199,7 +199,7 @@ def _refuse_unagreed(context: Context, planned: RerunPlan, origin: Origin, *, ye
                 hint=f"memtool verify {planned.id} --run shows the command and asks",
                 code="no-consent",
             )
-    elif not (context.is_person and progress.can_ask()):
+    elif not (context.caller.is_person and progress.can_ask()):
         raise MemtoolError(
             "nobody is here to be asked; nothing was run",
             hint=f"memtool verify {planned.id} --run in a terminal, or --yes for a trusted memory",
@@ -249,7 +249,7 @@ def _with_runs(
             trace = trace.replace(
                 reproduces=RUN_VERDICTS[ran.verdict][0],
                 result=ran.verdict,
-                ran=timestamps.render(context.now),
+                ran=timestamps.render(context.clock.now),
             )
         elif trace is not None and result is not None:
             trace = trace.replace(

@@ -135,12 +135,13 @@ def chains(
     drifted = drift_in(tree, lambda: witness).of(records)
     sessions = {text: one for text, one in found.items() if text.startswith("session:")}
     checked = {
-        one.id: one for one in verify(tree, witness, records, sessions, {}, context.now, categories)
+        one.id: one
+        for one in verify(tree, witness, records, sessions, {}, context.clock.now, categories)
     }
-    facts = Facts(tree, context.now, dict)
-    least = context.strict_settings.text("inject.trust")
+    facts = Facts(tree, context.clock.now, dict)
+    least = context.project.strict_settings.text("inject.trust")
     weighed = compute_effective_lineage(
-        tree, witness, least, context.now, categories, context.trust_rules
+        tree, witness, least, context.clock.now, categories, context.project.trust_rules
     )
     for record in wanted:
         grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)

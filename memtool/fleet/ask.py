@@ -176,15 +176,15 @@ def ask(
         by = by.replace(test=test)
     statistics = own.statistics(asked.weights)
     within = whom.within
-    if context.deadline is not None:
-        within = min(within, context.deadline.left_s())
+    if context.caller.deadline is not None:
+        within = min(within, context.caller.deadline.left_s())
 
     def answer() -> FleetAnswer:
         sent = rank.question_of(without_secrets(asked, text), statistics)
         if not sent.weights:
             return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
         backend = backend_of(context, whom)
-        name = "" if context.is_in_global else name_of(context.repository)
+        name = "" if context.project.is_in_global else name_of(context.repository)
         wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow, without=name)
         found = backend.candidates(wanted, within)
         hits, total = rank.shown(asked, found, statistics, by, most, of_one)
@@ -204,9 +204,9 @@ def showing_of(context: Context, text: str = "") -> Showing:
     """Return by what is chosen what of others is shown to this user; `text` is what was asked."""
     config = context.settings
     return Showing(
-        facts=rank.facts_of(context.repository, context.now, config),
+        facts=rank.facts_of(context.repository, context.clock.now, config),
         config=config,
-        labels=context.strict_settings.private_labels,
+        labels=context.project.strict_settings.private_labels,
         mask=Mask(config),
         text=text,
     )
@@ -252,10 +252,10 @@ def backend_of(context: Context, whom: FleetSettings) -> Backend:
     if whom.url:
         from memtool.fleet import opensearch  # one of two is asked
 
-        return opensearch.OpenSearch(opensearch.server_at(whom.url, context.env))
+        return opensearch.OpenSearch(opensearch.server_at(whom.url, context.caller.env))
     from memtool.fleet.git_backend import GitBackend
 
-    return GitBackend(home_of(context.env), context.now)
+    return GitBackend(home_of(context.caller.env), context.clock.now)
 
 
 def _within(work: Callable[[], Answer], seconds: float) -> Answer:

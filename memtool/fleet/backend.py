@@ -137,10 +137,10 @@ class FleetSettings(Value):
 def settings_of(context: Context) -> FleetSettings:
     """Return who is asked. A value in a project's file counts for nothing, which a note says."""
     for key in (URL, REPOSITORIES, ALLOW, TIMEOUT):
-        context.note_unused(key)
-    own = context.own_settings
+        context.project.note_unused(key)
+    own = context.project.own_settings
     return FleetSettings(
-        context.env.get(URL_VARIABLE) or own.text(URL),
+        context.caller.env.get(URL_VARIABLE) or own.text(URL),
         own.texts(REPOSITORIES),
         own.texts(ALLOW),
         own.count(TIMEOUT) / 1000,
@@ -149,8 +149,8 @@ def settings_of(context: Context) -> FleetSettings:
 
 def is_set(context: Context) -> bool:
     """Tell whether the user has set anybody to ask."""
-    own = context.own_settings
-    return bool(context.env.get(URL_VARIABLE) or own.text(URL) or own.texts(REPOSITORIES))
+    own = context.project.own_settings
+    return bool(context.caller.env.get(URL_VARIABLE) or own.text(URL) or own.texts(REPOSITORIES))
 
 
 def required(context: Context) -> FleetSettings:

@@ -172,7 +172,7 @@ def sync(
     Raises:
         MemtoolError: no repositories are set, or the place for them cannot be written.
     """
-    home = home_of(context.env)
+    home = home_of(context.caller.env)
     wanted = required(context)
     if not wanted.repositories:
         raise MemtoolError(
@@ -180,7 +180,7 @@ def sync(
             hint=f"memtool --global config {REPOSITORIES} '~/src/*' names repositories",
             code="no-fleet",
         )
-    found = repositories.sources(wanted.repositories, context.env.get("HOME", ""))
+    found = repositories.sources(wanted.repositories, context.caller.env.get("HOME", ""))
     if is_dry:
         return _synced(context, home, found, tell, is_dry=True)
     with locked(home, LOCK):
@@ -202,7 +202,7 @@ def _synced(
     from concurrent.futures import ThreadPoolExecutor  # a question looks at no repository
 
     before = state_of(home)
-    looker = Looker(home, context.env, before.repositories if before else ())
+    looker = Looker(home, context.caller.env, before.repositories if before else ())
     tell(f"looking at {plural(len(found), 'repository', 'repositories')}")
     with ThreadPoolExecutor(JOBS) as threads:
         rows = repositories.unique(
@@ -237,7 +237,7 @@ def _synced(
             problem=reader.problems.get(row.name) or row.problem,
         )
 
-    state = FleetState(context.now, tuple(map(settled, rows)), tuple(kept))
+    state = FleetState(context.clock.now, tuple(map(settled, rows)), tuple(kept))
     tell(f"indexing {plural(sum(map(len, fresh.values())), 'memory', 'memories')}")
     state = _indexed(context, home, state, old, keys, fresh)
     looker.sweep(one.remote for one in found if one.remote)
@@ -267,7 +267,7 @@ def _indexed(
         for one in filed
         for path in (f"{name}/{one.path}",)
     ]
-    categories = context.own_settings.categories
+    categories = context.project.own_settings.categories
     parts = list(state.parts)
 
     def finish(rows: Rows, first: int) -> None:
@@ -329,10 +329,10 @@ class RepositoryReader:
     """
 
     def __init__(self, context: Context, home: str) -> None:
-        self._env = context.env
+        self._env = context.caller.env
         self._clones = os.path.join(home, CLONES, "")
-        self._labels = context.own_settings.private_labels
-        self._categories: Mapping[str, Category] = context.own_settings.categories
+        self._labels = context.project.own_settings.private_labels
+        self._categories: Mapping[str, Category] = context.project.own_settings.categories
         self.problems: dict[str, str] = {}
         self.notes: dict[str, str] = {}
 

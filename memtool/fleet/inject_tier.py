@@ -188,7 +188,7 @@ def _answering(inputs: TierInputs, prompt: str, hits: Sequence[FleetHit]) -> sel
     """Return what holds enough of a prompt to answer it, and why the rest does not."""
     index = inputs.repositories[0].grounds.index
     asked = question(prompt)
-    usual, special = answer_gate.limits(inputs.request.context.strict_settings)
+    usual, special = answer_gate.limits(inputs.request.context.project.strict_settings)
     strictness = {category: _stricter(one) for category, one in special.items()}
     keeper = Gatekeeper(asked, asked, index.count, index.df, _stricter(usual), strictness)
     shares = [keeper.share(_text_of(hit), hit.record.memory.category) for hit in hits]

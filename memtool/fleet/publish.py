@@ -142,11 +142,11 @@ def draft(context: Context) -> Draft:
         )
     tip = _trusted(context)
     git = repository.git
-    directory = context.directory_at(tip)
+    directory = context.project.directory_at(tip)
     at = f"{directory}/{config_file.CONFIG_NAME}"
-    settings = config_file.parse(context.stored_file(at, tip) or b"", at)
+    settings = config_file.parse(context.project.stored_file(at, tip) or b"", at)
     if settings.is_newer:
-        context.refuse_newer()
+        context.project.refuse_newer()
     listed = git.ls_tree(tip, directory, recursive=False)
     if not listed or listed[0].kind != "tree":
         raise MemtoolError(
@@ -174,7 +174,7 @@ def draft(context: Context) -> Draft:
 
 def _trusted(context: Context) -> str:
     """Return the tip of the default branch. Raises MemtoolError where we are on another one."""
-    ref = context.trust_settings.text("trust.ref")
+    ref = context.project.trust_settings.text("trust.ref")
     tip = provenance.resolve_trusted(context.repository, ref)
     if not tip:
         raise MemtoolError(
@@ -202,7 +202,9 @@ def _leaving(
     Labels of privacy count that the repository or this user keeps from agents, and the usual ones.
     """
     settings = content.settings
-    labels = settings.private_labels.union(context.own_settings.private_labels, PRIVATE_LABELS)
+    labels = settings.private_labels.union(
+        context.project.own_settings.private_labels, PRIVATE_LABELS
+    )
     taken = snapshot.of_commit(context.repository, content.directory, content.head)
     tree = snapshot.read_tree(taken, settings.categories)
     faults: dict[str, list[Problem]] = {}

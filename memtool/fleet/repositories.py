@@ -371,7 +371,7 @@ class Looker:
             first = git.ls_tree(commit, POINTER_NAME, config.DEFAULT_DIRECTORY)
             fetch_files(first)
             if any(one.path == POINTER_NAME for one in first):
-                directory = Context(clone, self._env, clone.git_dir).directory_at(commit)
+                directory = Context(clone, self._env, clone.git_dir).project.directory_at(commit)
                 fetch_files(git.ls_tree(commit, directory))
         except GitError as error:
             if UNASKED not in error.stderr:
@@ -426,14 +426,14 @@ def _read(
     git = repository.git
     with git.reading():
         context = Context(repository, env, repository.git_dir)
-        directory = context.directory_at(commit)
+        directory = context.project.directory_at(commit)
         (tree,) = git.infos([f"{commit}:{directory}"])
         found = found.replace(commit=commit, directory=directory)
         if tree is None or tree[1] != "tree":
             return found.replace(note=f"no {directory} in its default branch, as last pushed")
         found = found.replace(tree=tree[0])
         path = f"{directory}/{config.CONFIG_NAME}"
-        data = context.stored_file(path, commit)
+        data = context.project.stored_file(path, commit)
     if data is None:
         return found
     try:

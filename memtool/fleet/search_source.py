@@ -73,7 +73,7 @@ def _alone(request: SearchRequest, others: Addressed) -> SourceAnswer:
     own, freshness = IndexReader(()), EXACT
     if not _is_without(context):
         tree = index.open(context)
-        own = Facts(tree, context.now, dict).index
+        own = Facts(tree, context.clock.now, dict).index
         freshness = tree.freshness
     found, total = _ask(request, others, own)
     results = found[request.offset :]
@@ -95,7 +95,7 @@ def _is_without(context: Context) -> bool:
     if context.repository.is_bare:
         return False
     try:
-        context.refuse_absent()
+        context.project.refuse_absent()
     except MemtoolError:
         return True
     return False
@@ -141,7 +141,7 @@ def _result(context: Context, hit: FleetHit) -> Result:
         timestamp=memory.text("timestamp"),
         commit=hit.candidate.commit,
         trust=FLEET,
-        due=lifecycle.is_due(memory, context.now, context.settings.categories),
+        due=lifecycle.is_due(memory, context.clock.now, context.settings.categories),
         unproven="",
         score=round(hit.score, SCORE_DIGITS),
         snippet=snippet(memory.body, hit.terms),

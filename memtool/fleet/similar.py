@@ -204,7 +204,7 @@ def everywhere(context: Context, seconds: float, most: int | None = None) -> Com
             code="no-fleet",
         )
     deadline = Deadline(seconds)
-    backend = GitBackend(home_of(context.env), context.now)
+    backend = GitBackend(home_of(context.caller.env), context.clock.now)
     try:
         candidates = backend.all(FleetQuery({}, types=("decision",), allow=whom.allow))
         mask = Mask(context.settings)

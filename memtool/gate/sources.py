@@ -132,8 +132,8 @@ def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str)
     repository, directory = context.repository, context.directory
     settings = _staged_settings(context, head, sides[0])
     categories = settings.categories
-    parents = [head, *merged(repository, context.env)] if head else []
-    deciding = (context.config_path, POINTER_NAME)
+    parents = [head, *merged(repository, context.caller.env)] if head else []
+    deciding = (context.project.config_path, POINTER_NAME)
     is_whole = not head or any(row.path in deciding for row in sides[0])
     near = None
     if is_whole:
@@ -161,7 +161,7 @@ def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str)
         repository=repository,
         directory=directory,
         settings=settings,
-        now=context.now,
+        now=context.clock.now,
         files=found,
         kin=kin,
         head=head,
@@ -173,13 +173,13 @@ def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str)
         new=new_paths(found, steps),
         parents=parents,
         near=near,
-        purges=purged_by(context.env.get(PURGING, "")),
+        purges=purged_by(context.caller.env.get(PURGING, "")),
     )
 
 
 def _staged_settings(context: Context, head: str, rows: Sequence[RawChange]) -> Config:
     """Return the settings that the commit will hold."""
-    git, path = context.repository.git, context.config_path
+    git, path = context.repository.git, context.project.config_path
     staged = next((row for row in rows if row.path == path), None)
     if staged is not None:
         name = staged.oid if staged.mode.startswith("100") and staged.status != "U" else ""
@@ -288,7 +288,7 @@ def of_range(context: Context, settings: Config, start: str, end: str) -> Conten
         repository=repository,
         directory=directory,
         settings=settings,
-        now=context.now,
+        now=context.clock.now,
         files=found,
         kin=kin_of(found),
         head=end,
@@ -428,14 +428,14 @@ def _purged(git: Git, touched: Sequence[ChangedFile], ends: dict[str, Version]) 
 
 def of_commit(context: Context, settings: Config, commit: str) -> Content:
     """Take the tree of a commit as it stands, whatever came before it. `commit` is a full id."""
-    repository, directory = context.repository, context.directory_at(commit)
+    repository, directory = context.repository, context.project.directory_at(commit)
     taken = snapshot.of_commit(repository, directory, commit)
     found, problems = read_whole(taken, settings.categories)
     return Content(
         repository=repository,
         directory=directory,
         settings=settings,
-        now=context.now,
+        now=context.clock.now,
         files=found,
         kin=kin_of(found),
         head=commit,
@@ -453,7 +453,7 @@ def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
     known = gate.load(repository, settings)
     whole, problems = read_whole(snapshot.of_worktree(repository, directory), categories, known)
     head = repository.git.head()
-    parents = [head, *merged(repository, context.env)] if head else []
+    parents = [head, *merged(repository, context.caller.env)] if head else []
     steps = _steps_from(context, parents, whole, categories)
     chosen = [file for file in whole if is_chosen(file.path, paths)]
     others = (text for text in _others(repository, directory) if is_chosen(text.path, paths))
@@ -461,7 +461,7 @@ def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
         repository=repository,
         directory=directory,
         settings=settings,
-        now=context.now,
+        now=context.clock.now,
         files=chosen,
         kin=kin_of(whole),
         head=head,

@@ -266,7 +266,7 @@ def of_memtool(context: Context) -> Iterator[Sign]:
     else:
         yield Sign("memtool", "byte code", GOOD, "compiled")
     yield _extras(context)
-    if context.env.get("MEMTOOL_OFF"):
+    if context.caller.env.get("MEMTOOL_OFF"):
         yield Sign("memtool", "switch", WARNING, "MEMTOOL_OFF is set: agents get nothing")
 
 
@@ -327,7 +327,7 @@ def mend(context: Context) -> Iterator[str]:
     for damage in retention.damages(sessions, most=None):
         if damage.is_mendable:
             try:
-                files = ", ".join(retention.repair(sessions, damage.id, context.now))
+                files = ", ".join(retention.repair(sessions, damage.id, context.clock.now))
             except MemtoolError as error:
                 context.notes.append(f"{damage.id} is not repaired: {error.message}")
                 continue
@@ -365,7 +365,7 @@ _sign = partial(Sign, "repository")
 
 
 def _launcher(context: Context) -> Sign:
-    place = shutil.which("memtool", path=context.env.get("PATH"))
+    place = shutil.which("memtool", path=context.caller.env.get("PATH"))
     if place is None:
         detail = "memtool is not on the PATH, where hooks look for it"
         hint = f"{installation.install_on_path()}, or add its directory to PATH"
@@ -392,7 +392,7 @@ def _extras(context: Context) -> Sign:
     """Look which extras are installed, and whether one is missing that the user's settings need."""
     here = [name for name, package in EXTRAS.items() if find_spec(package) is not None]
     try:
-        wanted = context.own_settings.text("search.semantic")
+        wanted = context.project.own_settings.text("search.semantic")
     except MemtoolError:  # settings that cannot be read are a sign of their own
         wanted = ""
     if wanted and "semantic" not in here:
@@ -416,18 +416,18 @@ def _git(context: Context) -> Sign:
 
 
 def _settings(context: Context) -> Sign:
-    context.refuse_absent()
+    context.project.refuse_absent()
     own, newest = context.settings.format, config_file.FORMAT
     if own != newest:
-        detail = f"{context.config_path}: format {own}; this memtool writes {newest}"
+        detail = f"{context.project.config_path}: format {own}; this memtool writes {newest}"
         hint = installation.upgrade() if own > newest else "memtool migrate"
         return _sign("settings", WARNING, detail, hint)
-    return _sign("settings", GOOD, context.config_path)
+    return _sign("settings", GOOD, context.project.config_path)
 
 
 def _trusted(context: Context) -> Sign:
     commit = provenance.resolve_trusted(
-        context.repository, context.trust_settings.text("trust.ref")
+        context.repository, context.project.trust_settings.text("trust.ref")
     )
     if not commit:
         return _sign("trusted ref", GOOD, "none: there is no remote")
@@ -436,7 +436,7 @@ def _trusted(context: Context) -> Sign:
 
 def _has_rules(context: Context) -> bool:
     try:
-        return bool(context.settings.rules or context.trust_rules)
+        return bool(context.settings.rules or context.project.trust_rules)
     except MemtoolError:
         return False  # which the check of the settings has told
 
@@ -450,8 +450,8 @@ def _owners(context: Context) -> Sign:
 
     Then count the memories of the trusted ref that a rule wants signed and no owner signed.
     """
-    rules = context.trust_rules
-    if not context.has_trusted_ref:
+    rules = context.project.trust_rules
+    if not context.project.has_trusted_ref:
         detail = f"{len(context.settings.rules)} trust rules hold nowhere: there is no trusted ref"
         return _sign("owners", WARNING, detail, "git fetch, or memtool config trust.ref REF")
     signing = [rule for rule in rules if rule.require == SIGNED]
@@ -460,7 +460,7 @@ def _owners(context: Context) -> Sign:
         return _sign("owners", WARNING, detail, "they hold once they are merged and fetched")
     if not signing:
         return _sign("owners", GOOD, f"{len(rules)} rules of the trusted ref want no signature")
-    repository, settings = context.repository, context.trust_settings
+    repository, settings = context.repository, context.project.trust_settings
     signatures.refuse_without_keygen(repository.git.env)
     trusted = provenance.resolve_trusted(repository, settings.text("trust.ref"))
     path = settings.text("trust.allowed_signers")
@@ -497,7 +497,7 @@ def _unsigned(context: Context) -> list[str]:
     ruled = [
         (record, rule)
         for record in tree.records
-        if (rule := rule_of(context.trust_rules, record.memory, record.path)) is not None
+        if (rule := rule_of(context.project.trust_rules, record.memory, record.path)) is not None
         and rule.require == SIGNED
     ]
     origins = context.origins(tree, [record for record, _rule in ruled])
@@ -511,7 +511,7 @@ def _unsigned(context: Context) -> list[str]:
 
 def _limits(context: Context) -> Sign:
     """Compare what bounds a block with what this worktree asks for: less is not granted."""
-    own, agreed = context.settings, context.agreed_settings
+    own, agreed = context.settings, context.project.agreed_settings
     bound = own.replace(given={}).bounded(agreed)
     agreed_alone = own.replace(given={}, personal={}).bounded(agreed)
     weaker: list[str] = []
@@ -525,7 +525,7 @@ def _limits(context: Context) -> Sign:
         (weaker if is_agreed else personal).append(f"{key} {wanted}, not {held}")
     if weaker:
         detail = f"this worktree asks for less than the trusted ref: {', '.join(weaker)}"
-        hint = f"the stricter holds; git diff of {context.config_path} shows who asks"
+        hint = f"the stricter holds; git diff of {context.project.config_path} shows who asks"
         return _sign("limits", WARNING, detail, hint)
     if personal:
         return _sign("limits", GOOD, f"your own are stricter: {', '.join(personal)}")
@@ -604,7 +604,7 @@ def _cut_off(context: Context) -> list[str]:
 def _due(context: Context) -> Sign:
     """Count the memories that somebody should look at again."""
     tree = context.whole_tree
-    facts = Facts(tree, context.now, dict)
+    facts = Facts(tree, context.clock.now, dict)
     found = [one for one in facts.due() if facts.is_current(one)]
     if found:
         text = f"{len(found)} of {plural(tree.count, 'memory', 'memories')} are due for review"
@@ -616,7 +616,7 @@ def _due(context: Context) -> Sign:
 def _drift(context: Context) -> Sign:
     """Count the memories whose files are not what they were."""
     tree = context.whole_tree
-    facts = Facts(tree, context.now, dict)
+    facts = Facts(tree, context.clock.now, dict)
     named = [one for one in tree.records if governed(one) and facts.is_current(one)]
     found = drift_in(tree, lambda: context.witness(tree)).of(named)
     broken = sum(one.level == DRIFTED for one in found.values())
@@ -634,7 +634,7 @@ def _conflicts(context: Context) -> Sign:
     """Count the memories that cannot all hold."""
     tree = index.open(context)
     cache_dir = context.repository.cache_dir if context.is_cached else ""
-    found = conflicts.open_contradictions(tree, context.now, cache_dir)
+    found = conflicts.open_contradictions(tree, context.clock.now, cache_dir)
     if found is None:
         text = "not compared since memories changed"
         return _sign("conflicts", GOOD, text, "memtool conflicts compares them")
@@ -803,7 +803,7 @@ def _merge_driver(context: Context) -> Sign:
 def _log(context: Context) -> Sign:
     """Look for a recent failure: hooks fail in silence."""
     moment, _space, what = contracts.last_failure(context.repository.cache_dir).partition(" ")
-    if not what or moment < timestamps.render(context.now - RECENT_S):
+    if not what or moment < timestamps.render(context.clock.now - RECENT_S):
         return _sign("hook log", GOOD, "no failure of late")
     detail = f"{moment[:10]}: {what}"
     where = os.path.join(context.repository.cache_dir, contracts.LOG_NAME)

@@ -201,7 +201,7 @@ def _owned_places(context: Context, name: str) -> list[str]:
     """
     directory = context.directory
     places = []
-    for rule in context.settings.rules or context.trust_rules:
+    for rule in context.settings.rules or context.project.trust_rules:
         terms = dict(rule.terms)
         if "path" in terms:
             places += [f"/{path}" for path in terms["path"]]
@@ -211,7 +211,11 @@ def _owned_places(context: Context, name: str) -> list[str]:
             places.append(f"/{directory}/")
     places = places or [f"/{directory}/decision/"]
     signers = context.settings.text("trust.allowed_signers")
-    places += [f"/{context.config_path}", f"/{ATTRIBUTES_NAME}", *([f"/{signers}"] * bool(signers))]
+    places += [
+        f"/{context.project.config_path}",
+        f"/{ATTRIBUTES_NAME}",
+        *([f"/{signers}"] * bool(signers)),
+    ]
     places.append(f"/{name}")
     if f"/{directory}/" in places:
         inside = f"/{directory}/"

@@ -56,7 +56,7 @@ def probe(context: Context) -> tuple[Sign, ...]:
 
 def _tried(context: Context, place: str, folder: str) -> list[Sign]:
     """Try both in a worktree, with the hooks of a folder."""
-    own = discover(place, context.env).git
+    own = discover(place, context.caller.env).git
     path = f"{context.directory}/decision/{NAME}"
     os.makedirs(os.path.join(place, os.path.dirname(path)), exist_ok=True)
     with open(os.path.join(place, path), "w", encoding="utf-8") as file:

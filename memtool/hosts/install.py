@@ -178,7 +178,7 @@ def _program(env: Mapping[str, str]) -> str:
 
 def is_below(context: Context) -> bool:
     """Tell whether we are in a subdirectory of the repository."""
-    return os.path.realpath(context.cwd) != os.path.realpath(context.repository.top)
+    return os.path.realpath(context.caller.cwd) != os.path.realpath(context.repository.top)
 
 
 class Host(Value):
@@ -212,8 +212,8 @@ class Host(Value):
         Raises:
             MemtoolError: the user has no directory for them.
         """
-        project, home = context.repository.top, home_of(context.env)
-        inside, everywhere = os.path.join(project, self.folder), self.home(context.env)
+        project, home = context.repository.top, home_of(context.caller.env)
+        inside, everywhere = os.path.join(project, self.folder), self.home(context.caller.env)
         if is_user and not os.path.isabs(everywhere):
             raise MemtoolError(
                 f"there is no home directory here for the files of {self.title}",
@@ -227,7 +227,7 @@ class Host(Value):
             top=above if is_user else project,
             home=home,
             project=project,
-            program=_program(context.env) if is_user else "memtool",
+            program=_program(context.caller.env) if is_user else "memtool",
             is_user=is_user,
         )
 
@@ -237,7 +237,7 @@ class Host(Value):
 
     def is_used(self, context: Context) -> bool:
         """Tell whether the project or the user has files of it, or its program is on the path."""
-        env = context.env
+        env = context.caller.env
         places = (os.path.join(context.repository.top, self.folder), self.home(env))
         return any(map(os.path.isdir, places)) or self.is_program(env)
 
@@ -469,7 +469,7 @@ def run(
     if shown is not None and shown.steps and not dry_run and not _agrees(context, shown):
         raise MemtoolError("nothing was changed", hint="answer y, or give --yes", code="refused")
     if not dry_run:
-        with _locked([context.repository.top, home_of(context.env)]):
+        with _locked([context.repository.top, home_of(context.caller.env)]):
             plan = _planned(names, plan_of, every=every)
             if shown is not None and plan.steps != shown.steps:
                 raise MemtoolError(

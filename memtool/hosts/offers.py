@@ -24,7 +24,7 @@ def offers(context: Context) -> Iterator[str]:
         yield "memtool install pre-commit" if is_new else sign.hint
     for host in map(agent, AGENTS):
         sites = [host.site(context, is_user=False)]
-        if os.path.isabs(host.home(context.env)):
+        if os.path.isabs(host.home(context.caller.env)):
             sites.append(host.site(context, is_user=True))
         if host.is_used(context) and not any(
             any(map(site.has, host.parts(site))) for site in sites

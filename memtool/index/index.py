@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from memtool.store.config import Config
     from memtool.store.context import Context
     from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot
 
 
 def open(  # noqa: A001  # read as index.open
@@ -56,21 +57,29 @@ def open(  # noqa: A001  # read as index.open
     Raises:
         MemtoolError: there is no memory directory, or it belongs to another tool.
     """
-    second = context.moment(as_of) if as_of is not None else None
+    second = context.clock.moment(as_of) if as_of is not None else None
     opened = context.opened if second is None else None
     kept = None if opened is None else opened.get(at or "")
     if isinstance(kept, Catalog) and (kept.freshness == EXACT or not exact):
         return kept
     if at is None and not context.repository.is_bare:
-        context.refuse_absent()  # before anything is stored in the git directory
+        context.project.refuse_absent()  # before anything is stored in the git directory
     found = open_catalog(context, at, second, exact=exact)
     if at is None and not found.count:
-        context.refuse_foreign()
+        context.project.refuse_foreign()
+    return keep(context, found, at)
+
+
+def keep(context: Context, found: Catalog, at: str | None = None) -> Catalog:
+    """Note what the user should know of some memories; the context has them from now on.
+
+    Where it keeps what it has opened, they stand for the worktree, or for the revision `at`.
+    """
     context.note_problems(found)
     _note_withheld(context, found)
     context.notes.extend(note for note in found.notes if note not in context.notes)
-    if opened is not None:
-        opened[at or ""] = found
+    if context.opened is not None:
+        context.opened[at or ""] = found
     return found
 
 
@@ -99,33 +108,34 @@ def open_catalog(
         MemtoolError: the revision does not exist, or a bare repository is asked for its worktree.
         CorruptCache: the index is damaged, as asking the catalog may raise, too.
     """
-    repository, settings = context.repository, context.settings
-    is_worktree = at is None and not repository.is_bare
-    is_narrow = is_worktree and context.narrowed is not None
-    if (
-        is_worktree
-        and not is_narrow
-        and context.is_cached
-        and is_ordinary(repository, context.directory)
-    ):
+    is_worktree = at is None and not context.repository.is_bare
+    if is_worktree and context.is_cached and is_ordinary(context.repository, context.directory):
         return _open_worktree(context, as_of, exact=exact)
+    return open_files(context, context.snapshot(at), as_of)
+
+
+def open_files(
+    context: Context,
+    taken: Snapshot,
+    as_of: int | None = None,
+    *,
+    clean: frozenset[str] = frozenset(),
+    is_stored: bool = True,
+) -> Catalog:
+    """Read all files of a snapshot; the index over them is built when it is first asked for.
+
+    `clean` are blobs without secrets. The index is stored for later, if `is_stored`.
+    """
     from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
 
-    key = keys.settings_key(repository, context.directory, settings)
+    settings = context.settings
+    key = keys.settings_key(context.repository, context.directory, settings)
     last = open_index.open_last_written(context, key) if context.is_cached else None
-    clean = context.clean
     if not clean and last is not None:
         clean = refresh.blobs_without_secrets(last.memories)
-    taken = context.snapshot(at)
-    if context.left_out:
-        seen = tuple(one for one in taken.entries if one.path not in context.left_out)
-        taken = taken.replace(entries=seen)
-    if is_narrow:
-        few = context.narrowed or ()
-        taken = taken.replace(entries=tuple(one for one in taken.entries if one.path in few))
     known = revision.known_records(last, taken) if last is not None else {}
     tree = read_tree(taken, settings.categories, as_of, Mask(settings, clean), known)
-    whole = f"{key} {keys.mask_key(settings)}"
+    whole = f"{key} {keys.mask_key(settings)}" if is_stored and context.is_cached else ""
     return ReadCatalog(tree, lambda: revision.open_revision(context, whole, tree.records, last))
 
 

@@ -32,7 +32,7 @@ MAX_KEPT = 4
 def open_revision(
     context: Context, key: str, records: Sequence[Record], last: OpenIndex | None
 ) -> IndexReader:
-    """Return the index of records, from the cache or built now; it is kept where there is one.
+    """Return the index of records, from the cache or built now; without a key it is not stored.
 
     It begins with a copy of the worktree's, if that differs little.
     """
@@ -43,7 +43,7 @@ def open_revision(
         ordered = writing.documents(sorted(records, key=lambda record: record.path))
         writing.fill(rows, ordered, categories, language)
 
-    if not context.is_cached or context.narrowed is not None:
+    if not key:
         return OpenIndex(State.in_memory(SCHEMA, build)).all_parts
     place = os.path.join(context.repository.cache_dir, FOLDER)
     name = keys.revision_key(key, [(record.path, record.oid) for record in records])

@@ -41,8 +41,10 @@ def narrow(context: Context, files: Iterable[str]) -> bool:
 
     `files` are paths from the top. What replaces a memory that is seen is seen as well.
     """
-    repository = context.repository
-    paths = [entry.path for entry in context.snapshot().entries]
+    from memtool.index import index
+
+    repository, taken = context.repository, context.snapshot()
+    paths = [entry.path for entry in taken.entries]
     if len(paths) < LEAST_FILES:
         return False
     heads = {path: _head(os.path.join(repository.top, path)) for path in paths}
@@ -52,8 +54,18 @@ def narrow(context: Context, files: Iterable[str]) -> bool:
         found |= dict.fromkeys(path for path, head in heads.items() if _may_rule(head, wanted))
     found = dict.fromkeys(list(found)[:MOST_READ])
     found |= _newer(heads, found)
-    context.narrowed = frozenset(found)
+    entries = tuple(entry for entry in taken.entries if entry.path in found)
+    few = index.open_files(context, taken.replace(entries=entries), is_stored=False)
+    few.is_partial = True
+    context.opened = {}
+    index.keep(context, few)
     return True
+
+
+def is_partial(context: Context) -> bool:
+    """Tell whether a context sees few of its memories, after `narrow`."""
+    seen = None if context.opened is None else context.opened.get("")
+    return seen is not None and seen.is_partial
 
 
 def _head(path: str) -> bytes:

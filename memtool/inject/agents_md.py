@@ -242,7 +242,7 @@ def block(context: Context, at: str | None = None) -> str:
     grounds = Eligibility(
         tree,
         structural(tree),
-        context.now,
+        context.clock.now,
         settings.categories,
         "local",
         withholds=settings.private_labels,
@@ -325,7 +325,7 @@ def _inside(context: Context, path: str) -> str:
     """Return a path from the top. Raises MemtoolError for one where no such file may be."""
     top = context.repository.top
     context.repository.refuse_bare("run it in a clone")
-    full = os.path.normpath(os.path.join(os.path.realpath(context.cwd), path))
+    full = os.path.normpath(os.path.join(os.path.realpath(context.caller.cwd), path))
     inside = os.path.relpath(full, os.path.realpath(top)).replace(os.sep, "/")
     parts = inside.split("/")
     is_own = inside.startswith(f"{context.directory}/")

@@ -86,7 +86,7 @@ def global_pins(repositories: Sequence[RepositoryCandidates], share: int) -> Tie
 
 
 def _project_pins(inputs: TierInputs) -> Tier:
-    most = inputs.request.context.strict_settings.count("inject.pinned_most")
+    most = inputs.request.context.project.strict_settings.count("inject.pinned_most")
     return project_pins(inputs.repositories, most, inputs.shares.pinned)
 
 
@@ -109,7 +109,7 @@ def _rules(inputs: TierInputs) -> Tier:
 
 
 def _hits(inputs: TierInputs) -> Tier:
-    settings = inputs.request.context.strict_settings
+    settings = inputs.request.context.project.strict_settings
     threshold = answer_gate.threshold(settings)
     most = settings.count("inject.retrieval_most")
     share = inputs.retrieval_tokens - inputs.draft.spent(GOVERNING)
@@ -210,7 +210,9 @@ def crowded_out(request: GatherRequest, form: BlockFormat) -> list[CandidateVerd
         MemtoolError: as `build_block` does.
     """
     context = request.context
-    inputs = _inputs(request, form, plan(context.strict_settings, context.budget_tokens, None))
+    inputs = _inputs(
+        request, form, plan(context.project.strict_settings, context.caller.budget_tokens, None)
+    )
     fates = [fate for make in PINNED_TIERS for fate in inputs.draft.fill(make(inputs))]
     return [fate for fate in fates if not fate.is_taken]
 
@@ -235,7 +237,7 @@ def build_rules_block(request: GatherRequest, form: BlockFormat, budget_tokens: 
         )
     )
     draft.place_notices()
-    shares = plan(request.context.strict_settings, most, None)
+    shares = plan(request.context.project.strict_settings, most, None)
     return injected(request, [own], draft, shares, is_told=is_told)
 
 

@@ -123,8 +123,7 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
     So is a worktree of another moment, for which `least` is empty.
     """
     basis = witness.basis
-    is_few = context.narrowed is not None  # then what is not there is not gone
-    if tree.snapshot.kind != "worktree" or basis is None or not least or is_few:
+    if tree.snapshot.kind != "worktree" or basis is None or not least or tree.is_partial:
         return LevelView(tree, witness)
     level = TRUST_LEVELS.index(least)
     ref = provenance.trusted_name(context.repository, witness.trusted_ref)
@@ -165,7 +164,7 @@ def _ruled(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
 
     These are the memories of which a trust rule wants more than that they are committed.
     """
-    rules = context.trust_rules
+    rules = context.project.trust_rules
     if not rules:
         return {}
     from memtool.store import trust_rules  # most projects have none

@@ -41,8 +41,8 @@ def named_files(context: Context, text: str, *, at: str | None = None) -> tuple[
     for word in _words(text):
         if at is not None:
             if "/" in word:
-                found[os.path.join(top or context.cwd, word)] = None
-        elif os.path.lexists(os.path.join(context.cwd, word)):
+                found[os.path.join(top or context.caller.cwd, word)] = None
+        elif os.path.lexists(os.path.join(context.caller.cwd, word)):
             found[word] = None
         elif top and os.path.lexists(os.path.join(top, word)):
             found[os.path.join(top, word)] = None
@@ -108,12 +108,12 @@ def before(rules: Sequence[Record], answering: Iterable[str]) -> list[Record]:
 
 def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:
     """Return the paths from the top of the repository; those outside are no memory's concern."""
-    top = context.repository.top or context.cwd
+    top = context.repository.top or context.caller.cwd
     found = []
     for path in files:
         if not path or "\0" in path:
             continue
-        folder, name = os.path.split(os.path.normpath(os.path.join(context.cwd, path)))
+        folder, name = os.path.split(os.path.normpath(os.path.join(context.caller.cwd, path)))
         place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
         if place != ".." and not place.startswith("../"):
             found.append(place)

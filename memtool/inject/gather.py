@@ -210,7 +210,7 @@ def collect_all(request: GatherRequest) -> list[RepositoryCandidates]:
 def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCandidates:
     """Collect what one repository has for a block. Raises MemtoolError as `index.open` does."""
     view, least = _open(context, request)
-    scope = _scope(context, view, context.moment_of(request.as_of))
+    scope = _scope(context, view, context.clock.moment_of(request.as_of))
     grounds = _weigh(context, view, scope, least)
     # A search, too, must find what a file has not the trust to replace.
     scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.refusal)
@@ -287,11 +287,11 @@ def _open(context: Context, request: GatherRequest) -> tuple[LevelView, str]:
     """Return a repository as its level of trust sees it, and the least trust of what is shown."""
     tree = index.open(context, request.at, request.as_of, exact=request.exact)
     witness = context.witness(tree)
-    least = context.strict_settings.text("inject.trust")
+    least = context.project.strict_settings.text("inject.trust")
     if context.is_global:  # the user's own, which seldom has a remote that could vouch for more
         least = min(least, best_level(witness), key=RANK.__getitem__)
     level = "" if request.is_replay else least
-    now = context.moment_of(request.as_of)
+    now = context.clock.moment_of(request.as_of)
     return changed_here.view_of(context, tree, witness, level, now), least
 
 
@@ -307,7 +307,7 @@ def _scope(context: Context, view: LevelView, now: int) -> Scope:
 
 def _weigh(context: Context, view: LevelView, scope: Scope, least: str) -> Eligibility:
     """Return what decides about the memories of a repository."""
-    settings, rules = context.strict_settings, context.trust_rules
+    settings, rules = context.project.strict_settings, context.project.trust_rules
     categories = settings.categories
     lineage = compute_effective_lineage(
         view.tree, view.witness, least, scope.now, categories, rules

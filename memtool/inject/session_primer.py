@@ -219,14 +219,18 @@ def begin(context: Context, session: str, *, is_resumed: bool = False) -> None:
     repository = context.repository
     try:
         session_seen.begin(
-            repository.cache_dir, session, context.now, head_of(repository), is_resumed=is_resumed
+            repository.cache_dir,
+            session,
+            context.clock.now,
+            head_of(repository),
+            is_resumed=is_resumed,
         )
     except OSError:
         return
 
 
 def _pins(inputs: PrimerInputs) -> Iterator[Tier]:
-    most = inputs.request.context.strict_settings.count("inject.pinned_most")
+    most = inputs.request.context.project.strict_settings.count("inject.pinned_most")
     share = inputs.shares.pinned
     yield project_pins(inputs.repositories, most, share).replace(title="Pinned")
     title = "Pinned by the user for all projects"
@@ -245,7 +249,7 @@ def _session_before(inputs: PrimerInputs) -> Iterator[Tier]:
     """
     if inputs.is_brief or inputs.request.is_replay or not inputs.has_project:
         return
-    recap, starts, now = inputs.recap, inputs.starts, inputs.request.context.now
+    recap, starts, now = inputs.recap, inputs.starts, inputs.request.context.clock.now
     newest = starts[-1].moment if starts else 0
     moment = recap.moment if recap else newest
     if moment <= 0 or moment > now:

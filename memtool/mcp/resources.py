@@ -86,7 +86,7 @@ def complete(context: Context, prefix: str) -> tuple[str, ...]:
 def _current(context: Context, start: str, *, is_after: bool) -> Iterator[Record]:
     """Yield the living heads from an id on, or from the one after it."""
     catalog = index.open(context)
-    facts = scope_of(context, catalog, context.now).facts()
+    facts = scope_of(context, catalog, context.clock.now).facts()
     find = bisect_right if is_after else bisect_left
     for id_ in islice(catalog.ids, find(catalog.ids, start), None):
         record = catalog[id_]

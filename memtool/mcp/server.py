@@ -108,7 +108,7 @@ class Served:
             return nothing
         try:
             context = self.place.open()
-            return resources.resource_page(context, cursor) if context.is_begun else nothing
+            return resources.resource_page(context, cursor) if context.project.is_begun else nothing
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing

@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "c82f47c2"
+CODE = "5030d87d"
 """Names the code of the detectors. A test says what it is."""
 
 

@@ -59,7 +59,7 @@ def effort_of(context: Context, *, is_replay: bool) -> Effort:
     """
     if context.settings.text("search.degrade") != "on":
         return FULL
-    if is_replay or context.env.get("MEMTOOL_NOW"):
+    if is_replay or context.caller.env.get("MEMTOOL_NOW"):
         return FULL
     from memtool.store import ledger  # only where that setting is on
 

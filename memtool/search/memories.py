@@ -84,7 +84,7 @@ def _search(request: SearchRequest) -> _Search:
 
 def _search_once(request: SearchRequest, *, exact: bool) -> _Search:
     context = request.context
-    now = context.moment_of(request.as_of)
+    now = context.clock.moment_of(request.as_of)
     tree = index.open(context, request.at, request.as_of, exact=exact)
     scope = staged(request, scope_of(context, tree, now))
     order = _order(scope, request.sort)

@@ -62,7 +62,7 @@ def text_of(context: Context, words: tuple[str, ...]) -> str:
 def saved_queries(context: Context) -> dict[str, Saved]:
     """Return the saved queries of a repository by name. Raises MemtoolError as `parse_saved`."""
     path = f"{context.directory}/{QUERIES_NAME}"
-    return parse_saved(context.file(path, "bad-query"), path)
+    return parse_saved(context.project.file(path, "bad-query"), path)
 
 
 class Saved(Value):

@@ -128,7 +128,7 @@ def row_fields(context: Context, record: Record, origin: Origin, now: int) -> di
 
 def unproven(context: Context, record: Record, origin: Origin) -> str:
     """Return what a memory lacks to fulfil its trust rule; empty where it has none, or does."""
-    rules = context.trust_rules
+    rules = context.project.trust_rules
     if not rules:
         return ""
     from memtool.store import trust_rules  # most projects have none
@@ -154,7 +154,7 @@ def scope_of(context: Context, tree: Catalog, now: int) -> Scope:
         origins=lambda: context.origins(tree, tree.records),
         accesses=counts.shown,
         settled_accesses=counts.settled,
-        is_replay=now != context.now or tree.snapshot.kind != "worktree",
+        is_replay=now != context.clock.now or tree.snapshot.kind != "worktree",
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
         drift=drift_in(tree, lambda: context.witness(tree)),
@@ -215,7 +215,7 @@ def aliases_path(context: Context) -> str:
 
 def aliases_file(context: Context) -> bytes | None:
     """Return the bytes of the aliases, of HEAD in a bare repository; None where there are none."""
-    return context.file(aliases_path(context), "bad-alias")
+    return context.project.file(aliases_path(context), "bad-alias")
 
 
 def tell_rest(context: Context, shown: int, total: int, hint: str, offset: int = 0) -> None:
@@ -241,7 +241,7 @@ def shown_to(context: Context, scope: Scope) -> Scope:
 
     A person at a terminal sees all; what goes to a program may end up anywhere.
     """
-    labels = () if context.is_person else context.strict_settings.private_labels
+    labels = () if context.caller.is_person else context.project.strict_settings.private_labels
     return scope.replace(withholds=labels)
 
 

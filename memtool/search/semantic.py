@@ -135,7 +135,7 @@ def matcher_if_usable(
     if not name:
         return None
     try:
-        model = _loaded(name, context.env)
+        model = _loaded(name, context.caller.env)
     except MemtoolError as error:
         _note(context, f"only words were searched, not meanings: {error.message}")
         return None
@@ -156,13 +156,13 @@ def matcher(context: Context, tree: Catalog, text: str) -> SemanticMatcher:
             hint=f"memtool --global config {KEY} FOLDER",
             code="model-absent",
         )
-    return _matcher(context, tree, text, _loaded(name, context.env))
+    return _matcher(context, tree, text, _loaded(name, context.caller.env))
 
 
 def _named(context: Context) -> str:
     """Return the model that the user's own settings name; empty for none."""
-    context.note_unused(KEY)
-    return context.own_settings.text(KEY)
+    context.project.note_unused(KEY)
+    return context.project.own_settings.text(KEY)
 
 
 def _note(context: Context, note: str) -> None:

@@ -29,7 +29,7 @@ def _meaning(request: SearchRequest, scope: Scope) -> Scope:
     """
     is_asked = "semantic" in request.options
     text = "\n".join(request.query.words)
-    if not text or not (is_asked or request.context.is_resident):
+    if not text or not (is_asked or request.context.caller.is_resident):
         return scope
     from memtool.search import semantic  # most questions go by words alone
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import stat
 
+from memtool.sessions import consent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,13 +33,13 @@ def capture_hook(
     what the host reported: at the end of a session nothing more will come, and it is ended. A host
     that names no transcript may keep all of them in one place.
     """
-    transcript_path = transcript_path or kept_by(host, context.env)
-    if not context.is_capturing or not is_own(transcript_path):
+    transcript_path = transcript_path or kept_by(host, context.caller.env)
+    if not consent.is_capturing(context) or not is_own(transcript_path):
         return False
     args = ["-C", context.repository.top or context.repository.git_dir, "capture", "--host", host]
     args += ["--session", session_id] if session_id else []
     args += ["--end"] if event == "session-end" else []
-    return bool(start([*args, "--", transcript_path], context.env))
+    return bool(start([*args, "--", transcript_path], context.caller.env))
 
 
 def kept_by(host: str, env: Mapping[str, str]) -> str:

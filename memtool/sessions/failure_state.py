@@ -88,7 +88,11 @@ def note(
     lines = write_environment(found)
     if len(lines) > MOST_LINE:
         return ""
-    row = {"call": digest(line.encode(errors="replace")), "moment": context.now, "state": lines}
+    row = {
+        "call": digest(line.encode(errors="replace")),
+        "moment": context.clock.now,
+        "state": lines,
+    }
     with journal.refused(path, "written"):
         os.makedirs(os.path.dirname(path), mode=journal.FOLDER_MODE, exist_ok=True)
     journal.append(path, [row])
@@ -248,7 +252,7 @@ def _versions(context: Context, present: set[str], deadline: Deadline) -> Iterat
         if present.isdisjoint(marks):
             continue
         for program, *arguments in calls:
-            place = _found(program, context.env.get("PATH", os.defpath))
+            place = _found(program, context.caller.env.get("PATH", os.defpath))
             key = _identity(place)
             if not key:
                 continue
@@ -256,7 +260,7 @@ def _versions(context: Context, present: set[str], deadline: Deadline) -> Iterat
             if f"{place}/".startswith(f"{context.repository.top}/"):
                 known[key] = _of_venv(place)
             elif key not in known and left > 0:
-                known[key] = _asked([place, *arguments], context.env, left)
+                known[key] = _asked([place, *arguments], context.caller.env, left)
             if known.get(key):
                 yield name, known[key]
             break

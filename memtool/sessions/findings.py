@@ -291,13 +291,13 @@ def resumed(context: Context, head: Head) -> Model | None:
 def _program(context: Context, key: str) -> Model | None:
     from memtool.sessions.extract.llm import Model
 
-    context.note_unused(key)
-    own = context.own_settings
+    context.project.note_unused(key)
+    own = context.project.own_settings
     argv = own.texts(key)
     if not argv:
         return None
     timeout_s, retries = own.number("extractor.timeout_s"), own.count("extractor.retries")
-    return Model(argv, timeout_s, retries, context.env)
+    return Model(argv, timeout_s, retries, context.caller.env)
 
 
 def learned(
@@ -363,7 +363,9 @@ def _is_read_by(chosen: Model, context: Context, sessions: Sessions, id: str) ->
     """Let the model read a session; return whether it gave an answer."""
     from memtool.sessions.extract import llm
 
-    extract = partial(llm.extract, chosen, context.own_settings.number("extractor.confidence"))
+    extract = partial(
+        llm.extract, chosen, context.project.own_settings.number("extractor.confidence")
+    )
     try:
         learn(sessions, id, extract, chosen.name)
     except llm.Unusable as error:

@@ -58,8 +58,8 @@ def new_head(
     branch, top = answer.decode(errors="replace").strip(), context.repository.top
     clean = clean_texts({host, agent, title, branch, top}, sessions.allowed)
     return Head(
-        id=id or model.draw_id(context.now, context.random(3)),
-        started=started or context.now,
+        id=id or model.draw_id(context.clock.now, context.caller.random(3)),
+        started=started or context.clock.now,
         host=clean[host],
         agent=" ".join(clean[agent].split()),
         title=line(clean[title]),
@@ -80,7 +80,7 @@ def start(
         try:
             sessions.create(head, findings)
         except Exists:
-            head = head.replace(id=model.draw_id(context.now, context.random(3)))
+            head = head.replace(id=model.draw_id(context.clock.now, context.caller.random(3)))
         else:
             return head
     raise MemtoolError("no free id for a session was found", hint="run the same command again")
@@ -114,7 +114,7 @@ def recap(context: Context, session: str) -> Recap | None:
         except MemtoolError:
             continue
         moment = head.ended or max(head.started, last.moment if last else 0)
-        if moment <= context.now:
+        if moment <= context.clock.now:
             found.append((moment, id_, head.summary or head.title))
     if not found:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memtool.memory import timestamps
-from memtool.sessions import background, journal
+from memtool.sessions import background, consent, journal
 from memtool.sessions.model import FOLDER, dict_of, json_line, json_row, list_of, read_row
 from memtool.sessions.promote import MOST_ACTIONS, Action
 from memtool.store import files
@@ -42,19 +42,20 @@ def start(context: Context, session: str) -> bool:
 
     Candidates are made first, and a plan looks at them (see `go_on`).
     """
-    if context.is_promoting:
+    if consent.is_promoting(context):
         return _start(context, "promote", session, "--auto")
     return go_on(context, session)
 
 
 def go_on(context: Context, session: str) -> bool:
     """Start the plan for candidates in the background, where the user wants one."""
-    return context.is_managing and _start(context, "curate", "--keep", "--session", session)
+    is_wanted = consent.is_managing(context)
+    return is_wanted and _start(context, "curate", "--keep", "--session", session)
 
 
 def _start(context: Context, *words: str) -> bool:
     top = context.repository.top or context.repository.git_dir
-    return bool(background.start(["-C", top, *words], context.env))
+    return bool(background.start(["-C", top, *words], context.caller.env))
 
 
 def keep(context: Context, by: str, actions: Sequence[Action]) -> None:
@@ -66,7 +67,7 @@ def keep(context: Context, by: str, actions: Sequence[Action]) -> None:
     if not actions:
         drop(context)
         return
-    row = {"moment": context.now, "by": by, "actions": [one.plain() for one in actions]}
+    row = {"moment": context.clock.now, "by": by, "actions": [one.plain() for one in actions]}
     path = os.path.join(context.repository.cache_dir, PLAN)
     with journal.refused(path, "written"):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -98,6 +99,6 @@ def drop(context: Context) -> None:
 
 def note(context: Context, session: str, outcome: str) -> None:
     """Write what a run came to into the log."""
-    entry = f"{timestamps.render(context.now)} {session or '-'}: {' '.join(outcome.split())}"
+    entry = f"{timestamps.render(context.clock.now)} {session or '-'}: {' '.join(outcome.split())}"
     path = os.path.join(context.repository.cache_dir, LOG)
     files.append_to_log(path, entry.encode(errors="replace")[:MOST_ENTRY] + b"\n", MOST_LOG)

@@ -408,7 +408,7 @@ def make(
         context.notes.append(f"{written.id} is to replace {id_}, which has an older fix")
     if not dry_run:
         row = Promotion(
-            one.id, fingerprint(one.content), one.session, written.id, context.now, is_new
+            one.id, fingerprint(one.content), one.session, written.id, context.clock.now, is_new
         )
         journal.append(os.path.join(sessions.directory, JOURNAL), [row.plain()])
     return Made(one.id, written.id, written.path, is_new, replaced)
@@ -439,7 +439,7 @@ def memory_of(context: Context, judged: Judged) -> Memory:
     one, head = judged.finding, judged.head
     top = context.repository.top
     said = _moment(one, head)
-    second = said if 0 < said <= context.now else context.now
+    second = said if 0 < said <= context.clock.now else context.clock.now
     # Files that are not in the worktree would only look drifted.
     files = [
         path for path in one.files if is_inside(path) and os.path.lexists(os.path.join(top, path))
@@ -469,8 +469,8 @@ def memory_of(context: Context, judged: Judged) -> Memory:
     )
     tags = (*one.tags, *draft.proposed_tags(context, made))
     made = made.with_fields(tags=tags) if tags else made
-    if lifecycle.state(made, context.now, context.settings.categories) == lifecycle.EXPIRED:
-        made = made.with_fields(checked={"at": timestamps.render(context.now), "by": BY})
+    if lifecycle.state(made, context.clock.now, context.settings.categories) == lifecycle.EXPIRED:
+        made = made.with_fields(checked={"at": timestamps.render(context.clock.now), "by": BY})
     return made
 
 
@@ -510,7 +510,7 @@ def alive_heads(context: Context, tree: Tree) -> list[Record]:
 
 def _is_alive(context: Context, record: Record, lineage: Lineage) -> bool:
     memory, categories = record.memory, context.settings.categories
-    return lineage.is_head(record.id) and is_alive(memory, context.now, categories)
+    return lineage.is_head(record.id) and is_alive(memory, context.clock.now, categories)
 
 
 def note_opposed(context: Context, ids: Collection[str]) -> None:

@@ -170,9 +170,9 @@ def refuse_unattended(context: Context) -> None:
     found = [
         what
         for name, what in UNATTENDED.items()
-        if context.env.get(name, "").lower() not in ("", "0", "false")
+        if context.caller.env.get(name, "").lower() not in ("", "0", "false")
     ]
-    found += ["a server"] if context.is_resident else []
+    found += ["a server"] if context.caller.is_resident else []
     if found:
         raise MemtoolError(
             f"{found[0]} is no place to run the command of a memory",
@@ -294,13 +294,13 @@ def _run_copy(context: Context, planned: RerunPlan, commit: str, allowed: Allowl
     """Run a command as `_run` does. Raises MemtoolError or OSError where no copy can be made."""
     with _folder() as folder:
         top = os.path.join(folder, "tree")
-        _check_out(context.repository, top, commit, context.env)
+        _check_out(context.repository, top, commit, context.caller.env)
         directory = os.path.realpath(os.path.join(top, planned.environment.cwd))
         is_inside = f"{directory}/".startswith(f"{os.path.realpath(top)}/")
         if not is_inside or not os.path.isdir(directory):
             cut = commit[:SHORT]
             return _unrunnable(commit, f"there is no directory {planned.environment.cwd} at {cut}")
-        env = _environment(context.env, folder)
+        env = _environment(context.caller.env, folder)
         env |= _imports(env, os.path.realpath(context.repository.top), os.path.realpath(top))
         began = time.monotonic()
         ended = _supervised(planned, directory, env)

@@ -21,7 +21,7 @@ import stat
 
 from memtool.errors import MemtoolError
 from memtool.redaction.find import NOTHING, Allowlist, allowlist, find, redact
-from memtool.sessions import journal
+from memtool.sessions import consent, journal
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import (
     CUT,
@@ -225,7 +225,7 @@ def opened(context: Context) -> Sessions:
         allowed=allowlist(context.settings),
         most_bytes=context.settings.count("sessions.session_mb") * MEGABYTE,
         most_total=context.settings.count("sessions.total_mb") * MEGABYTE,
-        is_extracting=context.is_extracting,
+        is_extracting=consent.is_extracting(context),
         categories=tuple(sorted(context.settings.texts("extraction.categories"))),
     )
 

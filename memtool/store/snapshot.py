@@ -356,6 +356,9 @@ class Tree:
     from these; a tree with columns (see `index.reader`) answers it without opening the memories.
     """
 
+    is_partial = False
+    """Whether only some of the memories are here, until there is an index of all."""
+
     def __init__(self, snapshot: Snapshot, categories: Mapping[str, Category]) -> None:
         self.snapshot = snapshot
         self.categories = categories

@@ -32,7 +32,7 @@ SETTING = "ledger.enabled"
 
 def is_kept(context: Context) -> bool:
     """Tell whether anything may be noted here."""
-    return not context.env.get(SWITCH) and bool(context.settings.setting(SETTING))
+    return not context.caller.env.get(SWITCH) and bool(context.settings.setting(SETTING))
 
 
 LEDGER = "ledger.db"
@@ -510,7 +510,7 @@ class Acting:
         phase = DONE if error is None else INTERRUPTED
         if isinstance(error, MemtoolError):
             phase, self.detail = REFUSED, error.code
-        self._act.end(self._ws.now, phase, self.subjects, self.detail)
+        self._act.end(self._ws.clock.now, phase, self.subjects, self.detail)
 
 
 def act(
@@ -523,19 +523,19 @@ def act(
     if dry_run or not is_kept(context):
         return Acting(context, None)
     name = operation()
-    return Acting(context, AuditEvent(context.now, name, kind, INTENT, subjects, detail))
+    return Acting(context, AuditEvent(context.clock.now, name, kind, INTENT, subjects, detail))
 
 
 def tell(context: Context, kind: str, subjects: Iterable[str], detail: str = "") -> None:
     """Note what is done already, or was decided: it has no intent."""
     if is_kept(context):
-        event = AuditEvent(context.now, operation(), kind, DONE, tuple(subjects), detail)
+        event = AuditEvent(context.clock.now, operation(), kind, DONE, tuple(subjects), detail)
         append_event(context.repository.cache_dir, event)
 
 
 def tell_cut_off(context: Context) -> None:
     """Tell the user of acts that were begun before and never ended."""
-    for event in cut_off(context.repository.cache_dir, context.now):
+    for event in cut_off(context.repository.cache_dir, context.clock.now):
         named = ", ".join(event.subjects[:3]) + (", …" if len(event.subjects) > 3 else "")
         context.notes.append(
             f"{event.kind} of {named or 'nothing named'} was cut off on "

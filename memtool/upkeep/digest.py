@@ -366,7 +366,7 @@ def _renewed(context: Context, category: str, *, commit: bool) -> DigestChange:
         plan = sum_up(
             context.tree(),
             category,
-            context.now,
+            context.clock.now,
             context.random_for,
             withholds=unquoted_labels(context.settings),
         )

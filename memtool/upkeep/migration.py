@@ -103,7 +103,7 @@ def goal(context: Context, to: int) -> int:
     Raises:
         MemtoolError: it is not known, or older than what the tree has; or the tree is newer.
     """
-    context.refuse_newer()
+    context.project.refuse_newer()
     old = context.settings.format
     if not 0 <= to <= config_file.FORMAT:
         newest = config_file.FORMAT
@@ -132,7 +132,7 @@ def plan(context: Context, to: int) -> MigrationPlan:
     if new == 1:
         return MigrationPlan(old, new)
     files = _read(context)
-    path = context.config_path
+    path = context.project.config_path
     before = bytes_of(context.repository.top, path)
     text = (before or b"").decode()
     done = []

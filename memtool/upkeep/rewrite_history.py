@@ -330,7 +330,7 @@ def rewrite(
         )
     if not apply:
         return plan
-    place = os.path.realpath(os.path.join(context.cwd, into))
+    place = os.path.realpath(os.path.join(context.caller.cwd, into))
     own = context.repository.top or context.repository.git_dir
     if os.path.commonpath([place, own]) == own:
         raise MemtoolError(f"{into} lies inside this repository", hint="--into ../cleansed")
@@ -421,12 +421,14 @@ def _rewritten_mirror(context: Context, into: str, leak: Leak) -> tuple[int, int
         MemtoolError: the directory exists, a program fails, or the proof does; the mirror must not
             be pushed then.
     """
-    program = _program(context.env)
+    program = _program(context.caller.env)
     if os.path.lexists(into) or not os.path.isdir(os.path.dirname(into)):
         what = "is there already" if os.path.lexists(into) else "is in no directory that is there"
         raise MemtoolError(f"{into} {what}", hint="--into DIR names a new directory", code="exists")
     source = context.repository.common_dir
-    own = {name: value for name, value in context.env.items() if name not in LOCATION_VARIABLES}
+    own = {
+        name: value for name, value in context.caller.env.items() if name not in LOCATION_VARIABLES
+    }
     # The mirror is made of objects alone: no hook, no setting, no link into the clone.
     Git(source, own).run(
         "clone",

@@ -205,7 +205,7 @@ class Application:
 
     def _rendered(self, page: Page, query: PageQuery, visitor: Visitor) -> str:
         context = self.served.place.open()
-        context.is_person = visitor.is_person
+        context.caller.is_person = visitor.is_person
         context.opened = {}  # a page is of one moment
 
         def make() -> str:

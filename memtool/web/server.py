@@ -61,7 +61,7 @@ def serve(
     """
     place = ServedRepository(directory, env, is_global, is_structured=True)
     context = place.open()
-    context.refuse_absent()
+    context.project.refuse_absent()
     number = _port(env, port)
     try:
         sockets = listen(env, number)

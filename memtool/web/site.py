@@ -76,8 +76,8 @@ def build(
     Raises:
         MemtoolError: the commit holds a secret, or the directory is none to write.
     """
-    place = os.path.realpath(os.path.join(context.cwd, directory))
-    if context.is_in_global:
+    place = os.path.realpath(os.path.join(context.caller.cwd, directory))
+    if context.project.is_in_global:
         raise MemtoolError(
             "global memories are yours alone, and in no site", hint="memtool site DIR, in a project"
         )
@@ -92,11 +92,11 @@ def build(
     with lock, context.repository.git.reading():
         folder = SiteFolder(place)
         progress.begin("looking for secrets")
-        refuse_secrets(fixed, commit)
+        clean = refuse_secrets(fixed, commit)
         progress.begin("reading the memories")
-        fixed.left_out = _left_out(fixed, commit)
+        left_out = _leave_out(fixed, commit, clean)
         with History(context.repository) as history:
-            site = StaticSite(fixed, commit, title, _version())
+            site = StaticSite(fixed, commit, title, _version(), left_out)
             pages = site.pages(
                 FileHistories(context.repository.git, history, commit, fixed.directory)
             )
@@ -106,7 +106,7 @@ def build(
         place,
         commit,
         len(site.records),
-        len(fixed.left_out),
+        len(left_out),
         done.files,
         done.written,
         done.removed,
@@ -145,10 +145,10 @@ def _note_changes(context: Context) -> None:
         )
 
 
-def refuse_secrets(context: Context, commit: str) -> None:
+def refuse_secrets(context: Context, commit: str) -> frozenset[str]:
     """Refuse a commit of which a file in the memory directory holds a secret or personal data.
 
-    All other blobs are noted as clean, so that no memory is masked again.
+    Returns the blobs, so that no memory is masked again.
 
     Raises:
         MemtoolError: one does; ids, lines and kinds are named, never what was found.
@@ -185,20 +185,23 @@ def refuse_secrets(context: Context, commit: str) -> None:
             code=code(first[1]),
             exit_code=1,
         )
-    context.clean = frozenset(one.oid for one in entries)
+    return frozenset(one.oid for one in entries)
 
 
-def _left_out(context: Context, commit: str) -> frozenset[str]:
-    """Return the paths of the memories that no site shows: forgotten ones, and private ones."""
+def _leave_out(context: Context, commit: str, clean: frozenset[str]) -> frozenset[str]:
+    """Open the memories of a commit but those that no site shows: forgotten and private ones.
+
+    Returns the paths of these. `clean` are blobs without secrets.
+    """
     labels = context.settings.private_labels.union(PRIVATE_LABELS)
-    found = frozenset(
-        one.path
-        for one in index.open(context, commit).records
-        if not is_on_pages(one.memory, labels)
-    )
-    if found and context.opened is not None:
-        context.opened.clear()  # it is opened again without them
-    return found
+    taken = context.snapshot(commit)
+    found = index.open_files(context, taken, clean=clean)
+    hidden = {one.path for one in found.records if not is_on_pages(one.memory, labels)}
+    if hidden:
+        entries = tuple(one for one in taken.entries if one.path not in hidden)
+        found = index.open_files(context, taken.replace(entries=entries), clean=clean)
+    index.keep(context, found, commit)
+    return frozenset(hidden)
 
 
 def _version() -> str:

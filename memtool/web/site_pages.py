@@ -79,8 +79,18 @@ class SitePage(Value):
 class StaticSite:
     """All pages of a commit. `name` is how the site calls itself."""
 
-    def __init__(self, context: Context, commit: str, name: str, version: str) -> None:
-        """Read the memories of a commit; `context` holds that commit and nothing else."""
+    def __init__(
+        self,
+        context: Context,
+        commit: str,
+        name: str,
+        version: str,
+        left_out: frozenset[str] = frozenset(),
+    ) -> None:
+        """Read the memories of a commit; `context` holds that commit and nothing else.
+
+        `left_out` are the paths of the memories that are in no page.
+        """
         self.context = context
         self.commit = commit
         self.tree: Tree = index.open(context, commit)
@@ -90,6 +100,7 @@ class StaticSite:
         self._lists = [*all_lists(self.records)]
         self._newest = {one.subject: one.file for one in self._lists}
         """The last page of each list, by what it lists."""
+        self._left_out = left_out
         self._links = SiteLinks(self.tree, self._newest)
 
     def pages(self, history: FileHistories) -> Iterator[SitePage]:
@@ -118,7 +129,7 @@ class StaticSite:
         context, tree, records = self.context, self.tree, self.records
         origins = context.origins(tree, records)
         drift = drift_in(tree, lambda: context.witness(tree)).of(records)
-        facts = Facts(tree, context.now, dict)
+        facts = Facts(tree, context.clock.now, dict)
         past = logs(tree, self._events, [one.id for one in records], EVENTS)
         reasons = chains(
             context, tree, records, self.commit, is_private=False, known=history.commits
@@ -190,7 +201,7 @@ class StaticSite:
 
     def _status(self) -> dict[str, Any]:
         found = status_of(self.context, at=self.commit)
-        left_out = {stem(path) for path in self.context.left_out}
+        left_out = {stem(path) for path in self._left_out}
         problems = tuple(
             one for one in found.problems if not any(id_ in one.message for id_ in left_out)
         )
@@ -198,13 +209,13 @@ class StaticSite:
         return overview(self.context, found, self.commit, WAITING) | {
             "events": self._events[:LAST],
             "notes": self._notes,
-            "committed": timestamps.render(self.context.now),
+            "committed": timestamps.render(self.context.clock.now),
         }
 
     @property
     def _notes(self) -> list[str]:
         """What a reader should know: history is cut off, or some memories are left out."""
-        count = len(self.context.left_out)
+        count = len(self._left_out)
         verb = "is" if count == 1 else "are"
         private = [f"{count} of its memories {verb} labelled as private or forgotten, and not here"]
         cut = ["the clone that it was made of is shallow: what is older is not known"]

@@ -163,9 +163,9 @@ def _stamp(context: Context) -> Stamp:
     if repository.top:
         rows += _files(os.path.join(repository.top, context.directory))
         rows.append(_status(os.path.join(repository.top, ".memtool.toml")))
-    signers = context.trust_settings.text("trust.allowed_signers")
+    signers = context.project.trust_settings.text("trust.allowed_signers")
     rows.append(_status(os.path.join(repository.top, os.path.expanduser(signers))))
-    place = global_directory(context.env) if context.is_personal else ""
+    place = global_directory(context.caller.env) if context.caller.is_personal else ""
     if place and not context.is_global:
         rows += (_status(os.path.join(place, name)) for name in (".memory", ".git/index"))
     rows += map(_status, _features.state_files(context))

@@ -62,9 +62,9 @@ def test_the_time_to_live_counts_from_the_confirmation(sandbox: Sandbox):
     """What had expired is alive again."""
     sandbox.memory("dec-a", type="state")
     ws = sandbox.context(MEMTOOL_NOW="2027-01-01T00:00:00Z")
-    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.now) == lifecycle.EXPIRED
+    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.EXPIRED
     confirm(ws, "dec-a")
-    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.now) == lifecycle.ALIVE
+    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.ALIVE
 
 
 @pytest.mark.parametrize("status", ["candidate", "confirmed", "deprecated", "archived"])
@@ -126,7 +126,7 @@ def test_an_archived_memory_stays_where_it_is_but_is_not_alive(sandbox: Sandbox)
     path = sandbox.memory("dec-a")
     assert archive(sandbox.context(), "dec-a").path == path
     ws = sandbox.context()
-    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.now) == lifecycle.ARCHIVED
+    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.ARCHIVED
 
 
 DELETED = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong"}

@@ -12,6 +12,7 @@ from conftest import Sandbox
 from memtool.commands.config import auto, config, render
 from memtool.errors import MemtoolError
 from memtool.hosts.edits import commands
+from memtool.sessions import consent
 from memtool.store.config import OPTIONS, USER_ONLY, option
 from memtool.store.context import Context
 
@@ -216,11 +217,11 @@ def test_it_is_on_until_somebody_says_no(sandbox: Sandbox):
     assert render(auto(sandbox.context())) == "automatic capture is on"
     shown = auto(sandbox.context(), "off")
     assert (shown.on, shown.off_by, shown.changed) == (False, (".memory/config.toml",), True)
-    assert not sandbox.context().is_capturing
+    assert not consent.is_capturing(sandbox.context())
     text = (sandbox.path / ".memory" / "config.toml").read_text()
     assert text == "# ours\n[search]\nlimit = 7\n\n[capture]\nauto = false\n"
     assert auto(sandbox.context(), "on").on
-    assert sandbox.context().is_capturing
+    assert consent.is_capturing(sandbox.context())
     text = (sandbox.path / ".memory" / "config.toml").read_text()
     assert text == "# ours\n[search]\nlimit = 7\n\n"
 
@@ -259,7 +260,7 @@ def test_a_dry_run_changes_nothing(sandbox: Sandbox):
         "automatic capture is off, by .memory/config.toml",
         "would change .memory/config.toml",
     ]
-    assert sandbox.context().is_capturing
+    assert consent.is_capturing(sandbox.context())
 
 
 def test_commit_takes_just_the_settings(sandbox: Sandbox):
@@ -298,17 +299,17 @@ def test_no_project_switches_on_what_its_user_switched_off(sandbox: Sandbox):
     """The user's no holds in all projects, also where one says yes."""
     sandbox.write(".memory/config.toml", "[capture]\nauto = true\n")
     assert sandbox.run("auto", "--global", "off").returncode == 0
-    assert not sandbox.context().is_capturing
+    assert not consent.is_capturing(sandbox.context())
     assert sandbox.json("auto")["off_by"] == ["your global settings"]
     assert sandbox.json("auto", "on")["on"] is False
     assert sandbox.run("auto", "--global", "on").returncode == 0
-    assert sandbox.context().is_capturing
+    assert consent.is_capturing(sandbox.context())
 
 
 def test_one_process_is_switched_off_by_its_environment(sandbox: Sandbox):
     """MEMTOOL_OFF holds whatever the files say."""
     ws = sandbox.context(MEMTOOL_OFF="1")
-    assert not ws.is_capturing
+    assert not consent.is_capturing(ws)
     assert auto(ws).off_by == ("MEMTOOL_OFF",)
 
 
@@ -355,7 +356,7 @@ def test_what_a_slash_command_sets_is_the_users_own(
     assert (done.returncode, "each project" in done.stderr) == (0, False), done.stderr
     assert sandbox.git("status", "--porcelain") == before
     assert sandbox.json("config", key)["settings"][0]["value"] == value
-    assert sandbox.context().is_capturing is (key != "capture.auto")
+    assert consent.is_capturing(sandbox.context()) is (key != "capture.auto")
 
 
 def test_a_setting_of_each_project_is_named_when_it_is_set_for_all(sandbox: Sandbox):

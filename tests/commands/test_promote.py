@@ -30,7 +30,7 @@ def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
     kept = store.opened(ws)
     head = lifecycle.start(ws, kept, lifecycle.new_head(ws, kept, agent=agent))
     if messages:
-        store.add(kept, head.id, list(messages), ws.now)
+        store.add(kept, head.id, list(messages), ws.clock.now)
     return head.id
 
 

@@ -54,7 +54,7 @@ def asked(
     """The block for a prompt, where the fleet gives what is given."""
     context = sandbox.context(**(env or {}))
     request = GatherRequest(context, prompt, session=session)
-    shares = plan(context.strict_settings, budget, None)
+    shares = plan(context.project.strict_settings, budget, None)
     return build_block(request, block.BY_NAME[form], shares, [giving(*found)])
 
 
@@ -213,7 +213,7 @@ def test_a_higher_bar_of_trust_keeps_it_out(sandbox: Sandbox) -> None:
     sandbox.commit()
     context = sandbox.context()
     request = GatherRequest(context, PROMPT)
-    shares = plan(context.strict_settings, None, None)
+    shares = plan(context.project.strict_settings, None, None)
     found = build_block(request, FORMATS[2], shares, [giving(foreign("acme/a", "dec-far"))])
     assert found.items == ()
     assert context.notes == [
@@ -226,7 +226,7 @@ def test_the_past_is_the_project_s_alone(sandbox: Sandbox) -> None:
     sandbox.memory("dec-own", "Colours of buttons are blue.\n")
     context = sandbox.context()
     request = GatherRequest(context, PROMPT, as_of="2026-02-28")
-    shares = plan(context.strict_settings, None, None)
+    shares = plan(context.project.strict_settings, None, None)
     found = build_block(request, FORMATS[2], shares, [giving(foreign("acme/a", "dec-far"))])
     assert (found.items, found.verdicts) == ((), ())
 

@@ -74,7 +74,7 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     sandbox.memory("dec-redis", BODIES["dec-redis"], supersedes=("dec-old8",))
     context = sandbox.context()
     tree = index.open(context)
-    own = Facts(tree, context.now, dict).index
+    own = Facts(tree, context.clock.now, dict).index
     assert own.statistics(asked.weights) == plain
     best = own.best(asked.weights, 30, lambda number: "dec-old" not in own.path(number))
     local = own.close(asked, best)

@@ -513,7 +513,7 @@ def test_other_categories_give_another_index(filled: Sandbox) -> None:
     some = {name: row for name, row in DEFAULT_CATEGORIES.items() if name != "decision"}
     for path in sorted((filled.path / ".memory").rglob("*.md"))[:3]:
         path.write_text(path.read_text().replace("---\n", "---\ncategory: decision\n", 1))
-    context.settings = uncached.settings = context.settings.replace(categories=some)
+    context.project.settings = uncached.project.settings = context.settings.replace(categories=some)
     quick, slow = open_catalog(context), open_catalog(uncached)
     assert quick.problems == slow.problems
     assert len(quick.problems) == 3

@@ -11,7 +11,7 @@ from memtool.inject.effective_lineage import EffectiveLineage, compute_effective
 def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> EffectiveLineage:
     ws = sandbox.context()
     tree = ws.tree(at)
-    return compute_effective_lineage(tree, ws.witness(tree), least, ws.now)
+    return compute_effective_lineage(tree, ws.witness(tree), least, ws.clock.now)
 
 
 def fetch(sandbox: Sandbox) -> None:

@@ -135,7 +135,7 @@ def test_a_tier_is_one_row(sandbox: Sandbox) -> None:
             max_tokens=200,
         )
 
-    shares = plan(context.strict_settings, None, None)
+    shares = plan(context.project.strict_settings, None, None)
     block = build_block(GatherRequest(context, "hello"), FORMATS[0], shares, [newest])
     assert [(item.id, item.tier) for item in block.items] == [
         ("dec-a", "newest"),

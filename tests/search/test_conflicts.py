@@ -11,7 +11,7 @@ NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jo
 
 def found(sandbox: Sandbox) -> list[Conflict]:
     ws = sandbox.context()
-    return contradictions(ws.tree(), ws.now)
+    return contradictions(ws.tree(), ws.clock.now)
 
 
 def test_forks_and_oppositions_are_told_in_order(sandbox: Sandbox):
@@ -51,7 +51,7 @@ def test_only_living_heads_contradict_each_other(sandbox: Sandbox):
     sandbox.memory("dec-c", "Other words.\n", supersedes=("dec-a",))
     assert found(sandbox) == []
     ws = sandbox.context()
-    assert [r.id for r in living(ws.tree(), ws.now)] == ["dec-b", "dec-c"]
+    assert [r.id for r in living(ws.tree(), ws.clock.now)] == ["dec-b", "dec-c"]
 
 
 def test_one_side_that_names_the_other_accepts_the_conflict(sandbox: Sandbox):
@@ -78,7 +78,7 @@ def test_repetitions_are_told_once(sandbox: Sandbox):
     ws = sandbox.context()
     tree = ws.tree()
     near = Neighbours(tree.records)
-    told = repetitions(tree, tree.records, near, 0.8, ws.now, ws.settings.categories)
+    told = repetitions(tree, tree.records, near, 0.8, ws.clock.now, ws.settings.categories)
     assert [(one.kind, one.ids, one.reason) for one in told] == [
         ("duplicate", ("dec-a", "dec-b"), "the same words")
     ]

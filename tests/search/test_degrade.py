@@ -96,11 +96,11 @@ def test_no_clock_is_asked_unless_the_setting_is_on(filled: Sandbox) -> None:
     """A prompt gets all of its answer, however long that takes."""
     context = filled.context(MEMTOOL_NOW="")
     tree = index.open(context)
-    off = hurried(context, scope_of(context, tree, context.now))
+    off = hurried(context, scope_of(context, tree, context.clock.now))
     assert off.effort == FULL
     filled.write(".memory/config.toml", ON)
     context = filled.context(MEMTOOL_NOW="")
-    on = hurried(context, scope_of(context, index.open(context), context.now))
+    on = hurried(context, scope_of(context, index.open(context), context.clock.now))
     assert on.effort.clock is not None
     seconds = iter([0.0, *[LIMIT_S] * 100])
     found = search_prose(on.replace(effort=Effort(clock=lambda: next(seconds))), QUESTION, (), 15)

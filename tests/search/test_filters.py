@@ -31,7 +31,7 @@ NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 def facts_of(ws: Context) -> Facts:
     tree = ws.tree()
-    return Facts(tree, ws.now, lambda: ws.origins(tree, tree.records))
+    return Facts(tree, ws.clock.now, lambda: ws.origins(tree, tree.records))
 
 
 def found(sandbox: Sandbox, query: str) -> list[str]:
@@ -426,7 +426,7 @@ def test_thousands_are_opened_as_they_are_taken(several: Sandbox) -> None:
 
 def test_what_was_written_after_a_second_is_found(several: Sandbox) -> None:
     """Later, not at that second."""
-    second = several.context().moment("2026-02-24")
+    second = several.context().clock.moment("2026-02-24")
     assert both(several, lambda tree: tree.written_after(second)) == ["sem-maybe"]
     assert len(both(several, lambda tree: sorted(tree.written_after(0), key=newest))) == 9
 

@@ -36,7 +36,7 @@ def labelled(sandbox: Sandbox) -> Sandbox:
 def found(sandbox: Sandbox, *query: str, is_person: bool = False) -> tuple[list[str], str]:
     """Return the ids that a search finds, sorted, and its notes."""
     context = sandbox.context()
-    context.is_person = is_person
+    context.caller.is_person = is_person
     searched = search(context, *query)
     return sorted(one.id for one in searched.results), "\n".join(context.notes)
 

@@ -93,6 +93,7 @@ def test_a_hook_loads_next_to_nothing() -> None:
         "memtool",
         "memtool.sessions",
         "memtool.sessions.background",
+        "memtool.sessions.consent",
     ]
 
 

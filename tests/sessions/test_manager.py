@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.sessions import manager
+from memtool.sessions import consent, manager
 from memtool.sessions.transcripts import markup
 
 FACT = "Turns out the webhook signature is computed over the raw body, not the JSON."
@@ -181,15 +181,15 @@ def test_a_session_ends_although_nothing_can_be_promoted(
 
 def test_only_the_user_switches_the_manager_on(opposed: Sandbox) -> None:
     """Neither the default nor a project does; the environment outdoes the user's settings."""
-    assert not opposed.context().is_managing
+    assert not consent.is_managing(opposed.context())
     opposed.write(".memory/config.toml", "[manager]\nenabled = true\n")
-    assert not opposed.context().is_managing
+    assert not consent.is_managing(opposed.context())
     opposed.run("--global", "config", "manager.enabled", "true")
-    assert opposed.context().is_managing
-    assert not opposed.context(MEMTOOL_MANAGER="off").is_managing
-    assert not opposed.context(MEMTOOL_OFF="1").is_managing
+    assert consent.is_managing(opposed.context())
+    assert not consent.is_managing(opposed.context(MEMTOOL_MANAGER="off"))
+    assert not consent.is_managing(opposed.context(MEMTOOL_OFF="1"))
     with pytest.raises(Exception, match="MEMTOOL_MANAGER is 'yes', which is not one of on, off"):
-        _ = opposed.context(MEMTOOL_MANAGER="yes").is_managing
+        _ = consent.is_managing(opposed.context(MEMTOOL_MANAGER="yes"))
 
 
 @pytest.mark.parametrize("name", ["claude", "our-wrapper"])

@@ -484,7 +484,7 @@ def test_nothing_is_run_where_nobody_agreed(traces: Traces, tmp_path: Path) -> N
     head = sandbox.commit("a trace")
     sandbox.git("update-ref", "refs/remotes/origin/main", head)
     resident = sandbox.context()
-    resident.is_resident = True
+    resident.caller.is_resident = True
     for context, is_agreed, reason in (
         (sandbox.context(), False, "nobody is here to be asked"),
         (sandbox.context(), True, "names places outside of the copy"),

@@ -29,7 +29,7 @@ def heard(sandbox: Sandbox, name: str, started: int, *messages: Message) -> None
     kept = store.opened(ws)
     head = lifecycle.new_head(ws, kept, id=name, agent="claude", started=started)
     lifecycle.start(ws, kept, head)
-    store.add(kept, name, list(messages), ws.now)
+    store.add(kept, name, list(messages), ws.clock.now)
 
 
 def test_failing_runs_count_until_the_command_works() -> None:

@@ -11,39 +11,40 @@ from conftest import NOW, Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.store.context import Context, directory_named_by
+from memtool.store.context import Context
+from memtool.store.project import directory_named_by
 
 
 def test_the_clock_is_what_the_environment_says(sandbox: Sandbox) -> None:
     """MEMTOOL_NOW is a moment or a day; without it the machine's clock counts."""
-    assert sandbox.context().now == timestamps.parse(NOW)
-    assert sandbox.context(MEMTOOL_NOW="2026-01-01").now == timestamps.start("2026-01-01")
-    assert sandbox.context(MEMTOOL_NOW="").now > timestamps.parse(NOW) - 365 * 86_400
+    assert sandbox.context().clock.now == timestamps.parse(NOW)
+    assert sandbox.context(MEMTOOL_NOW="2026-01-01").clock.now == timestamps.start("2026-01-01")
+    assert sandbox.context(MEMTOOL_NOW="").clock.now > timestamps.parse(NOW) - 365 * 86_400
     for wrong in ("tomorrow", "30d", "2026-02-30"):
         with pytest.raises(MemtoolError, match="MEMTOOL_NOW is "):
-            _ = sandbox.context(MEMTOOL_NOW=wrong).now
+            _ = sandbox.context(MEMTOOL_NOW=wrong).clock.now
 
 
 def test_chance_is_repeatable_with_a_seed(sandbox: Sandbox) -> None:
     """The same seed gives the same bytes in the same order, each time others."""
     one, other = sandbox.context(), sandbox.context()
-    drawn = [one.random(3) for _ in range(4)]
-    assert drawn == [other.random(3) for _ in range(4)]
+    drawn = [one.caller.random(3) for _ in range(4)]
+    assert drawn == [other.caller.random(3) for _ in range(4)]
     assert len(set(drawn)) == 4
-    assert drawn[0] != sandbox.context(MEMTOOL_SEED="other").random(3)
+    assert drawn[0] != sandbox.context(MEMTOOL_SEED="other").caller.random(3)
     free = Context.at(
         str(sandbox.path), {k: v for k, v in sandbox.env.items() if k != "MEMTOOL_SEED"}
     )
-    assert len(free.random(8)) == 8
+    assert len(free.caller.random(8)) == 8
 
 
 def test_moments_count_from_now(sandbox: Sandbox) -> None:
     """Ages are taken from the workspace's clock, and other words are refused."""
     workspace = sandbox.context()
-    assert workspace.moment("1d") == workspace.now - 86_400
-    assert workspace.moment_of(None) == workspace.now
+    assert workspace.clock.moment("1d") == workspace.clock.now - 86_400
+    assert workspace.clock.moment_of(None) == workspace.clock.now
     with pytest.raises(MemtoolError) as caught:
-        workspace.moment("soon")
+        workspace.clock.moment("soon")
     assert caught.value.code == "bad-time"
 
 
@@ -53,7 +54,7 @@ def test_the_directory_may_be_named_at_the_top(sandbox: Sandbox) -> None:
     sandbox.write(".memtool.toml", 'directory = "docs/memory/"\n')
     sandbox.write("docs/memory/config.toml", "[search]\nlimit = 3\n")
     workspace = sandbox.context()
-    assert (workspace.directory, workspace.config_path) == (
+    assert (workspace.directory, workspace.project.config_path) == (
         "docs/memory",
         "docs/memory/config.toml",
     )

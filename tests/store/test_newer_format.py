@@ -9,6 +9,7 @@ from conftest import Sandbox, make_memory
 from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.memory import document
+from memtool.sessions import consent
 from memtool.store import config
 
 NEWER = """\
@@ -160,10 +161,10 @@ def test_hooks_answer_as_always(newer: Sandbox):
 def test_no_candidates_are_made_there(newer: Sandbox):
     """What a user wants after each session is not tried where it would be refused."""
     newer.env["MEMTOOL_MANAGER"] = "on"
-    assert not newer.context().is_promoting
-    assert not newer.context().is_managing
+    assert not consent.is_promoting(newer.context())
+    assert not consent.is_managing(newer.context())
     newer.write(".memory/config.toml", "")
-    assert newer.context().is_managing
+    assert consent.is_managing(newer.context())
 
 
 def test_the_merge_driver_merges_as_git(newer: Sandbox):

@@ -49,11 +49,13 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
     """
     repository = context.repository
     git = repository.git
-    trusted = provenance.resolve_trusted(repository, context.trust_settings.text("trust.ref"))
+    trusted = provenance.resolve_trusted(
+        repository, context.project.trust_settings.text("trust.ref")
+    )
     base = start or trusted
     if not base:
         return None
-    directory = context.directory_at(base)
+    directory = context.project.directory_at(base)
     settings = _settings(context, base, f"{directory}/{config_file.CONFIG_NAME}")
     rules = settings.rules
     gate = trust_rules.gate_rule(rules)
@@ -118,7 +120,7 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
 
 def _settings(context: Context, base: str, path: str) -> config_file.Config:
     """Return the settings of the base; without rules it does not matter whether they are sound."""
-    data = context.stored_file(path, base) or b""
+    data = context.project.stored_file(path, base) or b""
     try:
         return config_file.parse(data, f"{base[:SHORT]}:{path}")
     except MemtoolError as error:

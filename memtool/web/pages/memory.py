@@ -95,7 +95,7 @@ def contrary(context: Context, tree: Tree) -> dict[str, list[str]]:
     """Return the ids of what certainly contradicts each memory, where nobody accepted that."""
     cache_dir = context.repository.cache_dir if context.is_cached else ""
     found: dict[str, set[str]] = {}
-    for one in conflicts.open_contradictions(tree, context.now, cache_dir) or ():
+    for one in conflicts.open_contradictions(tree, context.clock.now, cache_dir) or ():
         for id_ in one.ids if one.is_certain else ():
             found.setdefault(id_, set()).update(one.ids)
     return {id_: sorted(ids - {id_}) for id_, ids in found.items()}

@@ -128,7 +128,7 @@ def candidates(context: Context) -> list[CandidateRow]:
         if memory.status != "candidate" or not tree.lineage.is_head(one.id):
             continue
         end = lifecycle.expires_at(memory, categories)
-        left = None if end is None else (end - context.now) // timestamps.DAY_S
+        left = None if end is None else (end - context.clock.now) // timestamps.DAY_S
         sources = mask.line(", ".join(memory.items("source")))
         written = memory.text("timestamp")
         found.append(

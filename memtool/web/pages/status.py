@@ -78,7 +78,7 @@ def tone(found: Status) -> tuple[str, str]:
 def growth(context: Context, at: str | None) -> dict[str, Any]:
     """Return how many memories there were at the end of each of the last months, and a curve."""
     moments = sorted(index.open(context, at).moments)
-    year, month = (int(part) for part in timestamps.render(context.now)[:7].split("-"))
+    year, month = (int(part) for part in timestamps.render(context.clock.now)[:7].split("-"))
     counts = []
     for back in range(MONTHS - 1, -1, -1):
         number = year * _YEAR_MONTHS + month - back  # the month after
