@@ -43,7 +43,6 @@ BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
 MOST_ROUNDS = 6
 NUMBER_KINDS = frozenset(("card", "iban", "national-id", "phone", "ssn"))
-PERSONAL_KINDS = frozenset(("card", "email", "iban", "national-id", "phone", "ssn"))
 
 _KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
 ALLOW = Pattern(rf"memtool:[ \t]{{0,3}}allow{_KINDS}")
@@ -71,6 +70,10 @@ class Detector(Value):
     kinds: tuple[str, ...]
     may_hold: Callable[[str, str], bool] | None
     find: Callable[[str, str], Iterator[Span]]
+    is_personal: bool = False
+    """Whether it finds personal data; else it finds secrets."""
+    is_named: bool = False
+    """Whether what it finds says what it is, without a word beside it."""
 
 
 DETECTORS = (
@@ -79,24 +82,28 @@ DETECTORS = (
         ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
         None,
         shapes.find,
+        is_named=True,
     ),
     Detector(
         "tokens that begin with the prefix of a vendor",
         tuple(row[0] for row in tokens.ROWS),
         tokens.has_prefix,
         tokens.find,
+        is_named=True,
     ),
     Detector(
         "tokens whose prefix says what they are, of whatever vendor",
         ("vendor-token",),
         tokens.has_long_word,
         tokens.self_named,
+        is_named=True,
     ),
     Detector(
         "passwords and tokens inside of addresses",
         ("url-password",),
         shapes.has_userinfo,
         shapes.userinfo,
+        is_named=True,
     ),
     Detector(
         "values next to a word such as password, token or key",
@@ -109,24 +116,42 @@ DETECTORS = (
         ("iban",),
         national_ids.has_id,
         national_ids.ibans,
+        is_personal=True,
+        is_named=True,
     ),
     Detector(
         "payment cards, by brand, length and check digit",
         ("card",),
         personal.has_card,
         personal.cards,
+        is_personal=True,
     ),
     Detector(
-        "US social security numbers", ("ssn",), personal.has_social_number, personal.social_numbers
+        "US social security numbers",
+        ("ssn",),
+        personal.has_social_number,
+        personal.social_numbers,
+        is_personal=True,
     ),
     Detector(
         "national ids of other countries, each by its own check",
         ("national-id",),
         national_ids.has_id,
         national_ids.ids,
+        is_personal=True,
+        is_named=True,
     ),
-    Detector("addresses of people", ("email",), personal.has_at, personal.emails),
-    Detector("telephone numbers", ("phone",), personal.has_phone, personal.phones),
+    Detector(
+        "addresses of people",
+        ("email",),
+        personal.has_at,
+        personal.emails,
+        is_personal=True,
+        is_named=True,
+    ),
+    Detector(
+        "telephone numbers", ("phone",), personal.has_phone, personal.phones, is_personal=True
+    ),
     Detector(
         "bare strings of high entropy", ("high-entropy",), entropy.has_mixed_word, entropy.find
     ),
@@ -139,11 +164,14 @@ ENDS = ".,;:!?)"
 """What a sentence or a part of one ends with."""
 PRIVATE_KEY = entropy.PRIVATE_KEY
 BARE = "high-entropy"
-NAMED_KINDS = frozenset(kind for detector in DETECTORS[:4] for kind in detector.kinds).union(
-    ("email", "iban", "national-id")
-) - {PRIVATE_KEY, "password", "secret"}
+PERSONAL_KINDS = frozenset(kind for row in DETECTORS if row.is_personal for kind in row.kinds)
+NAMED_KINDS = frozenset(kind for row in DETECTORS if row.is_named for kind in row.kinds) - {
+    PRIVATE_KEY,
+    "password",
+    "secret",
+}
 """Kinds that say what they are, without a word beside them."""
-KNOWN_KINDS = NAMED_KINDS - {"vendor-token", "email", "iban", "national-id"} | {PRIVATE_KEY}
+KNOWN_KINDS = NAMED_KINDS - PERSONAL_KINDS - {"vendor-token"} | {PRIVATE_KEY}
 """Kinds of a format that is somebody's, whatever is around it."""
 ONE_LINE_KINDS = frozenset(("card", "phone", "ssn"))
 """Kinds that are searched across line ends by the signs between their groups."""
