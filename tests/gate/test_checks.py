@@ -10,7 +10,6 @@ from conftest import Sandbox, make_memory
 
 from memtool.commands.check import check
 from memtool.gate.checks.schema import headings, hidden_characters
-from memtool.gate.gate import CHECKS
 from memtool.memory import document
 from memtool.memory.schema import CODES
 
@@ -27,20 +26,6 @@ def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
     assert list(staged) == list(found)
     assert all(problem.code in CODES for problem in found)
     return [(p.id, p.code, p.line, p.severity) for p in found]
-
-
-def test_the_table_of_checks() -> None:
-    """Each check has a row; every door runs all of them."""
-    assert list(CHECKS) == [
-        "schema",
-        "secrets",
-        "silent",
-        "lineage",
-        "claims",
-        "links",
-        "owners",
-        "validity",
-    ]
 
 
 @pytest.mark.parametrize(
