@@ -28,7 +28,7 @@ from memtool.search.retrieve import Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
-from memtool.store.snapshot import ReadTree, Record, Snapshot
+from memtool.store.snapshot import Location, ReadTree, Record
 from memtool.store.state import close_shared
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
@@ -218,7 +218,7 @@ def make_tree(
     *records: Record, categories: Mapping[str, Category] = DEFAULT_CATEGORIES
 ) -> ReadTree:
     """Return a tree of records that are in no repository."""
-    nowhere = Snapshot(None, ".memory", "worktree", "worktree", (), ())  # type: ignore[arg-type]
+    nowhere = Location(None, ".memory", "worktree", "worktree")  # type: ignore[arg-type]
     return ReadTree(nowhere, records, (), categories)
 
 

@@ -67,8 +67,9 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     tree = index.open(context, at, exact=True)
     record = tree.find(id)
     head = tip(context.repository, at)
-    entries = tuple(entry for entry in tree.snapshot.entries if entry.path == record.path)
-    read = next(data for _entry, data in tree.snapshot.replace(entries=entries).read())
+    files = tree.location.list_files()
+    entries = tuple(entry for entry in files.entries if entry.path == record.path)
+    read = next(data for _entry, data in files.replace(entries=entries).read())
     data = read if isinstance(read, bytes) else b""
     memory = snapshot.of_bytes(data, record.path, context.settings.categories).memory
     if memory is None:
@@ -79,7 +80,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         )
     masked = Mask(context.settings).of_file(memory, data)
     with History(context.repository) as past:
-        commits = lines(past, tree.snapshot, head, record.path, data)
+        commits = lines(past, tree.location, head, record.path, data)
         return of_lines(record, data, commits, past, masked)
 
 

@@ -295,13 +295,14 @@ def _committed(
     if here:
         edits = steps.edits_of(plan.steps, lambda path: _read(context, path), categories)
         return commit_edits(context, edits, subject, body, trailers)
-    oids = {entry.path: entry.oid for entry in tree.snapshot.entries}
+    entries = tree.location.list_files().entries
+    oids = {entry.path: entry.oid for entry in entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
     blobs = repository.git.blobs([oids[path] for path in changed], MAX_BYTES)
     data = dict(zip(changed, blobs, strict=True))
     edits = steps.edits_of(plan.steps, data.__getitem__, categories)
     assert target is not None
-    modes = {entry.path: entry.mode for entry in tree.snapshot.entries}
+    modes = {entry.path: entry.mode for entry in entries}
     text = message(subject, trailers, body)
     return commit_to_branch(repository, target, found.base, edits, modes, text)
 

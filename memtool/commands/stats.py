@@ -366,10 +366,11 @@ def _used(row: Counted, trees: Iterable[Tree]) -> Used:
 
 def _memories(tree: Tree) -> Size:
     """Return the size of the memory files, of those of the revision if one was named."""
-    if tree.snapshot.kind != "worktree":
-        sizes = [len(data) for _entry, data in tree.snapshot.read() if isinstance(data, bytes)]
+    if tree.location.kind != "worktree":
+        files = tree.location.list_files().read()
+        sizes = [len(data) for _entry, data in files if isinstance(data, bytes)]
         return Size("memories", len(sizes), sum(sizes))
-    top = tree.snapshot.repository.top
+    top = tree.location.repository.top
     sizes = [_size(f"{top}/{path}") for path in tree.blobs]
     return Size("memories", len(sizes), sum(sizes))
 

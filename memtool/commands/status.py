@@ -147,7 +147,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     clashes = conflicts.open_contradictions(tree, now, cache_dir)
     return Status(
         directory=context.directory,
-        revision=tree.snapshot.name if at else head,
+        revision=tree.location.name if at else head,
         trusted_ref=_trusted(context),
         total=total,
         alive=total - len({record.path for record in (*past, *superseded)}),
@@ -245,7 +245,7 @@ def _uncommitted(context: Context, tree: Tree) -> tuple[str, ...]:
 
     They are sorted.
     """
-    taken = tree.snapshot
+    taken = tree.location
     commit = taken.name if taken.kind == "commit" else provenance.head_of(context.repository)
     stored = context.repository.git.blobs_below(commit, context.directory) if commit else {}
     local = [path for path, oid in tree.blobs.items() if stored.get(path) != oid]

@@ -122,7 +122,7 @@ def chains(
     texts = [text for each in records for text in each.memory.items("source")]
     origins = context.origins(tree, records)
     with History(context.repository) as history:
-        found = evidence(history, tree.snapshot, head, texts)
+        found = evidence(history, tree.location, head, texts)
     if known is not None:
         found = {text: _within(one, known, head) for text, one in found.items()}
     learned: dict[str, list[Finding]] = {}

@@ -28,7 +28,7 @@ from memtool.memory.visibility import is_alive, why_kept_back
 from memtool.search import ranking
 from memtool.search.effort import FULL
 from memtool.search.features import Facts
-from memtool.store.snapshot import ReadTree, Record, Snapshot
+from memtool.store.snapshot import Location, ReadTree, Record
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -176,7 +176,7 @@ def facts_of(repository: Repository, now: int, config: Config) -> Facts:
 
     No lineage of theirs reaches from one to another.
     """
-    nothing = ReadTree(Snapshot(repository, "", "commit", "", (), ()), (), (), config.categories)
+    nothing = ReadTree(Location(repository, "", "commit", ""), (), (), config.categories)
     return Facts(nothing, now, dict, Lineage(()))
 
 

@@ -96,7 +96,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
     problems += faults
     placed = []
     unchanged: list[str] = []
-    entries = (entry.path for entry in target.tree.snapshot.entries)
+    entries = (entry.path for entry in target.tree.location.list_files().entries)
     paths = {path.rpartition("/")[2].removesuffix(".md"): path for path in entries}
     for draft, memory in built:
         existing = target.tree.get(memory.id)
@@ -115,7 +115,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
                 )
             )
         else:
-            directory = target.tree.snapshot.directory
+            directory = target.tree.location.directory
             placed.append(Record(memory, f"{directory}/{ids.place(memory)}", ""))
     return ImportPlan(
         found=found,
@@ -240,7 +240,7 @@ def _texts(fields: Fields) -> Iterator[str]:
 
 def _cited(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
     """Return the citations and a timestamp for each draft, from what git knows of its file."""
-    repository = target.tree.snapshot.repository
+    repository = target.tree.location.repository
     name = originals.original(path, repository.top).name
     head, blobs = originals.facts(repository, name) if name else ("", {})
     seconds: Mapping[str, int] = {}

@@ -28,14 +28,13 @@ from memtool.index.reader import (
     IndexReader,
     ReadCatalog,
     StoredCatalog,
-    Worktree,
 )
 from memtool.index.schema import SCHEMA
 from memtool.index.stamps import check, is_ordinary
 from memtool.index.writing import max_changes
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import read_tree
+from memtool.store.snapshot import Location, read_tree
 from memtool.store.state import State
 
 TYPE_CHECKING = False
@@ -149,7 +148,7 @@ def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> Store
         drop(repository)
         found, changes = refresh.refresh_index(context, key, exact=exact)
     catalog = StoredCatalog(
-        Worktree(repository, context.directory),
+        Location(repository, context.directory, "worktree", "worktree"),
         found.parts(as_of),
         changes.problems(),
         changes.status,

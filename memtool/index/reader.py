@@ -5,10 +5,10 @@ fleet. Each answers with its own documents and the statistics of the whole, with
 not count. Since scores are made of integers alone, an answer does not depend on how documents are
 spread over them.
 
-A `Catalog` is used like a `store.snapshot.Tree`: `snapshot`, `records` (by id), `by_id`, `lineage`,
-`problems` and `find` mean the same and give the same. Its records are read when they are asked
-for, so iterating over all of them costs what reading the tree costs; a search touches few.
-`lineage` knows only the memories that supersede others or are superseded. See `index.open`.
+A `Catalog` is a tree with an index. One of a worktree is made of the rows of its index: its
+memories are read when they are asked for, so iterating over all of them costs what reading the tree
+costs; a search touches few. Its `lineage` knows only the memories that supersede others or are
+superseded. See `index.open`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
 from memtool.memory.memory import cited_path, is_file
 from memtool.memory.visibility import GONE
-from memtool.store import snapshot
 from memtool.store.snapshot import Tree, duplicate, newest
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from memtool.index.memories import MemoryRows
     from memtool.index.postings import PostingRows
@@ -39,12 +37,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
-    from memtool.store.repository import Repository
-    from memtool.store.snapshot import ReadTree, Record, Snapshot
-
-    Taken = Snapshot
-else:
-    Taken = object
+    from memtool.store.snapshot import Location, ReadTree, Record
 
 
 class LeafReader:
@@ -349,8 +342,8 @@ class Catalog(Tree):
     asks it may raise `CorruptCache`.
     """
 
-    def __init__(self, snapshot: Snapshot, categories: Mapping[str, Category]) -> None:
-        super().__init__(snapshot, categories)
+    def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
+        super().__init__(location, categories)
         self.freshness = EXACT
         self.notes: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -396,7 +389,7 @@ class ReadCatalog(Catalog):
     """The memories of a snapshot that was read as a whole; their index is opened when asked for."""
 
     def __init__(self, tree: ReadTree, open_index: Callable[[], IndexReader]) -> None:
-        super().__init__(tree.snapshot, tree.categories)
+        super().__init__(tree.location, tree.categories)
         self._tree = tree
         self._open_index = open_index
 
@@ -421,13 +414,13 @@ class StoredCatalog(Catalog):
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        location: Location,
         parts: IndexReader,
         problems: Iterable[Problem],
         statuses: Callable[[str], Stat | None],
         categories: Mapping[str, Category],
     ) -> None:
-        super().__init__(snapshot, categories)
+        super().__init__(location, categories)
         self._parts = parts
         self._file_problems = list(problems)
         self._statuses = statuses
@@ -463,7 +456,7 @@ class StoredCatalog(Catalog):
 
     @property
     def cache_dir(self) -> str:
-        return self.snapshot.repository.cache_dir
+        return self.location.repository.cache_dir
 
     @property
     def lineage(self) -> Lineage:
@@ -597,7 +590,7 @@ class StoredCatalog(Catalog):
 
         Where not, only opening it again with an exact check is sure to see the change.
         """
-        top = self.snapshot.repository.top
+        top = self.location.repository.top
         for record in records:
             try:
                 now = os.lstat(f"{top}/{record.path}")
@@ -606,21 +599,3 @@ class StoredCatalog(Catalog):
             if stat_of(now) != self._statuses(record.path):
                 return False
         return True
-
-
-class Worktree(Taken):
-    """A snapshot of a worktree that lists its files when it is asked for more than where it is."""
-
-    kind = name = "worktree"
-
-    def __init__(self, repository: Repository, directory: str) -> None:
-        self.__dict__.update(repository=repository, directory=directory)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what only a listing knows, such as `entries`; it is made once."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        taken = snapshot.of_worktree(self.repository, self.directory)
-        for field in ("entries", "problems", "read", "replace"):
-            self.__dict__[field] = getattr(taken, field)
-        return getattr(taken, name)

@@ -22,7 +22,7 @@ from memtool.index.reader import Catalog, IndexReader, LeafReader, StoredCatalog
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.store import cache, kept, provenance, snapshot
 from memtool.store.provenance import Witness
-from memtool.store.snapshot import Record, Snapshot, is_memory_path
+from memtool.store.snapshot import Location, Record, is_memory_path
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ class Overlay(StoredCatalog):
         first = parts[-1].first + parts[-1].shelf.size
         parts.append(revision.in_memory(ordered, settings, first))
         reader = IndexReader(parts, tree.parts.note)
-        super().__init__(tree.snapshot, reader, (), lambda _path: None, settings.categories)
+        super().__init__(tree.location, reader, (), lambda _path: None, settings.categories)
         self.freshness = tree.freshness
 
     def verify(self, records: Iterable[Record]) -> bool:
@@ -86,13 +86,11 @@ class OverlayWitness(Witness):
     """What git can say about an overlay: of the replaced records their commit knows."""
 
     def __init__(self, below: Witness, commit: str, replaced: frozenset[str]) -> None:
-        taken = Snapshot(
-            below.snapshot.repository, below.snapshot.directory, "commit", commit, (), ()
-        )
+        there = Location(below.location.repository, below.location.directory, "commit", commit)
         own = below.trusted_ref, below.allowed_signers
-        super().__init__(below.snapshot, *own, is_cached=below.is_cached)
+        super().__init__(below.location, *own, is_cached=below.is_cached)
         self._below = below
-        self._there = Witness(taken, *own, is_cached=below.is_cached)
+        self._there = Witness(there, *own, is_cached=below.is_cached)
         self._replaced = replaced
 
     def origins(self, records: Iterable[Record]) -> dict[str, Origin]:
@@ -123,7 +121,7 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
     So is a worktree of another moment, for which `least` is empty.
     """
     basis = witness.basis
-    if tree.snapshot.kind != "worktree" or basis is None or not least or tree.is_partial:
+    if tree.location.kind != "worktree" or basis is None or not least or tree.is_partial:
         return LevelView(tree, witness)
     level = TRUST_LEVELS.index(least)
     ref = provenance.trusted_name(context.repository, witness.trusted_ref)

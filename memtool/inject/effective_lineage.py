@@ -233,7 +233,7 @@ def _committed_edges(
     from memtool.memory import document  # only edits that are not committed or published pay
 
     oids = sorted(levels)
-    blobs = tree.snapshot.repository.git.blobs(oids, document.MAX_BYTES)
+    blobs = tree.location.repository.git.blobs(oids, document.MAX_BYTES)
     for oid, data in zip(oids, blobs, strict=True):
         for path, level in levels[oid].items():
             try:

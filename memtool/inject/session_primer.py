@@ -332,7 +332,7 @@ def _candidates(inputs: PrimerInputs) -> Iterator[Tier]:
 
 def _findings(inputs: PrimerInputs) -> Iterator[Tier]:
     """Yield how many findings may become memories; a revision knows of none."""
-    taken = inputs.own.grounds.tree.snapshot
+    taken = inputs.own.grounds.tree.location
     if inputs.is_brief or not inputs.has_project or taken.kind != "worktree":
         return
     count = session_seen.waiting(taken.repository.cache_dir)
@@ -373,7 +373,7 @@ def _looked_at(own: RepositoryCandidates, records: Sequence[Record]) -> list[Rec
 
 def _governing(own: RepositoryCandidates) -> list[Candidate]:
     """Return the decisions and warnings about what a branch changed, the most important first."""
-    taken, basis = own.grounds.tree.snapshot, own.witness.basis
+    taken, basis = own.grounds.tree.location, own.witness.basis
     if basis is None:
         return []
     files = cochange.changed(
@@ -395,7 +395,7 @@ def _governing(own: RepositoryCandidates) -> list[Candidate]:
 def _news_since(own: RepositoryCandidates, since: Start) -> tuple[str, ...]:
     """Return a line for each memory that came since a session, the newest first."""
     tree, standing = own.grounds.tree, own.grounds.standing
-    taken = tree.snapshot
+    taken = tree.location
     head = own.witness.basis.head if own.witness.basis is not None else ""
     paths = cochange.arrived(taken.repository, taken.directory, since.head, head)
     written_since = tree.written_after(since.moment)

@@ -154,7 +154,7 @@ def scope_of(context: Context, tree: Catalog, now: int) -> Scope:
         origins=lambda: context.origins(tree, tree.records),
         accesses=counts.shown,
         settled_accesses=counts.settled,
-        is_replay=now != context.clock.now or tree.snapshot.kind != "worktree",
+        is_replay=now != context.clock.now or tree.location.kind != "worktree",
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
         drift=drift_in(tree, lambda: context.witness(tree)),

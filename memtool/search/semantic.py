@@ -291,7 +291,7 @@ def _rows(
     } | {blob: old[place * width : (place + 1) * width] for blob, place in places.items()}
     wanted = sorted(set(blobs.values()))
     rows = b"".join(map(found.__getitem__, wanted))
-    if context.is_cached and tree.snapshot.kind == "worktree":
+    if context.is_cached and tree.location.kind == "worktree":
         kept.write(repository.cache_dir, KIND, basis, b" ".join(wanted) + b"\n" + rows, key)
     return {blob: place for place, blob in enumerate(wanted)}, rows
 

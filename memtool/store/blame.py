@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memtool.store.git import Git, Touch
     from memtool.store.history import Commit, History
-    from memtool.store.snapshot import Record, Snapshot
+    from memtool.store.snapshot import Location, Record
 
 UNCOMMITTED = ""
 """Stands where a line has no commit yet."""
@@ -26,7 +26,7 @@ MAX_COMPARED = 3_000
 """Changed lines that are matched one by one: a memory of 64 KiB may have 65,536 equal ones."""
 
 
-def lines(history: History, snapshot: Snapshot, head: str, path: str, data: bytes) -> list[str]:
+def lines(history: History, location: Location, head: str, path: str, data: bytes) -> list[str]:
     """Return the commit of each line of a file, in order, UNCOMMITTED for lines that have none.
 
     `data` is the file as the snapshot has it, `head` the commit that the snapshot belongs
@@ -34,7 +34,7 @@ def lines(history: History, snapshot: Snapshot, head: str, path: str, data: byte
     repository; lines of the worktree are matched with those of the commit.
     """
     rows = data.split(b"\n")
-    origin = _committed_path(snapshot, head, path) if head else ""
+    origin = _committed_path(location, head, path) if head else ""
     stored = history.stored(head, origin) if origin else None
     if stored is None or stored.kind != "file":
         return [UNCOMMITTED] * len(rows)
@@ -60,11 +60,11 @@ def matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]
                 yield head + block.a + step, head + block.b + step
 
 
-def _committed_path(snapshot: Snapshot, head: str, path: str) -> str:
+def _committed_path(location: Location, head: str, path: str) -> str:
     """Return where the memory of a path lies in a commit; it may have moved since."""
-    if snapshot.kind == "commit":
+    if location.kind == "commit":
         return path
-    there = snapshot.repository.git.blobs_below(head, snapshot.directory)
+    there = location.repository.git.blobs_below(head, location.directory)
     name = stem(path)
     same_id = [one for one in there if name in one and stem(one) == name]
     return path if path in same_id else min(same_id, default="")

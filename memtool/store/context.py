@@ -232,7 +232,7 @@ class Context:
         from memtool.store.provenance import Witness
 
         return Witness(
-            tree.snapshot,
+            tree.location,
             self.project.trust_settings.text("trust.ref"),
             self.project.trust_settings.text("trust.allowed_signers"),
             is_cached=self.is_cached,

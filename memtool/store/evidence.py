@@ -16,7 +16,7 @@ from memtool.memory.schema import Source, parse_source
 from memtool.store.files import read_regular
 from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Snapshot
+from memtool.store.snapshot import Location
 from memtool.store.sources import (
     ABSENT,
     AMBIGUOUS,
@@ -55,7 +55,7 @@ class Evidence(Value):
 
 
 def evidence(
-    history: History, snapshot: Snapshot, head: str, wanted: Iterable[str]
+    history: History, location: Location, head: str, wanted: Iterable[str]
 ) -> dict[str, Evidence]:
     """Look sources up, by their text; files are those of the snapshot unless they name a commit.
 
@@ -64,7 +64,7 @@ def evidence(
     """
     cited = {text: Citation(parse_source(text), head) for text in sorted(set(wanted))}
     resolved = resolve(
-        snapshot.repository,
+        location.repository,
         (one for one in cited.values() if one.source.kind in ("commit", "file")),
     )
     found = {}
@@ -80,7 +80,7 @@ def evidence(
                 commit, text, source, commit.subject or "a commit without a message"
             )
         else:
-            found[text] = _file(history, snapshot, text, source, resolved[citation])
+            found[text] = _file(history, location, text, source, resolved[citation])
     return found
 
 
@@ -94,15 +94,15 @@ def _absent(history: History, text: str, source: Source, resolution: Resolution)
 
 
 def _file(
-    history: History, snapshot: Snapshot, text: str, source: Source, resolution: Resolution
+    history: History, location: Location, text: str, source: Source, resolution: Resolution
 ) -> Evidence:
     path, at = posixpath.normpath(source.target), resolution.commit
     is_held = at and resolution.status != MISSING and resolution.type != ABSENT
     committed = history.stored(at, path) if is_held else None
-    is_here = snapshot.kind == "worktree" and not source.commit
-    present = _on_disk(snapshot.repository.top, path) if is_here else committed
+    is_here = location.kind == "worktree" and not source.commit
+    present = _on_disk(location.repository.top, path) if is_here else committed
     if present is None and os.path.exists(
-        os.path.join(snapshot.repository.git_dir, "info", "sparse-checkout")
+        os.path.join(location.repository.git_dir, "info", "sparse-checkout")
     ):
         present = committed
     where = "" if is_here else f" at {at[:SHORT]}"

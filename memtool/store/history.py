@@ -424,7 +424,7 @@ def trace(
     seen = _seen(tree, walk)
     id_ = _find(tree, seen.stamps, wanted)
     read = snapshot.of_blobs(
-        tree.snapshot.repository,
+        tree.location.repository,
         [*seen.stamps.values(), *stamps_of(seen.suspects)],
         categories,
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from memtool.store.bases import BasisRow
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record, Snapshot
+    from memtool.store.snapshot import Location, Record
     from memtool.store.state import Row
 
     Touch = tuple[str, str, bool]
@@ -300,13 +300,13 @@ class Witness:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        location: Location,
         trusted_ref: str = "",
         allowed_signers: str = "",
         *,
         is_cached: bool = True,
     ) -> None:
-        self.snapshot = snapshot
+        self.location = location
         self.trusted_ref = trusted_ref
         self.allowed_signers = allowed_signers
         self.is_cached = is_cached
@@ -316,13 +316,13 @@ class Witness:
     @cached_property
     def basis(self) -> Basis | None:
         """The commits that the answers depend on; None before the first commit."""
-        repository = self.snapshot.repository
-        is_commit = self.snapshot.kind == "commit"
-        head = self.snapshot.name if is_commit else head_of(repository)
+        repository = self.location.repository
+        is_commit = self.location.kind == "commit"
+        head = self.location.name if is_commit else head_of(repository)
         if not head:
             return None
         trusted_at = resolve_trusted(repository, self.trusted_ref)
-        return Basis(repository, self.snapshot.directory, head, trusted_at, self.allowed_signers)
+        return Basis(repository, self.location.directory, head, trusted_at, self.allowed_signers)
 
     def origins(self, records: Iterable[Record]) -> dict[str, Origin]:
         """Return the origin of each record by its path."""

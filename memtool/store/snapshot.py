@@ -62,17 +62,27 @@ class Entry(Value):
     mode: str
 
 
-class Snapshot(Value):
-    """The memory files of one tree at one instant. `name` is `worktree`, `index` or a commit id.
-
-    Entries are sorted by path, which is relative to the top. Problems are files that a memory
-    tree must not hold, such as symbolic links; they are never opened.
-    """
+class Location(Value):
+    """Where the memory files of a tree are. `name` is `worktree`, `index` or a commit id."""
 
     repository: Repository
     directory: str
     kind: Kind
     name: str
+
+    def list_files(self) -> Snapshot:
+        """List the files that are there now."""
+        revisions = {"worktree": None, "index": ":index", "commit": self.name}
+        return take(self.repository, self.directory, revisions[self.kind])
+
+
+class Snapshot(Location):
+    """The memory files of one tree at one instant, sorted by their path, relative to the top.
+
+    Problems are files that a memory tree must not hold, such as symbolic links; they are never
+    opened.
+    """
+
     entries: tuple[Entry, ...]
     problems: tuple[Problem, ...]
 
@@ -359,8 +369,8 @@ class Tree:
     is_partial = False
     """Whether only some of the memories are here, until there is an index of all."""
 
-    def __init__(self, snapshot: Snapshot, categories: Mapping[str, Category]) -> None:
-        self.snapshot = snapshot
+    def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
+        self.location = location
         self.categories = categories
 
     @property
@@ -492,7 +502,7 @@ class Tree:
         from memtool.memory import ids
 
         wanted = ids.without_commit(wanted)
-        if wanted.startswith(self.snapshot.directory + "/"):
+        if wanted.startswith(self.location.directory + "/"):
             wanted = stem(wanted)
         if wanted in self:
             return self[wanted]
@@ -528,12 +538,12 @@ class ReadTree(Tree):
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        location: Location,
         records: Iterable[Record] = (),
         problems: Iterable[Problem] = (),
         categories: Mapping[str, Category] = DEFAULT_CATEGORIES,
     ) -> None:
-        super().__init__(snapshot, categories)
+        super().__init__(location, categories)
         self._records = tuple(sorted(records, key=lambda record: (record.id, record.path)))
         self._problems = tuple(problems)
         self._by_id: dict[str, Record] = {}
@@ -795,14 +805,14 @@ def uncommitted(
     ]
     after.extend(_faulty(tree))
     gone = [(path, oid) for path, oid in stored.items() if present.get(path) != oid]
-    before = of_blobs(tree.snapshot.repository, gone, categories)
+    before = of_blobs(tree.location.repository, gone, categories)
     links = _unopened(head) if head else ()
     return (*(before[stamp] for stamp in sorted(before)), *links), tuple(after)
 
 
 def is_committed(tree: Tree, commit: str) -> bool:
     """Tell whether a commit holds exactly the memories of a tree, and no link or broken file."""
-    taken = tree.snapshot
+    taken = tree.location
     stored = taken.repository.git.blobs_below(commit, taken.directory)
     present = tree.blobs
     if any(stored.get(path) != oid for path, oid in present.items()):

@@ -114,7 +114,7 @@ def read_upheld(tree: Tree, revision: str, since: Mapping[str, int]) -> dict[str
     if not since:
         return {}
     found: dict[str, Upholding] = {}
-    for one in upholding(tree.snapshot.repository, f"--since=@{min(since.values())}", revision):
+    for one in upholding(tree.location.repository, f"--since=@{min(since.values())}", revision):
         for name in one.names:
             with suppress(MemtoolError):  # a name of nothing upholds nothing
                 id_ = tree.find(name, by_words=False).id
@@ -129,7 +129,7 @@ def tree_after(tree: Tree, steps: Iterable[UpkeepStep]) -> Tree:
     for step in steps:
         memory = step.memory or by_path[step.path].memory.with_fields(**step.changes)
         by_path[step.path] = Record(memory, step.path, "")
-    return ReadTree(tree.snapshot, by_path.values(), tree.problems, tree.categories)
+    return ReadTree(tree.location, by_path.values(), tree.problems, tree.categories)
 
 
 class Flag(Value):
@@ -216,7 +216,7 @@ def plan(
     due: list[Chore] = []
     if "leftovers" in parts:
         due += cleanup.left_over(cache_dir, inputs.now)
-        due += cleanup.strays(tree.snapshot.repository, inputs.now)
+        due += cleanup.strays(tree.location.repository, inputs.now)
     if "index" in parts:
         days = 0 if only else inputs.config.count("maintain.index_days")
         due += cleanup.rebuilding(cache_dir, inputs.now, days)
@@ -536,7 +536,7 @@ def _digests(
 
 def dangling(tree: Tree, inputs: PlanInputs) -> list[Problem]:
     """Return a problem for each name that leads nowhere in the commit of a tree."""
-    snapshot = tree.snapshot
+    snapshot = tree.location.list_files()
     files, _problems = sources.read_whole(snapshot, inputs.config.categories)
     content = Content(
         repository=snapshot.repository,

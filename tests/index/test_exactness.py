@@ -86,7 +86,7 @@ def contents(tree: Tree) -> list[object]:
         {id_: olds for id_, olds in lineage.supersedes.items() if olds},
         (lineage.superseded_by, lineage.proposes, lineage.proposed_by),
         (lineage.forks(), lineage.cycles(), lineage.dangling()),
-        (tree.snapshot.kind, tree.snapshot.name, tree.snapshot.entries, tree.snapshot.problems),
+        (tree.location.kind, tree.location.name),
     ]
 
 

@@ -102,7 +102,7 @@ def test_reading_runs_nothing_that_the_settings_of_a_repository_name(
     for at in (None, ":index", "HEAD", "origin/main"):
         tree = read_tree(workspace.snapshot(at))
         assert tree.records
-        origins = provenance.Witness(tree.snapshot, "", "signers").origins(tree.records)
+        origins = provenance.Witness(tree.location, "", "signers").origins(tree.records)
         assert "signed" not in {origin.trust for origin in origins.values()}
     provenance.resolve_trusted(found, "main")
     repository.owner(found.top, ".memory")

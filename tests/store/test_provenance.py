@@ -25,7 +25,7 @@ from memtool.store.state import close_shared
 def origins(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, Origin]:
     """Origins by id."""
     tree = sandbox.context().tree(at)
-    found = Witness(tree.snapshot, **settings).origins(tree.records)
+    found = Witness(tree.location, **settings).origins(tree.records)
     return {record.id: found[record.path] for record in tree.records}
 
 
@@ -159,10 +159,10 @@ def test_the_answer_does_not_depend_on_what_else_is_asked(sandbox: Sandbox) -> N
             sandbox.commit()
     sandbox.commit()
     tree = sandbox.context().tree()
-    together = Witness(tree.snapshot).origins(tree.records)
+    together = Witness(tree.location).origins(tree.records)
     for record in tree.records[::13]:
-        assert Witness(tree.snapshot).origins([record]) == {record.path: together[record.path]}
-    assert Witness(tree.snapshot).origins([]) == {}
+        assert Witness(tree.location).origins([record]) == {record.path: together[record.path]}
+    assert Witness(tree.location).origins([]) == {}
 
 
 def test_a_forged_author_changes_nothing_about_trust(sandbox: Sandbox) -> None:
@@ -363,8 +363,8 @@ def counts(sandbox: Sandbox, table: str) -> int:
 def both(sandbox: Sandbox, **settings: str) -> dict[str, Origin]:
     """Origins by id, the same from the cache and from git."""
     tree = sandbox.context().tree()
-    found = Witness(tree.snapshot, **settings).origins(tree.records)
-    plain = Witness(tree.snapshot, is_cached=False, **settings).origins(tree.records)
+    found = Witness(tree.location, **settings).origins(tree.records)
+    plain = Witness(tree.location, is_cached=False, **settings).origins(tree.records)
     assert found == plain
     return {record.id: found[record.path] for record in tree.records}
 
@@ -506,7 +506,7 @@ def test_a_plain_commit_moves_the_rows_on(
     sandbox.memory("dec-a", "other\n")
     third = sandbox.commit()
     tree = sandbox.context().tree()
-    found = Witness(tree.snapshot).origins(tree.records)
+    found = Witness(tree.location).origins(tree.records)
     assert sorted(origin.commit for origin in found.values()) == sorted((second, third))
 
 
@@ -533,7 +533,7 @@ def test_rows_that_moved_on_meanwhile_are_not_used(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "one\n")
     first = sandbox.commit()
     tree = sandbox.context().tree("HEAD")
-    early = Witness(tree.snapshot)
+    early = Witness(tree.location)
     assert [origin.commit for origin in early.origins(tree.records).values()] == [first]
     sandbox.memory("dec-a", "two\n")
     sandbox.commit()
