@@ -117,7 +117,7 @@ class Published(Value):
     kept_back: tuple[KeptBack, ...]
     left_out: Mapping[str, int]
     index: str
-    dry_run: bool = False
+    dry_run: bool
 
     @property
     def exit_code(self) -> int:
@@ -255,18 +255,18 @@ def _kept_back(id_: str, path: str, found: Sequence[Problem]) -> KeptBack:
 def planned(made: Draft) -> Published:
     """Return what publishing would do to an empty index."""
     return Published(
-        made.repository,
-        made.commit,
-        "",
-        made.gen,
-        PUBLISHED,
-        len(made.documents),
-        0,
-        0,
-        0,
-        made.kept_back,
-        made.left_out,
-        "",
+        repository=made.repository,
+        commit=made.commit,
+        ahead="",
+        version=made.gen,
+        state=PUBLISHED,
+        memories=len(made.documents),
+        written=0,
+        newer=0,
+        deleted=0,
+        kept_back=made.kept_back,
+        left_out=made.left_out,
+        index="",
         dry_run=True,
     )
 
@@ -300,19 +300,14 @@ def publish(context: Context, server: SearchServer, made: Draft) -> Published:
     if state == PUBLISHED:
         written, newer = place.write(made)
     deleted = place.sweep(made if state == PUBLISHED else None)
-    return Published(
-        made.repository,
-        made.commit,
-        ahead,
-        made.gen,
-        state,
-        len(made.documents),
-        written,
-        newer,
-        deleted,
-        made.kept_back,
-        made.left_out,
-        place.index,
+    return planned(made).replace(
+        ahead=ahead,
+        state=state,
+        written=written,
+        newer=newer,
+        deleted=deleted,
+        index=place.index,
+        dry_run=False,
     )
 
 
