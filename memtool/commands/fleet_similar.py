@@ -100,7 +100,7 @@ def fleet_similar(
     about = ""
     most = limit if limit > 0 else None
     if all:
-        found = similar.everywhere(context, seconds, most)
+        found = similar.compare_fleet(context, seconds, most)
     elif id:
         record = index.open(context).find(id)
         about = record.id
@@ -110,9 +110,9 @@ def fleet_similar(
                 "claim what others may share",
                 hint="memtool fleet similar compares all decisions of this repository",
             )
-        found = similar.beside(context, [record], seconds, most)
+        found = similar.compare_project(context, [record], seconds, most)
     else:
-        found = similar.beside(context, _decisions(context), seconds, most)
+        found = similar.compare_project(context, _decisions(context), seconds, most)
     return _answer(context, found, about).replace(format=format)
 
 

@@ -17,7 +17,7 @@ from memtool.fleet.backend import (
     required,
     settings_of,
 )
-from memtool.fleet.rank import FleetHit, Showing
+from memtool.fleet.rank import FleetHit, ResultFilter
 from memtool.fleet.repositories import name_of
 from memtool.index import scoring
 from memtool.index.analyzer import terms
@@ -87,7 +87,7 @@ class FleetAnswer(Value):
     total: int = 0
 
 
-class Addressed(Value):
+class RoutedQuery(Value):
     """A query to the fleet: whom it asks, and what is left of it for their memories.
 
     `is_named` tells that it names repositories or teams, so that nobody else is meant.
@@ -98,7 +98,7 @@ class Addressed(Value):
     is_named: bool
 
 
-def addressed(query: Query) -> Addressed:
+def route(query: Query) -> RoutedQuery:
     """Take the parts of a query that say whom to ask out of it.
 
     Raises:
@@ -133,7 +133,7 @@ def addressed(query: Query) -> Addressed:
         types=_values(types, "type") if len(types) == 1 else (),
         tags=tuple(tags) if len(tags) == 1 and not set("*?").intersection(tags[0]) else (),
     )
-    return Addressed(kept, which, bool(names or which.teams))
+    return RoutedQuery(kept, which, bool(names or which.teams))
 
 
 def _values(given: Iterable[Filter], name: str) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def ask(
     """Return what other repositories answer, at most so many memories, within the user's time.
 
     `own` is the index of the project, whose statistics rank the answers. `which` says whom to ask
-    (`addressed`); of `query` the filters hold. `text` is the question as it was said: its kind
+    (`route`); of `query` the filters hold. `text` is the question as it was said: its kind
     counts. Of one repository at most `of_one` answer, 0 for all. Of the question nothing but terms
     leaves this process, and none of a secret in it. The repository at hand is not asked.
 
@@ -170,7 +170,7 @@ def ask(
         MemtoolError: nobody is set to ask, or a filter cannot take its value.
     """
     whom = required(context)
-    by = showing_of(context, text)
+    by = result_filter(context, text)
     if query is not None:
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
@@ -200,10 +200,10 @@ def ask(
         return FleetAnswer(note=note, is_reached=False)
 
 
-def showing_of(context: Context, text: str = "") -> Showing:
+def result_filter(context: Context, text: str = "") -> ResultFilter:
     """Return by what is chosen what of others is shown to this user; `text` is what was asked."""
     config = context.settings
-    return Showing(
+    return ResultFilter(
         facts=rank.facts_of(context.repository, context.clock.now, config),
         config=config,
         labels=context.project.strict_settings.private_labels,
@@ -212,7 +212,7 @@ def showing_of(context: Context, text: str = "") -> Showing:
     )
 
 
-def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[FleetHit]:
+def hits_for_prompt(context: Context, prompt: str, own: IndexReader) -> Sequence[FleetHit]:
     """Return what other repositories may answer to a prompt, for the block of an agent.
 
     Where there is no answer a note says why, which a hook shows nobody.

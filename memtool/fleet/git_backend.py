@@ -38,7 +38,7 @@ from memtool.fleet.repositories import (
     UNREAD,
     FleetRepository,
     FleetSource,
-    Looker,
+    RepositoryScanner,
     open_bare,
 )
 from memtool.index import writing
@@ -202,11 +202,11 @@ def _synced(
     from concurrent.futures import ThreadPoolExecutor  # a question looks at no repository
 
     before = state_of(home)
-    looker = Looker(home, context.caller.env, before.repositories if before else ())
+    scanner = RepositoryScanner(home, context.caller.env, before.repositories if before else ())
     tell(f"looking at {plural(len(found), 'repository', 'repositories')}")
     with ThreadPoolExecutor(JOBS) as threads:
         rows = repositories.unique(
-            threads.map(lambda one: looker.look(one, is_fetching=not is_dry), found)
+            threads.map(lambda one: scanner.scan(one, is_fetching=not is_dry), found)
         )
     reader = RepositoryReader(context, home)
     before_rows = {row.name: row for row in before.repositories if row.tree} if before else {}
@@ -222,7 +222,7 @@ def _synced(
     by_name = {row.name: row for row in rows if row.tree}
     fresh = reader.read([by_name[name] for name in missing], tell)
     counts = {part.name: part.end - part.first for part in kept}
-    counts |= {name: len(filed) for name, filed in fresh.items()}
+    counts |= {name: len(files) for name, files in fresh.items()}
 
     def settled(row: FleetRepository) -> FleetRepository:
         if not row.tree:
@@ -240,7 +240,7 @@ def _synced(
     state = FleetState(context.clock.now, tuple(map(settled, rows)), tuple(kept))
     tell(f"indexing {plural(sum(map(len, fresh.values())), 'memory', 'memories')}")
     state = _indexed(context, home, state, old, keys, fresh)
-    looker.sweep(one.remote for one in found if one.remote)
+    scanner.sweep(one.remote for one in found if one.remote)
     return SyncReport(state, len(missing))
 
 
@@ -250,7 +250,7 @@ def _indexed(
     state: FleetState,
     old: Sequence[Part],
     keys: Mapping[str, str],
-    fresh: Mapping[str, Sequence[Filed]],
+    fresh: Mapping[str, Sequence[MemoryFile]],
 ) -> FleetState:
     """Bring the index up to date; return the state with the numbers of all memories.
 
@@ -263,8 +263,8 @@ def _indexed(
             Record(Memory(one.memory.fields, one.data.decode()), path, ""),
             document_of(one.memory, path),
         )
-        for name, filed in fresh.items()
-        for one in filed
+        for name, files in fresh.items()
+        for one in files
         for path in (f"{name}/{one.path}",)
     ]
     categories = context.project.own_settings.categories
@@ -273,9 +273,9 @@ def _indexed(
     def finish(rows: Rows, first: int) -> None:
         nonlocal state
         now = list(parts)
-        for name, filed in fresh.items():
-            now.append(Part(name, keys[name], first, first + len(filed)))
-            first += len(filed)
+        for name, files in fresh.items():
+            now.append(Part(name, keys[name], first, first + len(files)))
+            first += len(files)
         state = state.replace(parts=tuple(now))
         rows.put("meta", STATE, json.dumps(_plain(state), separators=(",", ":")))
 
@@ -349,20 +349,20 @@ class RepositoryReader:
 
     def read(
         self, rows: Sequence[FleetRepository], tell: Callable[[str], None]
-    ) -> dict[str, list[Filed]]:
+    ) -> dict[str, list[MemoryFile]]:
         """Return the memories of repositories that can be read, by name."""
         found = {}
         for number, row in enumerate(rows):
             tell(f"reading {row.name}, {number + 1} of {len(rows)}")
-            filed = self._read(row)
-            if filed is not None:
-                found[row.name] = filed
+            files = self._read(row)
+            if files is not None:
+                found[row.name] = files
         return found
 
-    def _read(self, row: FleetRepository) -> list[Filed] | None:
+    def _read(self, row: FleetRepository) -> list[MemoryFile] | None:
         """Return the memories of a repository that are for the fleet; None where git fails."""
         try:
-            found, kept_back, unread = filed_in(row, self._labels_of(row), self._env)
+            found, kept_back, unread = memory_files(row, self._labels_of(row), self._env)
         except MemtoolError as error:
             hint = f"; {error.hint}" if error.hint else ""
             self.problems[row.name] = f"{UNREAD}{error}{hint}"
@@ -383,7 +383,7 @@ class RepositoryReader:
         return found
 
 
-class Filed(Value):
+class MemoryFile(Value):
     """A memory with the file that it was read from; `path` is its path in its repository."""
 
     memory: Memory
@@ -391,9 +391,9 @@ class Filed(Value):
     data: bytes
 
 
-def filed_in(
+def memory_files(
     row: FleetRepository, labels: Collection[str], env: Mapping[str, str]
-) -> tuple[list[Filed], list[str], int]:
+) -> tuple[list[MemoryFile], list[str], int]:
     """Return the memories of a repository that are for its fleet, and what is not.
 
     That is why other memories are not, in the order of their paths, and how many files are none.
@@ -414,9 +414,9 @@ def filed_in(
         except document.Unreadable:
             unread += 1
             continue
-        found.append(Filed(memory, entry.path, data))
+        found.append(MemoryFile(memory, entry.path, data))
     lineage = Lineage(one.memory for one in found)
-    first: dict[str, Filed] = {}
+    first: dict[str, MemoryFile] = {}
     kept_back = []
     for one in found:
         why = why_kept_back(one.memory, labels, is_head=lineage.is_head(one.memory.id))

@@ -86,7 +86,7 @@ NOTE = (
 """Follows the preamble of a block in which there is one, once in a session."""
 
 
-def fleet_tier(inputs: TierInputs, hear: Ask = ask.heard) -> Tier:
+def fleet_tier(inputs: TierInputs, hear: Ask = ask.hits_for_prompt) -> Tier:
     """Return what of other repositories may stand below a local answer, often nothing.
 
     No revision and no moment of the project knows what they say today.

@@ -180,7 +180,7 @@ def facts_of(repository: Repository, now: int, config: Config) -> Facts:
     return Facts(nothing, now, dict, Lineage(()))
 
 
-class Showing(Value):
+class ResultFilter(Value):
     """By what is chosen what is shown: `test` is the question's filters, `kinds` its kind.
 
     `labels` are those of privacy that hide a memory, `mask` takes secrets out.
@@ -198,7 +198,7 @@ def shown(
     asked: Question,
     candidates: Iterable[FleetCandidate],
     statistics: Statistics,
-    by: Showing,
+    by: ResultFilter,
     most: int,
     of_one: int = 0,
 ) -> tuple[list[FleetHit], int]:
@@ -210,19 +210,19 @@ def shown(
     are not shown are counted unseen: what of them is false is only found out when they are.
     """
     left = list(candidates)
-    checked = CheckedBytes(by)
+    reader = CandidateReader(by)
     hits: list[FleetHit] = []
     for _round in range(ROUNDS):
-        left = [one for one in left if checked.is_shown(one)]
+        left = [one for one in left if reader.is_shown(one)]
         voted = with_voices(statistics, asked, left)
         by_words = ranked(asked, left, voted)[: FULL.weighed]
         if not by_words:
             return [], 0
-        hits = _weighed(asked, by_words, voted, checked)
+        hits = _weighed(asked, by_words, voted, reader)
         if of_one:
             hits = few_of_each(hits, of_one, lambda hit: hit.candidate.repository)
         looked = [by_words[0].candidate, *(hit.candidate for hit in hits[:most])]
-        false = [one for one in looked if not checked.is_true(one)]
+        false = [one for one in looked if not reader.is_true(one)]
         if not false:
             break
         left = [one for one in left if one not in false]
@@ -232,15 +232,15 @@ def shown(
         if len(answers) >= max(0, most):
             told.update(other.candidate.data for other in hits[place:])
             break
-        if hit.candidate.data not in told and checked.is_true(hit.candidate):
+        if hit.candidate.data not in told and reader.is_true(hit.candidate):
             told.add(hit.candidate.data)
-            checked.complete(hit, asked)
+            reader.complete(hit, asked)
             answers.append(hit)
     return answers, len(told)
 
 
 def _weighed(
-    asked: Question, hits: Sequence[FleetHit], statistics: Statistics, checked: CheckedBytes
+    asked: Question, hits: Sequence[FleetHit], statistics: Statistics, reader: CandidateReader
 ) -> list[FleetHit]:
     """Weigh hits, the best by words first, and return them by the product of their factors.
 
@@ -251,15 +251,15 @@ def _weighed(
     quality = held(asked, asked, hits[0].candidate.text, count, lambda term: df.get(term, 0))
     best = hits[0].raw / quality
     for hit in hits:
-        hit.factors = {"relevance": hit.raw / best} | checked.factors(hit.candidate)
+        hit.factors = {"relevance": hit.raw / best} | reader.factors(hit.candidate)
         hit.score = math.prod(hit.factors.values())
     return sorted(hits, key=lambda hit: (-hit.score, hit.candidate.repository, hit.candidate.path))
 
 
-class CheckedBytes:
+class CandidateReader:
     """What the bytes of candidates say, each read once."""
 
-    def __init__(self, by: Showing) -> None:
+    def __init__(self, by: ResultFilter) -> None:
         self._by = by
         self._at: Situation = ranking.situation(by.text, ()).replace(
             words="", fading=ranking.fading_of(by.config)

@@ -2,7 +2,7 @@
 
 The user's own settings name paths, globs of paths, and remotes. A path is read where it lies and
 never written. A remote is kept as a bare clone of one commit below the user's cache, of whose files
-it holds the memories alone where the remote can leave out others, and fetched by `look` alone:
+it holds the memories alone where the remote can leave out others, and fetched by `scan` alone:
 everything else works without a network. What is trusted is the default branch of the remote as last
 fetched, or, without a remote, the repository's own; its settings, team and memories are read from
 there, whatever is checked out.
@@ -223,7 +223,7 @@ def label(text: str) -> str:
     return "-".join(shown.split())[:MOST_NAME] or "unnamed"
 
 
-class Looker:
+class RepositoryScanner:
     """Looks at the repositories of a fleet; several may be looked at at once, by threads."""
 
     def __init__(
@@ -234,7 +234,7 @@ class Looker:
         self._env = local_environment(env)
         self._known = {row.source: row for row in known}
 
-    def look(self, source: FleetSource, *, is_fetching: bool = True) -> FleetRepository:
+    def scan(self, source: FleetSource, *, is_fetching: bool = True) -> FleetRepository:
         """Return a repository as it is now; a remote is fetched before. Raises nothing."""
         known = self._known.get(source.text)
         if source.problem:

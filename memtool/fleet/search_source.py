@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memtool.fleet.ask import Addressed
+    from memtool.fleet.ask import RoutedQuery
     from memtool.fleet.rank import FleetHit
     from memtool.search.sources import SearchRequest
     from memtool.store.context import Context
@@ -45,14 +45,14 @@ def read(request: SearchRequest) -> Asked:
                 hint=f"leave out --fleet or --{flag}",
                 code="usage",
             )
-    others = ask.addressed(request.query)
+    others = ask.route(request.query)
     if others.is_named or _is_without(request.context):
         return Asked(lambda _before: _alone(request, others), is_alone=True)
     return Asked(lambda before: _beside(request, others, before))
 
 
 def _beside(
-    request: SearchRequest, others: Addressed, before: Sequence[SourceAnswer]
+    request: SearchRequest, others: RoutedQuery, before: Sequence[SourceAnswer]
 ) -> SourceAnswer | None:
     """Return what other repositories say behind what this one says: on its first page alone."""
     if request.offset:
@@ -67,7 +67,7 @@ def _beside(
     return _answered(results, total)
 
 
-def _alone(request: SearchRequest, others: Addressed) -> SourceAnswer:
+def _alone(request: SearchRequest, others: RoutedQuery) -> SourceAnswer:
     """Return what other repositories say alone."""
     context = request.context
     own, freshness = IndexReader(()), EXACT
@@ -102,7 +102,7 @@ def _is_without(context: Context) -> bool:
 
 
 def _ask(
-    request: SearchRequest, others: Addressed, own: IndexReader
+    request: SearchRequest, others: RoutedQuery, own: IndexReader
 ) -> tuple[tuple[Result, ...], int]:
     """Return what other repositories answer, as much as is looked for, and how many answer.
 

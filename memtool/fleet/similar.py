@@ -6,12 +6,12 @@ each other where `contradictions` does. Both go by words, and read English: what
 quite different words is not found. A repository that replaced a memory which another one still
 holds, under the same id, is a third kind: it was imported or copied, and has moved on.
 
-`among` compares memories in about linear time: what says the same, or the contrary, is found by
-what it states, and what says nearly the same by `search.word_join`. Secrets are masked in what is
+`compare` takes about linear time: what says the same, or the contrary, is found by what it states,
+and what says nearly the same by `search.word_join`. Secrets are masked in what is
 shown alone: to mask everything takes longer than to compare it.
 
-`beside` compares memories of the project with what a backend finds for each, `everywhere` all
-decisions of the repositories on this machine.
+`compare_project` compares memories of the project with what a backend finds for each,
+`compare_fleet` all decisions of the repositories on this machine.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def counts(memory: Memory) -> bool:
     return memory.type in TYPES and not is_generated(memory)
 
 
-def beside(
+def compare_project(
     context: Context, records: Sequence[Record], seconds: float, most: int | None = None
 ) -> Comparison:
     """Return what memories of the project share with those of other repositories.
@@ -178,7 +178,7 @@ def beside(
         except FleetUnavailable as error:
             raise _unavailable(error) from None
         found.update(((one.repository, one.path), one) for one in _read(context, candidates))
-    compared = among(
+    compared = compare(
         [*own, *found.values()],
         deadline.has_passed,
         lambda one: one.repository == name,
@@ -188,7 +188,7 @@ def beside(
     return compared.replace(left_out="; ".join(filter(None, (left_out, compared.left_out))))
 
 
-def everywhere(context: Context, seconds: float, most: int | None = None) -> Comparison:
+def compare_fleet(context: Context, seconds: float, most: int | None = None) -> Comparison:
     """Return what the decisions of all repositories on this machine share, as last synced.
 
     `most` is how many groups are shown, None for all.
@@ -208,7 +208,7 @@ def everywhere(context: Context, seconds: float, most: int | None = None) -> Com
     try:
         candidates = backend.all(FleetQuery({}, types=("decision",), allow=whom.allow))
         mask = Mask(context.settings)
-        return among(_read(context, candidates), deadline.has_passed, most=most, mask=mask)
+        return compare(_read(context, candidates), deadline.has_passed, most=most, mask=mask)
     except FleetUnavailable as error:
         raise _unavailable(error) from None
 
@@ -223,14 +223,14 @@ def _unavailable(error: FleetUnavailable) -> MemtoolError:
 
 def _read(context: Context, candidates: Iterable[FleetCandidate]) -> Iterator[Located]:
     """Yield the memories of candidates that are alive."""
-    checked = rank.CheckedBytes(ask.showing_of(context))
+    reader = rank.CandidateReader(ask.result_filter(context))
     for one in candidates:
-        memory = checked.memory(one) if checked.is_shown(one) else None
+        memory = reader.memory(one) if reader.is_shown(one) else None
         if memory is not None:
             yield Located(one.repository, one.commit, one.path, memory)
 
 
-def among(
+def compare(
     found: Iterable[Located],
     is_late: Late = lambda _share: False,
     about: Callable[[Located], bool] = lambda _one: True,
@@ -243,7 +243,7 @@ def among(
     secrets masked. Where `is_late` says so, what was found until then is; the quickest tests come
     first.
     """
-    parts, left_out = _taken_apart(found, is_late)
+    parts, left_out = _tokenize(found, is_late)
     rows = [part.row for part in parts]
     groups = _replaced(rows)
     clashes = contradictions.find(
@@ -288,7 +288,7 @@ class _Part(Value):
     words: array[int]
 
 
-def _taken_apart(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], list[str]]:
+def _tokenize(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], list[str]]:
     """Return memories that count, by repository and path, and what the time did not suffice for."""
     numbers = WordNumbers()
     known: dict[tuple[str, str], _Part] = {}

@@ -12,7 +12,7 @@ from fleet_scene import Fleet
 
 from memtool.fleet import ask, rank
 from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
-from memtool.fleet.rank import Showing
+from memtool.fleet.rank import ResultFilter
 from memtool.index import index, scoring
 from memtool.memory import document
 from memtool.memory.fields import DEFAULT_CATEGORIES
@@ -217,7 +217,7 @@ class Shelf:
     def shown(self, question: str, of_one: int = 0) -> list[str]:
         """The ids of what is shown, of one repository at most so many."""
         asked = scoring.question(question)
-        by = Showing(
+        by = ResultFilter(
             rank.facts_of(HERE, NOW, DEFAULTS),
             DEFAULTS,
             {"confidential"},
@@ -321,7 +321,9 @@ def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
         asked := scoring.question("payment"),
         shelf.found,
         shelf.own.statistics(asked.weights),
-        Showing(rank.facts_of(HERE, NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"),
+        ResultFilter(
+            rank.facts_of(HERE, NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"
+        ),
         10,
     )
     factors = {one.record.id: one.factors for one in hits}

@@ -11,7 +11,7 @@ from memtool.fleet.similar import (
     SAME,
     Located,
     SharedDecision,
-    among,
+    compare,
 )
 from memtool.memory.memory import FieldValue
 from memtool.redaction.mask import Mask
@@ -35,7 +35,7 @@ def told(group: SharedDecision) -> tuple[str, list[tuple[str, str]]]:
 
 def test_the_same_words_of_many_are_one_group() -> None:
     """However many repositories copied a decision, it is listed once, with each of them."""
-    found = among([located(f"acme/r{n}", f"dec-{n}") for n in range(5)])
+    found = compare([located(f"acme/r{n}", f"dec-{n}") for n in range(5)])
     assert [told(one) for one in found.shared] == [
         (SAME, [(f"acme/r{n}", f"dec-{n}") for n in range(5)])
     ]
@@ -48,7 +48,7 @@ def test_nearly_the_same_and_the_same_statement() -> None:
     near = KAFKA.replace("costs nobody a night", "wakes nobody at night")
     states = "We use kafka for payment events.\n\nThe rest is told quite differently here.\n"
     other = "Use kafka for payment events.\n\nNobody wants to run another broker.\n"
-    found = among(
+    found = compare(
         [
             located("acme/a", "dec-a"),
             located("acme/b", "dec-b", near),
@@ -67,7 +67,7 @@ def test_nearly_the_same_and_the_same_statement() -> None:
 
 def test_the_contrary_and_other_values() -> None:
     """What cannot hold in both is told with the values, or with both sentences."""
-    found = among(
+    found = compare(
         [
             located("acme/a", "dec-a", "The request timeout is 30 seconds.\n", title="Timeout"),
             located("acme/b", "dec-b", "The request timeout is 60 seconds.\n", title="Timeout"),
@@ -87,12 +87,12 @@ def test_the_contrary_and_other_values() -> None:
 
 def test_one_repository_has_its_own_conflicts() -> None:
     """What stands in one repository twice is for `memtool conflicts`, not for a fleet."""
-    assert among([located("acme/a", "dec-a"), located("acme/a", "dec-b")]).shared == ()
+    assert compare([located("acme/a", "dec-a"), located("acme/a", "dec-b")]).shared == ()
 
 
 def test_what_one_replaced_and_another_holds() -> None:
     """A copy of a decision that its origin has given up is worth a look."""
-    found = among(
+    found = compare(
         [
             located("acme/a", "dec-new", "NATS carries events.\n", supersedes=("dec-old",)),
             located("acme/b", "dec-old"),
@@ -108,7 +108,7 @@ def test_only_what_it_is_about() -> None:
     """Asked about one memory, groups without it are left out."""
     rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(2)]
     rows += [located(f"acme/r{n}", f"dec-b{n}", "Buttons are blue.\n") for n in range(2)]
-    found = among(rows, about=lambda one: one.memory.id == "dec-b0")
+    found = compare(rows, about=lambda one: one.memory.id == "dec-b0")
     assert [told(one)[1] for one in found.shared] == [
         [("acme/r0", "dec-b0"), ("acme/r1", "dec-b1")]
     ]
@@ -117,14 +117,14 @@ def test_only_what_it_is_about() -> None:
 def test_traces_and_digests_decide_nothing() -> None:
     """What was true at its time, or sums up others, is no decision."""
     traces = [located(f"acme/r{n}", f"epi-{n}", type="episodic") for n in range(2)]
-    assert among(traces).compared == 0
+    assert compare(traces).compared == 0
 
 
 def test_when_time_runs_out_what_was_found_is_told() -> None:
     """The same words are still found; what needs every word compared is cut, and said to be."""
     rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(3)]
     near = located("acme/x", "dec-x", KAFKA.replace("nine days", "some days or weeks"))
-    found = among([*rows, near], is_late=lambda share: share == 1.0)
+    found = compare([*rows, near], is_late=lambda share: share == 1.0)
     assert found.left_out == (
         "what may be contrary was not compared to its end; "
         "what says nearly the same was looked for in the first 0 of 2 texts"
@@ -143,7 +143,7 @@ def test_what_is_not_read_in_time_is_left_out() -> None:
         return share < 1.0 and len(asked) > 1
 
     rows = (located(f"acme/r{n % 3}", f"dec-{n}") for n in range(10**9))
-    found = among(rows, is_late)
+    found = compare(rows, is_late)
     assert (found.compared, found.kinds) == (512, {SAME: 1})
     assert found.left_out == "only the first 512 decisions were read"
 
@@ -156,7 +156,7 @@ def test_a_large_group_is_counted_and_its_first_are_named() -> None:
         located("acme/x", "dec-x", "The request timeout is 60 seconds.\n"),
         located("acme/y", "dec-y", "The request timeout is 90 seconds.\n"),
     ]
-    contrary, same = among(rows).shared
+    contrary, same = compare(rows).shared
     assert (contrary.kind, contrary.count, len(contrary.repositories)) == (CONTRARY, 1_002, 1_002)
     assert contrary.reason == "30 seconds against 60 seconds against 90 seconds"
     assert (same.kind, same.count, len(same.decisions)) == (SAME, 1_000, MOST_MEMBERS)
@@ -170,7 +170,7 @@ def test_no_secret_is_shown() -> None:
         located("acme/b", "dec-b", f"Push with {secret} to main.\n", title="Key"),
     ]
     rows += [located(f"acme/{name}", f"dec-{name}", title=f"Broker with {secret}") for name in "cd"]
-    found = among(rows, mask=Mask(DEFAULTS))
+    found = compare(rows, mask=Mask(DEFAULTS))
     assert [one.kind for one in found.shared] == [CONTRARY, SAME]
     assert secret not in repr(found)
     assert found.shared[0].reason == "they cannot both hold"
@@ -186,7 +186,7 @@ def test_no_secret_of_one_that_is_not_shown_is_quoted() -> None:
     ]
     never = "Never push to the main branch directly"
     rows.append(located("zoo/z", "dec-z", f"{never} {secret}.\n", title=f"{never}"))
-    found = among(rows, mask=Mask(DEFAULTS))
+    found = compare(rows, mask=Mask(DEFAULTS))
     assert [one.kind for one in found.shared] == [CONTRARY, SAME]
     assert found.shared[0].reason == "they cannot both hold"
     assert secret not in repr(found)
@@ -213,5 +213,5 @@ def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
         located(f"acme/r{n}", f"dec-{n}", f"{KAFKA}Agreed by {words[n % 13]} {words[n // 13]}.\n")
         for n in range(150)
     ]
-    (group,) = among(rows).shared
+    (group,) = compare(rows).shared
     assert (group.kind, group.count) == (SAME, 150)

@@ -141,7 +141,7 @@ def test_a_secret_in_a_prompt_is_no_term(team: Fleet, monkeypatch: pytest.Monkey
     context = team.project.context()
     own = index.open(context).parts
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    ask.heard(context, f"deploy fails with token {secret} in the pipeline", own)
+    ask.hits_for_prompt(context, f"deploy fails with token {secret} in the pipeline", own)
     (asked,) = heard
     assert "pipelin" in asked.weights
     assert not any("ghp" in term or "a1b2" in term for term in asked.weights)
