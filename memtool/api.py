@@ -11,6 +11,7 @@ from memtool.authoring.draft import of_record
 from memtool.authoring.write import WrittenTogether
 from memtool.calls.bind import bind, fit, spread
 from memtool.calls.signature import Interface, Parameter, Signature, interface
+from memtool.calls.verb import run_verb as _run_verb
 from memtool.commands import VERBS, Verb
 from memtool.commands import alias as _alias
 from memtool.commands import archive as _archive
@@ -60,7 +61,6 @@ from memtool.commands import status as _status
 from memtool.commands import undo as _undo
 from memtool.commands import verify as _verify
 from memtool.commands import why as _why
-from memtool.commands._filters import options as _options
 from memtool.errors import MemtoolError
 from memtool.store import derived as _derived
 from memtool.store.context import Context
@@ -268,8 +268,8 @@ def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
     def method(self: Project, *args: Any, **options: Any) -> Any:
         face = interface(verb, with_texts=False)
         places, names = spread(face, bind(_signature(face), _named(face, args, options)))
-        given = _options(self, names) if isinstance(self, GlobalProject) else names
-        return _derived.retry_if_damaged(self, lambda: run(self, *places, **given))
+        value, _shown = _run_verb(self, face, places, names, lambda _value: None)
+        return value
 
     return method
 

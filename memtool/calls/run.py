@@ -14,9 +14,9 @@ from memtool.calls import boundary
 from memtool.calls.bind import bind, spread
 from memtool.calls.output import visible
 from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, worded
-from memtool.commands import _filters, _record
+from memtool.calls.verb import run_verb
+from memtool.commands import _record
 from memtool.errors import MemtoolError
-from memtool.store import derived
 from memtool.store.context import Context
 from memtool.store.repository import checked_out
 from memtool.value import Value, plain
@@ -173,25 +173,14 @@ def invoke(
     paths = [path for name in procedure.choice.inside for path in values.get(name, ())]
     refuse_outside(top, context.caller.cwd, paths)
     places, names = spread(procedure.face, values)
-    run = procedure.face.run
-    options = _filters.options(context, names)
-    is_dry = bool(options.get("dry_run"))
-
-    def ask() -> tuple[Any, Shaped]:
-        value = run(context, *places, **options)
-        return value, shape(value)
-
-    verb = procedure.choice.verb
-    try:
-        with _as_file(procedure, places):
-            value, shaped = derived.retry_if_damaged(context, ask)
-    except MemtoolError as error:
-        _filters.pointed(context, error, verb, places)
-        raise
+    is_dry = bool(names.get("dry_run"))
+    with _as_file(procedure, places):
+        value, shaped = run_verb(context, procedure.face, places, names, shape)
     if DIRECTORY in procedure.parameters and procedure.effect != READ:
         context.notes.append(_where(context, is_dry=is_dry))
     if not is_dry:
-        _record.note(context, verb.partition(" ")[0], value, (time.perf_counter() - began) * 1000)
+        verb = procedure.choice.verb.partition(" ")[0]
+        _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
     return value, shaped, tuple(visible(worded(note, procedure)) for note in context.notes)
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 from memtool.calls import boundary, output
+from memtool.calls.verb import run_verb
 from memtool.cli import arguments
 from memtool.errors import MemtoolError
 from memtool.store import derived
@@ -107,14 +108,16 @@ def _run(args: list[str]) -> int:
     context = _opened(call)
     context.caller.is_person = sys.stdout is not None and sys.stdout.isatty()
 
-    def ask() -> tuple[Any, str | Iterator[str]]:
-        value = _answer(context, call)
+    def shape(value: Any) -> str | Iterator[str]:
         if call.as_json:
-            return value, output.as_json(value)
+            return output.as_json(value)
         text = call.face.render(value)
-        return value, output.as_text(text) if isinstance(text, str) else text
+        return output.as_text(text) if isinstance(text, str) else text
 
-    value, text = _timed(call.face.name, lambda: derived.retry_if_damaged(context, ask))
+    value, text = _timed(
+        call.face.name,
+        lambda: run_verb(context, call.face, call.positional, call.options, shape),
+    )
     if not isinstance(text, str):
         _stream(context, text)
     else:
@@ -182,22 +185,6 @@ def _opened(call: Call) -> Context:
         found = Context.at_global(os.environ)
         found.caller.cwd = os.path.abspath(call.directory)
         return found
-
-
-def _answer(context: Context, call: Call) -> Any:
-    """Run the verb of a call."""
-    options = call.options
-    if context.is_global:
-        from memtool.commands import _filters
-
-        options = _filters.options(context, options)
-    try:
-        return call.face.run(context, *call.positional, **options)
-    except MemtoolError as error:
-        from memtool.commands import _filters
-
-        _filters.pointed(context, error, call.face.name, call.positional)
-        raise
 
 
 def _report(error: MemtoolError, args: list[str]) -> None:

@@ -1,8 +1,4 @@
-"""What several verbs read: standard input, `--limit`, `--global`.
-
-Standard input is read nowhere else. A verb itself does not know whether it works on the global
-repository: what `--global` changes is here.
-"""
+"""What several verbs read: standard input and `--limit`. Standard input is read nowhere else."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ from memtool.store.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+    pass
 
 
 def read_stdin(most: int, *, is_cut: bool = False) -> bytes:
@@ -90,42 +85,3 @@ def take_over(context: Context, so: str = "answers are not counted") -> None:
             )
     except MemtoolError as error:
         context.notes.append(f"the latest {so}: {error}")
-
-
-def options(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of a verb as it is run in a repository.
-
-    What is written to the global one is committed, since no user works in it. A dry run does not
-    create it.
-    """
-    found = dict(given)
-    if context.is_global and "commit" in found:
-        found["commit"] = True
-    return found
-
-
-def pointed(context: Context, error: MemtoolError, verb: str, words: Iterable[object]) -> None:
-    """Let the hint of an error lead to the repository that is meant.
-
-    Of global memories it names commands that work on them; where a project does not know an id
-    that a global memory has, it says so.
-    """
-    if context.is_global and "--global" not in error.hint:
-        words_of = error.hint.split(" ")
-        error.hint = " ".join(f"{w} --global" if w == "memtool" else w for w in words_of)
-        if error.code == "commit-refused":
-            for command in ("git commit", "git config"):
-                there = f"git -C {context.repository.top}{command[3:]}"
-                error.hint = error.hint.replace(command, there)
-    if error.code != "unknown-id" or context.beside is None:
-        return
-    from memtool.index import index  # only where a project does not know an id
-
-    try:
-        known = index.open(context.beside)
-    except MemtoolError:
-        return
-    for word in words:
-        if isinstance(word, str) and word in known:
-            error.hint = f"it is a global memory: memtool --global {verb} {word}"
-            return
