@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from functools import cached_property as cached_property  # noqa: PLC0414  # given on
     from typing import Any, Self, TypeVar, dataclass_transform
 
@@ -190,3 +190,11 @@ def plain(value: Any) -> Any:
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a number with its noun: `1 memory`, `2,000 memories`; by default with an `s`."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def first_few(
+    texts: Sequence[str], most: int, rest: str = " and {:,} more", between: str = ", "
+) -> str:
+    """Return the first of some texts, and how many more there are: `a, b and 3 more`."""
+    left = len(texts) - most
+    return between.join(texts[:most]) + (rest.format(left) if left > 0 else "")

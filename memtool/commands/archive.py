@@ -21,6 +21,7 @@ from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.files import governs
 from memtool.store.provenance import SHORT
+from memtool.value import first_few
 
 Keys = dict[str, FieldValue | None]
 """New values of keys, None for one that goes away."""
@@ -126,9 +127,7 @@ def deprecate(
         id: the memory, by its id or words of it
         why: the reason, kept in the message of the commit
     """
-    _note_lost_reason(context, why, commit=options.get("commit", False))
-    away = _away("deprecated", context)
-    return write.change(context, id, away, "deprecate", reason=why, **options)
+    return _put_away(context, id, "deprecated", "deprecate", why, options)
 
 
 def archive(
@@ -145,9 +144,7 @@ def archive(
         id: the memory, by its id or words of it
         why: the reason, kept in the message of the commit
     """
-    _note_lost_reason(context, why, commit=options.get("commit", False))
-    away = _away("archived", context)
-    return write.change(context, id, away, "archive", reason=why, **options)
+    return _put_away(context, id, "archived", "archive", why, options)
 
 
 def restore(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
@@ -267,32 +264,29 @@ def _to(status: str) -> Callable[[Memory], Keys]:
     return changes
 
 
-def _away(status: str, context: Context) -> Callable[[Memory], Fields]:
-    """Return the change to a status of what is not in use, which a deleted memory is refused."""
+def _put_away(
+    context: Context, id_: str, status: str, verb: str, why: str, options: ChangeOptions
+) -> Changed:
+    """Give a memory a status of what is not in use, which a deleted one is refused."""
 
     def changes(memory: Memory) -> Fields:
         write.refuse_deleted(memory)
         kept = lifecycle.retired(memory, context.clock.now, write.author(context))
         return {"status": status} | kept
 
-    return changes
+    if why and not options.get("commit"):
+        context.notes.append("the reason is kept in a commit only: add --commit")
+    return write.change(context, id_, changes, verb, reason=why, **options)
 
 
 def _note_crowded_out(context: Context) -> None:
     """Note which pinned memories agents are not shown for lack of room."""
     left_out = answer.crowded_out(GatherRequest(context), block.BY_NAME["text"])
     if left_out:
-        named = ", ".join(f"{one.id} ({one.reason})" for one in left_out[:MOST_NAMED])
-        more = f" and {len(left_out) - MOST_NAMED} more" if len(left_out) > MOST_NAMED else ""
+        named = first_few([f"{one.id} ({one.reason})" for one in left_out], MOST_NAMED)
         context.notes.append(
-            f"the pinned tier is full, agents are not shown {named}{more}; "
-            "memtool unpin ID makes room"
+            f"the pinned tier is full, agents are not shown {named}; memtool unpin ID makes room"
         )
-
-
-def _note_lost_reason(context: Context, why: str, *, commit: bool) -> None:
-    if why and not commit:
-        context.notes.append("the reason is kept in a commit only: add --commit")
 
 
 def _unpinned(memory: Memory) -> Fields:

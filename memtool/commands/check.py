@@ -7,7 +7,7 @@ import sys
 import time
 
 from memtool.errors import MemtoolError
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,12 +251,8 @@ def render(checked: Checked) -> str:
     warnings = len(checked.problems) - errors
     if not rows and checked.is_quiet:
         return ""
-    told = [
-        f"{n} {word}{'' if n == 1 else 's'}"
-        for n, word in ((errors, "error"), (warnings, "warning"))
-        if n
-    ]
-    files = "1 file" if checked.checked == 1 else f"{checked.checked:,} files"
+    told = [plural(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    files = plural(checked.checked, "file")
     return "\n".join([*rows, f"{files} checked: {', '.join(told) or 'nothing is wrong'}"])
 
 

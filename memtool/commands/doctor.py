@@ -14,7 +14,7 @@ from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
 from memtool.hosts.edits import Site
 from memtool.hosts.install import Host, is_below
 from memtool.store.context import Context
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 MARKS = {GOOD: "ok", ABSENT: "-", WARNING: "!", BROKEN: "BROKEN"}
 MOST_ROWS = 6
@@ -195,8 +195,7 @@ def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[
         return
     if steps:
         paths = [site.shown(step.path) for step in steps]
-        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-        detail = f"missing or older: {', '.join(paths[:3])}{more}"
+        detail = f"missing or older: {first_few(paths, 3)}"
         yield Sign(host.name, "current", WARNING, detail, f"{again} brings them up to date")
         if any(part.path == step.path for part in host.parts(site)[:1] for step in steps):
             return  # the hooks are not those that this version would run

@@ -15,7 +15,7 @@ from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.value import Value, plain
+from memtool.value import Value, plain, plural
 
 
 class DriftRow(Value):
@@ -144,7 +144,7 @@ def render(report: DriftReport) -> str:
         since = f" (since {row.drift.since[:SHORT]})" if row.drift.since else ""
         lines.append(f"{row.drift.level}: {row.id}  {row.title}{since}")
         lines += [f"  {line}" for line in rules.lines_about(row.drift)]
-    naming = "1 memory names" if report.checked == 1 else f"{report.checked:,} memories name"
+    naming = plural(report.checked, "memory names", "memories name")
     if report.from_files:
         naming += f" files, {report.from_files:,} of them only what they are taken from"
     else:

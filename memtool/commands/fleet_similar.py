@@ -13,7 +13,7 @@ from memtool.memory import timestamps
 from memtool.search import conflicts
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,10 +172,10 @@ def _named(group: SharedDecision) -> Sequence[FleetDecision]:
 
 def _summary(found: FleetSimilar) -> str:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
-    what = "1 group" if found.total == 1 else f"{found.total:,} groups"
+    what = plural(found.total, "group")
     told = f"{what} ({kinds})" if kinds else "nothing is shared"
-    memories = "1 memory" if found.compared == 1 else f"{found.compared:,} memories"
-    whose = "1 repository" if found.repositories == 1 else f"{found.repositories:,} repositories"
+    memories = plural(found.compared, "memory", "memories")
+    whose = plural(found.repositories, "repository", "repositories")
     return f"{told} among {memories} of {whose}{', cut for time' if found.left_out else ''}"
 
 

@@ -18,7 +18,7 @@ from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 MOST = 50
 """Memories that a query forgets at once."""
@@ -134,9 +134,8 @@ def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[st
     if not found:
         raise MemtoolError(f"no memory answers {text!r}", hint="memtool list", code="unknown-id")
     if len(found) > 1 and not all_:
-        shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
         raise MemtoolError(
-            f"{len(found)} memories answer {text!r}: {shown}",
+            f"{len(found)} memories answer {text!r}: {first_few(found, 5, ', …')}",
             hint="name one, or forget them all with --all",
             code="ambiguous-id",
         )

@@ -34,7 +34,7 @@ from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record
 from memtool.upkeep import migration
 from memtool.upkeep.migration import StepDone
-from memtool.value import Value
+from memtool.value import Value, plural
 
 SHOWN_PROBLEMS = 20
 MOST_STDIN = 256 << 20
@@ -96,8 +96,7 @@ def _migrated_text(done: Migrated) -> str:
     if done.old == done.new:
         rows = [f"files of an older format than {done.new}, as from a branch that was merged:"]
     for step in done.steps:
-        files = "1 file" if len(step.files) == 1 else f"{len(step.files):,} files"
-        rows.append(f"  {step.name}: {files}")
+        rows.append(f"  {step.name}: {plural(len(step.files), 'file')}")
     if done.commit:
         short = done.commit[:SHORT]
         rows.append(f"committed as {short}; git revert {short} takes it back")
@@ -369,7 +368,7 @@ def _of_project(
         else:
             yield one
     if count:
-        what = "1 record was" if count == 1 else f"{count:,} records were"
+        what = plural(count, "record was", "records were")
         context.notes.append(
             f"{what} of scope global, and hold in this project alone; memtool --global import "
             "takes them for all your projects"

@@ -10,6 +10,7 @@ from memtool.hosts import HOSTS
 from memtool.hosts.install import Host, Installed, InstallPlan
 from memtool.hosts.install import render_installed as render
 from memtool.store.context import Context
+from memtool.value import first_few
 
 __all__ = ["install", "render", "uninstall"]
 
@@ -166,11 +167,10 @@ def _note_ignored(context: Context, paths: list[str]) -> None:
     found = context.repository.git.run("check-ignore", "--", *paths, allowed=(0, 1), env=plain)
     ignored = found.decode(errors="replace").splitlines()
     if ignored:
-        first = ignored[0].removeprefix(f"{context.repository.top}/")
-        more = f" and {len(ignored) - 1} more" if len(ignored) > 1 else ""
+        ignored[0] = first = ignored[0].removeprefix(f"{context.repository.top}/")
         context.notes.append(
-            f"git ignores {first}{more}, so no other clone gets it: git check-ignore -v {first} "
-            "names the rule"
+            f"git ignores {first_few(ignored, 1)}, so no other clone gets it: "
+            f"git check-ignore -v {first} names the rule"
         )
 
 

@@ -10,6 +10,7 @@ from memtool.fleet.opensearch import FleetRefused
 from memtool.fleet.publish import EPOCH_BITS, LATE, UNCHANGED, Published
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
+from memtool.value import plural
 
 WITHOUT = "memtool publish --dry-run shows what would leave"
 AGAIN = (
@@ -67,7 +68,7 @@ def render(done: Published) -> str:
     rows += [f"left out: {counts}"] if counts else []
     epoch, change = divmod(done.version, 1 << EPOCH_BITS)
     name = f"{done.repository}@{done.commit[:SHORT]}"
-    what = "1 memory" if done.memories == 1 else f"{done.memories:,} memories"
+    what = plural(done.memories, "memory", "memories")
     place = f"change {change}" + (f" of epoch {epoch}" if epoch else "")
     beside = [
         f"{count:,} {word}"

@@ -12,7 +12,7 @@ from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.upkeep import purge as purge_rules
 from memtool.upkeep.purge import DUE, HELD, LATER, Parting
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _note_rest(
     if not going:
         return
     if along and not is_cascade:
-        derived = _few([record.id for record, _origin in along])
+        derived = first_few([record.id for record, _origin in along], _SHOWN, ", …")
         context.notes.append(f"--cascade also removes what was derived from them: {derived}")
     for id_ in held:
         context.notes.append(f"{id_} has changes that are not committed")
@@ -256,14 +256,10 @@ def _note_rest(
     )
     if rows:
         context.notes.append(
-            f"merge {_few(rows)} first: where a branch edited a similar memory, "
-            "git may take the removed file for it"
+            f"merge {first_few(rows, _SHOWN, ', …')} first: where a branch edited a similar "
+            "memory, git may take the removed file for it"
         )
     context.notes.append("history keeps what is removed; memtool purge --history ID plans that")
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def _refuse(

@@ -23,7 +23,7 @@ from memtool.store.git import GitError
 from memtool.store.history import UPHOLDS, upholding
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
-from memtool.value import Value
+from memtool.value import Value, plural
 
 REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
 """Keys by which a new memory refers to one that stays."""
@@ -150,7 +150,7 @@ def render(review: Review) -> str:
             renamed = f" (was {file.old_path})" if file.old_path != file.path else ""
             files.setdefault(memory.id, []).append(f"  {file.path}{renamed}, by {memory.by}")
     ends = f"{review.old[:SHORT]}..{review.new[:SHORT]}"
-    touched = f"{review.touched:,} file{'' if review.touched == 1 else 's'} touched"
+    touched = f"{plural(review.touched, 'file')} touched"
     governed = f"{len(review.files):,} of them" if review.files else "none"
     count = (
         "a decision or warning"

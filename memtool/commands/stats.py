@@ -340,8 +340,7 @@ def _sessions_text(sizes: SessionSizes) -> list[str]:
     states += [f"{sizes.damaged} damaged: memtool doctor"] * bool(sizes.damaged)
     which = f" ({', '.join(states)})" if states else ""
     room = f"{_bytes(sizes.bytes)} of {_bytes(sizes.limit_bytes)}, {sizes.share:.1%}"
-    count = f"{sizes.sessions:,} session{'' if sizes.sessions == 1 else 's'}"
-    return ["", f"{count}{which}: {room}"]
+    return ["", f"{plural(sizes.sessions, 'session')}{which}: {room}"]
 
 
 def _health_text(health: Health) -> str:

@@ -24,7 +24,7 @@ from memtool.store import provenance
 from memtool.store.context import Context
 from memtool.store.nested import nested_directories, take_over
 from memtool.store.snapshot import Record, Tree, lineage_problems
-from memtool.value import Value, plural
+from memtool.value import Value, first_few, plural
 
 EXPIRES_SOON_DAYS = 14
 MOST_PROPOSALS = 5
@@ -277,8 +277,7 @@ def render(status: Status) -> str:
     ]
     for name, ids, hint in status.waiting():
         if ids:
-            more = f", and {len(ids) - 5} more" if len(ids) > 5 else ""
-            rows.append(f"{name} ({hint}): {', '.join(ids[:5])}{more}")
+            rows.append(f"{name} ({hint}): {first_few(ids, 5, ', and {:,} more')}")
     rows += status.proposals[:MOST_PROPOSALS]
     if len(status.proposals) > MOST_PROPOSALS:
         rows.append(

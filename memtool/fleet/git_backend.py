@@ -371,14 +371,14 @@ class RepositoryReader:
             return None
         notes = []
         if kept_back and not found:
-            count = "1 memory" if len(kept_back) == 1 else f"{len(kept_back):,} memories"
+            count = plural(len(kept_back), "memory", "memories")
             notes.append(f"none of {count} counts, the first since {kept_back[0]}")
         if len(found) > MOST_INDEXED:
             notes.append(f"{MANY} {MOST_INDEXED:,} of {len(found):,} memories count")
             found.sort(key=lambda one: (-one.memory.timestamp, one.path))
             del found[MOST_INDEXED:]
         if unread:
-            notes.append("1 file is no memory" if unread == 1 else f"{unread:,} files are none")
+            notes.append(plural(unread, "file is no memory", "files are none"))
         self.notes[row.name] = "; ".join(notes)
         return found
 

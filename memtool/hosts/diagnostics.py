@@ -44,7 +44,7 @@ from memtool.store.context import Context
 from memtool.store.nested import nested_directories, take_over
 from memtool.store.snapshot import Record
 from memtool.store.trust_rules import SIGNED, rule_of
-from memtool.value import Value, plural
+from memtool.value import Value, first_few, plural
 
 LIMIT_S = 10
 COMPLAINT = "memtool: "
@@ -479,9 +479,8 @@ def _owners(context: Context) -> Sign:
     faults = [f"line {number} of {path} is no key" for number in signers.bad_lines]
     faults += [f"{owner} is no principal of {path}" for owner in dict.fromkeys(strangers)]
     if faults:
-        more = f" and {len(faults) - MOST_NAMED} more" if len(faults) > MOST_NAMED else ""
         hint = f"git show {trusted[: provenance.SHORT]}:{path}"
-        return _sign("owners", WARNING, "; ".join(faults[:MOST_NAMED]) + more, hint)
+        return _sign("owners", WARNING, first_few(faults, MOST_NAMED, between="; "), hint)
     unsigned = _unsigned(context)
     if unsigned:
         detail = f"{len(unsigned)} memories of the trusted ref are not signed as their rule wants"
@@ -621,7 +620,7 @@ def _drift(context: Context) -> Sign:
     found = drift_in(tree, lambda: context.witness(tree)).of(named)
     broken = sum(one.level == DRIFTED for one in found.values())
     unknown = sum(one.level == UNKNOWN for one in found.values())
-    naming = "1 memory names" if len(named) == 1 else f"{len(named)} memories name"
+    naming = plural(len(named), "memory names", "memories name")
     from_files = sum(not one.memory.items("files") for one in named)
     only = f", {from_files} of them only what they are taken from" if from_files else ""
     text = f"{naming} files{only}: {broken} broken, {unknown} unknown"
@@ -657,9 +656,8 @@ def _derived(context: Context) -> Sign:
     if not found:
         return _sign("derived files", GOOD, "as they were written")
     here = context.repository.cache_dir + os.sep
-    more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    named = ", ".join(path.removeprefix(here) for path in found[:MOST_NAMED])
-    what = f"damaged in {here[:-1]}: {named}{more}"
+    named = first_few([path.removeprefix(here) for path in found], MOST_NAMED, ", and {:,} more")
+    what = f"damaged in {here[:-1]}: {named}"
     return _sign("derived files", BROKEN, what, "memtool doctor --fix makes them anew")
 
 
@@ -774,8 +772,7 @@ def _unfinished_commits(context: Context) -> Sign:
     )
     if not paths:
         return _sign("unfinished commits", GOOD, "none")
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    what = f"git's index only intends to hold {paths[0]}{more}, so that git refuses to stash"
+    what = f"git's index only intends to hold {first_few(paths, 1)}, so that git refuses to stash"
     return _sign("unfinished commits", WARNING, what, "memtool doctor --fix takes that out")
 
 

@@ -40,7 +40,7 @@ from memtool.memory.fields import (
 )
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
-from memtool.value import Value
+from memtool.value import Value, plural
 
 CLOCK_SLACK_S = 300
 """Clocks of two machines differ; only what is later than this counts as the future."""
@@ -135,7 +135,7 @@ def records(
             left[entry.original.shown, name] = left.get((entry.original.shown, name), 0) + 1
         yield from _record(entry, asked, most, told)
     for (place, name), count in sorted(left.items()):
-        many = "1 entry has" if count == 1 else f"{count:,} entries have"
+        many = plural(count, "entry has", "entries have")
         shown = originals.line(name, 60)
         what = f"{many} {shown}, which no memory has; it is left out"
         mapped = shlex.quote(f"x-{ids.slug(shown)}={shown}")

@@ -36,6 +36,7 @@ from memtool.store import cache
 from memtool.store.cache import CorruptCache
 from memtool.store.snapshot import Location, read_tree
 from memtool.store.state import State
+from memtool.value import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _note_withheld(context: Context, found: Catalog) -> None:
     """Note how many memories are shown masked, once."""
     paths = found.withheld()
     if paths:
-        count = "1 memory holds" if len(paths) == 1 else f"{len(paths)} memories hold"
+        count = plural(len(paths), "memory holds", "memories hold")
         note = (
             f"{count} a secret or personal data, which is masked here; "
             f"memtool redact {paths[0]} takes it out of the file"

@@ -23,7 +23,7 @@ from memtool.memory.trust import TRUST_LEVELS
 from memtool.store import cache, kept, provenance, snapshot
 from memtool.store.provenance import Witness
 from memtool.store.snapshot import Location, Record, is_memory_path
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,9 +263,7 @@ def silenced(view: LevelView, found: Iterable[Record]) -> tuple[str, ...]:
 
 def silence(ids: Sequence[str], ref: str) -> str:
     """Return what is to be told of memories that the worktree took out of use."""
-    more = f" and {len(ids) - MOST_TOLD:,} more" if len(ids) > MOST_TOLD else ""
-    named = ", ".join(ids[:MOST_TOLD])
-    return f"not shown, since changed here and not yet in {ref}: {named}{more}"
+    return f"not shown, since changed here and not yet in {ref}: {first_few(ids, MOST_TOLD)}"
 
 
 def _mark(ref: str, *, is_from_here: bool) -> str:

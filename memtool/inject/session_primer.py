@@ -33,7 +33,7 @@ from memtool.search import filters
 from memtool.store import cochange
 from memtool.store.provenance import head_of
 from memtool.store.snapshot import newest
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _distance(seconds: int) -> str:
     for name, length in _STEPS:
         number = seconds // length
         if number:
-            return f"{number:,} {name}{'' if number == 1 else 's'}"
+            return plural(number, name)
     return "less than a minute"
 
 
@@ -319,7 +319,7 @@ def _candidates(inputs: PrimerInputs) -> Iterator[Tier]:
     waiting = _current(inputs.own, proposals, MAX_WEIGHED + 1)
     if not waiting:
         return
-    count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
+    count = plural(len(waiting), "candidate")
     if len(waiting) > MAX_WEIGHED:
         count = f"more than {MAX_WEIGHED:,} candidates"
     lines = []
@@ -337,7 +337,7 @@ def _findings(inputs: PrimerInputs) -> Iterator[Tier]:
         return
     count = session_seen.waiting(taken.repository.cache_dir)
     if count:
-        what = f"{count:,} finding{'' if count == 1 else 's'}"
+        what = plural(count, "finding")
         line = "`memtool promote --list` shows them, `memtool promote --commit` keeps them."
         yield Tier(WAITING, title=f"{what} with enough evidence for a memory", lines=(line,))
 

@@ -11,7 +11,7 @@ from memtool.search.effort import effort_of
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree, newest
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def tell_rest(context: Context, shown: int, total: int, hint: str, offset: int =
 def tell_expired(context: Context, count: int) -> None:
     """Note on stderr that an answer would hold more memories, had they not expired."""
     if count:
-        what = "1 expired memory is" if count == 1 else f"{count:,} expired memories are"
+        what = plural(count, "expired memory is", "expired memories are")
         context.notes.append(f"{what} left out; memtool list is:expired shows all that have")
 
 

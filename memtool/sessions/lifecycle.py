@@ -26,7 +26,7 @@ from memtool.sessions.store import (
     refuse_ended,
     write_head,
 )
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,9 +214,7 @@ def summarise(messages: Sequence[Message], findings: Sequence[str]) -> str:
     rows = [f"asked: {one}" for one in asked[:MOST_ASKED]]
     rows += _more("asked", len(asked) - MOST_ASKED)
     if touched:
-        more = len(touched) - _MOST_FILES
-        rest = f" and {more} more" if more > 0 else ""
-        rows.append(f"files: {', '.join(touched[:_MOST_FILES])}{rest}")
+        rows.append(f"files: {first_few(touched, _MOST_FILES)}")
     for one in failed[:MOST_FAILURES]:
         fixed = f"worked in message {one.fixed_by}" if one.fixed_by else "not seen to work"
         error = f": {one.error}" if one.error else ""

@@ -34,7 +34,7 @@ from memtool.sessions.store import (
     write_head,
 )
 from memtool.store.files import read_regular
-from memtool.value import Value
+from memtool.value import Value, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class Footprint(Value):
     def text(self) -> str:
         """Return it as a person reads it."""
         room = f"{self.size / MEGABYTE:,.1f} of {self.limit / MEGABYTE:,g} MB"
-        one = "1 session" if self.sessions == 1 else f"{self.sessions:,} sessions"
-        return f"{one}, {room} ({self.share:.1%})"
+        return f"{plural(self.sessions, 'session')}, {room} ({self.share:.1%})"
 
 
 def sizes(sessions: Sessions) -> dict[str, int]:

@@ -20,7 +20,7 @@ from memtool.store.repository import (
     is_global_made,
     local_environment,
 )
-from memtool.value import cached_property
+from memtool.value import cached_property, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -206,8 +206,7 @@ class Context:
             from memtool import installation
 
             count = len({problem.path for problem in broken})
-            shown = "1 file" if count == 1 else f"{count:,} files"
-            left = f", but for {shown} that it cannot read" if count else ""
+            left = f", but for {plural(count, 'file')} that it cannot read" if count else ""
             note = f"{self.project.newer()}: it reads this tree{left}, and writes nothing; "
             note += installation.upgrade()
             self.notes += [note] if note not in self.notes else []

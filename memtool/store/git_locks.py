@@ -11,6 +11,7 @@ from memtool.store.deadline import Deadline
 from memtool.store.files import note_wait
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
+from memtool.value import plural
 
 LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
@@ -93,7 +94,7 @@ def lock_text(repository: Repository, lock: str) -> str:
     unit, size = next((row for row in _UNITS if age_s >= row[1]), _UNITS[-1])
     place = os.path.relpath(lock, repository.top) if repository.top else lock
     count = int(age_s / size)
-    text = f"{place} has been there for {count:,} {unit}{'' if count == 1 else 's'}"
+    text = f"{place} has been there for {plural(count, unit)}"
     writers = _writers(repository)
     if writers is None:
         return text

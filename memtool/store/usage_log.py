@@ -17,7 +17,7 @@ import time
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.store import files
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -536,7 +536,7 @@ def tell(context: Context, kind: str, subjects: Iterable[str], detail: str = "")
 def tell_cut_off(context: Context) -> None:
     """Tell the user of acts that were begun before and never ended."""
     for event in cut_off(context.repository.cache_dir, context.clock.now):
-        named = ", ".join(event.subjects[:3]) + (", …" if len(event.subjects) > 3 else "")
+        named = first_few(event.subjects, 3, ", …")
         context.notes.append(
             f"{event.kind} of {named or 'nothing named'} was cut off on "
             f"{timestamps.render(event.moment)}; memtool log --audit shows it"

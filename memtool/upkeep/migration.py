@@ -23,7 +23,7 @@ from memtool.store import toml
 from memtool.store.context import Context
 from memtool.store.edits import FileEdit, commit_edits
 from memtool.upkeep import steps
-from memtool.value import Value, plural
+from memtool.value import Value, first_few, plural
 
 TRAILER = "Memory-Format"
 AGAIN = "memtool migrate --commit"
@@ -194,9 +194,8 @@ def refuse_dirty(context: Context) -> None:
     git, directory = context.repository.git, context.directory
     changed = [path for _letters, path in git.status(directory)]
     if changed:
-        more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
         raise MemtoolError(
-            f"{changed[0]}{more} is not committed, and a migration is one commit of its own",
+            f"{first_few(changed, 1)} is not committed, and a migration is one commit of its own",
             hint=f"git add {directory} && git commit, then {AGAIN}",
             code="dirty",
         )

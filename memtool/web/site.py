@@ -22,7 +22,7 @@ from memtool.store.context import Context
 from memtool.store.history import History
 from memtool.store.progress import Progress
 from memtool.store.provenance import SHORT
-from memtool.value import digest
+from memtool.value import digest, first_few
 from memtool.web.folder import SiteFolder
 from memtool.web.site_pages import StaticSite
 
@@ -177,10 +177,9 @@ def refuse_secrets(context: Context, commit: str) -> frozenset[str]:
             first = one.path, found[0].kind
     verdicts.save()
     if first is not None:
-        more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
         raise MemtoolError(
             f"{commit[:SHORT]} holds what looks like a secret or personal data: "
-            f"{'; '.join(places[:MOST_NAMED])}{more}; nothing was written",
+            f"{first_few(places, MOST_NAMED, between='; ')}; nothing was written",
             hint=f"memtool redact {first[0]}, commit that, and run the same command again",
             code=code(first[1]),
             exit_code=1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memtool.gate.content import Content, File
 from memtool.memory.schema import Problem
+from memtool.value import first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def check(content: Content) -> Iterator[Problem]:
 
 def _circles(files: dict[str, File], lineage: Lineage) -> Iterator[Problem]:
     for cycle in lineage.cycles():
-        others = ", ".join(cycle[:5]) + (f" and {len(cycle) - 5} more" if len(cycle) > 5 else "")
+        others = first_few(cycle, 5)
         for id_ in cycle:
             if id_ in files:
                 message = f"it supersedes itself, through {others}"
