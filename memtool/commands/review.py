@@ -14,7 +14,7 @@ from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
 from memtool.memory.visibility import is_alive
 from memtool.redaction.mask import Mask
-from memtool.search import filters
+from memtool.search import picks
 from memtool.search.scope import drift_in
 from memtool.store import config
 from memtool.store.context import Context
@@ -113,7 +113,7 @@ def review(context: Context, range: str) -> Review:
     living = [
         record
         for record in governing.records
-        if filters.is_ruling(record)
+        if picks.is_ruling(record)
         and governing.lineage.is_head(record.id)
         and is_alive(record.memory, context.clock.now, categories)
     ]
@@ -197,10 +197,7 @@ def rules(
     found = {}
     for file, paths in files.items():
         own = [
-            rule
-            for path in paths
-            for above in filters.ways_up(path)
-            for rule in exact.get(above, ())
+            rule for path in paths for above in picks.ways_up(path) for rule in exact.get(above, ())
         ]
         for pattern, those in patterns.items():
             if any(governs(pattern, path) for path in paths):
@@ -307,7 +304,7 @@ def _states(
             states[id_] = ("upheld", upheld[id_])
         elif id_ in referenced:
             states[id_] = ("referenced", referenced[id_])
-        elif status and status not in filters.RULING_STATUSES:
+        elif status and status not in picks.RULING_STATUSES:
             states[id_] = ("referenced", f"its status, {status}")
         else:
             states[id_] = (STATES[0], "")

@@ -16,7 +16,7 @@ from memtool.memory.changes import stem
 from memtool.memory.drift import BROKEN, CHANGED
 from memtool.memory.fields import Category
 from memtool.memory.schema import Problem
-from memtool.search import conflicts, filters
+from memtool.search import conflicts, picks
 from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.sessions import consent
@@ -142,7 +142,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         context.note_problems(tree)
     named = facts.naming_files()
     drift = _drift(context, tree, named)
-    candidates = list(filters.picked(tree, ("status", "candidate")))
+    candidates = list(picks.picked(tree, ("status", "candidate")))
     cache_dir = context.repository.cache_dir if context.is_cached else ""
     clashes = conflicts.open_contradictions(tree, now, cache_dir)
     return Status(

@@ -277,12 +277,12 @@ def block(context: Context, at: str | None = None) -> str:
 
 def _rules(tree: Tree, grounds: Eligibility) -> list[str]:
     """Return a line for each memory that stays true, the most important first."""
-    from memtool.search import filters
+    from memtool.search import picks
 
     wanted = (("type", "decision"), ("type", "semantic"), *(("category", c) for c in CATEGORIES))
     found = [
         one
-        for one in filters.picked(tree, *wanted)
+        for one in picks.picked(tree, *wanted)
         if one.memory.category in CATEGORIES
         and one.memory.status == "confirmed"
         and not grounds.objection(one.memory)

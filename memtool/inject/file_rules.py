@@ -91,11 +91,11 @@ def rules_over(
     paths = [path for path in files if not path.startswith(f"{context.directory}/")]
     if not paths and not names:
         return []
-    from memtool.search import filters  # a prompt that names no file needs none
+    from memtool.search import picks  # a prompt that names no file needs none
 
     tree = grounds.tree
-    paths += filters.paths_called(tree, names) if names else []
-    found = [one for one in filters.ruling_over(tree, paths) if not grounds.refusal(one)]
+    paths += picks.paths_called(tree, names) if names else []
+    found = [one for one in picks.ruling_over(tree, paths) if not grounds.refusal(one)]
     found.sort(key=lambda one: candidates.most_trusted_first(one, grounds))
     return found[:_LOOKED_AT]
 

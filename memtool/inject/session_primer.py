@@ -29,7 +29,7 @@ from memtool.inject.gather import collect_all, find_origins
 from memtool.inject.tiers import BlockDraft, Tier, writer
 from memtool.memory import timestamps
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.search import filters
+from memtool.search import picks
 from memtool.store import cochange
 from memtool.store.provenance import head_of
 from memtool.store.snapshot import newest
@@ -315,7 +315,7 @@ def _candidates(inputs: PrimerInputs) -> Iterator[Tier]:
     if inputs.is_brief or not inputs.has_project:
         return
     grounds = inputs.own.grounds
-    proposals = filters.picked(grounds.tree, ("status", "candidate"))
+    proposals = picks.picked(grounds.tree, ("status", "candidate"))
     waiting = _current(inputs.own, proposals, MAX_WEIGHED + 1)
     if not waiting:
         return
@@ -356,7 +356,7 @@ TIERS: tuple[Callable[[PrimerInputs], Iterator[Tier]], ...] = (
 
 def _state(own: RepositoryCandidates) -> list[Candidate]:
     """Return where the work stands: plans, progress, open questions, and what waits for someone."""
-    records = filters.picked(own.grounds.tree, ("type", "state"), ("awaiting", filters.ANY))
+    records = picks.picked(own.grounds.tree, ("type", "state"), ("awaiting", picks.ANY))
     weighed = _confirmed(own, records, MAX_WEIGHED)
     return [Candidate(one, STATE) for one in _looked_at(own, weighed)]
 
@@ -386,7 +386,7 @@ def _governing(own: RepositoryCandidates) -> list[Candidate]:
     )
     if not files:
         return []
-    records = filters.ruling_over(own.grounds.tree, files, with_documents=False)
+    records = picks.ruling_over(own.grounds.tree, files, with_documents=False)
     records.sort(key=lambda one: -one.memory.importance)
     weighed = _confirmed(own, records, MAX_WEIGHED)
     return [Candidate(one, GOVERNING) for one in _looked_at(own, weighed)]
