@@ -240,7 +240,7 @@ def asking(project: Path, env: dict[str, str], asked: list[str]) -> Iterator[tup
     from memtool.store.context import Context
 
     context = Context.at(str(project), env)
-    own = index.open(context).parts
+    own = index.open(context).index
     for text in asked:
         began = time.perf_counter()
         found = ask.ask(context, scoring.question(text), own, most=10, text=text)
@@ -274,7 +274,7 @@ def order() -> None:
 
     env = environment(FOLDER / "nobody")
     contexts = [Context.at(str(quality.made(name)), env) for name in SETS[:2]]
-    stores = {name: index_of(one).parts for name, one in zip(SETS, contexts, strict=False)}
+    stores = {name: index_of(one).index for name, one in zip(SETS, contexts, strict=False)}
 
     def few(index: IndexReader, count: int) -> IndexReader:
         """Return an index of a few of the memories."""

@@ -75,7 +75,7 @@ class Asker:
 
         self.env = os.environ | env | {"MEMTOOL_NOW": quality.NOW}
         self.context = Context.at(str(quality.made("peps")), self.env)
-        self.own = index.open(self.context).parts
+        self.own = index.open(self.context).index
 
     def ask(self, text: str) -> Answer:
         """Return what a question gets: the ten best, and the three of a block."""

@@ -433,7 +433,7 @@ class OpenedFleet:
     def __init__(self, state: State) -> None:
         """Begin to read. Raises CorruptCache where it is damaged."""
         self.index = OpenIndex(state)
-        self.reader = self.index.all_parts
+        self.reader = self.index.reader
         found = _state_in(self.index.rows)
         if found is None:
             raise CorruptCache("the list of repositories is gone")

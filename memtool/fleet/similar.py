@@ -171,7 +171,7 @@ def compare_project(
             left_out = f"others were asked about the first {number:,} of {len(own):,} memories"
             break
         asked = scoring.question(f"{row.memory.title}\n{row.memory.statement}")
-        wanted = rank.question_of(asked, tree.parts.statistics(asked.weights))
+        wanted = rank.question_of(asked, tree.index.statistics(asked.weights))
         wanted = wanted.replace(types=TYPES, allow=whom.allow, without=name)
         try:
             candidates = backend.candidates(wanted, FIND_S) if wanted.weights else []

@@ -153,7 +153,7 @@ class IndexedMemories:
         """The memories that supersede an id, or propose to; a deleted one does not."""
         found: dict[str, list[int]] = {}
         for part in self.reader.parts:
-            for local, _id, _is_proposed, olds in part.shelf.links:
+            for local, _id, _is_proposed, olds in part.memories.links:
                 for old in olds:
                     found.setdefault(old, []).append(part.first + local)
         return found

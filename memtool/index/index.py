@@ -150,7 +150,7 @@ def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> Store
         found, changes = refresh.refresh_index(context, key, exact=exact)
     catalog = StoredCatalog(
         Location(repository, context.directory, "worktree", "worktree"),
-        found.parts(as_of),
+        found.reader_at(as_of),
         changes.problems(),
         changes.status,
         settings.categories,
@@ -171,7 +171,7 @@ def last_reader(repository: Repository, directory: str, settings: Config) -> Ind
         found = open_index.open_at(open_index.index_folder(repository), key)
     except CorruptCache:
         return None
-    return None if found is None else found.all_parts
+    return None if found is None else found.reader
 
 
 def drop(repository: Repository) -> bool:

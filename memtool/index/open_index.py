@@ -40,24 +40,24 @@ class OpenIndex:
         self.memories = MemoryRows(self.rows)
         self.change = self.memories.meta("change")
         index = PostingRows(self.rows, self.memories)
-        self.all_parts = IndexReader([LeafReader(index, self.memories)], state.note)
+        self.reader = IndexReader([LeafReader(index, self.memories)], state.note)
 
     @cached_property
     def stamps(self) -> Stamps:
         """The files as they were when the index was written."""
         return Stamps(self.rows)
 
-    def parts(self, as_of: int | None) -> IndexReader:
+    def reader_at(self, as_of: int | None) -> IndexReader:
         """Return what is to be searched, without what was written after a second."""
         dead = set() if as_of is None else self.memories.later_than(as_of)
         if not dead:
-            return self.all_parts
-        (part,) = self.all_parts.parts
-        return IndexReader([LeafReader(part.index, part.shelf, 0, frozenset(dead))])
+            return self.reader
+        (part,) = self.reader.parts
+        return IndexReader([LeafReader(part.postings, part.memories, 0, frozenset(dead))])
 
     def is_unchanged(self) -> bool:
         """Begin a new snapshot; return whether it has the same rows. Raises CorruptCache."""
-        if not self.state.is_current() or self.all_parts.read > MAX_MEMORIES_KEPT:
+        if not self.state.is_current() or self.reader.read > MAX_MEMORIES_KEPT:
             return False
         self.rows.__exit__()
         self.rows.__enter__()

@@ -45,19 +45,19 @@ class LeafReader:
 
     def __init__(
         self,
-        index: PostingRows,
-        shelf: MemoryRows,
+        postings: PostingRows,
+        memories: MemoryRows,
         first: int = 0,
         dead: frozenset[int] = frozenset(),
     ) -> None:
-        self.index = index
-        self.shelf = shelf
+        self.postings = postings
+        self.memories = memories
         self.first = first
         self.dead = dead
 
     def holds(self, number: int) -> bool:
         """Tell whether a number of the collection is one of these."""
-        return 0 <= number - self.first < self.shelf.size
+        return 0 <= number - self.first < self.memories.size
 
     def living(self, numbers: Iterable[int]) -> list[int]:
         """Return those of some memories here that count, by their numbers in the collection."""
@@ -72,7 +72,7 @@ class IndexReader:
         """Take the parts; `note` is what the user should hear about them."""
         self.parts = parts
         self.note = note
-        self.count = sum(part.index.count - len(part.dead) for part in parts)
+        self.count = sum(part.postings.count - len(part.dead) for part in parts)
         self._is_view = False
         self._uncounted: list[frozenset[int]] = [part.dead for part in parts]
         self._counting: tuple[frozenset[int], IndexReader] | None = None
@@ -105,7 +105,7 @@ class IndexReader:
     @property
     def has_threads(self) -> bool:
         """Whether any of the memories are in a thread."""
-        return any(part.shelf.has_threads for part in self.parts)
+        return any(part.memories.has_threads for part in self.parts)
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -113,7 +113,7 @@ class IndexReader:
         rows: list[LineageRow] = []
         named: set[str] = set()
         for part in self.parts:
-            for local, id_, is_proposed, olds in part.shelf.links:
+            for local, id_, is_proposed, olds in part.memories.links:
                 if local not in part.dead:
                     both = ((), olds) if is_proposed else (olds, ())
                     rows.append(LineageRow(id_, *both))
@@ -128,10 +128,10 @@ class IndexReader:
 
     def _numbers_in(self, part: LeafReader, id_: str) -> Sequence[int]:
         """Return the documents of a part with an id that another memory supersedes."""
-        known = part.shelf.targets.get(id_)
+        known = part.memories.targets.get(id_)
         if known is not None or len(self.parts) == 1:
             return known or ()
-        return part.shelf.numbers_of(id_)
+        return part.memories.numbers_of(id_)
 
     @cached_property
     def superseded(self) -> frozenset[int]:
@@ -141,9 +141,9 @@ class IndexReader:
     @cached_property
     def twins(self) -> list[list[int]]:
         """The documents that share an id, by id and then by path."""
-        wanted = {id_ for part in self.parts for id_ in part.shelf.twins}
+        wanted = {id_ for part in self.parts for id_ in part.memories.twins}
         for part in self.parts[1:]:  # few memories, which may have the id of one of the first
-            wanted.update(id_ for id_, _path, _number in part.shelf.by_id())
+            wanted.update(id_ for id_, _path, _number in part.memories.by_id())
         return [same for id_ in sorted(wanted) if len(same := self.numbers_of(id_)) > 1]
 
     @property
@@ -161,19 +161,19 @@ class IndexReader:
     def load(self, numbers: Iterable[int]) -> None:
         """Read documents at once that are asked for next."""
         for part in self.parts:
-            part.shelf.load(n - part.first for n in numbers if part.holds(n))
+            part.memories.load(n - part.first for n in numbers if part.holds(n))
 
     def path(self, number: int) -> str:
         """Return the path of a document. Raises CorruptCache."""
         part, local = self.part(number)
-        return part.shelf.path(local)
+        return part.memories.path(local)
 
     def record(self, number: int) -> Record:
         """Return a document as a record, the same one every time. Raises CorruptCache."""
         found = self._records.get(number)
         if found is None:
             part, local = self.part(number)
-            found = self._records[number] = part.shelf.record(local)
+            found = self._records[number] = part.memories.record(local)
         return found
 
     def text(self, number: int) -> bytes:
@@ -183,7 +183,7 @@ class IndexReader:
     def number_at(self, path: str) -> int | None:
         """Return the document at a path. Raises CorruptCache."""
         for part in self.parts:
-            local = part.shelf.number_at(path)
+            local = part.memories.number_at(path)
             if local is not None and local not in part.dead:
                 return part.first + local
         return None
@@ -194,13 +194,13 @@ class IndexReader:
         They are unchecked: it is who asks that compares them with git's.
         """
         for part in self.parts:
-            for number, path, oid in part.shelf.stamps():
+            for number, path, oid in part.memories.stamps():
                 if number not in part.dead:
                     yield part.first + number, path, oid
 
     def numbers_of(self, id_: str) -> list[int]:
         """Return the documents with an id, by path. Raises CorruptCache."""
-        found = [n for part in self.parts for n in part.living(part.shelf.numbers_of(id_))]
+        found = [n for part in self.parts for n in part.living(part.memories.numbers_of(id_))]
         return sorted(found, key=self.path) if len(found) > 1 else found
 
     def numbers_of_any(self, ids: Iterable[str]) -> set[int]:
@@ -208,9 +208,9 @@ class IndexReader:
         wanted = list(ids)
         found: set[int] = set()
         for part in self.parts:
-            known = part.shelf.targets
+            known = part.memories.targets
             for id_ in wanted:
-                numbers = known[id_] if id_ in known else part.shelf.numbers_of(id_)
+                numbers = known[id_] if id_ in known else part.memories.numbers_of(id_)
                 found.update(part.living(numbers))
         return found
 
@@ -223,8 +223,8 @@ class IndexReader:
         return {
             part.first + number
             for part in self.parts
-            for number, kind in part.shelf.ended(now)
-            if number not in part.dead and part.shelf.kinds[kind].status not in GONE
+            for number, kind in part.memories.ended(now)
+            if number not in part.dead and part.memories.kinds[kind].status not in GONE
         }
 
     def df(self, term: str) -> int:
@@ -249,7 +249,7 @@ class IndexReader:
         found: set[int] = set()
         for part in self.parts:
             held: set[int] = set()
-            held.update(*map(part.index.holding, wanted))
+            held.update(*map(part.postings.holding, wanted))
             held -= part.dead
             found = held if not part.first else found.union(part.first + n for n in held)
         return found
@@ -258,7 +258,7 @@ class IndexReader:
         """Return the first `most` terms that begin with a prefix, in sorted order."""
         found: set[str] = set()
         for part in self.parts:
-            found.update(part.index.beginning(prefix, most, part.dead))
+            found.update(part.postings.beginning(prefix, most, part.dead))
         return sorted(found)[:most]
 
     def best(
@@ -269,7 +269,7 @@ class IndexReader:
         found: list[tuple[int, float]] = []
         for part in self.parts:
             first = part.first
-            best = part.index.best(weights, limit, _admitting(part, allowed), statistics)
+            best = part.postings.best(weights, limit, _admitting(part, allowed), statistics)
             found += [(first + local, score) for local, score in best] if first else best
         if len(self.parts) > 1:
             found = scoring.ranked(found, self.path)
@@ -284,7 +284,7 @@ class IndexReader:
         found = self._candidates.get(number)
         if found is None:
             part, local = self.part(number)
-            found = self._candidates[number] = part.index.candidate(local)
+            found = self._candidates[number] = part.postings.candidate(local)
         return found
 
     def _frequency(self, term: str) -> tuple[int, int]:
@@ -302,8 +302,8 @@ class IndexReader:
         """Return the same without some documents of each part."""
         df = heads = 0
         for part, gone in zip(self.parts, without, strict=True):
-            held = part.index.statistics((term,))
-            lost, lost_heads = part.index.among(term, gone) if gone else (0, 0)
+            held = part.postings.statistics((term,))
+            lost, lost_heads = part.postings.among(term, gone) if gone else (0, 0)
             df += held.df.get(term, 0) - lost
             heads += held.head_df.get(term, 0) - lost_heads
         return df, heads
@@ -313,11 +313,11 @@ class IndexReader:
         if self._length is None:
             length = head_length = 0
             for part, gone in zip(self.parts, self._uncounted, strict=True):
-                length += part.index.length
-                head_length += part.index.head_length
-                part.shelf.load(gone)
+                length += part.postings.length
+                head_length += part.postings.head_length
+                part.memories.load(gone)
                 for local in gone:
-                    own = part.index.lengths(local)
+                    own = part.postings.lengths(local)
                     length -= own[0]
                     head_length -= own[1]
             self._length = (length, head_length)
@@ -349,31 +349,31 @@ class Catalog(Tree):
         self._numbers: dict[str, int] = {}
 
     @property
-    def parts(self) -> IndexReader:
+    def index(self) -> IndexReader:
         """The index over the memories."""
         raise NotImplementedError
 
     def record(self, number: int) -> Record:
         """Return the record with a number of the index."""
-        found = self.parts.record(number)
+        found = self.index.record(number)
         self._numbers[found.path] = number
         return found
 
     def records_of(self, numbers: Collection[int]) -> list[Record]:
         """Return the records with some numbers, in their order, read at once."""
-        self.parts.load(numbers)
+        self.index.load(numbers)
         return list(map(self.record, numbers))
 
     def number_of(self, record: Record) -> int | None:
         """Return the number of a record that came from here."""
         known = self._numbers.get(record.path)
-        return self.parts.number_at(record.path) if known is None else known
+        return self.index.number_at(record.path) if known is None else known
 
     def numbers_of(self, ids: Iterable[str]) -> set[int]:
         """Return the numbers of all memories with one of some ids."""
         if ids is self.lineage.superseded_by:
-            return set(self.parts.superseded)
-        return self.parts.numbers_of_any(ids)
+            return set(self.index.superseded)
+        return self.index.numbers_of_any(ids)
 
     def withheld(self) -> list[str]:
         """Return the paths of the memories in which secrets are masked, sorted."""
@@ -405,7 +405,7 @@ class ReadCatalog(Catalog):
         return self._tree.get(id_)
 
     @cached_property
-    def parts(self) -> IndexReader:
+    def index(self) -> IndexReader:
         return self._open_index()
 
 
@@ -415,20 +415,20 @@ class StoredCatalog(Catalog):
     def __init__(
         self,
         location: Location,
-        parts: IndexReader,
+        index: IndexReader,
         problems: Iterable[Problem],
         statuses: Callable[[str], Stat | None],
         categories: Mapping[str, Category],
     ) -> None:
         super().__init__(location, categories)
-        self._parts = parts
+        self._index = index
         self._file_problems = list(problems)
         self._statuses = statuses
         self._firsts: dict[str, Record | None] = {}
 
     @property
-    def parts(self) -> IndexReader:
-        return self._parts
+    def index(self) -> IndexReader:
+        return self._index
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -437,7 +437,7 @@ class StoredCatalog(Catalog):
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         found = self._file_problems.copy()
-        for numbers in self.parts.twins:
+        for numbers in self.index.twins:
             same = [self.record(number) for number in numbers]
             for other in same[1:]:
                 found += [duplicate(same[0], other), duplicate(other, same[0])]
@@ -446,13 +446,13 @@ class StoredCatalog(Catalog):
 
     def get(self, id_: str) -> Record | None:
         if id_ not in self._firsts:
-            numbers = self.parts.numbers_of(id_)
+            numbers = self.index.numbers_of(id_)
             self._firsts[id_] = self.record(numbers[0]) if numbers else None
         return self._firsts[id_]
 
     @property
     def count(self) -> int:
-        return self.parts.count
+        return self.index.count
 
     @property
     def cache_dir(self) -> str:
@@ -461,7 +461,7 @@ class StoredCatalog(Catalog):
     @property
     def lineage(self) -> Lineage:
         """Who supersedes whom, among the memories that supersede or are superseded."""
-        return self.parts.lineage
+        return self.index.lineage
 
     @cached_property
     def ids(self) -> list[str]:
@@ -472,40 +472,40 @@ class StoredCatalog(Catalog):
         """Id, path and number of all memories, sorted."""
         found = [
             (id_, path, part.first + number)
-            for part in self.parts.parts
-            for id_, path, number in part.shelf.by_id()
+            for part in self.index.parts
+            for id_, path, number in part.memories.by_id()
             if number not in part.dead
         ]
-        return sorted(found) if len(self.parts.parts) > 1 else found
+        return sorted(found) if len(self.index.parts) > 1 else found
 
     @cached_property
     def blobs(self) -> dict[str, str]:
         return {
             path.decode(errors="surrogatepass"): oid.hex()
-            for _number, path, oid in self.parts.stamps()
+            for _number, path, oid in self.index.stamps()
         }
 
     @property
     def moments(self) -> list[int]:
         found = []
-        for part in self.parts.parts:
-            numbers = part.shelf.numbers()
-            part.shelf.load(numbers)
-            found += [part.shelf.written(n) for n in numbers if n not in part.dead]
+        for part in self.index.parts:
+            numbers = part.memories.numbers()
+            part.memories.load(numbers)
+            found += [part.memories.written(n) for n in numbers if n not in part.dead]
         return found
 
     def count_by(self, key: str) -> dict[str, int]:
         found: dict[str, int] = {}
-        for part in self.parts.parts:
-            held = part.shelf.count_by(key)
+        for part in self.index.parts:
+            held = part.memories.count_by(key)
             for number in part.dead:
-                held[getattr(part.shelf.kind(number), key)] -= 1
+                held[getattr(part.memories.kind(number), key)] -= 1
             for value, count in held.items():
                 found[value] = found.get(value, 0) + count
         return {value: count for value, count in sorted(found.items()) if count}
 
     def withheld(self) -> list[str]:
-        return sorted(map(self.parts.path, self._numbers_in(lambda shelf: shelf.withheld)))
+        return sorted(map(self.index.path, self._numbers_in(lambda shelf: shelf.withheld)))
 
     def with_ids(self, ids: Collection[str]) -> list[Record]:
         found = self.records_of(self.numbers_of(ids))
@@ -518,8 +518,8 @@ class StoredCatalog(Catalog):
         number = self.number_of(record)
         if number is None:
             return None
-        part, local = self.parts.part(number)
-        return (part.shelf, local) if part.shelf.oid(local) == record.oid else None
+        part, local = self.index.part(number)
+        return (part.memories, local) if part.memories.oid(local) == record.oid else None
 
     def state(self, record: Record, now: int) -> str:
         place = self._place(record)
@@ -536,13 +536,13 @@ class StoredCatalog(Catalog):
 
     def stored_text(self, record: Record) -> bytes:
         number = self.number_of(record)
-        return b"" if number is None else self.parts.text(number)
+        return b"" if number is None else self.index.text(number)
 
     # What is asked about all of them
 
     def _numbers_in(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[int]:
         """Return the numbers that a look at the rows of each part finds."""
-        return [n for part in self.parts.parts for n in part.living(look(part.shelf))]
+        return [n for part in self.index.parts for n in part.living(look(part.memories))]
 
     def _look(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[Record]:
         return self.records_of(self._numbers_in(look))
@@ -576,10 +576,10 @@ class StoredCatalog(Catalog):
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
         """Yield the memories whose kind fits, the newest first; of thousands few are opened."""
         places: list[tuple[int, int]] = []
-        for part in self.parts.parts:
-            numbers = [local for local in part.shelf.of_kinds(fits) if local not in part.dead]
-            part.shelf.load(numbers)
-            places += [(-part.shelf.written(local), part.first + local) for local in numbers]
+        for part in self.index.parts:
+            numbers = [local for local in part.memories.of_kinds(fits) if local not in part.dead]
+            part.memories.load(numbers)
+            places += [(-part.memories.written(local), part.first + local) for local in numbers]
         places.sort()
         for _written, same in groupby(places, key=lambda place: place[0]):
             records = self.records_of([number for _written, number in same])

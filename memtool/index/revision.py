@@ -44,7 +44,7 @@ def open_revision(
         writing.fill(rows, ordered, categories, language)
 
     if not key:
-        return OpenIndex(State.in_memory(SCHEMA, build)).all_parts
+        return OpenIndex(State.in_memory(SCHEMA, build)).reader
     place = os.path.join(context.repository.cache_dir, FOLDER)
     name = keys.revision_key(key, [(record.path, record.oid) for record in records])
     try:
@@ -54,7 +54,7 @@ def open_revision(
         found = None
     if found is not None:
         cache.note_event(cache.HIT)
-        return found.all_parts
+        return found.reader
     known = {(path, oid): n for n, path, oid in last.memories.blobs()} if last else {}
     added = [record for record in records if (record.path, record.oid) not in known]
     removed = set(known.values())
@@ -74,8 +74,8 @@ def open_revision(
     )
     found = OpenIndex(state)
     if state.note:
-        found.all_parts.note = f"the search index is not kept: {state.note}"
-    return found.all_parts
+        found.reader.note = f"the search index is not kept: {state.note}"
+    return found.reader
 
 
 def in_memory(records: Sequence[Record], settings: Config, first: int = 0) -> LeafReader:

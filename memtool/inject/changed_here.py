@@ -67,13 +67,13 @@ class Overlay(StoredCatalog):
         self.replaced = frozenset(record.path for record in ordered)
         self._below = tree
         parts = []
-        for part in tree.parts.parts:
-            numbers = map(part.shelf.number_at, self.replaced)
+        for part in tree.index.parts:
+            numbers = map(part.memories.number_at, self.replaced)
             dead = part.dead.union(number for number in numbers if number is not None)
-            parts.append(LeafReader(part.index, part.shelf, part.first, dead))
-        first = parts[-1].first + parts[-1].shelf.size
+            parts.append(LeafReader(part.postings, part.memories, part.first, dead))
+        first = parts[-1].first + parts[-1].memories.size
         parts.append(revision.in_memory(ordered, settings, first))
-        reader = IndexReader(parts, tree.parts.note)
+        reader = IndexReader(parts, tree.index.note)
         super().__init__(tree.location, reader, (), lambda _path: None, settings.categories)
         self.freshness = tree.freshness
 
@@ -197,7 +197,7 @@ def _overlaid(
 def _broken(tree: Catalog) -> frozenset[str]:
     """Return the paths of the worktree at which a memory should be and cannot be read."""
     paths = {problem.path for problem in tree.problems}
-    return frozenset(path for path in paths if tree.parts.number_at(path) is None)
+    return frozenset(path for path in paths if tree.index.number_at(path) is None)
 
 
 def _with_whole(
@@ -241,7 +241,7 @@ def _as_it_is(
     categories = context.settings.categories
     gone = []
     for one in changed:
-        number = tree.parts.number_at(one.path)
+        number = tree.index.number_at(one.path)
         memory = None if number is None else tree.record(number).memory
         if memory is None or memory.status == "deprecated" or not is_alive(memory, now, categories):
             gone.append(one)
@@ -297,8 +297,8 @@ def _differences(context: Context, tree: Catalog, basis: Basis, commit: str) -> 
     It is compared once for each state of both, and kept.
     """
     parts = [commit, basis.head, context.directory]
-    for part in tree.parts.parts:
-        parts += [part.shelf.version, ",".join(map(str, sorted(part.dead)))]
+    for part in tree.index.parts:
+        parts += [part.memories.version, ",".join(map(str, sorted(part.dead)))]
     compared, cache_dir = cache.digest(*parts).encode(), context.repository.cache_dir
     if context.is_cached:
         rows = kept.read(cache_dir, KIND, compared)
@@ -321,7 +321,7 @@ def _compared(context: Context, tree: Catalog, head: str, commit: str) -> list[D
     rows = set(listing.split(b"\0")[:-1])
     rows.difference_update(
         b"100644 blob %b\t%b" % (oid.hex().encode(), path)
-        for _number, path, oid in tree.parts.stamps()
+        for _number, path, oid in tree.index.stamps()
     )
     there: dict[str, str] = {}
     for row in sorted(rows):
@@ -340,11 +340,11 @@ def _compared(context: Context, tree: Catalog, head: str, commit: str) -> list[D
 
 def _blob_at(tree: Catalog, path: str) -> str:
     """Return the blob of the memory at a path, empty where there is none. Raises CorruptCache."""
-    number = tree.parts.number_at(path)
+    number = tree.index.number_at(path)
     if number is None:
         return ""
-    part, local = tree.parts.part(number)
-    return part.shelf.oid(local)
+    part, local = tree.index.part(number)
+    return part.memories.oid(local)
 
 
 def _packed(one: Difference) -> bytes:

@@ -119,7 +119,7 @@ class Facts:
         if self.withheld:
             ids = {path.rpartition("/")[2][:-3] for path in self.withheld}
             others = others | catalog.numbers_of(ids)
-        return Current(catalog.parts, self.now, others)
+        return Current(catalog.index, self.now, others)
 
     @cached_property
     def proposed(self) -> dict[str, tuple[str, ...]]:
@@ -157,7 +157,7 @@ class Facts:
     @cached_property
     def index(self) -> IndexReader:
         """The index of a catalog, in whose statistics only what is current counts."""
-        return self.catalog.parts.without_counting(self.current().hidden())
+        return self.catalog.index.without_counting(self.current().hidden())
 
     def current_records(self) -> list[Record]:
         """Return the living heads, in any order."""
@@ -187,7 +187,7 @@ class Facts:
 
     def expired(self) -> set[int]:
         """Return the numbers of the heads of a catalog that their age alone hides."""
-        found = self.catalog.parts.expired(self.now)
+        found = self.catalog.index.expired(self.now)
         if found and self.lineage.superseded_by:
             found -= self.catalog.numbers_of(self.lineage.superseded_by)
         return found
@@ -262,10 +262,9 @@ def why_hidden(record: Record, facts: Facts) -> str:
 class Current:
     """Which documents are living heads, by number; `superseded` are those that others hide."""
 
-    def __init__(self, parts: IndexReader, now: int, superseded: set[int]) -> None:
-        self._parts = parts
+    def __init__(self, index: IndexReader, now: int, superseded: set[int]) -> None:
         self.superseded = superseded
-        living = (part.living(part.shelf.not_alive(now)) for part in parts.parts)
+        living = (part.living(part.memories.not_alive(now)) for part in index.parts)
         self._hidden = frozenset(superseded.union(*living))
 
     def __call__(self, number: int) -> bool:
@@ -275,11 +274,6 @@ class Current:
     def hidden(self) -> frozenset[int]:
         """Return the numbers of all others."""
         return self._hidden
-
-    def all(self) -> set[int]:
-        """Return the numbers of all living heads."""
-        parts = self._parts.parts
-        return {n for part in parts for n in part.living(part.shelf.numbers())} - self._hidden
 
     def among(self, numbers: set[int]) -> set[int]:
         """Return those of some numbers that are of living heads."""

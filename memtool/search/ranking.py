@@ -457,13 +457,13 @@ class Weigher:
     def _of_kind(self, number: int) -> tuple[KindWeights, float | None]:
         """Return the kind of a document and what is left of it, None where it must be opened."""
         part, local = self._index.part(number)
-        place = (part.first, part.shelf.row(local).kind)
+        place = (part.first, part.memories.row(local).kind)
         kind = self._kinds.get(place)
         if kind is None:
-            kind = self._kinds[place] = self._weights(part.shelf.kind(local))
+            kind = self._kinds[place] = self._weights(part.memories.kind(local))
         if kind.pace is None:
             return kind, None
-        return kind, kind.pace.kept(self._facts.now - part.shelf.written(local))
+        return kind, kind.pace.kept(self._facts.now - part.memories.written(local))
 
     def _weights(self, memory: Memory) -> KindWeights:
         facts, at, sample = self._facts, self._at, Record(memory, "", "")

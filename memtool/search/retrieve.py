@@ -79,17 +79,16 @@ class Hit:
 
     __slots__ = (
         "_open",
+        "_record",
         "details",
         "factors",
         "number",
         "raw",
-        "record",
         "related",
         "score",
         "terms",
         "through",
     )
-    record: Record
 
     def __init__(
         self, number: int, raw: float, opening: Callable[[int], Record], through: str = ""
@@ -103,13 +102,14 @@ class Hit:
         self.related = ""
         self.details: dict[str, Any] = {}
         self._open = opening
+        self._record: Record | None = None
 
-    def __getattr__(self, name: str) -> Record:
-        """Fill the slot of `record`, which stands empty so far."""
-        if name != "record":
-            raise AttributeError(name)
-        found = self.record = self._open(self.number)
-        return found
+    @property
+    def record(self) -> Record:
+        """The memory, opened when it is first asked for."""
+        if self._record is None:
+            self._record = self._open(self.number)
+        return self._record
 
     def __lt__(self, other: Hit) -> bool:
         """Tell which of two comes first whose scores are equal."""
@@ -321,7 +321,7 @@ class Retriever:
         allowed: Callable[[int], bool],
     ) -> dict[int, float]:
         """Return scores with what memories of one thread lend those that are looked at closely."""
-        if not self.catalog.parts.has_threads:
+        if not self.catalog.index.has_threads:
             return scores
         from memtool.search.threads import Threads  # most repositories have none
 
@@ -331,7 +331,7 @@ class Retriever:
             return {number: score / best[0][1] for number, score in found}
 
         first = [number for number, _score in best[: scoring.CANDIDATES]]
-        threads = Threads(self.catalog.parts)
+        threads = Threads(self.catalog.index)
         return threads.lend(first, scores, by_words, self.facts.level_of)
 
     def _admitted(self, test: Test) -> Callable[[int], bool]:
@@ -660,7 +660,7 @@ def _best_hits(
     """Return the best hits in order, `most` at least; what cannot be one of them is not opened."""
     if len(hits) <= most:
         return sorted(weighed(hits, best, facts, at), key=by_score)
-    weigher = ranking.Weigher(facts.catalog.parts, facts, at)
+    weigher = ranking.Weigher(facts.catalog.index, facts, at)
     reach = [(hit.raw / best * weigher.most(hit.number), place) for place, hit in enumerate(hits)]
     reach.sort(reverse=True)
     if at.drift is not None:  # the first ones are opened in any case

@@ -248,7 +248,7 @@ def _matcher(context: Context, tree: Catalog, text: str, model: SemanticModel) -
     from memtool.index import build  # the owner of numpy
 
     asked = _vectors(model, [text])
-    blobs = _blobs(tree.parts)
+    blobs = _blobs(tree.index)
     places, rows = _rows(context, tree, blobs, model, len(asked))
     cosines = build.cosines(rows, asked)
     return SemanticMatcher({number: cosines[places[blob]] for number, blob in blobs.items()})
@@ -284,7 +284,7 @@ def _rows(
     absent = {blob: number for number, blob in blobs.items() if blob not in places}
     if not absent:
         return places, old
-    texts = [_text(_record(tree.parts, number)) for number in absent.values()]
+    texts = [_text(_record(tree.index, number)) for number in absent.values()]
     fresh = _vectors(model, texts)
     found = {
         blob: fresh[place * width : (place + 1) * width] for place, blob in enumerate(absent)
@@ -305,7 +305,7 @@ def _parted(known: bytes) -> tuple[dict[bytes, int], bytes]:
 def _record(index: IndexReader, number: int) -> Record:
     """Return a memory that is read once, and so need not be kept open."""
     part, local = index.part(number)
-    return part.shelf.record(local)
+    return part.memories.record(local)
 
 
 def _text(record: Record) -> str:

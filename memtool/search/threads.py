@@ -36,7 +36,7 @@ class Threads:
     def name(self, number: int) -> str:
         """Return the name of a document's thread; empty where it is in none."""
         part, local = self._index.part(number)
-        return part.shelf.thread_of(local)
+        return part.memories.thread_of(local)
 
     def neighbours(self, number: int) -> list[tuple[int, int]]:
         """Return what stands near to a document in its thread, with the distance."""
@@ -90,7 +90,7 @@ class Threads:
         """Return the documents of a thread in their order."""
         known = self._members.get(name)
         if known is None:
-            each = [part.living(part.shelf.thread(name)) for part in self._index.parts]
+            each = [part.living(part.memories.thread(name)) for part in self._index.parts]
             known = self._members[name] = [number for numbers in each for number in numbers]
             if sum(map(bool, each)) > 1:
                 known.sort(key=lambda number: thread_order(self._index.record(number)))

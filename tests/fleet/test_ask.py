@@ -202,7 +202,7 @@ class Shelf:
 
     def __init__(self, fleet: Fleet) -> None:
         fleet.project.memory("sem-own", "Payments are made on Tuesdays.\n", type="semantic")
-        self.own = index.open(fleet.project.context()).parts
+        self.own = index.open(fleet.project.context()).index
         self.found: list[FleetCandidate] = []
 
     def add(

@@ -139,7 +139,7 @@ def test_a_secret_in_a_prompt_is_no_term(team: Fleet, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(ask, "backend_of", lambda _context, _whom: Listening())
     context = team.project.context()
-    own = index.open(context).parts
+    own = index.open(context).index
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     ask.hits_for_prompt(context, f"deploy fails with token {secret} in the pipeline", own)
     (asked,) = heard

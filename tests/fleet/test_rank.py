@@ -48,7 +48,7 @@ def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) 
     """The same memories with the same statistics stand in the same order, at the same scores."""
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
-    own = index.open(sandbox.context()).parts
+    own = index.open(sandbox.context()).index
     asked = scoring.question(question)
     local = own.close(asked, own.best(asked.weights, 30, lambda _number: True))
     found = rank.ranked(
@@ -67,7 +67,7 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
     asked = scoring.question(question)
-    plain = index.open(sandbox.context()).parts.statistics(asked.weights)
+    plain = index.open(sandbox.context()).index.statistics(asked.weights)
     for number in range(9):
         older = (f"dec-old{number - 1}",) if number else ()
         sandbox.memory(f"dec-old{number}", "Old redis sessions, old jobs.\n", supersedes=older)
@@ -91,7 +91,7 @@ def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
     """A flood of memories about one word changes no score of the others."""
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
-    own = index.open(sandbox.context()).parts
+    own = index.open(sandbox.context()).index
     asked = scoring.question("redis sessions")
     statistics = own.statistics(asked.weights)
     few = [candidate(id_, body, f"acme/{id_}") for id_, body in BODIES.items()]
@@ -106,7 +106,7 @@ def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
 def test_a_word_that_no_own_memory_holds_counts(sandbox: Sandbox) -> None:
     """What only others know is what they are asked about."""
     sandbox.memory("sem-other", "Nothing of that kind.\n")
-    own = index.open(sandbox.context()).parts
+    own = index.open(sandbox.context()).index
     asked = scoring.question("kubernetes ingress")
     (found,) = rank.ranked(
         asked,
@@ -120,7 +120,7 @@ def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
     """The words that tell most come first; stop words and what tells least stay here."""
     sandbox.memory("dec-redis", "redis redis\n")
     sandbox.memory("dec-both", "redis sessions\n")
-    own = index.open(sandbox.context()).parts
+    own = index.open(sandbox.context()).index
     asked = scoring.question("what is the redis of sessions and ingress")
     found = rank.question_of(asked, own.statistics(asked.weights))
     assert list(found.weights) == ["ingress", "session", "redi"]

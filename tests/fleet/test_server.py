@@ -116,7 +116,7 @@ def test_the_order_is_that_of_the_local_search_and_of_git(
     publish_all(server, shop)
     fleet.set("SRC/*")
     fleet.sync()
-    own = index.open(shop.context()).parts
+    own = index.open(shop.context()).index
     for text in questions(36):
         asked = scoring.question(text)
         statistics = own.statistics(asked.weights)
@@ -238,7 +238,7 @@ def test_a_flood_moves_no_order(fleet: Fleet, server: SearchServer) -> None:
     """Thousands that change how rare every word is: what the user allows stands as it stood."""
     made = filled(fleet.repository("src/shop"), "acme/shop", texts(80, seed=1))
     publish_all(server, made)
-    own = index.open(made.context()).parts
+    own = index.open(made.context()).index
 
     def orders() -> list[list[str]]:
         found = []

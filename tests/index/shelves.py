@@ -32,7 +32,7 @@ def built(pairs: Sequence[tuple[Record, Document]]) -> OpenIndex:
 
 def shelf(documents: Iterable[Document]) -> LeafReader:
     """An index of documents, numbered in their order."""
-    (part,) = built(filed(documents)).all_parts.parts
+    (part,) = built(filed(documents)).reader.parts
     return part
 
 
@@ -50,7 +50,7 @@ def updated(before: Iterable[Document], after: Sequence[Document]) -> LeafReader
     state.write(remove)
     for cut in (after[::2], after[1::2]):
         state.write(lambda rows, cut=cut: put(rows, cut))
-    (part,) = OpenIndex(state).all_parts.parts
+    (part,) = OpenIndex(state).reader.parts
     return part
 
 

@@ -146,13 +146,13 @@ def test_what_is_as_before_leaves_nothing_behind(
     opened(filled)
     place.write_bytes(before)
     opened(filled)
-    version = opened(filled).parts.parts[0].shelf.version
+    version = opened(filled).index.parts[0].memories.version
     for file in place.parent.iterdir():
         os.utime(file, ns=(1, 1))
     found = opened(filled, exact=True)
     assert known(found) == expected
-    assert found.parts.parts[0].shelf.version == version  # no memory was written again
-    assert found.parts.beginning("xylo", 5) == []
+    assert found.index.parts[0].memories.version == version  # no memory was written again
+    assert found.index.beginning("xylo", 5) == []
 
 
 def test_many_changes_are_written_and_very_many_build_anew(
@@ -225,15 +225,15 @@ def test_a_process_that_asks_again_opens_nothing_again(
     """What was read is kept for the next call, as long as its rows are the same."""
     age(filled, monkeypatch)
     first = asked(opened(filled))
-    kept = opened(filled).parts
-    assert opened(filled).parts is kept
+    kept = opened(filled).index
+    assert opened(filled).index is kept
     assert asked(opened(filled)) == first
     filled.process("show", "dec-01")
-    assert opened(filled).parts is kept
+    assert opened(filled).index is kept
     filled.memory("dec-07", "An unheard word: xylophone.\n")
     filled.process("search", "xylophone")  # which writes it
     found = opened(filled)
-    assert found.parts is not kept
+    assert found.index is not kept
     assert len(asked(found, "xylophone")) == 1
 
 
@@ -242,7 +242,7 @@ def test_what_was_opened_is_read_on_when_the_index_has_changed_since(
 ) -> None:
     """An answer reads its own snapshot to the end, whatever the process opens meanwhile."""
     age(filled, monkeypatch)
-    before = opened(filled).parts
+    before = opened(filled).index
     filled.memory("dec-07", "An unheard word: xylophone.\n")
     assert len(asked(opened(filled), "xylophone")) == 1
     assert before.df("lock") == 20
@@ -253,10 +253,10 @@ def test_what_is_kept_open_is_bounded(filled: Sandbox, monkeypatch: pytest.Monke
     """Neither the memories that were read nor the worktrees grow without end."""
     age(filled, monkeypatch)
     first = asked(opened(filled))
-    kept = opened(filled).parts
+    kept = opened(filled).index
     monkeypatch.setattr(open_index, "MAX_MEMORIES_KEPT", 5)
     assert asked(opened(filled)) == first
-    assert opened(filled).parts is not kept
+    assert opened(filled).index is not kept
     monkeypatch.setattr(open_index, "MAX_OPEN", 1)
     ((own, held),) = open_index._open.items()
     monkeypatch.setattr(open_index, "_open", {("elsewhere", "", 0, 0): held})

@@ -36,7 +36,7 @@ def made(rows: list[tuple[str, str]], prefix: str = "k") -> list[Document]:
 
 
 def opened(documents: list[Document]) -> PostingRows:
-    return shelf(documents).index
+    return shelf(documents).postings
 
 
 def searched(part: LeafReader, asked: Question, limit: int) -> list[tuple[int, float]]:
@@ -133,7 +133,7 @@ def many() -> LeafReader:
 
 def test_pruning_looks_at_less_and_finds_the_same() -> None:
     """Every limit gives a prefix of the full answer, also where long lists are only looked up."""
-    segment = many().index
+    segment = many().postings
     asked = {"git": 3.0, "tree": 2.0, "the": 0.01, "of": 0.01}
     everything = segment.best(asked, 1000)
     for limit in (1, 2, 3, 10, 50, 299):
@@ -200,7 +200,7 @@ def test_nothing_is_asked_or_known() -> None:
     for documents in ([], [Document("a", ())], [Document("a", (("title", "!"),))]):
         empty = shelf(documents)
         assert searched(empty, scoring.question("git"), 5) == []
-        assert empty.index.count == len(documents)
+        assert empty.postings.count == len(documents)
 
 
 @given(corpora, corpora, weights, st.integers(1, 30))
@@ -213,14 +213,14 @@ def test_an_index_that_changed_is_as_one_that_was_built(
     """Documents that came and went leave nothing behind, in scores, statistics or terms."""
     documents = made(after)
     plain, changed = shelf(documents), updated(made(before, "b"), documents)
-    assert numbers(changed.index.statistics(asked)) == numbers(plain.index.statistics(asked))
+    assert numbers(changed.postings.statistics(asked)) == numbers(plain.postings.statistics(asked))
     found = [
-        [(part.shelf.path(number), score) for number, score in part.index.best(asked, limit)]
+        [(part.memories.path(number), score) for number, score in part.postings.best(asked, limit)]
         for part in (plain, changed)
     ]
     assert found[0] == found[1]
     for prefix in ("", "t"):
-        assert changed.index.beginning(prefix, 99) == plain.index.beginning(prefix, 99)
+        assert changed.postings.beginning(prefix, 99) == plain.postings.beginning(prefix, 99)
 
 
 def numbers(found: Statistics) -> object:

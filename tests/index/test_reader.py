@@ -28,7 +28,7 @@ def documents(rows: list[tuple[str, str]]) -> list[Document]:
 
 def part(rows: list[Document], first: int = 0, dead: frozenset[int] = frozenset()) -> LeafReader:
     found = shelf(rows)
-    return LeafReader(found.index, found.shelf, first, dead)
+    return LeafReader(found.postings, found.memories, first, dead)
 
 
 def numbers(found: Statistics) -> object:
@@ -47,7 +47,7 @@ def test_parts_score_as_one_segment_of_what_lives(
     dead = frozenset(number for number in range(cut) if not kept[number])
     found = IndexReader([part(made[:cut], 0, dead), part(made[cut:], cut)])
     living = [number for number in range(len(made)) if number not in dead]
-    whole = shelf([made[number] for number in living]).index
+    whole = shelf([made[number] for number in living]).postings
     assert numbers(found.statistics(asked)) == numbers(whole.statistics(asked))
     expected = [(living[number], score) for number, score in whole.best(asked, limit)]
     assert found.best(asked, limit, lambda _number: True) == expected
@@ -56,7 +56,7 @@ def test_parts_score_as_one_segment_of_what_lives(
 
 def test_terms_of_a_head_are_marked() -> None:
     """A frequency says whether the term stands in the title or tags too."""
-    held = shelf(documents([("git", "git git"), ("", "git")])).index
+    held = shelf(documents([("git", "git git"), ("", "git")])).postings
     assert held.best({"git": 1.0}, 9)[0][0] == 0
     assert held.among("git", {0, 1}) == (2, 1)
 
@@ -74,7 +74,7 @@ def test_what_is_hidden_counts_for_no_statistics(
     hidden = {number for number in hidden if number < len(made)}
     found = IndexReader(parts).without_counting(hidden).statistics(asked)
     others = [one for number, one in enumerate(made) if number not in hidden]
-    alone, whole = (shelf(some).index.statistics(asked) for some in (others, made))
+    alone, whole = (shelf(some).postings.statistics(asked) for some in (others, made))
     assert found.count == (max(1, len(others)) if hidden else len(made))
     assert (found.length, found.head_length) == (alone.length, alone.head_length)
     for own, counted, known in (

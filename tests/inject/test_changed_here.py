@@ -255,7 +255,7 @@ def test_what_stands_in_is_read_in_the_language_of_the_settings(sandbox: Sandbox
     (stem,) = analyzer.terms("Sicherungen", "german")
     assert analyzer.terms("Sicherungen") != [stem]
     over = changed_here.Overlay(tree, tree.records, context.settings)
-    assert (tree.parts.df(stem), over.parts.df(stem)) == (1, 1)
+    assert (tree.index.df(stem), over.index.df(stem)) == (1, 1)
 
 
 BREAKING: dict[str, Callable[[str], str]] = {

@@ -89,7 +89,7 @@ def test_the_setting_names_the_language_of_latin_letters(sandbox: Sandbox) -> No
     def holding(term: str) -> int:
         tree = sandbox.scope().tree
         assert isinstance(tree, Catalog)
-        return tree.parts.df(term)
+        return tree.index.df(term)
 
     assert (holding("haus"), holding("hauser")) == (0, 1)
     sandbox.write(".memory/config.toml", '[search]\nlanguage = "german"\n')

@@ -78,10 +78,10 @@ def test_thousands_are_opened_as_they_are_taken(several: Sandbox) -> None:
     found = both(several, lambda tree: picks.picked(tree, ("type", "state")))
     assert [one for one in found if one != "sta-a"] == expected
     tree = index.open(several.context())
-    assert tree.parts is not None
-    before = tree.parts.read
+    assert tree.index is not None
+    before = tree.index.read
     assert next(picks.picked(tree, ("type", "state"))).id == "sta-b"
-    assert tree.parts.read - before <= 6
+    assert tree.index.read - before <= 6
 
 
 def test_what_was_written_after_a_second_is_found(several: Sandbox) -> None:

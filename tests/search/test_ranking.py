@@ -267,8 +267,8 @@ def test_what_is_known_of_a_kind_bounds_its_memories(sandbox: Sandbox) -> None:
     assert isinstance(tree, StoredCatalog)
     facts = Facts(tree, NOW, dict)
     for at in SITUATIONS:
-        weigher = Weigher(tree.parts, facts, at)
-        for number in range(tree.parts.count):
+        weigher = Weigher(tree.index, facts, at)
+        for number in range(tree.index.count):
             one = tree.record(number)
             assert weigher.weigh(number, one) == pytest.approx(weigh(one, facts, at))
             assert math.prod(weigh(one, facts, at).values()) <= weigher.most(number)
