@@ -11,6 +11,7 @@ whole numbers and the statistics of the whole collection, which may have changed
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 
 from memtool.index import scoring
@@ -208,9 +209,12 @@ class PostingRows:
         """Return by which factor two sums may compare otherwise than the exact scores do.
 
         bm25s's scores are made with the average length at the time. With another average, a damping
-        changes by at most the ratio of the two, and so does a score.
+        changes by at most the ratio of the two, and so does a score. Of what was scored without any
+        average nothing is known.
         """
         basis_count, basis_length = self._memories.basis
+        if not basis_length:
+            return math.inf
         mine, theirs = basis_length * statistics.count, statistics.length * basis_count
         return max(mine, theirs) / max(1, min(mine, theirs)) * _SLACK
 

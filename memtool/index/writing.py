@@ -119,5 +119,8 @@ def totals(count: int, length: int, head_length: int, size: int) -> list[tuple[s
 
 
 def max_changes(count: int) -> int:
-    """Return how many changes may be written into an index of so many memories."""
-    return max(MIN_CHANGES, count // CHANGED_SHARE)
+    """Return how many changes may be written into an index of so many memories.
+
+    One of none has no average length to score by, so it is built anew.
+    """
+    return max(MIN_CHANGES, count // CHANGED_SHARE) if count else 0

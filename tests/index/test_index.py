@@ -539,6 +539,14 @@ def test_an_empty_tree_finds_nothing(sandbox: Sandbox) -> None:
     assert len(opened(sandbox).records) == 0
 
 
+def test_the_first_memory_of_an_empty_tree_is_found(sandbox: Sandbox) -> None:
+    """The index of nothing, which has no average length to score by, is built anew."""
+    assert opened(sandbox).count == 0
+    sandbox.memory("dec-a", "Sessions are kept in redis.\n")
+    (found,) = asked(opened(sandbox), "redis")
+    assert found[0].endswith("/dec-a.md")
+
+
 def test_stored_records_equal_those_of_a_tree(filled: Sandbox) -> None:
     """Values compare by what they are, not by how they were read."""
     found, plain = opened(filled), opened(filled, cached=False)
