@@ -36,7 +36,7 @@ RELATIONS = ("supersedes", "derived_from")
 """Relations that a claim rests on, besides its sources."""
 
 
-class Ground(Value):
+class Ground(Evidence):
     """One thing that a memory rests on, and what that rests on in turn.
 
     `source` is as it was written, or `supersedes:ID` and `derived_from:ID`; `status` is ok,
@@ -45,13 +45,6 @@ class Ground(Value):
     `verdict` are what memtool drift and memtool verify say of a memory, empty for anything else.
     """
 
-    source: str
-    kind: str
-    status: str
-    detail: str
-    commit: str = ""
-    author: str = ""
-    date: str = ""
     trust: str = ""
     drift: str = ""
     verdict: str = ""

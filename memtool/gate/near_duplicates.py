@@ -453,23 +453,15 @@ def _opened(
 
     def read(stamps: Sequence[Stamp]) -> Iterator[bytes | None]:
         from memtool.memory.document import MAX_BYTES
+        from memtool.store.files import read_or_none
 
         oids = [oid for _path, oid in stamps if oid]
         blobs = iter(repository.git.blobs(oids, MAX_BYTES) if oids else ())
         for path, oid in stamps:
-            yield next(blobs) if oid else _file(repository, path)
+            place = os.path.join(repository.top, path)
+            yield next(blobs) if oid else read_or_none(place, MAX_BYTES + 1)
 
     return Neighbours(known, loose, read, settings.categories, indexed)
-
-
-def _file(repository: Repository, path: str) -> bytes | None:
-    from memtool.memory.document import MAX_BYTES
-    from memtool.store.files import read_regular
-
-    try:
-        return read_regular(os.path.join(repository.top, path), MAX_BYTES + 1)
-    except OSError:
-        return None
 
 
 def twins(

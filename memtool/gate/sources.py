@@ -492,11 +492,9 @@ def _others(repository: Repository, directory: str) -> Iterator[Text]:
     for path in sorted(set(listed)):
         if snapshot.is_memory_path(path, directory):
             continue
-        try:
-            data = files.read_regular(os.path.join(repository.top, path), MOST_BYTES)
-        except OSError:
-            continue  # it is gone, or a link, which is reported elsewhere
-        yield Text(path, hash_blob(data), data.decode(errors="replace"))
+        data = files.read_or_none(os.path.join(repository.top, path), MOST_BYTES)
+        if data is not None:  # it is not gone, nor a link, which is reported elsewhere
+            yield Text(path, hash_blob(data), data.decode(errors="replace"))
 
 
 BATCH_BYTES = 8 << 20

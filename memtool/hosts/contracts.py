@@ -17,7 +17,7 @@ import os
 from memtool import tables
 from memtool.agents import PATCH_HEADS
 from memtool.store import files
-from memtool.store.files import append_to_log, open_to_append, read_regular
+from memtool.store.files import append_to_log, open_to_append, read_or_none, read_regular
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -335,10 +335,7 @@ def is_kept(level: str, setting: str) -> bool:
 
 def last_failure(directory: str) -> str:
     """Return the first line of the last entry of a failure, empty for none."""
-    try:
-        text = read_regular(os.path.join(directory, LOG_NAME)).decode(errors="replace")
-    except OSError:
-        return ""
+    text = (read_or_none(os.path.join(directory, LOG_NAME)) or b"").decode(errors="replace")
     lines = (line for line in reversed(text.split("\n")) if not line.startswith(" "))
     return next((line for line in lines if f": {FAILED}" in line), "")
 

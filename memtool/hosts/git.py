@@ -24,8 +24,9 @@ from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, with_attributes
 from memtool.errors import MemtoolError
 from memtool.hosts import git_hooks, pre_commit
 from memtool.hosts.git_hooks import HOOKS
-from memtool.hosts.install import FileStep, InstallPlan, bytes_at
+from memtool.hosts.install import FileStep, InstallPlan
 from memtool.store.context import Context
+from memtool.store.files import read_or_none
 from memtool.store.repository import Repository
 
 TYPE_CHECKING = False
@@ -99,14 +100,14 @@ def _driver_steps(repository: Repository, directory: str) -> Iterator[FileStep]:
 def _setting(repository: Repository, *edits: tuple[str, ...]) -> FileStep:
     """Return the change of this clone's settings that some calls of `git config` make."""
     path = os.path.join(repository.common_dir, "config")
-    before = bytes_at(path)
+    before = read_or_none(path)
     with tempfile.TemporaryDirectory(prefix="memtool-") as folder:
         copy = os.path.join(folder, "config")
         with open(copy, "wb") as file:
             file.write(before or b"")
         for edit in edits:
             repository.git.run("config", "--file", copy, *edit)
-        after = bytes_at(copy)
+        after = read_or_none(copy)
     return FileStep("own", path, data=after or b"", before=before)
 
 
@@ -228,7 +229,7 @@ def without_code_owners(top: str) -> list[FileStep]:
     steps = []
     for name in OWNER_FILES:
         path = os.path.join(top, name)
-        before = bytes_at(path)
+        before = read_or_none(path)
         if before is None or _OWNERS_BEGIN.encode() not in before:
             continue
         rest = _without_owners(before)
@@ -256,7 +257,7 @@ def _without_owners(data: bytes) -> str | None:
 
 def _owner_file(top: str, name: str) -> bytes | None:
     path = os.path.join(top, name)
-    data = bytes_at(path)
+    data = read_or_none(path)
     if data is None and os.path.lexists(path):
         raise MemtoolError(
             f"{name} is no file that can be read, or it is a link",

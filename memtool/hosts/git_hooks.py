@@ -18,7 +18,8 @@ import sys
 from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.hosts import pre_commit
-from memtool.hosts.install import FileStep, bytes_at
+from memtool.hosts.install import FileStep
+from memtool.store.files import read_or_none
 from memtool.store.repository import Repository
 from memtool.value import Value
 
@@ -72,7 +73,7 @@ class HookSite(Value):
 
     def named(self, paths: tuple[str, ...]) -> bytes:
         """Return the texts of some files at the top, one below the other."""
-        return b"\n".join(bytes_at(os.path.join(self.top, path)) or b"" for path in paths)
+        return b"\n".join(read_or_none(os.path.join(self.top, path)) or b"" for path in paths)
 
     @property
     def line(self) -> str:
@@ -87,14 +88,14 @@ class HookSite(Value):
 def site_of(repository: Repository, directory: str, folder: str) -> HookSite:
     """Look which tool makes the hooks in a folder, by what it left there and its files."""
     top = repository.top
-    texts = b"\n".join(bytes_at(os.path.join(folder, name)) or b"" for name in HOOKS)
+    texts = b"\n".join(read_or_none(os.path.join(folder, name)) or b"" for name in HOOKS)
     plain = HookSite(top, folder, directory, "")
     is_husky = os.path.basename(folder) == "_" and os.path.isfile(os.path.join(folder, "h"))
     if is_husky:
         return plain.replace(tool=HUSKY)
     if b"call_lefthook" in texts or any(_is_file(top, name) for name in _LEFTHOOK):
         return plain.replace(tool=LEFTHOOK)
-    package = bytes_at(os.path.join(top, "package.json")) or b""
+    package = read_or_none(os.path.join(top, "package.json")) or b""
     if re.search(rb'"simple-git-hooks"\s*:\s*[{]', package) or any(
         _is_file(top, name) for name in _SIMPLE
     ):
@@ -142,7 +143,7 @@ def _hook(site: HookSite, name: str) -> Iterator[FileStep]:  # one case a branch
     path = site.path(name)
     is_mine = is_ours(path)
     is_run = site.tool == HUSKY or os.access(path, os.X_OK)
-    before = bytes_at(path)
+    before = read_or_none(path)
     if os.path.islink(path) or (before is None and os.path.lexists(path)):
         if CALL not in _read(path):
             raise _refusal(
@@ -151,7 +152,7 @@ def _hook(site: HookSite, name: str) -> Iterator[FileStep]:  # one case a branch
         return
     if is_mine and os.access(path + KEPT, os.X_OK):
         yield from _without(path)
-        before, is_mine = bytes_at(path + KEPT), False
+        before, is_mine = read_or_none(path + KEPT), False
     elif before is not None and not is_mine and not is_run and not os.path.lexists(path + KEPT):
         yield FileStep("rename", path, path + KEPT)
         before = None
@@ -216,7 +217,7 @@ def _lefthook(site: HookSite) -> Iterator[FileStep]:
         yield from _without(os.path.join(site.folder, name))
     wanted = _lefthook_text(site)
     path = os.path.join(site.top, LEFTHOOK_LOCAL)
-    before = bytes_at(path)
+    before = read_or_none(path)
     if before is not None and MARK in before[:400]:
         if before != wanted:
             yield FileStep("own", path, data=wanted, before=before)
@@ -252,7 +253,7 @@ def uninstall(site: HookSite) -> Iterator[FileStep]:
 
 def _without(path: str) -> Iterator[FileStep]:
     """Plan to take us out of one file, which becomes what it was before."""
-    data = bytes_at(path)
+    data = read_or_none(path)
     if is_ours(path):
         yield FileStep("remove", path)
         if os.path.lexists(path + KEPT):
@@ -263,7 +264,7 @@ def _without(path: str) -> Iterator[FileStep]:
 
 def is_ours(path: str) -> bool:
     """Tell whether a file was written by memtool, and is its alone."""
-    return MARK in (bytes_at(path) or b"")[:400]
+    return MARK in (read_or_none(path) or b"")[:400]
 
 
 def script(name: str, directory: str, *, is_shared: bool = False) -> bytes:
@@ -345,4 +346,4 @@ def _is_file(top: str, name: str) -> bool:
 
 def _read(path: str) -> bytes:
     """Return the bytes of a file, behind links as well; nothing of one that cannot be read."""
-    return bytes_at(os.path.realpath(path)) or b""
+    return read_or_none(os.path.realpath(path)) or b""

@@ -26,7 +26,7 @@ from memtool.hosts.contracts import CONTRACTS, END, START, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
-from memtool.store.files import read_regular
+from memtool.store.files import read_or_none, read_regular
 from memtool.store.progress import agrees, can_ask
 from memtool.value import Value
 
@@ -91,7 +91,7 @@ def _do(step: FileStep) -> None:
     if step.kind == "rename":
         os.rename(step.path, step.target)
     elif step.kind == "remove":
-        if step.before is not None and bytes_at(step.path) != step.before:
+        if step.before is not None and read_or_none(step.path) != step.before:
             raise MemtoolError(
                 f"{step.path} changed meanwhile", hint="run the same command again", code="changed"
             )
@@ -101,7 +101,7 @@ def _do(step: FileStep) -> None:
     elif step.kind in ("edit", "own"):
         _write(step.path, step.data, step.before)
     else:
-        _write(step.path, step.data, bytes_at(step.path))
+        _write(step.path, step.data, read_or_none(step.path))
         mode = stat.S_IMODE(os.stat(step.path).st_mode)
         os.chmod(step.path, mode | (mode & 0o444) >> 2)  # who may read it may run it
 
@@ -115,14 +115,14 @@ def _undoing(step: FileStep) -> Callable[[], None]:
                 os.rename(step.target, step.path)
 
         return rename_back
-    data = bytes_at(step.path)
+    data = read_or_none(step.path)
     mode = stat.S_IMODE(os.stat(step.path).st_mode) if data is not None else 0
     existing = os.path.dirname(step.path)
     while not os.path.isdir(existing):
         existing = os.path.dirname(existing)
 
     def restore() -> None:
-        now = bytes_at(step.path)
+        now = read_or_none(step.path)
         if data is not None:
             if now != data:
                 _write(step.path, data, now)
@@ -147,14 +147,6 @@ def _remove_empty(folder: str, top: str) -> None:
         while folder.startswith(f"{top}/"):
             os.rmdir(folder)
             folder = os.path.dirname(folder)
-
-
-def bytes_at(path: str) -> bytes | None:
-    """Return the bytes of a file, None where there is no file that can be read."""
-    try:
-        return read_regular(path)
-    except OSError:
-        return None
 
 
 def home_of(env: Mapping[str, str]) -> str:

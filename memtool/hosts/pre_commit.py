@@ -16,7 +16,8 @@ from typing import Any
 from memtool.errors import MemtoolError
 from memtool.hosts import PRE_COMMIT
 from memtool.hosts.edits import ConfigEdit, Site
-from memtool.hosts.install import Host, bytes_at, home_of
+from memtool.hosts.install import Host, home_of
+from memtool.store.files import read_or_none
 
 CONFIG = ".pre-commit-config.yaml"
 HOOK = "memtool-check"
@@ -155,13 +156,13 @@ def _odd() -> MemtoolError:
 
 def is_installed(project: str) -> bool:
     """Tell whether the configuration of a project has the hook."""
-    data = bytes_at(os.path.join(project, CONFIG))
+    data = read_or_none(os.path.join(project, CONFIG))
     return data is not None and FrameworkHook(CONFIG, ()).has(data)
 
 
 def is_script(path: str) -> bool:
     """Tell whether a hook was written by `pre-commit install`."""
-    return SCRIPT in (bytes_at(path) or b"")[:400]
+    return SCRIPT in (read_or_none(path) or b"")[:400]
 
 
 def parts(site: Site) -> list[ConfigEdit]:

@@ -21,7 +21,7 @@ from zlib import crc32
 
 from memtool.inject.candidates import CandidateVerdict, verdict
 from memtool.store import files
-from memtool.store.files import read_regular
+from memtool.store.files import read_or_none
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -169,10 +169,7 @@ def _starts(path: str) -> list[Start]:
 
 def _lines(path: str, fields: int) -> list[list[str]]:
     """Return the fields of the whole lines of a file; none where there is no file."""
-    try:
-        data = read_regular(path, MOST_BYTES)
-    except OSError:
-        return []
+    data = read_or_none(path, MOST_BYTES) or b""
     rows = [line.split(" ") for line in data.decode(errors="replace").split("\n")]
     return [row for row in rows if len(row) == fields and row[-1] == _END]
 
@@ -284,8 +281,5 @@ _MOST_DIGITS = 20
 
 def waiting(cache_dir: str) -> int:
     """Return how many findings wait to be promoted; 0 where no number is stored."""
-    try:
-        data = read_regular(os.path.join(cache_dir, WAITING), _MOST_DIGITS).strip()
-    except OSError:
-        return 0
+    data = (read_or_none(os.path.join(cache_dir, WAITING), _MOST_DIGITS) or b"").strip()
     return int(data) if data.isdigit() else 0

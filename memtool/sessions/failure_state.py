@@ -236,11 +236,10 @@ def _names(folder: str) -> list[str]:
 
 def _lock(path: str) -> str:
     """Return the SHA-256 of a lock file, empty where it is none or too large."""
-    try:
-        data = files.read_regular(path, MOST_LOCK + 1)
-    except OSError:
+    data = files.read_or_none(path, MOST_LOCK + 1)
+    if data is None or len(data) > MOST_LOCK:
         return ""
-    return hashlib.sha256(data).hexdigest() if len(data) <= MOST_LOCK else ""
+    return hashlib.sha256(data).hexdigest()
 
 
 def _versions(context: Context, present: set[str], deadline: Deadline) -> Iterator[tuple[str, str]]:
@@ -303,12 +302,9 @@ def _of_venv(place: str) -> str:
 
     Nothing that a repository may have brought along is run.
     """
-    try:
-        folder = os.path.dirname(os.path.dirname(place))
-        data = files.read_regular(os.path.join(folder, "pyvenv.cfg"), MOST_KNOWN)
-    except OSError:
-        return ""
-    for line in data.splitlines():
+    folder = os.path.dirname(os.path.dirname(place))
+    data = files.read_or_none(os.path.join(folder, "pyvenv.cfg"), MOST_KNOWN)
+    for line in (data or b"").splitlines():
         key, _equals, value = line.partition(b"=")
         if key.strip() in (b"version", b"version_info") and (found := _VERSION.search(value)):
             return found[0].decode()

@@ -76,11 +76,8 @@ def keep(context: Context, by: str, actions: Sequence[Action]) -> None:
 
 def waiting(context: Context) -> WaitingPlan | None:
     """Return the plan that waits, None where there is none, or none that can be read."""
-    try:
-        data = files.read_regular(os.path.join(context.repository.cache_dir, PLAN), MOST_BYTES)
-    except OSError:
-        return None
-    row = dict_of(json_row(data))
+    path = os.path.join(context.repository.cache_dir, PLAN)
+    row = dict_of(json_row(files.read_or_none(path, MOST_BYTES) or b""))
     read = [read_row(Action, one) for one in list_of(row.get("actions")) if isinstance(one, dict)]
     actions = tuple(one for one in read[:MOST_ACTIONS] if one is not None)
     moment, by = row.get("moment"), row.get("by")

@@ -18,7 +18,7 @@ from itertools import combinations
 
 from memtool.errors import MemtoolError
 from memtool.store import cache, kept
-from memtool.store.files import read_regular
+from memtool.store.files import read_or_none
 from memtool.store.git import REGULAR
 
 TYPE_CHECKING = False
@@ -187,19 +187,12 @@ def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[s
         if is_dirty:
             if files_left <= 0 or bytes_left <= 0:
                 continue
-            data = _read(f"{repository.top}/{row.path}", bytes_left)
+            data = read_or_none(f"{repository.top}/{row.path}", bytes_left) or b""
             files_left, bytes_left = files_left - 1, bytes_left - len(data)
             if _is_blob(data, row.old_oid, repository.object_format):
                 continue
         found.add(row.path)
     return found
-
-
-def _read(path: str, most: int) -> bytes:
-    try:
-        return read_regular(path, most)
-    except OSError:
-        return b""
 
 
 def _is_blob(data: bytes, oid: str, object_format: str) -> bool:

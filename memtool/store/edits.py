@@ -17,7 +17,7 @@ from memtool.memory.document import MAX_BYTES
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_or_none, read_regular
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
 from memtool.store.snapshot import blob_hash
@@ -165,10 +165,7 @@ def _head_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _bytes(repository: Repository, path: str) -> bytes | None:
-    try:
-        return read_regular(os.path.join(repository.top, path), MAX_BYTES + 1)
-    except OSError:
-        return None
+    return read_or_none(os.path.join(repository.top, path), MAX_BYTES + 1)
 
 
 def _unlink(repository: Repository, path: str) -> None:

@@ -190,6 +190,14 @@ def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> byt
         os.close(handle)
 
 
+def read_or_none(path: str, most: int = -1) -> bytes | None:
+    """Return the bytes of a file as `read_regular` does, None where it cannot."""
+    try:
+        return read_regular(path, most)
+    except OSError:
+        return None
+
+
 def reason(error: OSError) -> str:
     """Return why `read_regular` cannot read; for a pipe the system would speak of links."""
     if error.errno == errno.ELOOP:

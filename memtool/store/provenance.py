@@ -22,10 +22,11 @@ from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Self
 
     from memtool.store.bases import BasisRow
+    from memtool.store.git import RawChange
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Location, Record
     from memtool.store.state import Row
@@ -40,6 +41,33 @@ LISTED_MOST = 50
 def blobs(repository: Repository, commit: str, *paths: str) -> dict[str, str]:
     """Return the blob of each file of a commit at some paths, or below them."""
     return {entry.path: entry.oid for entry in repository.git.ls_tree(commit, *paths)}
+
+
+def changes_of(
+    repository: Repository,
+    revisions: Sequence[str],
+    paths: Collection[str],
+    above: Sequence[str],
+    form: str = "%H",
+    *,
+    is_strict: bool = False,
+) -> Iterator[tuple[str, RawChange]]:
+    """Yield each change of some paths in the history of revisions, later commits first.
+
+    With it goes what `form` makes of its commit. `above` are directories that hold all paths, for
+    the case that these are too many to name. Of a merge only what differs from all its parents
+    counts. In a partial clone, which may lack trees of older commits, there may be none, or, with
+    `is_strict`, a GitError.
+    """
+    options = ("-c", "--full-history", "--topo-order", f"--format={form}", "--no-renames")
+    limit = sorted(paths) if len(paths) <= LISTED_MOST else above
+    ends = ("--end-of-options", *revisions, "--", *limit)
+    try:
+        return repository.git.log_raw("log", *options, *ends, is_wanted=paths.__contains__)
+    except GitError:
+        if is_strict or not repository.is_partial:
+            raise
+        return iter(())
 
 
 def last_commits(
@@ -57,29 +85,9 @@ def last_commits(
     a branch, and lost them in the merge, does not count. The paths that were not there before that
     commit are put into `added`.
     """
-    wanted = set(paths)
     present = blobs(repository, revision, directory) if present is None else present
-    limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
-    try:
-        rows = repository.git.log_raw(
-            "log",
-            "-c",
-            "--full-history",
-            "--topo-order",
-            "--format=%H",
-            "--no-renames",
-            "--end-of-options",
-            revision,
-            "--",
-            *limit,
-            is_wanted=wanted.__contains__,
-        )
-    except GitError:
-        if not repository.is_partial:
-            raise
-        return {}  # the trees of older commits are not here
     last: dict[str, str] = {}
-    for commit, row in rows:
+    for commit, row in changes_of(repository, [revision], set(paths), [directory]):
         if present.get(row.path) == row.oid and row.path not in last:
             last[row.path] = commit
             if added is not None and not row.status.strip("A"):

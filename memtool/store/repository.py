@@ -564,12 +564,7 @@ def owner(top: str, directory: str) -> str | None:
 
 def _is_memory(path: str) -> bool:
     """Tell whether a file begins as a memory does, so that one without any settings is ours."""
-    if not path.endswith(".md"):
-        return False
-    try:
-        head = files.read_regular(path, 4096)
-    except OSError:
-        return False
+    head = (files.read_or_none(path, 4096) if path.endswith(".md") else None) or b""
     return head.startswith(b"---") and b"\nid:" in head and b"\ntimestamp:" in head
 
 

@@ -30,9 +30,8 @@ from memtool.search.conflicts import Conflict
 from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store.config import Config
-from memtool.store.git import GitError
 from memtool.store.history import Upholding, upholding
-from memtool.store.provenance import SHORT
+from memtool.store.provenance import SHORT, changes_of
 from memtool.store.repository import Repository
 from memtool.store.snapshot import ReadTree, Record, Tree
 from memtool.upkeep import cleanup, digest, importance, merge
@@ -46,10 +45,7 @@ AHEAD_S = 7 * timestamps.DAY_S
 """So long before its end a memory that is upheld is renewed: until the next weekly run."""
 LATELY_S = timestamps.DAY_S
 """What was looked at within this time is not archived, however many there are."""
-"""Who did it, where a key says so."""
 _ORDER = {do: number for number, do in enumerate(KINDS)}
-MOST_LISTED = 50
-"""Files that are named to git one by one; for more all memories are walked."""
 UNCOUNTED = "no access was counted in this clone: candidates wait unless a commit upholds them"
 
 
@@ -64,26 +60,8 @@ def read_added(
     wanted = set(paths)
     if not wanted:
         return {}
-    limit = sorted(wanted) if len(wanted) <= MOST_LISTED else [directory]
-    try:
-        rows = repository.git.log_raw(
-            "log",
-            "-c",
-            "--full-history",
-            "--format=%ct",
-            "--no-renames",
-            "--end-of-options",
-            revision,
-            "--",
-            *limit,
-            is_wanted=wanted.__contains__,
-        )
-    except GitError:
-        if not repository.is_partial:
-            raise
-        return {}
     found: dict[str, int] = {}
-    for second, row in rows:
+    for second, row in changes_of(repository, [revision], wanted, [directory], "%ct"):
         if not any(mode.strip("0") for mode, _oid in row.olds):
             found[row.path] = max(found.get(row.path, 0), int(second))
     return found

@@ -304,20 +304,8 @@ def _last_commits(held: Protection, changed: Sequence[OwnedChange]) -> dict[str,
     One that is missing was made so by no commit of the range: a merge went back to an older state.
     """
     wanted = {one.path: one for one in changed}
-    paths = sorted(wanted) if len(wanted) <= provenance.LISTED_MOST else []
-    rows = held.context.repository.git.log_raw(
-        "log",
-        "-c",
-        "--full-history",
-        "--topo-order",
-        "--format=%H",
-        "--no-renames",
-        "--end-of-options",
-        held.end,
-        f"^{held.base}",
-        "--",
-        *paths,
-        is_wanted=wanted.__contains__,
+    rows = provenance.changes_of(
+        held.context.repository, [held.end, f"^{held.base}"], wanted, (), is_strict=True
     )
     found: dict[str, str] = {}
     for commit, row in rows:
