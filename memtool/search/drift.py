@@ -22,12 +22,12 @@ from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.search.drift_verdict import DriftQuestion
     from memtool.store.bases import BasisRow
     from memtool.store.commit_files import CommitFiles
-    from memtool.store.provenance import Witness
+    from memtool.store.provenance import Basis, Witness
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
     from memtool.store.state import Row, Rows
@@ -151,41 +151,40 @@ class DriftWitness:
         found = {one.path: drift for one in wanted if (drift := self._kept(one)) is not None}
         missing = [one for one in wanted if one.path not in found]
         if missing:
-            from memtool.search import drift_verdict  # a warm answer knows its rows
-            from memtool.store.commit_files import CommitFiles
-
-            known = {
-                one.path: base
-                for one in missing
-                for oid, base in [self._bases.get(one.path, ("", ""))]
-                if oid == one.oid
-            }
-            asked = drift_verdict.questions(missing, self._witness, known)
-            if self._since:
-                asked = [one.replace(base=self._since) for one in asked]
-            asked = [one for one in asked if one.base]
-            fresh: dict[str, tuple[Drift, set[str]]] = {}
-            if asked:
-                if self._head is None:
-                    is_worktree = self._is_worktree
-                    self._head = CommitFiles(basis.repository, basis.head, is_worktree=is_worktree)
-                fresh = drift_verdict.judge(basis.repository, self._head, asked)
-            cited = drift_verdict.qualities(basis, asked) if asked else {}
-            rows = {one.path: _row_of(one, *fresh[one.path], *cited[one.path]) for one in asked}
-            found |= {path: drift for path, (drift, _watched) in fresh.items()}
-            self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
-            if basis.repository.is_partial:  # what is not here today may be tomorrow
-                rows = {path: row for path, row in rows.items() if row.level != UNKNOWN}
+            found |= self._judge(basis, missing)
             unbased = [one for one in missing if one.path not in found]
             origins = self._witness.origins(unbased)
             found |= {
                 one.path: _unbased(one, is_committed=origins[one.path] != LOCAL) for one in unbased
             }
-            if self._is_cached:
-                self._rows |= rows
-                self._new |= rows.keys()
         self._known |= found
         return found
+
+    def _judge(self, basis: Basis, records: Sequence[Record]) -> dict[str, Drift]:
+        """Return what became of the files of memories that there is a commit to compare with."""
+        from memtool.search import drift_verdict  # a warm answer knows its rows
+        from memtool.store.commit_files import CommitFiles
+
+        oids = {one.path: one.oid for one in records}
+        known = {path: base for path, (oid, base) in self._bases.items() if oids.get(path) == oid}
+        asked = drift_verdict.questions(records, self._witness, known)
+        if self._since:
+            asked = [one.replace(base=self._since) for one in asked]
+        asked = [one for one in asked if one.base]
+        if not asked:
+            return {}
+        if self._head is None:
+            self._head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
+        judged = drift_verdict.judge(basis.repository, self._head, asked)
+        cited = drift_verdict.qualities(basis, asked)
+        self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
+        if self._is_cached:
+            rows = {one.path: _row_of(one, *judged[one.path], *cited[one.path]) for one in asked}
+            if basis.repository.is_partial:  # what is not here today may be tomorrow
+                rows = {path: row for path, row in rows.items() if row.level != UNKNOWN}
+            self._rows |= rows
+            self._new |= rows.keys()
+        return {path: drift for path, (drift, _watched) in judged.items()}
 
     def broken(self, records: Iterable[Record]) -> dict[str, str]:
         """Return by id, in order, why memories are broken."""
