@@ -201,45 +201,44 @@ def _synced(
 ) -> SyncReport:
     from concurrent.futures import ThreadPoolExecutor  # a question looks at no repository
 
-    before = state_of(home)
-    scanner = RepositoryScanner(home, context.caller.env, before.repositories if before else ())
+    before = state_of(home) or FleetState(0, (), ())
+    scanner = RepositoryScanner(home, context.caller.env, before.repositories)
     tell(f"looking at {plural(len(found), 'repository', 'repositories')}")
     with ThreadPoolExecutor(JOBS) as threads:
         rows = repositories.unique(
             threads.map(lambda one: scanner.scan(one, is_fetching=not is_dry), found)
         )
     reader = RepositoryReader(context, home)
-    before_rows = {row.name: row for row in before.repositories if row.tree} if before else {}
     # What the user does not want to hear changes no statistics of what they do.
     allow = required(context).allow
     keys = {row.name: reader.key_of(row) for row in rows if row.tree and is_named(row.name, allow)}
-    old = before.parts if before else ()
-    kept = [part for part in old if keys.get(part.name) == part.key]
+    kept = [part for part in before.parts if keys.get(part.name) == part.key]
     missing = sorted(keys.keys() - {part.name for part in kept})
     if is_dry:
-        state = FleetState(before.synced if before else 0, tuple(rows), tuple(kept))
+        state = FleetState(before.synced, tuple(rows), tuple(kept))
         return SyncReport(state, len(missing), is_dry=True)
     by_name = {row.name: row for row in rows if row.tree}
     fresh = reader.read([by_name[name] for name in missing], tell)
     counts = {part.name: part.end - part.first for part in kept}
     counts |= {name: len(files) for name, files in fresh.items()}
+    before_notes = {row.name: row.note for row in before.repositories if row.tree}
 
     def settled(row: FleetRepository) -> FleetRepository:
         if not row.tree:
             return row
         if row.name not in keys:
             return row.replace(key="", count=0, note=UNHEARD)
-        held = before_rows.get(row.name, row).note.removeprefix(UNHEARD)
+        note = before_notes.get(row.name, row.note).removeprefix(UNHEARD)
         return row.replace(
             key=keys[row.name],
             count=counts.get(row.name, 0),
-            note=reader.notes.get(row.name, "") if row.name in missing else held,
+            note=reader.notes.get(row.name, "") if row.name in missing else note,
             problem=reader.problems.get(row.name) or row.problem,
         )
 
     state = FleetState(context.clock.now, tuple(map(settled, rows)), tuple(kept))
     tell(f"indexing {plural(sum(map(len, fresh.values())), 'memory', 'memories')}")
-    state = _indexed(context, home, state, old, keys, fresh)
+    state = _indexed(context, home, state, before.parts, keys, fresh)
     scanner.sweep(one.remote for one in found if one.remote)
     return SyncReport(state, len(missing))
 
