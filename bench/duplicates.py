@@ -34,7 +34,7 @@ from memtool.gate import near_duplicates  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
 from memtool.search import contradictions  # noqa: E402
 from memtool.store.config import option  # noqa: E402
-from memtool.store.snapshot import Record  # noqa: E402
+from memtool.store.tree import Record  # noqa: E402
 
 
 def memory(id_: str, title: str, body: str, row: dict) -> Memory:

@@ -28,8 +28,9 @@ from memtool.search.retrieve import Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
-from memtool.store.snapshot import Location, ReadTree, Record
+from memtool.store.snapshot import Location
 from memtool.store.state import close_shared
+from memtool.store.tree import ReadTree, Record
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
 """Where agent hosts keep the user's own settings, which no test may touch."""

@@ -22,7 +22,7 @@ from memtool.search.conflicts import Conflict
 from memtool.store import files
 from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False

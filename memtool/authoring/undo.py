@@ -20,13 +20,14 @@ from memtool.errors import MemtoolError
 from memtool.memory import changes
 from memtool.memory.changes import Version, stem
 from memtool.memory.memory import FieldValue, Memory, as_text
-from memtool.store import files, snapshot, usage_log
+from memtool.store import files, usage_log, versions
 from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
 from memtool.store.git import Touch
 from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record, Tree, stamps_of
+from memtool.store.tree import Record, Tree
+from memtool.store.versions import stamps_of
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -179,7 +180,7 @@ def newest_step(context: Context, tree: Tree, record: Record, *, commit: bool) -
     successors = tree.lineage.superseded_by.get(record.id, ())
     head = tip(context.repository)
     stored = context.snapshot(head) if head else None
-    before, after = snapshot.uncommitted(tree, stored, context.settings.categories)
+    before, after = versions.uncommitted(tree, stored, context.settings.categories)
     found = _step(record, successors, before, after)
     pending = _taken_back(record, before, after)
     if found is not None and not (commit and _is_undone(context, head, record, before)):
@@ -287,7 +288,7 @@ def _sides(
     context: Context, touches: Sequence[Touch]
 ) -> tuple[tuple[Version, ...], tuple[Version, ...]]:
     """Return files as they were before a commit, and as it left them."""
-    read = snapshot.of_blobs(context.repository, stamps_of(touches), context.settings.categories)
+    read = versions.of_blobs(context.repository, stamps_of(touches), context.settings.categories)
     before = (read[one.old_path, one.old_oid] for one in touches if one.old_oid)
     return tuple(before), tuple(read[one.path, one.oid] for one in touches if one.oid)
 

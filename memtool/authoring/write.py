@@ -31,7 +31,8 @@ from memtool.store import files, toml, usage_log
 from memtool.store.commits import commit_files, follow_head
 from memtool.store.config import Scalar
 from memtool.store.context import Context
-from memtool.store.snapshot import Record, Tree, blob_hash
+from memtool.store.snapshot import blob_hash
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -11,12 +11,12 @@ from memtool.index import index
 from memtool.memory import strict
 from memtool.memory.memory import as_text, sections
 from memtool.redaction.mask import Mask
-from memtool.store import snapshot
+from memtool.store import versions
 from memtool.store.blame import UNCOMMITTED, lines
 from memtool.store.context import Context
 from memtool.store.history import Commit, History, tip
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value
 
 VALUE_WIDTH = 48
@@ -71,7 +71,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     entries = tuple(entry for entry in files.entries if entry.path == record.path)
     read = next(data for _entry, data in files.replace(entries=entries).read())
     data = read if isinstance(read, bytes) else b""
-    memory = snapshot.of_bytes(data, record.path, context.settings.categories).memory
+    memory = versions.of_bytes(data, record.path, context.settings.categories).memory
     if memory is None:
         raise MemtoolError(
             f"{record.path} changed while it was read",

@@ -17,7 +17,7 @@ from memtool.search.contradictions import SUSPECTED
 from memtool.search.scope import day
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 MOST_BESIDE = 3

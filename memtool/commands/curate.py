@@ -12,7 +12,7 @@ from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rule
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value, plural
 
 MOST_NAMED = 5

@@ -7,7 +7,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.changes import Change, Version, compare, sentence
 from memtool.redaction.mask import Mask
-from memtool.store import snapshot
+from memtool.store import versions
 from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
@@ -46,14 +46,14 @@ def diff(context: Context, range: str = "") -> Diff:
     categories = context.settings.categories
     if new:
         taken = context.snapshot(new)
-        changes = compare(*snapshot.between(context.snapshot(old), taken, categories))
-        titled = _titled(changes, snapshot.called(taken, _bare(changes), categories))
+        changes = compare(*versions.between(context.snapshot(old), taken, categories))
+        titled = _titled(changes, versions.called(taken, _bare(changes), categories))
         return Diff(old, new, _masked(context, titled))
     tree = index.open(context, exact=True)
-    if old and not tree.problems and snapshot.is_committed(tree, old):
+    if old and not tree.problems and versions.is_committed(tree, old):
         return Diff(old, WORKTREE, ())
     before = context.snapshot(old) if old else None
-    changes = compare(*snapshot.uncommitted(tree, before, categories))
+    changes = compare(*versions.uncommitted(tree, before, categories))
     records = [tree[id_] for id_ in sorted(_bare(changes)) if id_ in tree]
     known = {record.id: Version(record.path, record.memory) for record in records}
     return Diff(old, WORKTREE, _masked(context, _titled(changes, known)))

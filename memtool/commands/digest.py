@@ -14,7 +14,7 @@ from memtool.search.levels import digests_in_use
 from memtool.sessions import findings
 from memtool.store import files
 from memtool.store.context import Context
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.upkeep.digest import (
     EMPTY,
     UNCHANGED,

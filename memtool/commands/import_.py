@@ -31,7 +31,7 @@ from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.edits import is_interrupted
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.upkeep import migration
 from memtool.upkeep.migration import StepDone
 from memtool.value import Value, plural

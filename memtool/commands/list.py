@@ -25,7 +25,7 @@ from memtool.search.scope import (
     told_trust,
 )
 from memtool.store.context import Context
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value, plain
 
 Rows = Callable[[Sequence[Record]], Iterator[MemoryRow]]

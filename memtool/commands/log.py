@@ -14,13 +14,14 @@ from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
 from memtool.redaction.mask import Mask
-from memtool.store import ledger, snapshot, usage_log
+from memtool.store import ledger, snapshot, usage_log, versions
 from memtool.store.context import Context
 from memtool.store.git import Touch
 from memtool.store.history import Commit, History, Trace, Walk, tip, trace
 from memtool.store.ledger import Act
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Stamp, Tree, stamps_of
+from memtool.store.tree import Tree
+from memtool.store.versions import Stamp, stamps_of
 from memtool.value import Value
 
 READ_AT_ONCE = 500
@@ -322,10 +323,10 @@ def _memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]
 
 
 def _pending(context: Context, tree: Tree, head: str) -> tuple[Change, ...]:
-    if head and not tree.problems and snapshot.is_committed(tree, head):
+    if head and not tree.problems and versions.is_committed(tree, head):
         return ()
     stored = context.snapshot(head) if head else None
-    return compare(*snapshot.uncommitted(tree, stored, context.settings.categories))
+    return compare(*versions.uncommitted(tree, stored, context.settings.categories))
 
 
 def _events(
@@ -347,7 +348,7 @@ def _events(
         stamps = [stamp for _commit, touches in batch for stamp in stamps_of(touches)]
         records = tree.with_ids({stem(path) for path, _oid in stamps})
         held = {(record.path, record.oid): record.memory for record in records}
-        read = snapshot.of_stamps(context.repository, stamps, context.settings.categories, held)
+        read = versions.of_stamps(context.repository, stamps, context.settings.categories, held)
         for commit, touches in batch:
             if commit in history.boundary:
                 for touch in touches:

@@ -28,7 +28,7 @@ from memtool.store.edits import (
 from memtool.store.history import Upholding
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.upkeep import cleanup, steps
 from memtool.upkeep import plan as upkeep_plan
 from memtool.upkeep.cleanup import Chore

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
     from memtool.upkeep.rewrite_history import Leaked, Rewritten
 
 _SHOWN = 5

@@ -14,7 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.memory.memory import Memory
 from memtool.search.conflicts import Conflict, clusters, contradictions
 from memtool.store.context import Context
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.value import Value
 
 

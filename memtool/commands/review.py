@@ -22,7 +22,7 @@ from memtool.store.files import governs
 from memtool.store.git import GitError
 from memtool.store.history import UPHOLDS, upholding
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value, plural
 
 REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")

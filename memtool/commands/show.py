@@ -16,7 +16,7 @@ from memtool.search.features import Facts
 from memtool.search.scope import MemoryRow, drift_in, row_fields
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, cite
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 
 REVERSE = {
     "resolved_by": "resolves",

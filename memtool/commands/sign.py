@@ -11,7 +11,8 @@ from memtool.memory.schema import Problem
 from memtool.store import files, provenance, signatures
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.snapshot import LineEnds, Record
+from memtool.store.snapshot import LineEnds
+from memtool.store.tree import Record
 from memtool.value import Value
 
 MOST_SIGNED = 500

@@ -15,7 +15,7 @@ from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.ledger import Act, CacheUse, Counted, Health, Latency, Ledger, LockWaits
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.store.usage_log import INTERRUPTED
 from memtool.value import Value, plural
 

@@ -23,7 +23,7 @@ from memtool.sessions import consent
 from memtool.store import provenance
 from memtool.store.context import Context
 from memtool.store.nested import nested_directories, take_over
-from memtool.store.snapshot import Record, Tree, lineage_problems
+from memtool.store.tree import Record, Tree, lineage_problems
 from memtool.value import Value, first_few, plural
 
 EXPIRES_SOON_DAYS = 14

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memtool.memory.trust import Origin
     from memtool.sessions.rerun import RerunPlan
     from memtool.store.provenance import Witness
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 
 class VerifyReport(Value):

@@ -27,7 +27,7 @@ from memtool.store.context import Context
 from memtool.store.evidence import Evidence, evidence
 from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 MAX_DEPTH = 20

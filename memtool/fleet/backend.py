@@ -22,7 +22,7 @@ from memtool.memory.schema import is_id
 from memtool.store.context import GLOBAL_MEMORIES
 from memtool.store.files import name_matches
 from memtool.store.repository import user_cache
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -53,8 +53,8 @@ from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
 from memtool.store.files import locked, name_matches
 from memtool.store.repository import local_environment
-from memtool.store.snapshot import Record
 from memtool.store.state import State, Unavailable, thread_number
+from memtool.store.tree import Record
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False

@@ -41,6 +41,7 @@ from memtool.memory.visibility import why_kept_back
 from memtool.store import config as config_file
 from memtool.store import provenance, snapshot
 from memtool.store.provenance import SHORT
+from memtool.store.tree import read_tree
 from memtool.value import Value
 from memtool.version import __version__
 
@@ -206,7 +207,7 @@ def _leaving(
         context.project.own_settings.private_labels, PRIVATE_LABELS
     )
     taken = snapshot.of_commit(context.repository, content.directory, content.head)
-    tree = snapshot.read_tree(taken, settings.categories)
+    tree = read_tree(taken, settings.categories)
     faults: dict[str, list[Problem]] = {}
     for problem in gate.problems(content):
         if problem.severity == "error":

@@ -28,7 +28,8 @@ from memtool.memory.visibility import is_alive, why_kept_back
 from memtool.search import ranking
 from memtool.search.effort import FULL
 from memtool.search.features import Facts
-from memtool.store.snapshot import Location, ReadTree, Record
+from memtool.store.snapshot import Location
+from memtool.store.tree import ReadTree, Record
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from memtool.search.ranking import Situation
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Masking
+    from memtool.store.tree import Masking
 
 MOST_WORDS = 24
 """Words of a question that a backend is asked for: those that tell most."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
     from memtool.search.contradictions import Statement
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
     Late = Callable[[float], bool]
     """Tells whether a share of the time is over, from 0 to 1."""

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.store.git import TreeEntry
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Kind, Stamp
+    from memtool.store.snapshot import Kind
     from memtool.store.trust_rules import TrustRule
+    from memtool.store.versions import Stamp
 
 
 class File(Value):

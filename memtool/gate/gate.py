@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memtool.gate.content import Content, File
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Stamp
+    from memtool.store.versions import Stamp
 
 CHECKS: dict[str, Callable[[Content], Iterable[Problem]]] = {
     "schema": schema.check,

@@ -32,7 +32,8 @@ from memtool.search.word_join import (
     words_in,
     words_of,
 )
-from memtool.store.snapshot import Record, is_memory_path
+from memtool.store.snapshot import is_memory_path
+from memtool.store.tree import Record
 from memtool.value import Value, batches, cached_property
 
 TYPE_CHECKING = False
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from memtool.search.conflicts import Conflict
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Stamp, Tree
+    from memtool.store.tree import Tree
+    from memtool.store.versions import Stamp
 
 THRESHOLD_KEY = "check.duplicate_threshold"
 """The setting: least `likeness` of a near twin."""

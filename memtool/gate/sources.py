@@ -41,12 +41,13 @@ from memtool.memory.document import MAX_BYTES
 from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist, find
 from memtool.store import config as config_file
-from memtool.store import files, snapshot, toml
+from memtool.store import files, snapshot, toml, versions
 from memtool.store.files import POINTER_NAME
 from memtool.store.git import LINKS, REGULAR
 from memtool.store.provenance import SHORT
 from memtool.store.repository import merged
-from memtool.store.snapshot import Record, blob_hash
+from memtool.store.snapshot import blob_hash
+from memtool.store.tree import Record
 from memtool.value import Value, batches
 
 TYPE_CHECKING = False
@@ -59,7 +60,8 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.store.git import Git, RawChange
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Snapshot, Stamp
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.versions import Stamp
 
 
 def read_whole(
@@ -106,7 +108,7 @@ def _steps_from(
     for commit in parents:
         taken = snapshot.of_commit(context.repository, context.directory, commit)
         old = {entry.path: entry.oid for entry in taken.entries}
-        before = snapshot.of_blobs(context.repository, old.items() - new.items(), categories)
+        before = versions.of_blobs(context.repository, old.items() - new.items(), categories)
         after = [version_of(file) for file in found if old.get(file.path) != file.oid]
         steps.append(
             ParentStep(tuple(before[at] for at in sorted(before)), tuple(after), {}, commit)
@@ -219,7 +221,7 @@ def _staged_step(
 ) -> ParentStep:
     mine = [row for row in rows if snapshot.is_memory_path(row.path, directory)]
     before = [
-        snapshot.of_bytes(by_oid[row.old_oid], row.path, categories)
+        versions.of_bytes(by_oid[row.old_oid], row.path, categories)
         for row in mine
         if row.old_oid in by_oid
     ]
@@ -378,7 +380,7 @@ def _range_step(
     """Compare each memory as it was first confirmed with what it is at the end of the range."""
     mine = [row for row in touched if snapshot.is_memory_path(row.path, directory)]
     stamps = {(row.path, oid) for row in mine for oid in (*row.olds, row.oid) if oid}
-    read = snapshot.of_blobs(repository, stamps, categories) if stamps else {}
+    read = versions.of_blobs(repository, stamps, categories) if stamps else {}
     first: dict[str, Version] = {}
     where: dict[str, str] = {}
     for row in mine:

@@ -42,7 +42,7 @@ from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
 from memtool.store.nested import nested_directories, take_over
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.store.trust_rules import SIGNED, rule_of
 from memtool.value import Value, first_few, plural
 

@@ -28,7 +28,7 @@ from memtool.redaction import find as redaction
 from memtool.redaction.find import NOTHING, Allowlist
 from memtool.store import files
 from memtool.store.repository import Repository
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}

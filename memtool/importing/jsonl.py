@@ -29,7 +29,7 @@ from memtool.memory.fields import (
 )
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import plain
 
 MAX_LINE_BYTES = 4 << 20

@@ -34,8 +34,9 @@ from memtool.index.stamps import check, is_ordinary
 from memtool.index.writing import max_changes
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import Location, read_tree
+from memtool.store.snapshot import Location
 from memtool.store.state import State
+from memtool.store.tree import read_tree
 from memtool.value import plural
 
 TYPE_CHECKING = False

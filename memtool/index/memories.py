@@ -13,7 +13,7 @@ from memtool.index import threads
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import Memory
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False

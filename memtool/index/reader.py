@@ -23,7 +23,7 @@ from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
 from memtool.memory.memory import cited_path, is_file
 from memtool.memory.visibility import GONE
-from memtool.store.snapshot import Tree, duplicate, newest
+from memtool.store.tree import Tree, duplicate, newest
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
-    from memtool.store.snapshot import Location, ReadTree, Record
+    from memtool.store.snapshot import Location
+    from memtool.store.tree import ReadTree, Record
 
 
 class LeafReader:

@@ -12,8 +12,9 @@ from memtool.index.stamps import NEVER, NO_MEMORY, Changes, Stamps, check
 from memtool.index.writing import max_changes
 from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import Record, blob_hash
+from memtool.store.snapshot import blob_hash
 from memtool.store.state import LOCKED, State
+from memtool.store.tree import Record
 from memtool.value import cached_property
 
 TYPE_CHECKING = False

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from memtool.store.config import Config
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record, Snapshot
+    from memtool.store.snapshot import Snapshot
     from memtool.store.state import Rows
+    from memtool.store.tree import Record
 
 FOLDER = "trees"
 """Where the databases are, below the cache directory that all worktrees share."""

@@ -7,7 +7,7 @@ from memtool.memory import timestamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 
 TEXT_KEYS = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.memory.memory import Memory
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 
 SESSION = "session:"

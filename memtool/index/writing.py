@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from memtool.index.postings import Posting
     from memtool.memory.fields import Category
-    from memtool.store.snapshot import Record
     from memtool.store.state import Rows
+    from memtool.store.tree import Record
 
     Filed = tuple[Record, Document]
     """A memory, and what is searched of it."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.candidates import Candidate, Eligibility
     from memtool.store.context import Context
-    from memtool.store.snapshot import Tree
+    from memtool.store.tree import Tree
 
 BEGIN = "<!-- memtool:begin -->"
 END = "<!-- memtool:end -->"

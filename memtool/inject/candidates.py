@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.store.config import Config
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 DIGITS = 6
 """Of a score, where it is shown: the last bits of an exponential differ between machines."""

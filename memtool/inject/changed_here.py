@@ -20,9 +20,10 @@ from memtool.errors import MemtoolError
 from memtool.index import revision
 from memtool.index.reader import Catalog, IndexReader, LeafReader, StoredCatalog
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.store import cache, kept, provenance, snapshot
+from memtool.store import cache, kept, provenance, versions
 from memtool.store.provenance import Witness
-from memtool.store.snapshot import Location, Record, is_memory_path
+from memtool.store.snapshot import Location, is_memory_path
+from memtool.store.tree import Record
 from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
@@ -283,10 +284,10 @@ def _read(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
     from memtool.redaction.mask import Mask  # `re`: only where the worktree differs
 
     mask = Mask(context.settings)
-    versions = snapshot.of_blobs(context.repository, stamps, context.settings.categories)
+    found = versions.of_blobs(context.repository, stamps, context.settings.categories)
     return {
         path: Record(mask.memory(version.memory), path, oid)
-        for (path, oid), version in sorted(versions.items())
+        for (path, oid), version in sorted(found.items())
         if version.memory is not None
     }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.candidates import Candidate, Eligibility
     from memtool.search.retrieve import Scope
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 MAX_BROKEN = 2
 """Broken memories that a block shows with their marks, beside those that are pinned."""

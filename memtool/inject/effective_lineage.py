@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Witness
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
     from memtool.store.trust_rules import TrustRule
 
     Gaps = Callable[[Record], str]

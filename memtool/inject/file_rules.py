@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.candidates import Eligibility
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 MOST_NAMED = 20
 """Files of a prompt that are looked for."""

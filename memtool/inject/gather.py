@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
     from memtool.store.provenance import Witness
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 NOTE = (
     "\nThose of scope global hold in all projects of this user: `memtool --global VERB` reads and "

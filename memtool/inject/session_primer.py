@@ -32,7 +32,7 @@ from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import picks
 from memtool.store import cochange
 from memtool.store.provenance import head_of
-from memtool.store.snapshot import newest
+from memtool.store.tree import newest
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memtool.inject.session_seen import Start
     from memtool.inject.tiers import Write
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 GUIDE = (
     "`memtool remember TEXT` writes down what the user said, `memtool new decision TITLE` what was "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memtool.inject.candidates import Candidate
     from memtool.inject.tiers import BlockEntry
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 FOLDER = "shown"
 STARTS = "starts"

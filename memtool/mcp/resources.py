@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 SCHEME = "memory://"
 TEMPLATE = f"{SCHEME}{{id}}"

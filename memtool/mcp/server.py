@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 INSTRUCTIONS = (
     "The memory of this repository: decisions, facts, traces of failures and where the work "

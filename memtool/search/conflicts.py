@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.memory.memory import Memory
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
 KIND = "clashes 3"
 """What is kept of oppositions."""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from memtool.store.commit_files import CommitFiles
     from memtool.store.provenance import Basis, Witness
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record, Tree
     from memtool.store.state import Row, Rows
+    from memtool.store.tree import Record, Tree
 
 SCOPE = "drift 9"
 """What the rows mean, and its version."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from memtool.store.provenance import Basis, Witness
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 MOST_MEMBERS = 50
 """Files of a glob or folder that are compared; of a larger one only its end is seen."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memtool.search.features import Facts
     from memtool.search.query import Expression
     from memtool.search.retrieve import Found, Hit, Order, Scope
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 STATE, FILTER, WORDS, LIMIT, ANSWER, NONE = "state", "filter", "words", "limit", "answer", "none"
 """The gates in order. `answer` holds back from agents alone, `none` means that it is shown."""

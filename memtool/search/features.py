@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memtool.memory.drift import Drift
     from memtool.memory.lineage import Lineage
     from memtool.memory.trust import Origin
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
 
 class Facts:

@@ -29,14 +29,14 @@ from memtool.search.query import (
     bad_query,
 )
 from memtool.store.files import governs, name_matches
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
     Predicate = Callable[[Record, Facts], bool]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from memtool.search.features import Facts
     from memtool.search.retrieve import Hit, Scope
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
 MOST_READ = 4_000
 """Characters of a question in which names are looked for."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memtool.search.explanation import GateVerdict
     from memtool.search.retrieve import Found, Hit, Order, Scope
     from memtool.search.sources import SearchRequest
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 
 class _Search(Value):

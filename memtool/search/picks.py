@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from memtool.search.features import governed
 from memtool.store.files import governs
-from memtool.store.snapshot import newest
+from memtool.store.tree import newest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from memtool.memory.memory import Memory
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
 
 ANY = ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memtool.index.scoring import Question
     from memtool.search.retrieve import Hit, Scope
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 MOST_ALONE = 300
 """Up to so many memories the trusted ones are weighed by the words of their own kind. In more, some

@@ -24,7 +24,7 @@ from memtool.memory import lifecycle
 from memtool.memory.drift import BROKEN
 from memtool.memory.lifecycle import PRESETS, Fading
 from memtool.search.features import flat, governed
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
     from memtool.store.config import Config
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
     Test = Callable[[Record], bool]
 

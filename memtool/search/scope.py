@@ -10,7 +10,7 @@ from memtool.search import expansion, retrieve
 from memtool.search.effort import effort_of
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
-from memtool.store.snapshot import Record, Tree, newest
+from memtool.store.tree import Record, Tree, newest
 from memtool.value import Value, plural
 
 TYPE_CHECKING = False

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from memtool.index.reader import Catalog, IndexReader
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 KEY = "search.semantic"
 PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers", "tqdm"})

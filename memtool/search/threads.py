@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memtool.index.reader import IndexReader
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 LENT = (0.4, 0.2)
 """Memories of one session, task or parent are a thread, in which an answer often stands beside the

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from memtool.store.evidence import Evidence
     from memtool.store.provenance import Basis, Witness
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record, Tree
     from memtool.store.sources import Resolution
+    from memtool.store.tree import Record, Tree
 
 SOUND, WEAK, BROKEN = "sound", "weak", "broken"
 VERDICTS = (BROKEN, WEAK, UNKNOWN, SOUND)

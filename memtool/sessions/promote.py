@@ -46,7 +46,7 @@ from memtool.sessions.store import Sessions
 from memtool.sessions.traces import FailureFix
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memtool.sessions.model import Message
     from memtool.sessions.store import Sessions
     from memtool.store.context import Context
-    from memtool.store.snapshot import Tree
+    from memtool.store.tree import Tree
 
 DIGITS = 2
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from memtool.store.git import Git, Touch
     from memtool.store.history import Commit, History
-    from memtool.store.snapshot import Location, Record
+    from memtool.store.snapshot import Location
+    from memtool.store.tree import Record
 
 UNCOMMITTED = ""
 """Stands where a line has no commit yet."""

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from memtool.memory.trust import Origin
     from memtool.store.config import Config
     from memtool.store.provenance import Witness
-    from memtool.store.snapshot import Record, Snapshot, Tree
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.tree import Record, Tree
 
 GLOBAL_MEMORIES = "global memories"
 """How the note begins that those of the user are not used, and their settings neither."""
@@ -175,7 +176,7 @@ class Context:
         Raises:
             MemtoolError: there is no memory directory, or it belongs to another tool.
         """
-        from memtool.store.snapshot import read_tree
+        from memtool.store.tree import read_tree
 
         second = self.clock.moment(as_of) if as_of is not None else None
         taken = self.snapshot(at)

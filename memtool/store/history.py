@@ -14,11 +14,12 @@ from memtool.errors import MemtoolError
 from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
-from memtool.store import snapshot
+from memtool.store import versions
 from memtool.store.bases import is_straight
 from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch
 from memtool.store.repository import Repository, no_global_memories
-from memtool.store.snapshot import Stamp, Tree, stamps_of
+from memtool.store.tree import Tree
+from memtool.store.versions import Stamp, stamps_of
 from memtool.value import Value, batches
 
 BATCH = 256
@@ -423,7 +424,7 @@ def trace(
     """
     seen = _seen(tree, walk)
     id_ = _find(tree, seen.stamps, wanted)
-    read = snapshot.of_blobs(
+    read = versions.of_blobs(
         tree.location.repository,
         [*seen.stamps.values(), *stamps_of(seen.suspects)],
         categories,

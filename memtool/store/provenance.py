@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from memtool.store.bases import BasisRow
     from memtool.store.git import RawChange
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Location, Record
+    from memtool.store.snapshot import Location
     from memtool.store.state import Row
+    from memtool.store.tree import Record
 
     Touch = tuple[str, str, bool]
     """The last commit that touched a path, the blob, empty for none, and whether it added it."""

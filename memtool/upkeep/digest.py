@@ -34,7 +34,7 @@ from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.config import Config
 from memtool.store.context import Context
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value, digest
 
 Word = Callable[[Sequence[Memory]], Mapping[str, str]]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from memtool.memory import memory, timestamps
 from memtool.memory.memory import Memory
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.upkeep.inputs import PlanInputs
 from memtool.upkeep.steps import UpkeepStep, changing
 

@@ -11,7 +11,7 @@ from memtool.store import ledger
 from memtool.store.config import Config
 from memtool.store.history import Upholding
 from memtool.store.ledger import Counted
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 

@@ -20,7 +20,7 @@ from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS, MOST_SOURCES
 from memtool.redaction.find import allowlist, find
 from memtool.search import comparison
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.upkeep.importance import BY
 from memtool.upkeep.inputs import PlanInputs
 from memtool.upkeep.steps import UpkeepStep, changing

@@ -33,7 +33,7 @@ from memtool.store.config import Config
 from memtool.store.history import Upholding, upholding
 from memtool.store.provenance import SHORT, changes_of
 from memtool.store.repository import Repository
-from memtool.store.snapshot import ReadTree, Record, Tree
+from memtool.store.tree import ReadTree, Record, Tree
 from memtool.upkeep import cleanup, digest, importance, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.inputs import PlanInputs

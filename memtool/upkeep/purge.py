@@ -17,7 +17,7 @@ from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
 from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
-from memtool.store.snapshot import Record, Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 DUE, LATER, HELD = "due", "later", "held"

@@ -13,7 +13,7 @@ from memtool.store import commits, files
 from memtool.store.context import Context
 from memtool.store.edits import FileEdit, recover
 from memtool.store.repository import Repository
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import Value, plural
 
 KINDS: dict[str, str] = {

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
 ABSENT = "absent.html"
 """The page of a memory that is not in the site."""

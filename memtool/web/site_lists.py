@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 
 LISTED = 200

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memtool.commands.why import Why
     from memtool.store.blame import FileHistories
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
 FOLDER = "words"
 MOST_PART = 12_000

@@ -9,7 +9,7 @@ from conftest import Sandbox
 from memtool.commands.diff import Diff, diff, render
 from memtool.errors import MemtoolError
 from memtool.memory.changes import compare
-from memtool.store import snapshot
+from memtool.store import versions
 from memtool.store.context import Context
 
 
@@ -197,6 +197,6 @@ def test_comparing_what_differs_is_comparing_all(sandbox: Sandbox, seed: int) ->
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "--message", "change")
     ws = sandbox.context()
-    before, after = (snapshot.of_tree(ws.tree(at)) for at in ("HEAD~", "HEAD"))
+    before, after = (versions.of_tree(ws.tree(at)) for at in ("HEAD~", "HEAD"))
     assert diff(ws, "HEAD~..HEAD").changes == compare(before, after)
-    assert diff(ws, "HEAD~").changes == compare(before, snapshot.of_tree(ws.tree()))
+    assert diff(ws, "HEAD~").changes == compare(before, versions.of_tree(ws.tree()))

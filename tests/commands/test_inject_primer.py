@@ -10,7 +10,7 @@ from memtool.errors import MemtoolError
 from memtool.inject import budget as budgets
 from memtool.inject import session_primer, session_seen
 from memtool.inject.candidates import Eligibility
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 ASKED = ("inject", "--primer")
 

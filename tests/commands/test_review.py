@@ -7,7 +7,7 @@ from memtool.commands.review import Review, render, review, rules
 from memtool.errors import MemtoolError
 from memtool.memory.memory import FieldValue
 from memtool.store.context import Context
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 
 def states(found: Review) -> dict[str, str]:

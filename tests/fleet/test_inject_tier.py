@@ -18,7 +18,7 @@ from memtool.inject.block import FORMATS, Injected
 from memtool.inject.budget import plan
 from memtool.inject.gather import GatherRequest
 from memtool.memory.memory import FieldValue
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.value import digest
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from memtool.index.text import fields
 from memtool.memory import document
 from memtool.search.features import Facts
 from memtool.store.config import USER_ONLY
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 BODIES = {
     "dec-redis": "We keep sessions in redis, since postgres was too slow for sessions.\n",

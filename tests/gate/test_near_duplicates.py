@@ -19,7 +19,7 @@ from memtool.memory.memory import Memory
 from memtool.memory.schema import CODES
 from memtool.search.comparison import content_of, is_value, likeness, names_of
 from memtool.store.config import option
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 THRESHOLD = float(str(option(THRESHOLD_KEY).default))

@@ -6,7 +6,7 @@ from conftest import Sandbox, make_memory
 from memtool.gate import near_duplicates
 from memtool.index import index
 from memtool.memory.memory import Memory
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 TEXT = "Sessions live in Redis because the cookie store grew past four kilobytes.\n"
 

@@ -11,8 +11,8 @@ from memtool.index.reader import LeafReader
 from memtool.index.schema import SCHEMA
 from memtool.index.scoring import Document
 from memtool.memory.fields import DEFAULT_CATEGORIES
-from memtool.store.snapshot import Record
 from memtool.store.state import Rows, State
+from memtool.store.tree import Record
 from tests.conftest import make_memory
 
 

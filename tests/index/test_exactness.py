@@ -18,7 +18,7 @@ from memtool.index.scoring import question
 from memtool.memory import document, timestamps
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from tests.conftest import NOW, Sandbox, make_memory
 
 WORDS = [

@@ -26,8 +26,8 @@ from memtool.store.cache import CorruptCache
 from memtool.store.context import Context
 from memtool.store.git import Git
 from memtool.store.repository import discover
-from memtool.store.snapshot import Tree
 from memtool.store.state import Unavailable
+from memtool.store.tree import Tree
 from tests.conftest import NOW, Sandbox
 
 SECOND = timestamps.parse(NOW)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memtool.index import text, writing
 from memtool.index.memories import MemoryRows
 from memtool.memory import lifecycle, timestamps
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from tests.conftest import make_memory
 from tests.index.shelves import built
 

@@ -7,7 +7,7 @@ from conftest import make_memory
 
 from memtool.inject.candidates import GLOBAL, PINNED, RETRIEVAL, Candidate
 from memtool.inject.select import joined, yielding
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 
 def candidate(

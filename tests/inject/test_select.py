@@ -17,7 +17,7 @@ from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.trust import Origin
 from memtool.search import contradictions
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -12,7 +12,7 @@ from memtool.inject.block import FORMATS, BlockFormat
 from memtool.inject.candidates import Candidate
 from memtool.inject.session_primer import GUIDE, compose
 from memtool.inject.tiers import Tier
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 FORM = FORMATS[-1]
 RECORDS = [

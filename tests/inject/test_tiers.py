@@ -14,7 +14,7 @@ from memtool.inject.budget import plan, tokens
 from memtool.inject.candidates import RETRIEVAL, Candidate
 from memtool.inject.gather import GatherRequest
 from memtool.inject.tiers import WHOLE_TOKENS, Tier, fill
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

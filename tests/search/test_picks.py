@@ -15,7 +15,7 @@ from memtool.search import picks
 from memtool.search.features import governed
 from memtool.search.picks import is_ruling
 from memtool.store.files import governs
-from memtool.store.snapshot import Record, Tree, newest
+from memtool.store.tree import Record, Tree, newest
 
 names = st.lists(
     st.sampled_from(["a", "b", "*", "**", "?", "a*", ".", ""]), min_size=1, max_size=4

@@ -22,7 +22,7 @@ from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
 from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, Weigher, situation, weigh
 from memtool.store import ledger, usage_log
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 from memtool.store.usage_log import Note, ShownItem
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from memtool.sessions import model, promote
 from memtool.sessions.extract import llm
 from memtool.sessions.model import Finding, Head
 from memtool.sessions.promote import QUARANTINE_S, Action, quarantine
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 
 def made(session: str, content: str, agent: str = "claude") -> Finding:

@@ -12,7 +12,7 @@ from memtool.errors import MemtoolError
 from memtool.store import provenance, repository
 from memtool.store.git import Git, GitError
 from memtool.store.repository import discover
-from memtool.store.snapshot import read_tree
+from memtool.store.tree import read_tree
 
 
 def plant(sandbox: Sandbox, canary: Path) -> None:

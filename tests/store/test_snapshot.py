@@ -13,7 +13,8 @@ from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.schema import Problem
 from memtool.store import snapshot
-from memtool.store.snapshot import Snapshot, lineage_problems, read_tree
+from memtool.store.snapshot import Snapshot
+from memtool.store.tree import lineage_problems, read_tree
 
 KINDS = (None, ":index", "HEAD")
 

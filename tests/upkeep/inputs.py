@@ -10,7 +10,7 @@ from memtool.memory import timestamps
 from memtool.store.config import DEFAULTS, Config, Setting
 from memtool.store.history import Upholding
 from memtool.store.ledger import Counted
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.upkeep.inputs import PlanInputs, Uses
 
 SECOND = timestamps.parse(NOW)

@@ -12,7 +12,7 @@ from upkeep.inputs import inputs, tree_of
 
 from memtool.memory import document
 from memtool.memory.memory import FieldValue
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.upkeep import merge
 from memtool.upkeep.merge import Parted
 from memtool.upkeep.plan import tree_after

@@ -16,7 +16,7 @@ from memtool.memory.fields import CATEGORIES, Category
 from memtool.memory.memory import FieldValue, Memory
 from memtool.sessions.store import Sessions
 from memtool.store import ledger, usage_log
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Tree
 from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
 from memtool.upkeep.inputs import PlanInputs, Uses, read_uses

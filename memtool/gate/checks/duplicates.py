@@ -11,7 +11,7 @@ from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.memory.schema import Problem
 from memtool.memory.visibility import OUT_OF_USE, is_alive
-from memtool.store.snapshot import Record
+from memtool.store.tree import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

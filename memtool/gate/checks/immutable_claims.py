@@ -15,7 +15,7 @@ from memtool.memory import changes
 from memtool.memory.changes import Change, Version
 from memtool.memory.schema import Problem
 from memtool.store import config as config_file
-from memtool.store import snapshot, toml
+from memtool.store import snapshot, toml, versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,4 +169,4 @@ def _earlier(content: Content, id_: str) -> Sequence[Version]:
         for entry in snapshot.of_commit(repository, content.directory, commit).entries
         if entry.path.endswith(f"/{id_}.md")
     }
-    return list(snapshot.of_blobs(repository, stamps, content.settings.categories).values())
+    return list(versions.of_blobs(repository, stamps, content.settings.categories).values())

@@ -76,7 +76,7 @@ def _renamed(content: Content, lost: Sequence[NamedTarget]) -> frozenset[tuple[s
     from memtool.store import snapshot
     from memtool.store.commit_files import CommitFiles
     from memtool.store.provenance import Witness
-    from memtool.store.snapshot import Record
+    from memtool.store.tree import Record
 
     repository = content.repository
     taken = snapshot.of_commit(repository, content.directory, content.head)

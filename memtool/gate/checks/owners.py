@@ -18,7 +18,7 @@ from memtool.gate.content import Content, OwnedChange, Protection
 from memtool.memory import changes
 from memtool.memory.schema import Problem
 from memtool.store import config as config_file
-from memtool.store import provenance, signatures, snapshot, trust_rules
+from memtool.store import provenance, signatures, snapshot, trust_rules, versions
 from memtool.store.files import POINTER_NAME
 from memtool.store.provenance import SHORT
 from memtool.store.trust_rules import SIGNED, TrustRule, rule_of
@@ -245,7 +245,7 @@ def _versions(held: Protection, categories: frozenset[str]) -> dict[tuple[str, s
         if one.after is not None and snapshot.is_memory_path(one.path, directory)
     }
     repository = held.context.repository
-    found = snapshot.of_blobs(repository, stamps, categories)
+    found = versions.of_blobs(repository, stamps, categories)
     ids = {
         signatures.id_of(one.path)
         for one in held.changes
@@ -261,8 +261,8 @@ def _versions(held: Protection, categories: frozenset[str]) -> dict[tuple[str, s
         and (path in changed or changes.stem(path) in ids)
         for entry in entries
     }
-    found |= snapshot.of_blobs(repository, wanted - found.keys(), categories)
-    if any(version.fault == snapshot.ABSENT for version in found.values()):
+    found |= versions.of_blobs(repository, wanted - found.keys(), categories)
+    if any(version.fault == versions.ABSENT for version in found.values()):
         raise MemtoolError(
             "this partial clone does not hold the memories that the range changed, so nobody can "
             "tell which rules are about them",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memtool.commands.conflicts import ConflictRow, ConflictSide
     from memtool.store.context import Context
-    from memtool.store.snapshot import Tree
+    from memtool.store.tree import Tree
     from memtool.web.compare import Span
     from memtool.web.page import PageQuery
 

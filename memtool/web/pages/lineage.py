@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.store.context import Context
-    from memtool.store.snapshot import Record, Tree
+    from memtool.store.tree import Record, Tree
     from memtool.web.page import PageQuery
 
 MOST = 60

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtool.commands.show import MemoryView
     from memtool.commands.why import Why
     from memtool.store.context import Context
-    from memtool.store.snapshot import Tree
+    from memtool.store.tree import Tree
     from memtool.web.page import PageQuery
 
     Answered = TypeVar("Answered")
