@@ -3,7 +3,7 @@
 from memtool import tables
 from memtool.value import digest
 
-CODE = "5030d87d"
+CODE = "56baeb60"
 """Names the code of the detectors. A test says what it is."""
 
 
