@@ -154,24 +154,24 @@ def ask(
     own: IndexReader,
     *,
     most: int,
-    which: FleetQuery | None = None,
-    query: Query | None = None,
-    text: str = "",
+    text: str,
+    routed: RoutedQuery | None = None,
     of_one: int = 0,
 ) -> FleetAnswer:
     """Return what other repositories answer, at most so many memories, within the user's time.
 
-    `own` is the index of the project, whose statistics rank the answers. `which` says whom to ask
-    (`route`); of `query` the filters hold. `text` is the question as it was said: its kind
-    counts. Of one repository at most `of_one` answer, 0 for all. Of the question nothing but terms
-    leaves this process, and none of a secret in it. The repository at hand is not asked.
+    `own` is the index of the project, whose statistics rank the answers. `text` is the question as
+    it was said: its kind counts. `routed` says whom to ask, and its filters hold. Of one repository
+    at most `of_one` answer, 0 for all. Of the question nothing but terms leaves this process, and
+    none of a secret in it. The repository at hand is not asked.
 
     Raises:
         MemtoolError: nobody is set to ask, or a filter cannot take its value.
     """
     whom = required(context)
     by = result_filter(context, text)
-    if query is not None:
+    if routed is not None:
+        query = routed.query
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
     statistics = own.statistics(asked.weights)
@@ -185,7 +185,8 @@ def ask(
             return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
         backend = backend_of(context, whom)
         name = "" if context.project.is_in_global else name_of(context.repository)
-        wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow, without=name)
+        which = sent if routed is None else routed.which
+        wanted = which.replace(weights=sent.weights, allow=whom.allow, without=name)
         found = backend.candidates(wanted, within)
         hits, total = rank.shown(asked, found, statistics, by, most, of_one)
         return FleetAnswer(tuple(hits), backend.note, total=total)

@@ -117,9 +117,8 @@ def _ask(
         said.replace(weights=expansion.expand(said.weights, aliases)),
         own,
         most=max(most, CANDIDATES) if sort in SORTS else most,
-        which=others.which,
-        query=others.query,
         text=text,
+        routed=others,
     )
     context.notes += [answer.note] if answer.note else []
     hits = answer.hits
