@@ -172,7 +172,7 @@ def ask(
     by = result_filter(context, text)
     if routed is not None:
         query = routed.query
-        test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
+        test = filters.matcher(query, by.facts, words_match=query.is_by_words)
         by = by.replace(test=test)
     statistics = own.statistics(asked.weights)
     within = whom.within

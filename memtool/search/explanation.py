@@ -78,7 +78,7 @@ def why_not(scope: Scope, query: Query, record: Record, limit: int, order: Order
         MemtoolError: a filter cannot take its value.
     """
     facts = scope.facts()
-    by_words = query.is_simple and query.has_words
+    by_words = query.is_by_words
     if not filters.matcher(query, facts, words_match=by_words)(record):
         if filters.matcher(query, facts, words_match=by_words, is_hidden=True)(record):
             return GateVerdict(record.id, STATE, why_hidden(record, facts))

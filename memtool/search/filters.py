@@ -410,7 +410,7 @@ def matcher(
     if words_match and query.is_plain and not is_hidden:
         return facts.is_current
     root: Expression = query.root
-    if words_match and isinstance(root, Group) and query.is_simple:
+    if words_match and isinstance(root, Group) and query.is_by_words:
         root = Group(tuple(item for item in root.items if not isinstance(item, Word)))
     test = _test(root, query, facts)
 

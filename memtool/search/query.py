@@ -128,18 +128,11 @@ class Query(Value):
         return tuple(node.text for node in positive(self.root) if isinstance(node, Word | Phrase))
 
     @property
-    def has_words(self) -> bool:
-        """Tell whether the outermost group holds ranked words, so that one of them has to occur."""
-        return isinstance(self.root, Group) and any(
-            isinstance(item, Word) for item in self.root.items
-        )
-
-    @property
-    def is_simple(self) -> bool:
-        """Tell whether it is one group without parentheses or alternatives."""
-        return isinstance(self.root, Group) and not any(
-            isinstance(item, Group | Either) for item in self.root.items
-        )
+    def is_by_words(self) -> bool:
+        """Whether one of its words has to occur: it is one group of which one is a word."""
+        items = self.root.items if isinstance(self.root, Group) else ()
+        has_words = any(isinstance(item, Word) for item in items)
+        return has_words and not any(isinstance(item, Group | Either) for item in items)
 
     @property
     def is_plain(self) -> bool:

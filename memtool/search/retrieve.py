@@ -512,7 +512,7 @@ class _QuerySearch:
         self.limit = limit
         self.order = order
         self.facts = scope.facts()
-        self.by_words = query.is_simple and query.has_words
+        self.by_words = query.is_by_words
         self.test: Test = self.facts.is_current
         if not (self.by_words and query.is_plain):
             from memtool.search import filters  # plain words need no filters
@@ -600,7 +600,7 @@ def count_expired(facts: Facts, query: Query, asked: Question | None = None) -> 
     `asked` are the words of the query with what aliases and near words add, if it has words.
     """
     numbers = facts.expired()
-    by_words = query.is_simple and query.has_words and asked is not None
+    by_words = query.is_by_words and asked is not None
     if asked is not None and by_words and numbers:
         numbers &= Retriever(facts).index.holding_any(telling(asked))
     if not numbers or (by_words and query.is_plain):
