@@ -10,6 +10,7 @@ sorted, so that the same documents give the same rows, whatever the hash seed.
 from __future__ import annotations
 
 import os
+from array import array
 from itertools import chain, islice, pairwise
 from typing import Any
 
@@ -22,7 +23,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 _NO_BARS = "DISABLE_TQDM"
 """The variable that bm25s reads when it is imported."""
-
-ARRAYS = {"data": "f4", "indices": "i4", "indptr": "i8"}
-"""bm25s's arrays, and their types."""
 
 FIELD, HEAD, END = 0, 1, 2
 """The numbers of the marks: a field begins, a head has ended, a document has ended."""
@@ -96,21 +94,26 @@ def _spell(document: Document, parts: list[bytes]) -> None:
     parts.append(end)
 
 
-SLICE = 500
-"""Documents that are worked on at once: arrays of so many stay in the processor's cache."""
+class Chunk(Value):
+    """What is stored of `postings.CHUNK` documents.
 
-
-class Built(Value):
-    """What was made of documents: their texts as terms by number, their lengths, and the postings.
-
-    `lengths` are the terms of each and those in its head. Each posting row has term, chunk, heads,
-    top and data, as the table `posting`. `words` are all terms, the commonest first.
+    `texts` are as terms, `lengths` how many terms each has and how many in its head. Each posting
+    row has term, chunk, heads, top and data, as the table `posting`.
     """
 
     texts: list[bytes]
     lengths: list[tuple[int, int]]
     postings: Iterator[tuple[str, int, int, float, bytes]]
+
+
+class Built(Value):
+    """What was made of documents: all terms, the commonest first, and the documents chunk by chunk.
+
+    A chunk is made when it is asked for: those of 100,000 documents take a gigabyte.
+    """
+
     words: list[bytes]
+    chunks: Iterator[Chunk]
 
 
 def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> Built:
@@ -118,89 +121,102 @@ def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> Bu
 
     `language` is that of words in Latin letters.
     """
-    vocabulary, found, texts, ids = _read(documents, language)
-    arrays = _scored(ids, vocabulary)
-    by_df = sorted(range(len(vocabulary)), key=lambda term: (-found.df[term], vocabulary[term]))
+    vocabulary, numbers, words, compounds = _read(documents, language)
+    occurrences = np.bincount(numbers, minlength=len(words.sizes))
+    size = len(SPELLED) + len(vocabulary)
+    counts = words.counts(occurrences, size) + compounds.counts(occurrences, size)
+    counts = counts[len(SPELLED) :]
+    by_count = sorted(range(len(vocabulary)), key=lambda term: (-counts[term], vocabulary[term]))
     return Built(
-        texts,
-        list(zip(found.lengths, found.head_lengths, strict=True)),
-        _rows(vocabulary, found, arrays, len(texts)),
-        [vocabulary[term].encode() for term in by_df],
+        [vocabulary[term].encode() for term in by_count],
+        _chunks(vocabulary, numbers, words, compounds, counts.sum()),
     )
-
-
-def _rows(
-    vocabulary: Sequence[str], found: Postings, arrays: Mapping[str, NDArray[Any]], count: int
-) -> Iterator[tuple[str, int, int, float, bytes]]:
-    """Yield the rows of the table `posting`, term by term and chunk by chunk."""
-    if not vocabulary:
-        return
-    frequencies = found.frequencies()
-    numbers, indptr = arrays["indices"], arrays["indptr"]
-    rarity = np.log(1.0 + (count - found.df + 0.5) / (found.df + 0.5))  # as `scoring.idf`
-    scores = (arrays["data"] / np.repeat(rarity, found.df)).astype(np.float32)
-    terms = np.repeat(np.arange(len(vocabulary)), found.df)
-    places = terms.astype(np.int64) << 32 | numbers // postings.CHUNK
-    starts = np.flatnonzero(np.append(True, places[1:] != places[:-1])[: len(places)])
-    heads = np.add.reduceat(frequencies >= IN_HEAD, starts, dtype=np.int64)
-    tops = np.maximum.reduceat(scores, starts)
-    ends = np.append(starts[1:], len(places)).tolist()
-    assert len(indptr) == len(vocabulary) + 1
-    columns = zip(
-        terms[starts].tolist(),
-        (places[starts] & 0xFFFFFFFF).tolist(),
-        heads.tolist(),
-        tops.tolist(),
-        starts.tolist(),
-        ends,
-        strict=True,
-    )
-    raw = numbers.tobytes(), scores.tobytes(), frequencies.tobytes()
-    for term, chunk, in_heads, top, start, end in columns:
-        data = b"".join(
-            (
-                raw[0][4 * start : 4 * end],
-                raw[1][4 * start : 4 * end],
-                raw[2][start:end],
-            )
-        )
-        yield vocabulary[term], chunk, in_heads, top, data
 
 
 def _read(
     documents: Iterable[Document], language: str
-) -> tuple[list[str], Postings, list[bytes], list[list[int]]]:
-    """Return the sorted terms of documents, their postings, their texts and numbers as terms."""
+) -> tuple[list[str], NDArray[np.int32], RunTable, RunTable]:
+    """Return the sorted terms of documents, these as numbers of runs, and what a run gives."""
     runs = Runs(language)
-    numbers = np.concatenate(
-        [
-            np.zeros(0, np.int32),
-            *(
-                np.fromiter(map(runs.__getitem__, row), np.int32, len(row))
-                for row in rows(documents)
-            ),
-        ]
-    )
-    distinct = set().union(*runs.words[len(SPELLED) :], *runs.compounds)
-    vocabulary = sorted(distinct)
+    numbers = array("i")
+    for row in rows(documents):
+        numbers.extend(map(runs.__getitem__, row))
+    vocabulary = sorted(set().union(*runs.words[len(SPELLED) :], *runs.compounds))
     known = {name: number for number, name in enumerate([*SPELLED, *vocabulary])}
-    words, compounds = RunTable(runs.words, known), RunTable(runs.compounds, known)
+    tables = RunTable(runs.words, known), RunTable(runs.compounds, known)
+    return vocabulary, np.array(numbers, np.int32), *tables
+
+
+def _chunks(
+    vocabulary: Sequence[str],
+    numbers: NDArray[np.int32],
+    words: RunTable,
+    compounds: RunTable,
+    length: float,
+) -> Iterator[Chunk]:
+    """Yield what is stored of documents with so many terms in all."""
+    ends = np.flatnonzero(numbers == END) + 1
     spelled = np.array([n.encode() for n in (*SPELLED, *(f"{n} " for n in vocabulary))], object)
     sizes = np.fromiter(map(len, spelled), np.int32, len(spelled))
-    ends = np.flatnonzero(numbers == END) + 1
-    slices = [0, *ends[SLICE - 1 : -1 : SLICE], len(numbers)] if len(ends) else []
-    found, texts, ids = Postings(len(vocabulary)), [], []
-    for first, end in pairwise(slices):
+    cuts = [0, *ends[postings.CHUNK - 1 : -1 : postings.CHUNK], *ends[-1:]]
+    for chunk, (first, end) in enumerate(pairwise(cuts)):
         row = _terms(numbers[first:end], words, compounds)
-        found.add(row)
-        text = b"".join(spelled[row].tolist())
-        cuts = np.cumsum(sizes[row])[row == END].tolist()
-        texts += [text[begin:cut] for begin, cut in pairwise([0, *cuts])]
-        is_term = row > END
-        terms = (row[is_term] - len(SPELLED)).tolist()
-        cuts = np.cumsum(is_term)[row == END].tolist()
-        ids += [terms[begin:cut] for begin, cut in pairwise([0, *cuts])]
-    return vocabulary, found, texts, ids
+        is_end, is_term = row == END, row > END
+        texts = _cut(b"".join(spelled[row].tolist()), np.cumsum(sizes[row])[is_end])
+        ended = np.cumsum(is_end)
+        in_head = np.cumsum(row == HEAD) == ended
+        documents, in_head = ended[is_term], in_head[is_term]
+        lengths = np.bincount(documents, minlength=len(texts))
+        heads = np.bincount(documents[in_head], minlength=len(texts))
+        terms = row[is_term] - len(SPELLED)
+        yield Chunk(
+            texts,
+            list(zip(lengths.tolist(), heads.tolist(), strict=True)),
+            _postings(chunk, vocabulary, terms, documents, in_head, lengths, length / len(ends)),
+        )
+
+
+def _cut(whole: Any, ends: NDArray[Any]) -> list[Any]:
+    return [whole[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+
+
+def _postings(
+    chunk: int,
+    vocabulary: Sequence[str],
+    terms: NDArray[np.int32],
+    documents: NDArray[np.int64],
+    in_head: NDArray[np.bool],
+    lengths: NDArray[np.int64],
+    average: float,
+) -> Iterator[tuple[str, int, int, float, bytes]]:
+    """Yield the rows of the table `posting` of a chunk, by term.
+
+    Each term of its text comes with its document, and with whether it is in the head. `average` is
+    the mean length of all documents.
+    """
+    if not len(terms):
+        return
+    is_held = np.bincount(terms, minlength=len(vocabulary)) > 0
+    own = (np.cumsum(is_held) - 1)[terms]  # bm25s counts every term that it is given
+    names = [vocabulary[term] for term in np.flatnonzero(is_held).tolist()]
+    pairs = (own << 32 | documents) << 1 | in_head
+    pairs.sort()
+    places = pairs >> 1
+    last = np.flatnonzero(np.append(places[1:] != places[:-1], True))
+    is_head = pairs[last] & 1
+    frequencies = np.minimum(np.diff(last, prepend=-1), MOST_TF) | is_head * IN_HEAD
+    numbers, scores, starts = _scored(_cut(own.tolist(), np.cumsum(lengths)), len(names), average)
+    raw = (
+        (numbers + chunk * postings.CHUNK).astype(np.int32).tobytes(),
+        scores.tobytes(),
+        frequencies.astype(np.uint8).tobytes(),
+    )
+    heads = np.add.reduceat(is_head, starts[:-1]).tolist()
+    tops = np.maximum.reduceat(scores, starts[:-1]).tolist()
+    ranges = pairwise(starts.tolist())
+    for name, (start, end), head, top in zip(names, ranges, heads, tops, strict=True):
+        columns = raw[0][4 * start : 4 * end], raw[1][4 * start : 4 * end], raw[2][start:end]
+        yield name, chunk, head, top, b"".join(columns)
 
 
 class RunTable:
@@ -217,6 +233,11 @@ class RunTable:
         places = np.repeat(self._starts[runs] - (np.cumsum(sizes) - sizes), sizes)
         found: NDArray[np.int32] = self._numbers[places + np.arange(len(places))]
         return found
+
+    def counts(self, occurrences: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+        """Return how often each of so many terms occurs, by how often each run does."""
+        found = np.bincount(self._numbers, np.repeat(occurrences, self.sizes), size)
+        return found.astype(np.float64)
 
 
 def _terms(runs: NDArray[np.int32], words: RunTable, compounds: RunTable) -> NDArray[np.int32]:
@@ -242,53 +263,6 @@ def _terms(runs: NDArray[np.int32], words: RunTable, compounds: RunTable) -> NDA
     return found[np.flatnonzero(~is_empty)]
 
 
-class Postings:
-    """Which terms stand in which documents and how often, slice by slice of the documents.
-
-    Of each posting of a slice there are the term, and how often it is in the document, marked with
-    `IN_HEAD` where it is in the head too; they are sorted by term and then by document.
-    """
-
-    def __init__(self, vocabulary: int) -> None:
-        self.slices: list[tuple[NDArray[np.int32], NDArray[np.uint8]]] = []
-        self.df = np.zeros(vocabulary, np.int64)
-        self.head_df = np.zeros(vocabulary, np.int64)
-        self.lengths: list[int] = []
-        self.head_lengths: list[int] = []
-
-    def add(self, row: NDArray[np.int32]) -> None:
-        """Count the next documents: a row of terms with marks, numbered behind these."""
-        count, vocabulary = np.count_nonzero(row == END), len(self.df)
-        is_term = row > END
-        ended = np.cumsum(row == END)
-        in_head = (np.cumsum(row == HEAD) == ended)[is_term]
-        documents = ended[is_term]
-        terms = row[is_term].astype(np.int64) - len(SPELLED)
-        pairs = (terms << 32 | documents) << 1 | in_head
-        pairs.sort()
-        places = pairs >> 1
-        last = np.flatnonzero(np.append(places[1:] != places[:-1], True)[: len(places)])
-        is_head = (pairs[last] & 1).astype(bool)
-        terms, counts = places[last] >> 32, np.minimum(np.diff(last, prepend=-1), MOST_TF)
-        self.slices.append(
-            (
-                terms.astype(np.int32),
-                (counts | is_head * IN_HEAD).astype(np.uint8),
-            )
-        )
-        self.df += np.bincount(terms, minlength=vocabulary)
-        self.head_df += np.bincount(terms[is_head], minlength=vocabulary)
-        self.lengths += np.bincount(documents, minlength=count).tolist()
-        self.head_lengths += np.bincount(documents[in_head], minlength=count).tolist()
-
-    def frequencies(self) -> NDArray[np.uint8]:
-        """Return how often each term is in each document, term by term."""
-        if not self.slices:
-            return np.zeros(0, np.uint8)
-        terms, counts = (np.concatenate(column) for column in zip(*self.slices, strict=True))
-        return counts[np.argsort(terms, kind="stable")]
-
-
 def _bm25s() -> ModuleType:
     """Return bm25s, imported without progress bars.
 
@@ -306,18 +280,29 @@ def _bm25s() -> ModuleType:
     return bm25s  # type: ignore[no-any-return]
 
 
-def _scored(ids: list[list[int]], vocabulary: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return bm25s's arrays of documents, given as numbers of terms.
+def _scored(
+    ids: list[list[int]], size: int, average: float
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]:
+    """Return what bm25s makes of documents, given as numbers of `size` terms.
 
-    They are `data` (the score of each term in each document, float32), `indices` (the documents,
-    int32) and `indptr` (where each term's postings begin, int64).
+    These are the documents of the postings, term by term, their scores without the rarity of the
+    term, and where the postings of each term begin and the last ones end.
+
+    bm25s knows only the mean length of what it is given. Its two constants are chosen such that a
+    length counts as much as with the average of the whole collection.
     """
-    retriever = _bm25s().BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
-    if not vocabulary:
-        return {name: np.zeros(int(name == "indptr"), kind) for name, kind in ARRAYS.items()}
-    numbers = {name: number for number, name in enumerate(vocabulary)}
+    share = B * sum(map(len, ids)) / len(ids) / average
+    k1 = K1 * (1.0 - B + share)
+    retriever = _bm25s().BM25(
+        k1=k1, b=K1 * share / k1, method="lucene", backend="numpy", csc_backend="numpy"
+    )
+    numbers = {number: number for number in range(size)}
     retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
-    return {name: retriever.scores[name].astype(kind, copy=False) for name, kind in ARRAYS.items()}
+    found = retriever.scores
+    df = np.diff(found["indptr"])
+    rarity = np.log(1.0 + (len(ids) - df + 0.5) / (df + 0.5))  # as `scoring.idf`
+    scores = found["data"] / np.repeat(rarity, df)
+    return found["indices"], scores.astype(np.float32), found["indptr"]
 
 
 MOST_BYTE = 127

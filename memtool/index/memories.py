@@ -584,11 +584,11 @@ def dictionary(words: Iterable[bytes]) -> bytes:
     return b" ".join(reversed(common))  # what is near its end is cheapest to refer to
 
 
-def common_words(bodies: Sequence[bytes]) -> list[bytes]:
-    """Return the words that are common in some texts, the commonest first."""
+def common_words(records: Sequence[Record]) -> list[bytes]:
+    """Return the words that are common in the bodies of some memories, the commonest first."""
     counts: dict[bytes, int] = {}
-    for body in bodies[:: len(bodies) // MOST_SAMPLED + 1]:
-        for word in body.split():
+    for record in records[:: len(records) // MOST_SAMPLED + 1]:
+        for word in record.memory.body.encode(errors="surrogatepass").split():
             counts[word] = counts.get(word, 0) + 1
     common = (word for word in counts if counts[word] >= LEAST_COMMON)
     return sorted(common, key=lambda word: (-counts[word], word))

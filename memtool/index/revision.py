@@ -81,7 +81,7 @@ def open_revision(
 
 def in_memory(records: Sequence[Record], settings: Config, first: int = 0) -> LeafReader:
     """Return an index of few memories that ends with the process. Numbers begin at `first`."""
-    filed, language = writing.documents(records), settings.text(keys.LANGUAGE_KEY)
+    filed, language = list(writing.documents(records)), settings.text(keys.LANGUAGE_KEY)
     terms = sum(len(scoring.searchable(document, language)[0]) for _record, document in filed)
 
     def write(rows: Rows) -> None:

@@ -13,7 +13,7 @@ from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from memtool.index.postings import Posting
     from memtool.memory.fields import Category
@@ -29,13 +29,14 @@ CHANGED_SHARE = 4
 """... and of a larger index one in so many; building it anew is faster from there on."""
 
 
-def documents(records: Iterable[Record]) -> list[Filed]:
-    """Return memories with what is searched of each."""
-    return [(record, Document(record.path, fields(record))) for record in records]
+def documents(records: Iterable[Record]) -> Iterator[Filed]:
+    """Yield memories with what is searched of each."""
+    for record in records:
+        yield record, Document(record.path, fields(record))
 
 
 def fill(
-    rows: Rows, filed: Sequence[Filed], categories: Mapping[str, Category], language: str
+    rows: Rows, filed: Iterable[Filed], categories: Mapping[str, Category], language: str
 ) -> None:
     """Write an index anew, its memories numbered in the order given; bm25s scores them."""
     from memtool.index import build  # bm25s and numpy: 15 interpreter starts
@@ -43,26 +44,36 @@ def fill(
     cache.note_event(cache.BUILT)
     for table in SCHEMA.tables:
         rows.remove(table.name)
-    built = build.build((document for _record, document in filed), language)
-    bodies = [record.memory.body.encode(errors="surrogatepass") for record, _document in filed]
+    records: list[Record] = []
+
+    def of_each() -> Iterator[Document]:  # documents are large, and needed once
+        for record, document in filed:
+            records.append(record)
+            yield document
+
+    built = build.build(of_each(), language)
     dictionaries = {
-        "body": memories.dictionary(memories.common_words(bodies)),
+        "body": memories.dictionary(memories.common_words(records)),
         "text": memories.dictionary(built.words),
     }
     rows.put_all("dictionary", dictionaries.items())
-    entries = [
-        Entry(number, record, text, *lengths)
-        for number, ((record, _document), text, lengths) in enumerate(
-            zip(filed, built.texts, built.lengths, strict=True)
-        )
-    ]
-    memories.store(rows, entries, categories, dictionaries)
-    rows.put_all("posting", built.postings)
-    count, length = len(entries), sum(entry.length for entry in entries)
+    count = length = head_length = 0
+    for chunk in built.chunks:
+        entries = [
+            Entry(number, records[number], text, *lengths)
+            for number, (text, lengths) in enumerate(
+                zip(chunk.texts, chunk.lengths, strict=True), count
+            )
+        ]
+        memories.store(rows, entries, categories, dictionaries)
+        rows.put_all("posting", chunk.postings)
+        count += len(entries)
+        length += sum(entry.length for entry in entries)
+        head_length += sum(entry.head_length for entry in entries)
     rows.put_all("meta", (("basis_count", count), ("basis_length", length)))
-    rows.put_all("meta", totals(count, length, sum(one.head_length for one in entries), count))
+    rows.put_all("meta", totals(count, length, head_length, count))
     ids: dict[str, int] = {}
-    for record, _document in filed:
+    for record in records:
         ids[record.id] = ids.get(record.id, 0) + 1
     memories.mark_twins(rows, (id_ for id_, count in ids.items() if count > 1))
 
@@ -70,7 +81,7 @@ def fill(
 def update(
     rows: Rows,
     removed: Iterable[int],
-    added: Sequence[Filed],
+    added: Iterable[Filed],
     categories: Mapping[str, Category],
     language: str,
 ) -> list[int]:

@@ -714,8 +714,9 @@ def _build(
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         connection = _connect(path, "mode=rw", is_new=True)
         try:
-            with _Translated():  # a half file is thrown away, so no journal is needed
-                for setting in ("journal_mode=OFF", "synchronous=OFF"):
+            # A half file is thrown away, so no journal is needed. What is mapped fills the memory.
+            with _Translated():
+                for setting in ("journal_mode=OFF", "synchronous=OFF", "mmap_size=0"):
                     connection.execute(f"PRAGMA {setting}")
                 if copy_of:
                     copy_of.copy_to(connection)

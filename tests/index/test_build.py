@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from itertools import chain
 
 import bm25s
 import numpy as np
@@ -39,7 +40,7 @@ from memtool.index.scoring import Document
 documents = [Document(f"k{{n}}", (("title", t),)) for n, t in enumerate({TEXTS!r})]
 for _twice in range(2):
     built = build.build(documents)
-    made = repr([built.texts, list(built.postings), built.words])
+    made = repr([(chunk.texts, list(chunk.postings)) for chunk in built.chunks] + built.words)
     print(hashlib.sha256(made.encode()).hexdigest())
 """
     outputs = [
@@ -57,24 +58,29 @@ for _twice in range(2):
     assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
 
 
-def test_scores_are_those_of_bm25s() -> None:
-    """Each posting has bm25s's score, divided by the rarity of its term."""
+@pytest.mark.parametrize("chunk", [1, 2, 3, 100])
+def test_scores_are_those_of_bm25s(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each posting has bm25s's score for all documents, divided by the rarity of its term."""
+    monkeypatch.setattr("memtool.index.postings.CHUNK", chunk)
     bags = [[t for _n, field in d.fields for t in terms(field)] for d in DOCUMENTS]
     theirs = bm25s.BM25()
     theirs.index(bags, show_progress=False)
-    found = {}
-    for term, _chunk, _heads, top, data in build.build(DOCUMENTS).postings:
+    found: dict[str, dict[int, float]] = {}
+    rows = chain.from_iterable(one.postings for one in build.build(DOCUMENTS).chunks)
+    for term, place, _heads, top, data in rows:
         numbers, scores, _frequencies = parted(data)
         columns = memoryview(numbers).cast("i"), memoryview(scores).cast("f")
-        rarity = idf(len(bags), len(columns[0]))
-        found[term] = {n: score * rarity for n, score in zip(*columns, strict=True)}
+        found.setdefault(term, {}).update(zip(*columns, strict=True))
         assert top == max(columns[1])
+        assert {number // chunk for number in columns[0]} == {place}
     for term, number in theirs.vocab_dict.items():
         if term:
             start, end = theirs.scores["indptr"][number], theirs.scores["indptr"][number + 1]
             documents = theirs.scores["indices"][start:end].tolist()
             expected = dict(zip(documents, theirs.scores["data"][start:end], strict=True))
-            assert found[term] == pytest.approx(expected, rel=1e-5)
+            rarity = idf(len(bags), len(found[term]))
+            own = {number: score * rarity for number, score in found[term].items()}
+            assert own == pytest.approx(expected, rel=1e-6)
 
 
 WORDS = (
@@ -97,32 +103,31 @@ RUN_DOCUMENTS = st.lists(
 ).map(lambda rows: [Document(f"k{number}", row) for number, row in enumerate(rows)])
 
 
-@given(RUN_DOCUMENTS)
-def test_many_documents_give_what_each_gives(documents: list[Document]) -> None:
-    """Texts, lengths, counts and marks of heads are those of every document read by itself."""
-    built = build.build(documents)
-    held = {
-        (term, number): frequency
-        for term, _chunk, _heads, _top, data in built.postings
-        for numbers, _scores, frequencies in [parted(data)]
-        for number, frequency in zip(memoryview(numbers).cast("i"), frequencies, strict=True)
-    }
+@given(RUN_DOCUMENTS, st.integers(1, 7))
+def test_many_documents_give_what_each_gives(documents: list[Document], size: int) -> None:
+    """Texts, lengths, counts and marks of heads are those of every document read by itself.
+
+    However many are worked on at once, they fit together.
+    """
+    texts, lengths, held = [], [], {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memtool.index.postings.CHUNK", size)
+        for chunk in build.build(documents).chunks:
+            texts += chunk.texts
+            lengths += chunk.lengths
+            for term, _place, _heads, _top, data in chunk.postings:
+                numbers, _scores, frequencies = parted(data)
+                pairs = zip(memoryview(numbers).cast("i"), frequencies, strict=True)
+                held.update({(term, number): frequency for number, frequency in pairs})
     expected = {}
     for number, document in enumerate(documents):
         found, text = searchable(document)
         head = head_of(text)
-        assert built.texts[number] == text
-        assert built.lengths[number] == (len(found), len(head))
+        assert texts[number] == text
+        assert lengths[number] == (len(found), len(head))
         for term, count in Counter(found).items():
             expected[term, number] = count | (IN_HEAD if term.encode() in head else 0)
     assert held == expected
-
-
-def test_slices_fit_together() -> None:
-    """More documents than are worked on at once give as many texts, each its own."""
-    count = 2 * build.SLICE + 1
-    documents = [Document(f"{n:05}", (("title", f"t{n}"), ("body", "x_y"))) for n in range(count)]
-    assert build.build(documents).texts == [searchable(one)[1] for one in documents]
 
 
 def test_a_run_is_looked_at_once() -> None:
