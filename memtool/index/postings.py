@@ -357,24 +357,18 @@ def _changed(
 
 def spliced(data: object, changes: Mapping[int, Posting | None]) -> bytes:
     """Return a row's data with the postings of some numbers put in, replaced or taken out."""
-    from struct import pack  # only writers need it
+    from array import array  # only writers need it
 
-    numbers, scores, frequencies = parted(data)
-    held = memoryview(numbers).cast("i")
-    columns: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
-    at = 0
-    for number in sorted(changes):
-        posting = changes[number]
-        place = bisect_left(held, number, at)
-        columns[0].append(numbers[4 * at : 4 * place])
-        columns[1].append(scores[4 * at : 4 * place])
-        columns[2].append(frequencies[at:place])
-        at = place + (place < len(held) and held[place] == number)
+    columns = parted(data)
+    numbers, scores = array("i", columns[0]), array("f", columns[1])
+    frequencies = bytearray(columns[2])
+    for number, posting in changes.items():
+        place = bisect_left(numbers, number)
+        is_held = place < len(numbers) and numbers[place] == number
+        if is_held:
+            del numbers[place], scores[place], frequencies[place]
         if posting is not None:
-            columns[0].append(pack("i", number))
-            columns[1].append(pack("f", posting[0]))
-            columns[2].append(pack("B", posting[1]))
-    columns[0].append(numbers[4 * at :])
-    columns[1].append(scores[4 * at :])
-    columns[2].append(frequencies[at:])
-    return b"".join([piece for column in columns for piece in column])
+            numbers.insert(place, number)
+            scores.insert(place, posting[0])
+            frequencies.insert(place, posting[1])
+    return b"".join((numbers, scores, frequencies))
