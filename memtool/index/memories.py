@@ -337,6 +337,10 @@ class MemoryRows:
         rows = self._rows.some("masked", "1")
         return {_number(row[0]): tuple(text_of(row[1]).split(" ")) for row in rows}
 
+    def was_clean(self, oid: str) -> bool:
+        """Tell whether a blob was a memory here before, and nothing had to be masked in it."""
+        return self._rows.one("clean", bytes.fromhex(oid)) is not None
+
     @cached_property
     def has_threads(self) -> bool:
         """Whether any memory is in a thread."""

@@ -237,7 +237,8 @@ class Refresh:
                 folder.problems = (*folder.problems, *problems)
                 return None
             memory = both.memory
-        return Record(self._mask.read(memory, data, oid), path, oid)
+        is_clean = self.old is not None and self.old.was_clean(oid)
+        return Record(memory if is_clean else self._mask.read(memory, data, oid), path, oid)
 
     def _divided(self, path: str, data: bytes) -> Divided | None:
         """Return a file whose merge is unfinished as both sides have it, where that is known."""

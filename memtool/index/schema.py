@@ -42,6 +42,7 @@ SCHEMA = Schema(
         Table("named", "key TEXT, item TEXT, number INT", 3),
         Table("kind", "number INT, fields TEXT", 1),
         Table("masked", "number INT, kinds TEXT", 1),
+        Table("clean", "oid BLOB", 1),
         Table("twin", "id TEXT", 1),
         Table("dictionary", "name TEXT, words BLOB", 1),
     ),

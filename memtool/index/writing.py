@@ -27,6 +27,8 @@ MIN_CHANGES = 64
 """So many changes are always written into the rows that there are ..."""
 CHANGED_SHARE = 4
 """... and of a larger index one in so many; building it anew is faster from there on."""
+MAX_CLEAN = 20_000
+"""Blobs that were here before and need no search for secrets when they return; then all go."""
 
 
 def documents(records: Iterable[Record]) -> Iterator[Filed]:
@@ -94,6 +96,8 @@ def update(
         row, record = old.row(number), old.record(number)
         for term in set(old.text(number).decode().split()):
             changes.setdefault(term, {})[number] = None
+        if number not in old.withheld:
+            rows.put("clean", bytes.fromhex(row.oid))
         memories.remove(rows, number, record)
         ids.add(record.id)
         count -= 1
@@ -114,6 +118,8 @@ def update(
     postings.change(rows, changes)
     memories.mark_twins(rows, ids)
     rows.put_all("meta", totals(count, length, head_length, old.size + len(entries)))
+    if next(rows.select("SELECT count(*) > ? FROM clean", MAX_CLEAN))[0]:
+        rows.remove("clean")
     return [entry.n for entry in entries]
 
 

@@ -19,6 +19,8 @@ from memtool.index.scoring import question
 from memtool.index.stamps import Stamps
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.memory.memory import Memory
+from memtool.redaction.mask import Mask
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever
 from memtool.store import cache, snapshot
@@ -462,6 +464,31 @@ def test_a_revision_takes_over_what_the_index_holds(
     assert kept.problems == bare.problems != ()
     assert kept["sem-later"].memory.body == "It was so.\n"
     assert kept["sem-later"].path == later
+
+
+def test_what_returns_is_searched_for_secrets_only_if_it_had_some(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch of branches and back shows what was shown, and masks what was masked."""
+    read: list[str] = []
+    mask = Mask.read
+
+    def noted(own: Mask, memory: Memory, data: bytes, oid: str = "") -> Memory:
+        read.append(memory.id)
+        return mask(own, memory, data, oid)
+
+    filled.memory("dec-secret", "password: Tr0ub4dor&3x\n")
+    filled.commit()
+    before = opened(filled).records
+    filled.git("switch", "-q", "-c", "other")
+    for name in ("dec-secret", "dec-05", "dec-06"):
+        filled.memory(name, "It is so now.\n")
+    filled.commit()
+    assert opened(filled).records != before
+    monkeypatch.setattr(Mask, "read", noted)
+    filled.git("switch", "-q", "main")
+    assert opened(filled).records == before
+    assert read == ["dec-secret"]
 
 
 def test_a_sparse_checkout_is_read_with_what_it_left_out(filled: Sandbox) -> None:
