@@ -153,7 +153,7 @@ def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> Store
         Location(repository, context.directory, "worktree", "worktree"),
         found.reader_at(as_of),
         changes.problems(),
-        changes.status,
+        lambda path: changes.is_unchanged(repository.top, path),
         settings.categories,
     )
     catalog.freshness = EXACT if changes.seen.is_exact else DIR_EXACT

@@ -13,12 +13,10 @@ superseded. See `index.open`.
 
 from __future__ import annotations
 
-import os
 from itertools import groupby
 
 from memtool.index import scoring
 from memtool.index.scoring import Statistics
-from memtool.index.stamps import stat_of
 from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
 from memtool.memory.memory import cited_path, is_file
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from memtool.index.memories import MemoryRows
     from memtool.index.postings import PostingRows
     from memtool.index.scoring import Question
-    from memtool.index.stamps import Stat
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
@@ -381,8 +378,15 @@ class Catalog(Tree):
         return sorted(one.path for one in self.records if one.memory.withheld)
 
     def verify(self, records: Iterable[Record]) -> bool:
-        """Tell whether the files of records are still those that were read."""
-        del records  # they were read while this catalog was opened
+        """Tell whether the files of records are still those that were read.
+
+        Where not, only opening it again with an exact check is sure to see the change.
+        """
+        return all(self.is_unchanged(record.path) for record in records)
+
+    def is_unchanged(self, path: str) -> bool:
+        """Tell whether the file at a path is still the one that was read."""
+        del path  # all were read while this catalog was opened
         return True
 
 
@@ -418,13 +422,14 @@ class StoredCatalog(Catalog):
         location: Location,
         index: IndexReader,
         problems: Iterable[Problem],
-        statuses: Callable[[str], Stat | None],
+        is_unchanged: Callable[[str], bool],
         categories: Mapping[str, Category],
     ) -> None:
+        """Take the index and what is wrong with files; `is_unchanged` looks at a file again."""
         super().__init__(location, categories)
         self._index = index
         self._file_problems = list(problems)
-        self._statuses = statuses
+        self._is_unchanged = is_unchanged
         self._firsts: dict[str, Record | None] = {}
 
     @property
@@ -586,17 +591,5 @@ class StoredCatalog(Catalog):
             records = self.records_of([number for _written, number in same])
             yield from sorted(records, key=newest)
 
-    def verify(self, records: Iterable[Record]) -> bool:
-        """Tell whether the files of records are still those that were read.
-
-        Where not, only opening it again with an exact check is sure to see the change.
-        """
-        top = self.location.repository.top
-        for record in records:
-            try:
-                now = os.lstat(f"{top}/{record.path}")
-            except OSError:
-                return False
-            if stat_of(now) != self._statuses(record.path):
-                return False
-        return True
+    def is_unchanged(self, path: str) -> bool:
+        return self._is_unchanged(path)

@@ -8,7 +8,7 @@ from memtool.index import keys, open_index, stamps, writing
 from memtool.index.memories import MemoryRows
 from memtool.index.open_index import OpenIndex
 from memtool.index.schema import SCHEMA
-from memtool.index.stamps import NEVER, NO_MEMORY, Changes, Stamps, check
+from memtool.index.stamps import NEVER, NO_MEMORY, Changes, Stamps, check, stat_of
 from memtool.index.writing import max_changes
 from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
@@ -313,8 +313,14 @@ class Refresh:
                     found += own
         return found
 
-    def status(self, path: str) -> Stat | None:
-        """Return the status that a file had when it was looked at."""
+    def is_unchanged(self, top: str, path: str) -> bool:
+        """Tell whether a file below a top folder is still as it was when it was looked at."""
+        try:
+            return stat_of(os.lstat(f"{top}/{path}")) == self._status(path)
+        except OSError:
+            return False
+
+    def _status(self, path: str) -> Stat | None:
         place, _slash, name = path.rpartition("/")
         folder = self.seen.folders.get(place)
         if folder is not None:

@@ -8,8 +8,8 @@ the rest came to the trusted ref since.
 Where the least trust is `local`, a person's own change takes effect: what is shown is marked, and
 what it silences is told beside the answer. A file that cannot be read is no such change: the
 memory stands as the trusted ref has it. Where it is `committed` or more, the version of that
-level stands in for the one here (`Overlay`), with the same mark. So it does at any level for a
-memory that a trust rule wants in the trusted ref: what is not proven replaces nothing.
+level replaces the one here, with the same mark. So it does at any level for a memory that a trust
+rule wants in the trusted ref: what is not proven replaces nothing.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ from memtool.index import revision
 from memtool.index.reader import Catalog, IndexReader, LeafReader, StoredCatalog
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.store import cache, kept, provenance, versions
-from memtool.store.provenance import Witness
-from memtool.store.snapshot import Location, is_memory_path
+from memtool.store.snapshot import is_memory_path
 from memtool.store.tree import Record
 from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from memtool.memory.trust import Origin
     from memtool.store.config import Config
     from memtool.store.context import Context
-    from memtool.store.provenance import Basis
+    from memtool.store.provenance import Basis, Witness
 
 KIND = "changed 1"
 MOST_TOLD = 5
@@ -59,60 +57,18 @@ class Difference(Value):
         return self.here != self.base
 
 
-class Overlay(StoredCatalog):
-    """The memories of a tree, with some of them as another commit has them."""
-
-    def __init__(self, tree: Catalog, records: Iterable[Record], settings: Config) -> None:
-        """Take a tree and the versions that stand in for its own at their paths."""
-        ordered = sorted(records, key=lambda record: record.path)
-        self.replaced = frozenset(record.path for record in ordered)
-        self._below = tree
-        parts = []
-        for part in tree.index.parts:
-            numbers = map(part.memories.number_at, self.replaced)
-            dead = part.dead.union(number for number in numbers if number is not None)
-            parts.append(LeafReader(part.postings, part.memories, part.first, dead))
-        first = parts[-1].first + parts[-1].memories.size
-        parts.append(revision.in_memory(ordered, settings, first))
-        reader = IndexReader(parts, tree.index.note)
-        super().__init__(tree.location, reader, (), lambda _path: None, settings.categories)
-        self.freshness = tree.freshness
-
-    def verify(self, records: Iterable[Record]) -> bool:
-        """Tell whether the files of records are still those that were read; a commit's are."""
-        return self._below.verify(one for one in records if one.path not in self.replaced)
-
-
-class OverlayWitness(Witness):
-    """What git can say about an overlay: of the replaced records their commit knows."""
-
-    def __init__(self, below: Witness, commit: str, replaced: frozenset[str]) -> None:
-        there = Location(below.location.repository, below.location.directory, "commit", commit)
-        own = below.trusted_ref, below.allowed_signers
-        super().__init__(below.location, *own, is_cached=below.is_cached)
-        self._below = below
-        self._there = Witness(there, *own, is_cached=below.is_cached)
-        self._replaced = replaced
-
-    def origins(self, records: Iterable[Record]) -> dict[str, Origin]:
-        """Return the origin of each record by its path."""
-        wanted = list(records)
-        there = [record for record in wanted if record.path in self._replaced]
-        here = [record for record in wanted if record.path not in self._replaced]
-        return self._below.origins(here) | (self._there.origins(there) if there else {})
-
-
 class LevelView(Value):
     """A tree as a level of trust sees it, and who knows its commits.
 
-    `marks` says by path what is to be told of a memory that is shown, `silenced` which memories of
-    the trusted ref the worktree no longer has in use, by id, as the trusted ref has them.
+    `marks` says by path what is to be told of a memory that is shown. What the worktree no longer
+    has in use is at the paths `silenced`, and in the tree `unsilenced` as the trusted ref has it.
     """
 
     tree: Catalog
     witness: Witness
     marks: Mapping[str, str] = {}
-    silenced: Overlay | None = None
+    silenced: Collection[str] = ()
+    unsilenced: Catalog | None = None
     ref: str = ""
 
 
@@ -148,13 +104,11 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
         return LevelView(tree, witness)  # what the other commit holds, nobody can tell here
     marks = dict.fromkeys(marked, _mark(ref, is_from_here=True))
     records = _read(context, [one for one in apart if one.path not in ruled])
+    of_level = {
+        one.path: _mark(name, is_from_here=one.is_from_here) for one in apart if one.path in records
+    }
     view = LevelView(tree, witness, marks)
-    if records:
-        found = {one.path: one for one in apart}
-        for path in records:
-            marks[path] = _mark(name, is_from_here=found[path].is_from_here)
-        over = Overlay(tree, records.values(), context.settings)
-        view = LevelView(over, OverlayWitness(witness, commit, over.replaced), marks)
+    view = _with_versions(context, view, records, commit, of_level)
     return _with_ruled(context, view, ruled, basis.trusted_at, ref)
 
 
@@ -180,19 +134,46 @@ def _with_ruled(
     context: Context, view: LevelView, ruled: Mapping[str, Record], commit: str, ref: str
 ) -> LevelView:
     """Return a view in which some memories stand as the trusted ref has them, and say so."""
-    return _overlaid(context, view, ruled, commit, _mark(ref, is_from_here=True))
+    marks = dict.fromkeys(ruled, _mark(ref, is_from_here=True))
+    return _with_versions(context, view, ruled, commit, marks)
 
 
-def _overlaid(
-    context: Context, view: LevelView, records: Mapping[str, Record], commit: str, mark: str
+def _with_versions(
+    context: Context,
+    view: LevelView,
+    records: Mapping[str, Record],
+    commit: str,
+    marks: Mapping[str, str],
 ) -> LevelView:
-    """Return a view in which some memories stand as a commit has them, with a mark."""
+    """Return a view in which the versions of a commit replace those at their paths, marked."""
     if not records:
         return view
-    over = Overlay(view.tree, records.values(), context.settings)
-    witness = OverlayWitness(view.witness, commit, over.replaced)
-    marks = {**view.marks, **dict.fromkeys(records, mark)}
-    return view.replace(tree=over, witness=witness, marks=marks)
+    return view.replace(
+        tree=with_versions(view.tree, records.values(), context.settings),
+        witness=view.witness.with_commit(commit, records),
+        marks={**view.marks, **marks},
+    )
+
+
+def with_versions(tree: Catalog, records: Iterable[Record], settings: Config) -> StoredCatalog:
+    """Return a tree in which other versions replace those at their paths."""
+    by_path = {record.path: record for record in records}
+    parts = []
+    for part in tree.index.parts:
+        numbers = map(part.memories.number_at, by_path)
+        dead = part.dead.union(number for number in numbers if number is not None)
+        parts.append(LeafReader(part.postings, part.memories, part.first, dead))
+    first = parts[-1].first + parts[-1].memories.size
+    parts.append(revision.in_memory([by_path[path] for path in sorted(by_path)], settings, first))
+    catalog = StoredCatalog(
+        tree.location,
+        IndexReader(parts, tree.index.note),
+        (),
+        lambda path: path in by_path or tree.is_unchanged(path),
+        settings.categories,
+    )
+    catalog.freshness = tree.freshness
+    return catalog
 
 
 def _broken(tree: Catalog) -> frozenset[str]:
@@ -219,7 +200,7 @@ def _with_whole(
             apart = _differences(context, tree, basis, commit)
             records = _read(context, [one for one in apart if one.path in left])
             mark = f"[CHANGED] as {name} has it: its file cannot be read here"
-            view = _overlaid(context, view, records, commit, mark)
+            view = _with_versions(context, view, records, commit, dict.fromkeys(records, mark))
             left -= records.keys()
     return view
 
@@ -246,20 +227,18 @@ def _as_it_is(
         memory = None if number is None else tree.record(number).memory
         if memory is None or memory.status == "deprecated" or not is_alive(memory, now, categories):
             gone.append(one)
-    records = _read(context, gone).values()
-    held = [
-        record
-        for record in records
+    ended = {
+        path: record
+        for path, record in _read(context, gone).items()
         if record.memory.status != "deprecated" and is_alive(record.memory, now, categories)
-    ]
-    silenced = Overlay(tree, held, context.settings) if held else None
-    return LevelView(tree, witness, marks, silenced, ref)
+    }
+    there = with_versions(tree, ended.values(), context.settings) if ended else None
+    return LevelView(tree, witness, marks, ended.keys(), there, ref)
 
 
 def silenced(view: LevelView, found: Iterable[Record]) -> tuple[str, ...]:
     """Return the ids of what the worktree took out of use, of what its tree was asked for."""
-    replaced = view.silenced.replaced if view.silenced is not None else ()
-    return tuple(sorted({one.id for one in found if one.path in replaced}))
+    return tuple(sorted({one.id for one in found if one.path in view.silenced}))
 
 
 def silence(ids: Sequence[str], ref: str) -> str:

@@ -271,8 +271,8 @@ def collect_rules(request: GatherRequest) -> RepositoryCandidates:
     rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in records]
     grounds = grounds.with_contradictions(records)
     silenced: tuple[str, ...] = ()
-    if own.view.silenced is not None:
-        there = grounds.replace(tree=own.view.silenced)
+    if own.view.unsilenced is not None:
+        there = grounds.replace(tree=own.view.unsilenced)
         governing = file_rules.rules_over(context, there, request.files)
         silenced = changed_here.silenced(own.view, governing)
     return own.replace(
@@ -383,7 +383,7 @@ def _overridden(
     context: Context, request: GatherRequest, view: LevelView, grounds: Eligibility
 ) -> tuple[str, ...]:
     """Return the ids of what would be shown as the trusted ref has it, and not as it is here."""
-    over = view.silenced
+    over = view.unsilenced
     if over is None:
         return ()
     scope = hurried(context, scope_of(context, over, grounds.now))

@@ -18,6 +18,7 @@ from memtool.store import bases, cache, kept
 from memtool.store.bases import CITATION
 from memtool.store.git import GitError
 from memtool.store.repository import branch_commit, head_commit, named_commit
+from memtool.store.snapshot import Location
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from memtool.store.bases import BasisRow
     from memtool.store.git import RawChange
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Location
     from memtool.store.state import Row
     from memtool.store.tree import Record
 
@@ -305,6 +305,7 @@ class Witness:
 
     `trusted_ref` and `allowed_signers` are the settings of these names. Without `is_cached` git is
     asked about the wanted records alone, and nothing is kept: the answers are the same.
+    `elsewhere` has, by path, who knows the records that another commit has there.
     """
 
     def __init__(
@@ -314,13 +315,24 @@ class Witness:
         allowed_signers: str = "",
         *,
         is_cached: bool = True,
+        elsewhere: Mapping[str, Witness] | None = None,
     ) -> None:
         self.location = location
         self.trusted_ref = trusted_ref
         self.allowed_signers = allowed_signers
         self.is_cached = is_cached
         self._citations: Citations | None = None
+        self._elsewhere = elsewhere or {}
         self._proofs: dict[str, tuple[str, ...]] = {}
+
+    def with_commit(self, commit: str, paths: Iterable[str]) -> Witness:
+        """Return a witness of the same snapshot with the records of a commit at some paths."""
+        repository, directory = self.location.repository, self.location.directory
+        there = Location(repository, directory, "commit", commit)
+        own = self.trusted_ref, self.allowed_signers
+        other = Witness(there, *own, is_cached=self.is_cached)
+        elsewhere = {**self._elsewhere, **dict.fromkeys(paths, other)}
+        return Witness(self.location, *own, is_cached=self.is_cached, elsewhere=elsewhere)
 
     @cached_property
     def basis(self) -> Basis | None:
@@ -335,7 +347,15 @@ class Witness:
 
     def origins(self, records: Iterable[Record]) -> dict[str, Origin]:
         """Return the origin of each record by its path."""
-        wanted = list(records)
+        groups: dict[Witness, list[Record]] = {}
+        for record in records:
+            groups.setdefault(self._elsewhere.get(record.path, self), []).append(record)
+        found: dict[str, Origin] = {}
+        for witness, wanted in groups.items():
+            found |= self._own_origins(wanted) if witness is self else witness.origins(wanted)
+        return found
+
+    def _own_origins(self, wanted: list[Record]) -> dict[str, Origin]:
         rows = self._rows(wanted)
         found = {}
         for record in wanted:

@@ -254,7 +254,7 @@ def test_what_stands_in_is_read_in_the_language_of_the_settings(sandbox: Sandbox
     tree = index.open(context)
     (stem,) = analyzer.terms("Sicherungen", "german")
     assert analyzer.terms("Sicherungen") != [stem]
-    over = changed_here.Overlay(tree, tree.records, context.settings)
+    over = changed_here.with_versions(tree, tree.records, context.settings)
     assert (tree.index.df(stem), over.index.df(stem)) == (1, 1)
 
 
