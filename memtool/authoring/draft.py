@@ -452,16 +452,10 @@ def _edited(context: Context, path: str, data: bytes) -> Memory:
     Raises:
         MemtoolError: the editor failed, or what it left is no memory.
     """
-    try:
+    with files.refusing(f"the draft {path} cannot be written", "leave out --edit"):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "wb") as file:
             file.write(data)
-    except OSError as error:
-        raise MemtoolError(
-            f"the draft {path} cannot be written: {reason_of(error)}",
-            hint="leave out --edit",
-            code="disk",
-        ) from None
     with paused():
         _start_editor(context, path)
     left = bytes_of("", path)

@@ -7,7 +7,6 @@ a driver. A file that cannot be read as a memory is git's alone: nothing is ever
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
@@ -93,7 +92,7 @@ def finish(
         )
     done: list[Finished] = []
     left: list[str] = []
-    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+    with files.locked(repository.cache_dir, "write.lock", is_needed=not dry_run):
         for path in named:
             before = bytes_of(repository.top, path)
             one = _finished(context, path, before, stages.get(path, {}))

@@ -15,7 +15,7 @@ import tempfile
 from contextlib import suppress
 
 from memtool import templates
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import document
 from memtool.memory.fields import TYPES
@@ -205,7 +205,8 @@ def make_global(context: Context) -> None:
     place = context.repository.top
     parent = os.path.dirname(place)
     _refuse_within(context, place)
-    try:
+    hint = f"git init {place}, or name another directory with {GLOBAL_VARIABLE}"
+    with files.refusing(f"the global repository {place} cannot be made", hint, "global"):
         os.makedirs(parent, mode=0o700, exist_ok=True)
         _sweep(parent)
         temp = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent)
@@ -218,12 +219,6 @@ def make_global(context: Context) -> None:
                     raise
         finally:
             shutil.rmtree(temp, ignore_errors=True)
-    except OSError as error:
-        raise MemtoolError(
-            f"the global repository {place} cannot be made: {reason_of(error)}",
-            hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
-            code="global",
-        ) from None
     context.enter(global_repository(context.caller.env))
     context.notes.append(f"the global repository is {place}")
 
@@ -302,16 +297,11 @@ def bytes_of(top: str, path: str) -> bytes | None:
     Raises:
         MemtoolError: something is there that cannot be read.
     """
-    try:
-        return files.read_regular(os.path.join(top, path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be read: {files.reason(error)}",
-            hint="move what is there out of the way",
-            code="disk",
-        ) from None
+    with files.refusing(f"{path} cannot be read", "move what is there out of the way"):
+        try:
+            return files.read_regular(os.path.join(top, path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
 
 def way_back(path: str) -> str:

@@ -9,7 +9,6 @@ leaves the files as they were.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 
 from memtool.authoring.tree import bytes_of, is_dirty, never_committed, ready_global
 from memtool.errors import MemtoolError
@@ -497,7 +496,7 @@ def change(
     if needs_head and not tree.lineage.is_head(record.id):
         raise superseded(tree, record.id, f"memtool {verb}")
     repository = context.repository
-    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+    with files.locked(repository.cache_dir, "write.lock", is_needed=not dry_run):
         before = bytes_of(repository.top, record.path)
         if before is None:
             raise MemtoolError(
@@ -606,7 +605,7 @@ def edit_file(
     """
     prepare(context, dry_run=dry_run)
     repository = context.repository
-    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+    with files.locked(repository.cache_dir, "write.lock", is_needed=not dry_run):
         before = bytes_of(repository.top, path)
         after = edit(before or b"")
         was, is_now = ((data or b"").decode(errors="replace") for data in (before, after))

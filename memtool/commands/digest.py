@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
@@ -71,7 +70,7 @@ def digest(
     """
     _refuse_unclear(context, category, all_=all)
     write.prepare(context, dry_run=dry_run)
-    with nullcontext() if dry_run else files.locked(context.repository.cache_dir, "digest.lock"):
+    with files.locked(context.repository.cache_dir, "digest.lock", is_needed=not dry_run):
         tree = context.tree()
         planned = [
             sum_up(

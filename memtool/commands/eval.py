@@ -8,7 +8,7 @@ from typing import Any
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.schema import Problem
 from memtool.search import evaluation
@@ -18,7 +18,7 @@ from memtool.search.prose import search_prose
 from memtool.search.retrieve import Found, Hit, Scope
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
-from memtool.store.files import read_regular, reason
+from memtool.store.files import read_regular, refusing
 from memtool.value import Value
 
 DIGITS = 4
@@ -198,14 +198,9 @@ def _floor(text: str) -> tuple[str, float]:
 
 
 def _read(place: str, name: str) -> bytes:
-    try:
+    hint = "memtool eval FILE, with a golden query on each line"
+    with refusing(f"{name} cannot be read", hint, "bad-golden"):
         data = read_regular(place, MOST_BYTES + 1)
-    except OSError as error:
-        raise MemtoolError(
-            f"{name} cannot be read: {reason(error)}",
-            hint="memtool eval FILE, with a golden query on each line",
-            code="bad-golden",
-        ) from None
     if len(data) > MOST_BYTES:
         raise MemtoolError(f"{name} has more than {MOST_BYTES:,} bytes", code="bad-golden")
     return data
@@ -268,12 +263,9 @@ def _problems(queries: Iterable[Golden], scope: Scope, name: str) -> Iterator[Pr
 
 
 def _write(place: str, name: str, text: str) -> None:
-    try:
-        with open(place, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise MemtoolError(
-            f"{name} cannot be written: {reason_of(error)}",
-            hint="name a file in a directory that is there",
-            code="disk",
-        ) from None
+    hint = "name a file in a directory that is there"
+    with (
+        refusing(f"{name} cannot be written", hint),
+        open(place, "w", encoding="utf-8", newline="\n") as file,
+    ):
+        file.write(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Literal
 
 from memtool.authoring import write
@@ -258,7 +257,7 @@ def _promoted(
             "no session has taught anything yet; memtool capture reads transcripts"
         )
     done = None
-    with files.locked(context.repository.cache_dir, "promote.lock") if writes else nullcontext():
+    with files.locked(context.repository.cache_dir, "promote.lock", is_needed=writes):
         judged = judge(context, sessions, heads, read, model.PRESETS[name], chosen)
         if list:
             return Promoted(name, tuple(map(_row, judged)), dry_run=dry_run, is_list=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.memory import ids, timestamps
@@ -106,8 +104,7 @@ def purge(
     if into:
         raise MemtoolError("--into is for --history", hint="memtool purge --history ID --into DIR")
     write.prepare(context, begins=False, dry_run=dry_run)
-    lock = files.locked(context.repository.cache_dir, "write.lock") if apply else nullcontext()
-    with lock:
+    with files.locked(context.repository.cache_dir, "write.lock", is_needed=apply):
         here = context.tree()
         head = context.tree("HEAD") if context.repository.git.head() else None
         days = context.settings.count("purge.after_days")

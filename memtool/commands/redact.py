@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from typing import Literal
 
 from memtool.authoring import write
@@ -106,7 +105,7 @@ def redact(
     needs_key = strategy == "hash"
     key = rewrite.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
     rules = Rules(allowlist(context.settings), strategy, key, context.settings.categories)
-    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+    with files.locked(repository.cache_dir, "write.lock", is_needed=not dry_run):
         entries = rewrite.staged(repository, named or (context.directory,))
         names = _paths(context, named, entries, only_staged=staged)
         found = {}

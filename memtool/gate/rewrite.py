@@ -15,7 +15,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.changes import changed_keys, is_redacted
 from memtool.redaction.find import MOST_CHARACTERS, Allowlist, find, fingerprint, marked, marks
-from memtool.store.files import TEMP_PREFIX, read_regular, reason
+from memtool.store.files import TEMP_PREFIX, read_regular, refusing
 from memtool.store.git import ARGUMENTS, REGULAR
 from memtool.value import Value, batches
 
@@ -230,18 +230,13 @@ def key(directory: str) -> bytes:
         MemtoolError: it can be neither read nor made.
     """
     path = os.path.join(directory, KEY_NAME)
-    try:
+    what = f"the key for hashes, {path}, cannot be read or made"
+    with refusing(what, "use --strategy token, which needs no key", "redaction-key"):
         try:
             found = read_regular(path, KEY_LENGTH + 1)
         except FileNotFoundError:
             _make(directory, path)
             found = read_regular(path, KEY_LENGTH + 1)
-    except OSError as error:
-        raise MemtoolError(
-            f"the key for hashes, {path}, cannot be read or made: {reason(error)}",
-            hint="use --strategy token, which needs no key",
-            code="redaction-key",
-        ) from None
     if len(found) != KEY_LENGTH:
         raise MemtoolError(
             f"{path} is no key: it has {len(found)} bytes, not {KEY_LENGTH}",

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.importing import entries, originals
 from memtool.importing.entries import StoreEntry, StoreRequest
 from memtool.importing.json_stores import UNREVIEWED, Rows, left_out, read_files
 from memtool.importing.json_values import as_text, parts_of
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory.schema import Problem
+from memtool.store.files import refusing
 
 TABLES = {"observations": "obs", "session_summaries": "summary"}
 """The tables that are read, and how the ids of their rows begin."""
@@ -52,15 +53,12 @@ def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:
             hint="memtool import claude-mem ~/.claude-mem, or the file of an export",
             code="no-file",
         )
-    try:
-        with originals.open_plain(source) as file:
-            is_database = file.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise MemtoolError(
-            f"{source.shown} cannot be read: {reason_of(error)}",
-            hint="name a plain file that you may read",
-            code="no-file",
-        ) from None
+    hint = "name a plain file that you may read"
+    with (
+        refusing(f"{source.shown} cannot be read", hint, "no-file"),
+        originals.open_plain(source) as file,
+    ):
+        is_database = file.read(len(_MAGIC)) == _MAGIC
     if not is_database:
         yield from read_files(place, asked, lambda rows, source: _of_rows(rows, source, asked))
         return

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
 from memtool.store import files
 from memtool.store.commits import commit_files
@@ -168,11 +168,12 @@ def _bytes(repository: Repository, path: str) -> bytes | None:
     return read_or_none(os.path.join(repository.top, path), MAX_BYTES + 1)
 
 
+_MAY_NOT = "give yourself permission, then run the same command again"
+
+
 def _unlink(repository: Repository, path: str) -> None:
-    try:
+    with files.refusing(f"{path} cannot be removed", _MAY_NOT):
         os.unlink(os.path.join(repository.top, path))
-    except OSError as error:
-        raise _refusal(path, error) from None
 
 
 def _place(repository: Repository) -> str:
@@ -210,20 +211,11 @@ def _sweep(repository: Repository, writer: int, paths: Iterable[str]) -> None:
 
 
 def _forget(repository: Repository) -> None:
-    try:
-        os.unlink(_place(repository))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _refusal(INTENT, error) from None
-
-
-def _refusal(path: str, error: OSError) -> MemtoolError:
-    return MemtoolError(
-        f"{path} cannot be removed: {reason_of(error)}",
-        hint="give yourself permission, then run the same command again",
-        code="disk",
-    )
+    with files.refusing(f"{INTENT} cannot be removed", _MAY_NOT):
+        try:
+            os.unlink(_place(repository))
+        except FileNotFoundError:
+            return
 
 
 HEADS = "refs/heads/"

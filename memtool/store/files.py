@@ -198,6 +198,21 @@ def read_or_none(path: str, most: int = -1) -> bytes | None:
         return None
 
 
+class refusing:  # noqa: N801  # as `locked`
+    """Raise a MemtoolError for an OSError during a `with`: what cannot be done, and why."""
+
+    def __init__(self, what: str, hint: str, code: str = "disk") -> None:
+        self._what, self._hint, self._code = what, hint, code
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, OSError):
+            what = f"{self._what}: {reason(error)}"
+            raise MemtoolError(what, hint=self._hint, code=self._code) from None
+
+
 def reason(error: OSError) -> str:
     """Return why `read_regular` cannot read; for a pipe the system would speak of links."""
     if error.errno == errno.ELOOP:
@@ -350,17 +365,12 @@ def remove(root: str, path: str) -> None:
     """
     if not os.path.lexists(os.path.join(root, path)):
         return
-    try:
-        with _Folder(root, path) as (folder, name):
-            os.unlink(name, dir_fd=folder)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be removed: {reason_of(error)}",
-            hint=f"rm {path}",
-            code="disk",
-        ) from None
+    with refusing(f"{path} cannot be removed", f"rm {path}"):
+        try:
+            with _Folder(root, path) as (folder, name):
+                os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            return
 
 
 def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> None:
@@ -389,12 +399,15 @@ def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> Non
 class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
     """Hold an exclusive lock among memtool processes during a `with`; none if it cannot be made."""
 
-    def __init__(self, directory: str, name: str) -> None:
+    def __init__(self, directory: str, name: str, *, is_needed: bool = True) -> None:
         self._directory = directory
         self._name = name
+        self._is_needed = is_needed
         self._handle = -1
 
     def __enter__(self) -> None:
+        if not self._is_needed:
+            return
         path = os.path.join(self._directory, self._name)
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)

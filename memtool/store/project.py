@@ -96,17 +96,13 @@ class Project:
         """
         if self.repository.is_bare:
             return self.stored_file(path, "HEAD")
-        try:
-            most = toml.MOST_BYTES + 1
-            return files.read_regular(os.path.join(self.repository.top, path), most)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise MemtoolError(
-                f"{path} cannot be read: {files.reason(error)}",
-                hint=f"make {path} a file that you may read",
-                code=code,
-            ) from None
+        hint = f"make {path} a file that you may read"
+        with files.refusing(f"{path} cannot be read", hint, code):
+            try:
+                most = toml.MOST_BYTES + 1
+                return files.read_regular(os.path.join(self.repository.top, path), most)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def stored_file(self, path: str, revision: str) -> bytes | None:
         """Return a small file that a revision holds, None where it holds none."""

@@ -230,16 +230,12 @@ def is_global_made(directory: str) -> bool:
     Raises:
         MemtoolError: it cannot be read, or is no directory.
     """
-    try:
-        os.stat(os.path.join(directory, ".git"))
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise MemtoolError(
-            f"the global repository {directory} cannot be read: {reason_of(error)}",
-            hint=f"{GLOBAL_VARIABLE} names another directory",
-            code="global",
-        ) from None
+    what = f"the global repository {directory} cannot be read"
+    with files.refusing(what, f"{GLOBAL_VARIABLE} names another directory", "global"):
+        try:
+            os.stat(os.path.join(directory, ".git"))
+        except FileNotFoundError:
+            return False
     return True
 
 

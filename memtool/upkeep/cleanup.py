@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from memtool.errors import MemtoolError, reason_of
 from memtool.memory import timestamps
 from memtool.sessions import journal, model, retention
 from memtool.sessions.store import Sessions
 from memtool.store import files
-from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_regular, refusing
 from memtool.store.repository import Repository
 from memtool.value import Value
 
@@ -171,19 +170,12 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
 
 
 def _remove(path: str) -> None:
-    try:
+    hint = "give yourself permission, then run the same command again"
+    with refusing(f"{path} cannot be removed", hint), suppress(FileNotFoundError):
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
             os.unlink(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be removed: {reason_of(error)}",
-            hint="give yourself permission, then run the same command again",
-            code="disk",
-        ) from None
 
 
 def _size(path: Path) -> int:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
 from memtool.store import commits, files
@@ -123,15 +123,10 @@ LOCK = "maintain.lock"
 def alone(repository: Repository) -> Iterator[None]:
     """Hold the lock of upkeep. Raises MemtoolError where another process does."""
     path = os.path.join(repository.cache_dir, LOCK)
-    try:
+    hint = "give yourself permission; without --apply or --commit only the plan is shown"
+    with files.refusing(f"{path} cannot be written", hint):
         os.makedirs(repository.cache_dir, mode=0o700, exist_ok=True)
         handle = files.open_file(path, os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be written: {reason_of(error)}",
-            hint="give yourself permission; without --apply or --commit only the plan is shown",
-            code="disk",
-        ) from None
     with open(handle, "wb"):
         try:
             files.lock(handle, waits=False)

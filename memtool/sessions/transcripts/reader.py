@@ -10,7 +10,7 @@ import os
 import re
 import stat
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
 from memtool.sessions.model import Message, json_row, json_value
 from memtool.sessions.transcripts import markup
 from memtool.sessions.transcripts.formats import (
@@ -20,7 +20,7 @@ from memtool.sessions.transcripts.formats import (
 )
 from memtool.sessions.transcripts.markup import TranscriptContext
 from memtool.sessions.transcripts.plain_text import read_text
-from memtool.store.files import open_file
+from memtool.store.files import open_file, refusing
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -71,14 +71,9 @@ class Reading(Value):
 
 def opened(path: str) -> BinaryIO:
     """Open a transcript. Raises MemtoolError where it is no file that can be read."""
-    try:
+    hint = "memtool capture PATH takes a transcript, - reads it from stdin"
+    with refusing(f"{path} cannot be read", hint, "no-file"):
         handle = open_file(path, follows=True)
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be read: {reason_of(error)}",
-            hint="memtool capture PATH takes a transcript, - reads it from stdin",
-            code="no-file",
-        ) from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         os.close(handle)
