@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError
+from memtool.store.files import refusing
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ class SiteFolder:
         self._new = os.path.join(parent, f".{name}.{_NEW}")
         self._old = os.path.join(parent, f".{name}.{_OLD}")
         self.known: dict[str, SiteFile] = {}
-        with _disk_refusal(self.place):
+        with _writing(self.place):
             self._recover()
             self._read()
 
@@ -119,7 +119,7 @@ class SiteFolder:
         entries: dict[str, SiteFile] = {}
         written = 0
         try:
-            with _disk_refusal(self.place):
+            with _writing(self.place):
                 os.makedirs(self._new)
                 _write(os.path.join(self._new, MANIFEST), b"{}")
                 for page in pages:
@@ -238,15 +238,8 @@ def _link(path: str, goal: str) -> None:
         shutil.copy2(path, goal, follow_symlinks=False)
 
 
-@contextmanager
-def _disk_refusal(place: str) -> Iterator[None]:
-    """Turn what the disk refuses into a sentence about the folder."""
-    try:
-        yield
-    except OSError as error:
-        raise MemtoolError(
-            f"{place} cannot be written: {reason_of(error)}",
-            hint="name a folder that you may write and that is no mount point, such as "
-            f"{os.path.join(place, 'site')}",
-            code="disk",
-        ) from None
+def _writing(place: str) -> refusing:
+    """Return what says of the folder that the disk refuses to write it."""
+    inside = os.path.join(place, "site")
+    hint = f"name a folder that you may write and that is no mount point, such as {inside}"
+    return refusing(f"{place} cannot be written", hint)

@@ -36,7 +36,7 @@ def found(sandbox: Sandbox) -> list[tuple[str, str]]:
 def test_the_lineage_is_that_of_the_staged_tree(begun: Sandbox, is_indexed: bool) -> None:  # noqa: FBT001
     """What was committed since the index was built is read from git."""
     if is_indexed:
-        assert index.open(begun.context()).parts.count
+        assert index.open(begun.context()).index.count
     begun.memory("dec-new", "Queues are drained at night.\n", supersedes=("dec-1xx",))
     begun.git("add", ".")
     assert found(begun) == []
@@ -52,7 +52,7 @@ def test_two_branches_share_one_index(begun: Sandbox) -> None:
     begun.git("checkout", "--quiet", "-b", "side")
     begun.memory("dec-side", "Queues are drained at night.\n")
     begun.commit()
-    assert index.open(begun.context()).parts.count
+    assert index.open(begun.context()).index.count
     begun.memory("dec-new", "Each table has an owner.\n", supersedes=("dec-side",))
     begun.git("add", ".")
     assert found(begun) == []

@@ -28,7 +28,7 @@ def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = Non
 
 def indexed(sandbox: Sandbox) -> None:
     """Build the search index, or bring it up to date."""
-    assert index.open(sandbox.context()).parts.count
+    assert index.open(sandbox.context()).index.count
 
 
 @pytest.fixture
