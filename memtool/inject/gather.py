@@ -18,7 +18,8 @@ from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, SeenMemories, seen_memories
 from memtool.search.prose import search_prose
 from memtool.search.retrieve import Found
-from memtool.search.scope import drift_in, hurried, scope_of, trust_in
+from memtool.search.scope import drift_in, scope_of, trust_in
+from memtool.search.stages import staged_for_any
 from memtool.store.provenance import cite
 from memtool.value import Value
 
@@ -298,7 +299,7 @@ def _open(context: Context, request: GatherRequest) -> tuple[LevelView, str]:
 def _scope(context: Context, view: LevelView, now: int) -> Scope:
     """Return what is searched of a repository, with what its own history says of it."""
     tree, witness = view.tree, view.witness
-    return hurried(context, scope_of(context, tree, now)).replace(
+    return staged_for_any(context, scope_of(context, tree, now)).replace(
         trust=trust_in(tree, lambda: witness),
         best_trust=best_level(witness),
         drift=None if context.is_global else drift_in(tree, lambda: witness),
@@ -386,7 +387,7 @@ def _overridden(
     over = view.unsilenced
     if over is None:
         return ()
-    scope = hurried(context, scope_of(context, over, grounds.now))
+    scope = staged_for_any(context, scope_of(context, over, grounds.now))
     hits = _search(scope, request.replace(explain=False), grounds.gates.looked_at).hits
     rules = file_rules.rules_over(context, grounds.replace(tree=over), request.files)
     return changed_here.silenced(view, [*over.pinned, *(hit.record for hit in hits), *rules])

@@ -7,16 +7,12 @@ machine is.
 
 from __future__ import annotations
 
-import time
-
 from memtool.store.deadline import Deadline
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from memtool.store.context import Context
 
 LIMIT_S = 0.2
 """Seconds after which an answer is given as far as it is known, where search.degrade is on."""
@@ -49,20 +45,3 @@ class Effort(Value):
 
 
 FULL = Effort()
-
-
-def effort_of(context: Context, *, is_replay: bool) -> Effort:
-    """Return how much is looked at for an answer.
-
-    What is asked as of another moment, of a revision or at a fixed clock (`is_replay`) is asked
-    again to get the same answer: there nothing depends on the machine.
-    """
-    if context.settings.text("search.degrade") != "on":
-        return FULL
-    if is_replay or context.caller.env.get("MEMTOOL_NOW"):
-        return FULL
-    from memtool.store import ledger  # only where that setting is on
-
-    if ledger.health(context.repository.cache_dir).state == ledger.DEGRADED:
-        return Effort(weighed=15, candidates=10, clock=time.monotonic, is_narrow=True)
-    return Effort(clock=time.monotonic)

@@ -7,7 +7,6 @@ from memtool.memory.memory import is_generated
 from memtool.memory.trust import Origin
 from memtool.memory.visibility import PRIVATE, STALE
 from memtool.search import expansion, retrieve
-from memtool.search.effort import effort_of
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
 from memtool.store.tree import Record, Tree, newest
@@ -201,11 +200,6 @@ def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[s
     return cochange.companions(
         repository, directory, basis.head, files, is_cached=context.is_cached
     )
-
-
-def hurried(context: Context, scope: Scope) -> Scope:
-    """Return a scope that looks at less where answers are slow, if search.degrade is on."""
-    return scope.replace(effort=effort_of(context, is_replay=scope.is_replay))
 
 
 def aliases_path(context: Context) -> str:

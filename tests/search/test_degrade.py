@@ -11,7 +11,8 @@ from memtool.commands.stats import render, stats
 from memtool.index import index
 from memtool.search.effort import FULL, LIMIT_S, SLOW, Effort
 from memtool.search.prose import search_prose
-from memtool.search.scope import hurried, scope_of
+from memtool.search.scope import scope_of
+from memtool.search.stages import staged_for_any
 from memtool.store import ledger
 from memtool.store.ledger import DEGRADED, HEALTHY, TOO_FEW, Health, health
 from memtool.store.usage_log import Note, append_note
@@ -96,11 +97,11 @@ def test_no_clock_is_asked_unless_the_setting_is_on(filled: Sandbox) -> None:
     """A prompt gets all of its answer, however long that takes."""
     context = filled.context(MEMTOOL_NOW="")
     tree = index.open(context)
-    off = hurried(context, scope_of(context, tree, context.clock.now))
+    off = staged_for_any(context, scope_of(context, tree, context.clock.now))
     assert off.effort == FULL
     filled.write(".memory/config.toml", ON)
     context = filled.context(MEMTOOL_NOW="")
-    on = hurried(context, scope_of(context, index.open(context), context.clock.now))
+    on = staged_for_any(context, scope_of(context, index.open(context), context.clock.now))
     assert on.effort.clock is not None
     seconds = iter([0.0, *[LIMIT_S] * 100])
     found = search_prose(on.replace(effort=Effort(clock=lambda: next(seconds))), QUESTION, (), 15)
