@@ -442,7 +442,7 @@ def _has_rules(context: Context) -> bool:
 
 
 MOST_NAMED = 3
-"""Owners, lines or memories that one sentence names."""
+"""Owners, lines, memories or damaged files that one sentence names."""
 
 
 def _owners(context: Context) -> Sign:
@@ -644,10 +644,6 @@ def _conflicts(context: Context) -> Sign:
     if certain:
         return _sign("conflicts", WARNING, text, "memtool conflicts shows them side by side")
     return _sign("conflicts", GOOD, text)
-
-
-MOST_NAMED = 3
-"""Damaged derived files that are named."""
 
 
 def _derived(context: Context) -> Sign:
