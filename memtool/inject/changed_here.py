@@ -91,25 +91,30 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
             apart = [one for one in apart if one.path not in broken]
             view = _as_it_is(context, tree, witness, apart, ref, now)
             view = _with_whole(context, view, tree, broken, basis, ref)
-            return _with_ruled(context, view, ruled, basis.trusted_at, ref)
-        commit, name = (basis.head, "HEAD") if level == 1 else (basis.trusted_at, ref)
-        if level == 1:
-            marked = {one.path for one in apart if one.is_from_here}
-            apart = _differences(context, tree, basis, commit)
+        elif level == 1:
+            marks = {one.path: _mark(ref, is_from_here=True) for one in apart if one.is_from_here}
+            apart = _differences(context, tree, basis, basis.head)
+            apart = [one for one in apart if one.path not in ruled]
+            view = _as_in(context, LevelView(tree, witness, marks), apart, basis.head, "HEAD")
         else:
-            marked = set()
+            view = _as_in(context, LevelView(tree, witness), apart, basis.trusted_at, ref)
     except MemtoolError:
         if not context.repository.is_partial:
             raise
         return LevelView(tree, witness)  # what the other commit holds, nobody can tell here
-    marks = dict.fromkeys(marked, _mark(ref, is_from_here=True))
-    records = _read(context, [one for one in apart if one.path not in ruled])
-    of_level = {
+    marks = dict.fromkeys(ruled, _mark(ref, is_from_here=True))
+    return _with_versions(context, view, ruled, basis.trusted_at, marks)
+
+
+def _as_in(
+    context: Context, view: LevelView, apart: Sequence[Difference], commit: str, name: str
+) -> LevelView:
+    """Return a view in which what differs is as a commit of some name has it."""
+    records = _read(context, apart)
+    marks = {
         one.path: _mark(name, is_from_here=one.is_from_here) for one in apart if one.path in records
     }
-    view = LevelView(tree, witness, marks)
-    view = _with_versions(context, view, records, commit, of_level)
-    return _with_ruled(context, view, ruled, basis.trusted_at, ref)
+    return _with_versions(context, view, records, commit, marks)
 
 
 def _ruled(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
@@ -128,14 +133,6 @@ def _ruled(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
         if rule is not None and TRUST_LEVELS.index(rule.require) > 1:
             found[path] = record
     return found
-
-
-def _with_ruled(
-    context: Context, view: LevelView, ruled: Mapping[str, Record], commit: str, ref: str
-) -> LevelView:
-    """Return a view in which some memories stand as the trusted ref has them, and say so."""
-    marks = dict.fromkeys(ruled, _mark(ref, is_from_here=True))
-    return _with_versions(context, view, ruled, commit, marks)
 
 
 def _with_versions(
