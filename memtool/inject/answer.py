@@ -268,13 +268,14 @@ def injected(
     for repository in repositories if is_told else ():
         if repository.seen.session:
             versions += [(id_, SILENCED) for id_ in repository.unreported_overrides]
+    freshness = (one.view.tree.freshness for one in repositories)
     return Injected(
         budget=shares,
         items=tuple(by_scope[entry.candidate.scope].item(entry) for entry in draft.entries),
         text=text,
         format=draft.form.name,
         session=request.session,
-        freshness=next((one.freshness for one in repositories if one.freshness != EXACT), EXACT),
+        freshness=next((one for one in freshness if one != EXACT), EXACT),
         expired=sum(one.found.expired for one in repositories),
         silenced=tuple(id_ for one in repositories for id_ in one.silenced),
         prompt=request.prompt,

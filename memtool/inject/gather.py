@@ -89,7 +89,6 @@ class RepositoryCandidates(Value):
 
     grounds: Eligibility
     view: LevelView
-    witness: Witness
     silenced: tuple[str, ...]
     origins: dict[str, Origin]
     pinned: list[Candidate]
@@ -97,7 +96,6 @@ class RepositoryCandidates(Value):
     hits: list[Candidate]
     found: Found
     seen: SeenMemories
-    freshness: str
     yielded: list[CandidateVerdict]
 
     @property
@@ -239,7 +237,6 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     return RepositoryCandidates(
         grounds=grounds,
         view=view,
-        witness=view.witness,
         silenced=silenced,
         origins=find_origins(view.witness, grounds, [*pinned, *rules, *hits]),
         pinned=pinned,
@@ -252,7 +249,6 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
             grounds.marks,
             request.shown,
         ),
-        freshness=view.tree.freshness,
         yielded=[],
     )
 
@@ -279,7 +275,7 @@ def collect_rules(request: GatherRequest) -> RepositoryCandidates:
     return own.replace(
         grounds=grounds,
         rules=rules,
-        origins=find_origins(own.witness, grounds, rules),
+        origins=find_origins(own.view.witness, grounds, rules),
         silenced=silenced,
     )
 

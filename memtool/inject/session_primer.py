@@ -193,7 +193,7 @@ def _with_work(inputs: PrimerInputs) -> PrimerInputs:
     state, governing = _state(own), _governing(own)
     records = [one.record for one in (*own.pinned, *state, *governing)]
     grounds = own.grounds.with_contradictions(records)
-    origins = own.origins | find_origins(own.witness, grounds, [*state, *governing])
+    origins = own.origins | find_origins(own.view.witness, grounds, [*state, *governing])
     own = own.replace(grounds=grounds, origins=origins)
     return inputs.replace(
         repositories=[own, *inputs.repositories[1:]], state=state, governing=governing
@@ -373,7 +373,7 @@ def _looked_at(own: RepositoryCandidates, records: Sequence[Record]) -> list[Rec
 
 def _governing(own: RepositoryCandidates) -> list[Candidate]:
     """Return the decisions and warnings about what a branch changed, the most important first."""
-    taken, basis = own.grounds.tree.location, own.witness.basis
+    taken, basis = own.grounds.tree.location, own.view.witness.basis
     if basis is None:
         return []
     files = cochange.changed(
@@ -382,7 +382,7 @@ def _governing(own: RepositoryCandidates) -> list[Candidate]:
         basis.head,
         basis.trusted_at,
         is_checked_out=taken.kind == "worktree",
-        is_cached=own.witness.is_cached,
+        is_cached=own.view.witness.is_cached,
     )
     if not files:
         return []
@@ -396,7 +396,7 @@ def _news_since(own: RepositoryCandidates, since: Start) -> tuple[str, ...]:
     """Return a line for each memory that came since a session, the newest first."""
     tree, standing = own.grounds.tree, own.grounds.standing
     taken = tree.location
-    head = own.witness.basis.head if own.witness.basis is not None else ""
+    head = own.view.witness.basis.head if own.view.witness.basis is not None else ""
     paths = cochange.arrived(taken.repository, taken.directory, since.head, head)
     written_since = tree.written_after(since.moment)
     ids = {path.rpartition("/")[2].removesuffix(".md") for path in paths}

@@ -127,7 +127,7 @@ def test_a_tier_is_one_row(sandbox: Sandbox) -> None:
     def newest(inputs: TierInputs) -> Tier:
         own = inputs.repositories[0]
         records = sorted(own.grounds.tree.records, key=lambda record: record.id)
-        own.origins.update(own.witness.origins(records))
+        own.origins.update(own.view.witness.origins(records))
         return Tier(
             "newest",
             lambda shown: own.choose([Candidate(one, "newest") for one in records], shown=shown),
