@@ -21,6 +21,7 @@ from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
 from memtool.memory.memory import cited_path, is_file
 from memtool.memory.visibility import GONE
+from memtool.store.cache import CorruptCache
 from memtool.store.tree import Tree, duplicate, newest
 from memtool.value import cached_property
 
@@ -455,6 +456,12 @@ class StoredCatalog(Catalog):
             numbers = self.index.numbers_of(id_)
             self._firsts[id_] = self.record(numbers[0]) if numbers else None
         return self._firsts[id_]
+
+    def __getitem__(self, id_: str) -> Record:
+        record = self.get(id_)
+        if record is None:  # who asks knows the id from here
+            raise CorruptCache(f"the memory {id_} is not found by its id")
+        return record
 
     @property
     def count(self) -> int:

@@ -384,6 +384,8 @@ def named(clone: Clone) -> list[str]:
 
 PARTS = 4
 """Parts of the walk, so that several processes share it."""
+MOST_WRONG = 50
+"""Of so many flipped bits at most one may change an answer."""
 
 
 @pytest.mark.slow
@@ -391,7 +393,11 @@ PARTS = 4
 def test_any_byte_of_any_derived_file_may_be_damaged(
     clone: Clone, capsys: pytest.CaptureFixture[str], part: int
 ) -> None:
-    """Every file in every way, and bits of every row, of a header, and in between."""
+    """Every file in every way, and bits of every row, of a header, and in between.
+
+    No verb crashes. Nothing proves that an entry of an index of SQLite is not missing, so that a
+    flipped bit in one may change answers (see `docs/limits.md`).
+    """
     counts: dict[str, list[int]] = {}
     found = []
     clone.mend()
@@ -412,4 +418,7 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
     with capsys.disabled():
         for kind, (cases, wrong) in counts.items():
             print(f"\n{kind}: {cases} damages, {wrong} with another answer", end="")
-    assert found == []
+    assert [one for one in found if "Traceback" in one or " time: 3" in one] == []
+    flipped, wrong = counts.pop("flip")
+    assert wrong * MOST_WRONG <= flipped, "\n".join(found)
+    assert all(wrong == 0 for _cases, wrong in counts.values()), "\n".join(found)
