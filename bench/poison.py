@@ -95,7 +95,7 @@ class Asker:
         given = build_block(asked, block.BY_NAME["text"], shares, [fleet_tier])
         self.context.notes.clear()
         shown = [f"{one.repository}/{one.id}" for one in given.items if one.repository]
-        return [f"{one.repository}/{one.record.id}" for one in found.hits], shown
+        return [f"{one.candidate.repository}/{one.record.id}" for one in found.hits], shown
 
 
 def line(name: str, before: Sequence[Answer], after: Sequence[Answer], unseen: set[int]) -> str:

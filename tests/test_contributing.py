@@ -83,6 +83,8 @@ def test_the_page_is_done_block_by_block(copy: Path, title: str) -> None:
             edit(path, content)
         elif kind == "sh":
             for command in content.splitlines():
+                if command.startswith("ruff") and shutil.which("ruff") is None:
+                    continue  # the tests alone are installed without it
                 done = run(command, copy)
                 assert done.returncode == 0, done.stdout + done.stderr
         else:
