@@ -385,7 +385,7 @@ def named(clone: Clone) -> list[str]:
 PARTS = 4
 """Parts of the walk, so that several processes share it."""
 MOST_WRONG = 50
-"""Of so many flipped bits at most one may change an answer."""
+"""Of so many flipped bits one may change an answer, and one more in each part."""
 
 
 @pytest.mark.slow
@@ -420,5 +420,5 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
             print(f"\n{kind}: {cases} damages, {wrong} with another answer", end="")
     assert [one for one in found if "Traceback" in one or " time: 3" in one] == []
     flipped, wrong = counts.pop("flip", [0, 0])
-    assert wrong * MOST_WRONG <= flipped, "\n".join(found)
+    assert wrong <= 1 + flipped // MOST_WRONG, "\n".join(found)
     assert all(wrong == 0 for _cases, wrong in counts.values()), "\n".join(found)
