@@ -63,11 +63,6 @@ class OpenIndex:
         self.rows.__enter__()
         return MemoryRows(self.rows).meta("change") == self.change
 
-    def close(self) -> None:
-        """End the snapshot, and close the database."""
-        self.rows.__exit__()
-        self.state.close()
-
 
 def index_folder(repository: Repository) -> str:
     """Return the folder of a worktree's index."""
