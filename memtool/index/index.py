@@ -169,7 +169,7 @@ def last_reader(repository: Repository, directory: str, settings: Config) -> Ind
     """
     try:
         key = keys.settings_key(repository, directory, settings)
-        found = open_index.open_at(open_index.index_folder(repository), key)
+        found = open_index.open_stored(repository, key)
     except CorruptCache:
         return None
     return None if found is None else found.reader
