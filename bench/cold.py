@@ -38,7 +38,7 @@ ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | 
 
 
 class Cost:
-    """What one process took: CPU seconds, those of its children included."""
+    """The CPU seconds of one process, including its children."""
 
     def __init__(self, argv: list[str], folder: Path) -> None:
         here = os.getcwd()
@@ -83,17 +83,17 @@ def medians(commands: dict[str, tuple[list[str], Path]], rounds: int) -> dict[st
             cost = Cost(argv, folder)
             if number:  # the first round warms
                 times[name].append(cost.cpu_s * 1000)
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(samples) for name, samples in times.items()}
 
 
 def row(what: str, count: int, value: str, target: str) -> None:
     print(f"{what:<46}{count:>8}  {value:<34}{target}", flush=True)
 
 
-def over(found: dict[str, float], one: str, other: str, unit: str = "x") -> str:
+def over(median_ms: dict[str, float], first: str, other: str, unit: str = "x") -> str:
     """Write a ratio with both of its sides."""
-    ratio = found[one] / found[other]
-    return f"{ratio:.2f} {unit}  ({found[one]:.1f} / {found[other]:.1f} ms)"
+    ratio = median_ms[first] / median_ms[other]
+    return f"{ratio:.2f} {unit}  ({median_ms[first]:.1f} / {median_ms[other]:.1f} ms)"
 
 
 def script_in(folder: Path) -> list[str]:
@@ -112,11 +112,11 @@ def cold(folder: Path, count: int, calls: dict[str, list[str]], script: list[str
         commands[verb] = ([*MODULE, *args], folder)
         commands[f"{verb}, script"] = ([*script, *args], folder)
         commands[f"{verb}, -m"] = ([sys.executable, "-m", "memtool", *args], folder)
-    found = medians(commands, n)
+    median_ms = medians(commands, n)
     for verb in calls:
-        row(f"cold {verb}, module", count, over(found, verb, "P", "P"), "")
-        row(f"cold {verb}, console script", count, over(found, f"{verb}, script", "P", "P"), "")
-        row(f"cold {verb}, python -m", count, over(found, f"{verb}, -m", "P", "P"), "")
+        row(f"cold {verb}, module", count, over(median_ms, verb, "P", "P"), "")
+        row(f"cold {verb}, console script", count, over(median_ms, f"{verb}, script", "P", "P"), "")
+        row(f"cold {verb}, python -m", count, over(median_ms, f"{verb}, -m", "P", "P"), "")
     peak = max(peak_mb([*MODULE, *args], folder) for args in calls.values())
     row("peak memory of a cold search", count, f"{peak:.0f} MB", "60 MB at 100k")
 
@@ -131,7 +131,7 @@ PHASES = (
     ("memtool.inject.select", "choose", "choose among the hits"),
     ("memtool.inject.tiers", "fill", "fill the budget, write the block"),
     ("memtool.calls.output", "write", "print"),
-    ("memtool.commands._record", "note", "note it in the ledger"),
+    ("memtool.commands._record", "record_answer", "note it in the ledger"),
 )
 """Functions of one cold `inject`, none inside another."""
 PROFILE = """
@@ -168,20 +168,20 @@ for what, spent in rows:
 
 def profile(folder: Path, count: int, inject: list[str], n: int) -> None:
     """Print what the milliseconds of one cold inject are spent on, medians of the wall clock."""
-    found: dict[str, list[float]] = {}
+    samples: dict[str, list[float]] = {}
     argv = [sys.executable, "-c", PROFILE, repr(PHASES), *inject]
     for number in range(n + 1):
         done = subprocess.run(argv, cwd=folder, env=ENV, capture_output=True, text=True, check=True)
         for line in done.stderr.splitlines() if number else ():
             what, tab, spent = line.partition("\t")
             if tab:
-                found.setdefault(what, []).append(float(spent))
-    for what, spent in found.items():
+                samples.setdefault(what, []).append(float(spent))
+    for what, spent in samples.items():
         row(f"inject: {what}", count, f"{statistics.median(spent):.2f} ms", "")
 
 
 def against(folder: Path, count: int, search: list[str], question: str, n: int) -> None:
-    """Print the cold search beside other engines over the same texts."""
+    """Print the cold search next to other engines over the same texts."""
     store = folder / ".git" / "rivals"
     for engine in rivals.ENGINES:
         if not (store / engine).exists():
@@ -196,15 +196,15 @@ def against(folder: Path, count: int, search: list[str], question: str, n: int) 
     if shutil.which("rg"):
         pattern = "|".join(question.split())
         commands["rg -l"] = (["rg", "-l", "-w", "-i", pattern, ".memory"], folder)
-    found = medians(commands, n)
+    median_ms = medians(commands, n)
     targets = {
         "bm25s": "0.10 at 10k, 0.06 at 100k",
         "fts5": "0.9 at 10k, 0.5 at 100k",
         "rg -l": "0.2 at 10k, 0.05 at 100k",
     }
     for engine, target in targets.items():
-        if engine in found:
-            row(f"cold search / {engine}", count, over(found, "memtool", engine), target)
+        if engine in median_ms:
+            row(f"cold search / {engine}", count, over(median_ms, "memtool", engine), target)
         else:
             row(f"cold search / {engine}", count, "not installed here", target)
 
@@ -216,35 +216,35 @@ def changes(folder: Path, twin: Path, count: int, search: list[str], n: int) -> 
     for number in range(n + 1):
         same.append(Cost([*MODULE, *search], folder).cpu_s * 1000)
         file = files[number * 7919 % len(files)]
-        beside = file.with_name(".beside")
-        beside.write_bytes(file.read_bytes() + b"One more sentence.\n")
-        beside.replace(file)
+        copy = file.with_name(".beside")
+        copy.write_bytes(file.read_bytes() + b"One more sentence.\n")
+        copy.replace(file)
         changed.append(Cost([*MODULE, *search], twin).cpu_s * 1000)
-    found = {"changed": statistics.median(changed[1:]), "same": statistics.median(same[1:])}
-    row("one changed file / unchanged", count, over(found, "changed", "same"), "1.1")
-    found = medians(
+    median_ms = {"changed": statistics.median(changed[1:]), "same": statistics.median(same[1:])}
+    row("one changed file / unchanged", count, over(median_ms, "changed", "same"), "1.1")
+    median_ms = medians(
         {
             "exact": ([*MODULE, *search, "--exact"], folder),
             "status": (["git", "status", "--porcelain", "--", ".memory"], folder),
         },
         n,
     )
-    row("search --exact / git status", count, over(found, "exact", "status"), "1.25 at 100k")
+    row("search --exact / git status", count, over(median_ms, "exact", "status"), "1.25 at 100k")
 
 
 def rebuild(folder: Path, count: int, search: list[str], n: int) -> None:
-    """Print a full rebuild beside the usual libraries doing the same work."""
+    """Print a full rebuild next to the usual libraries doing the same work."""
     times: dict[str, list[float]] = {"memtool": [], "libraries": []}
     for _round in range(n):
         shutil.rmtree(folder / ".git" / "memtool" / "index", ignore_errors=True)
         times["memtool"].append(Cost([*MODULE, *search], folder).cpu_s * 1000)
         argv = [sys.executable, str(Path(rivals.__file__)), "libraries", str(folder), ""]
         times["libraries"].append(Cost(argv, folder).cpu_s * 1000)
-    found = {name: statistics.median(values) for name, values in times.items()}
+    median_ms = {name: statistics.median(values) for name, values in times.items()}
     row(
         "full rebuild / frontmatter+markdown-it+bm25s",
         count,
-        over(found, "memtool", "libraries"),
+        over(median_ms, "memtool", "libraries"),
         "0.2",
     )
     for name in ("index", "state"):
@@ -295,12 +295,12 @@ def warm(folder: Path, count: int, words: list[str]) -> None:
 def hot_calls(folder: Path, question: str) -> dict[str, list[str]]:
     """Return the command lines of what an agent, a commit or a person waits for."""
     prompt = f"how does {question} work?"
-    asked = json.dumps({"cwd": str(folder), "session_id": "", "prompt": prompt})
+    event = json.dumps({"cwd": str(folder), "session_id": "", "prompt": prompt})
     began = json.dumps({"cwd": str(folder), "session_id": "bench", "source": "startup"})
     return {
         "search": ["search", question],
         "inject": ["inject", "--prompt", prompt],
-        "hook": ["hook", "claude", "user-prompt-submit", "--input", asked],
+        "hook": ["hook", "claude", "user-prompt-submit", "--input", event],
         "session-start": ["hook", "claude", "session-start", "--dry-run", "--input", began],
         "check": ["check", "--staged"],
     }
@@ -323,38 +323,38 @@ def main() -> None:
     parser.add_argument("counts", nargs="*", type=int, default=[1_000, 10_000])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--quick", action="store_true", help="only the cold times and the profile")
-    given = parser.parse_args()
+    options = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
     keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
     words = vocabulary()
     question = " ".join(words[rank] for rank in RANKS)
     script = script_in(Path(tempfile.mkdtemp()))
-    print(f"question: {question}; {given.rounds} rounds")
+    print(f"question: {question}; {options.rounds} rounds")
     harbor = demo(keep)
-    cold(harbor, 64, hot_calls(harbor, DEMO_QUESTION), script, given.rounds)
-    for count in given.counts:
+    cold(harbor, 64, hot_calls(harbor, DEMO_QUESTION), script, options.rounds)
+    for count in options.counts:
         folder = make(keep, count)
         calls = hot_calls(folder, question)
         search, inject = calls["search"], calls["inject"]
-        cold(folder, count, calls, script, given.rounds)
-        profile(folder, count, inject, given.rounds)
-        if not given.quick:
-            against(folder, count, search, question, given.rounds)
-            changes(folder, make(keep / "twin", count), count, search, given.rounds)
+        cold(folder, count, calls, script, options.rounds)
+        profile(folder, count, inject, options.rounds)
+        if not options.quick:
+            against(folder, count, search, question, options.rounds)
+            changes(folder, make(keep / "twin", count), count, search, options.rounds)
             warm(folder, count, words)
             wide(folder, count, 1 if count > 20_000 else 3)
             rebuild(folder, count, search, 1 if count > 20_000 else 3)
-    if len(given.counts) > 1:
-        low, high = (make(keep, count) for count in (given.counts[0], given.counts[-1]))
+    if len(options.counts) > 1:
+        low, high = (make(keep, count) for count in (options.counts[0], options.counts[-1]))
         for verb in ("search", "inject"):
             args = hot_calls(low, question)[verb]
-            found = medians(
-                {"high": ([*MODULE, *args], high), "low": ([*MODULE, *args], low)}, given.rounds
+            median_ms = medians(
+                {"high": ([*MODULE, *args], high), "low": ([*MODULE, *args], low)}, options.rounds
             )
             row(
-                f"cold {verb}, {given.counts[-1]} / {given.counts[0]}",
-                given.counts[-1],
-                over(found, "high", "low"),
+                f"cold {verb}, {options.counts[-1]} / {options.counts[0]}",
+                options.counts[-1],
+                over(median_ms, "high", "low"),
                 "2 at 100k / 1k",
             )
 

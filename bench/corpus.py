@@ -34,7 +34,7 @@ ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | 
 """The environment of a program that is measured: the memtool that this one imports, no settings."""
 
 
-def vocabulary(most: int = 60_000) -> list[str]:
+def vocabulary(limit: int = 60_000) -> list[str]:
     """Return words of the standard library's sources, most frequent first."""
     counts: dict[str, int] = {}
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
@@ -42,7 +42,7 @@ def vocabulary(most: int = 60_000) -> list[str]:
         for word in "".join(c if c.isalnum() or c == "_" else " " for c in text).split():
             if len(word) > 2 and not word.isdigit():
                 counts[word] = counts.get(word, 0) + 1
-    return sorted(counts, key=lambda word: (-counts[word], word))[:most]
+    return sorted(counts, key=lambda word: (-counts[word], word))[:limit]
 
 
 def make(folder: Path, count: int, *, seed: int = 7) -> Path:
@@ -63,7 +63,7 @@ def make(folder: Path, count: int, *, seed: int = 7) -> Path:
             " ".join(draw.choices(words, weights, k=draw.randrange(25, 75))) + "." for _ in range(3)
         )
         kind = TYPES[number % 4]
-        id_ = f"{kind[:3]}-{timestamps.date(second)}-{number:06}"
+        id_ = f"{kind[:3]}-{timestamps.format_date(second)}-{number:06}"
         memory = Memory(
             fields={
                 "id": id_,
@@ -79,7 +79,7 @@ def make(folder: Path, count: int, *, seed: int = 7) -> Path:
             },
             body=body + "\n",
         )
-        path = place / ".memory" / kind / timestamps.date(second)[:7] / f"{id_}.md"
+        path = place / ".memory" / kind / timestamps.format_date(second)[:7] / f"{id_}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(document.write(memory))
     git = ["git", "-C", str(place), "-c", "user.name=bench", "-c", "user.email=b@example.org"]

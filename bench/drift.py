@@ -21,7 +21,7 @@ from pathlib import Path
 
 from memtool.memory import document, timestamps
 from memtool.memory.memory import Memory
-from memtool.search.scope import drift_in
+from memtool.search.scope import build_drift_witness
 from memtool.store.context import Context
 
 FILES, COMMITS, MORE, FINALISTS = 4_000, 2_000, 500, 15
@@ -58,14 +58,14 @@ def commits(draw: random.Random, first: int, count: int, memories: range) -> byt
     """Return a stream for git fast-import: each commit changes two files and adds memories."""
     out = []
     per = -(-len(memories) // max(1, count))
-    left = iter(memories)
+    remaining = iter(memories)
     for number in range(first, first + count):
         rows = []
         files = range(FILES) if number == 0 else draw.sample(range(FILES), 2)
         rows += [(f"src/d{file % 40}/f{file}.py", text(draw, file)) for file in files]
-        some = [one for _n, one in zip(range(per), left, strict=False)]
-        pairs = [draw.sample(range(FILES), draw.choice((1, 2, 2))) for _one in some]
-        rows += [memory(one, files) for one, files in zip(some, pairs, strict=True)]
+        some = [number for _n, number in zip(range(per), remaining, strict=False)]
+        pairs = [draw.sample(range(FILES), draw.choice((1, 2, 2))) for _number in some]
+        rows += [memory(number, files) for number, files in zip(some, pairs, strict=True)]
         out.append(
             b"commit refs/heads/main\ncommitter A <a@example.org> %d +0000\n"
             b"data 1\nx\n" % (BEGIN + number)
@@ -77,14 +77,16 @@ def commits(draw: random.Random, first: int, count: int, memories: range) -> byt
     return b"".join(out)
 
 
-def judged(place: Path, env: dict[str, str], most: int = 0) -> tuple[float, dict[str, str]]:
+def judged(place: Path, env: dict[str, str], limit: int = 0) -> tuple[float, dict[str, str]]:
     """Return the seconds that all verdicts take, or those on the first, and the level of each."""
     context = Context.at(str(place), env)
     tree = context.tree("HEAD")
-    _known = context.origins(tree, tree.records)  # who wrote what is a table of its own
+    _origins = context.origins(tree, tree.records)  # who wrote what is a table of its own
     began = time.perf_counter()
-    found = drift_in(tree, lambda: context.witness(tree)).of(tree.records[: most or None])
-    return time.perf_counter() - began, {path: drift.level for path, drift in found.items()}
+    drifts = build_drift_witness(tree, lambda: context.provenance_reader(tree)).find(
+        tree.records[: limit or None]
+    )
+    return time.perf_counter() - began, {path: drift.level for path, drift in drifts.items()}
 
 
 def measure(count: int) -> None:
@@ -104,13 +106,13 @@ def measure(count: int) -> None:
         warm, again = judged(place, env)
         git("fast-import", "--quiet", stdin=commits(draw, COMMITS, MORE, range(0)))
         git("reset", "-q", "--hard")
-        few, _some = judged(place, env, FINALISTS)
+        later, _some = judged(place, env, FINALISTS)
         after, newer = judged(place, env)
         bare, same = judged(place, env | {"MEMTOOL_NO_CACHE": "1"})
         counts = {level: list(levels.values()).count(level) for level in sorted({*levels.values()})}
         print(f"{count:,} memories: {counts}")
         print(
-            f"  first {first:.2f} s, warm {warm:.3f} s, after {MORE} commits {few:.3f} s for "
+            f"  first {first:.2f} s, warm {warm:.3f} s, after {MORE} commits {later:.3f} s for "
             f"{FINALISTS} memories that an answer shows, {after:.2f} s for the rest, "
             f"without a table {bare:.2f} s"
         )

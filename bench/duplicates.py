@@ -33,7 +33,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 from memtool.gate import near_duplicates  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
 from memtool.search import contradictions  # noqa: E402
-from memtool.store.config import option  # noqa: E402
+from memtool.store.config import find_option  # noqa: E402
 from memtool.store.tree import Record  # noqa: E402
 
 
@@ -61,60 +61,64 @@ def measure(name: str, wanted: str, judge: Callable[[Memory, Memory], bool]) -> 
     """Print precision and recall on each half of a set, and what was judged wrongly."""
     for half in ("tune", "held-out"):
         rows = [row for row in pairs(name) if row[0]["set"] == half]
-        judged = [(row, judge(one, other)) for row, one, other in rows]
-        right = sum(said for row, said in judged if row["label"] == wanted)
-        flagged = sum(said for _row, said in judged)
-        there = sum(row["label"] == wanted for row, _said in judged)
+        judged = [(row, judge(first, other)) for row, first, other in rows]
+        right = sum(verdict for row, verdict in judged if row["label"] == wanted)
+        flagged = sum(verdict for _row, verdict in judged)
+        there = sum(row["label"] == wanted for row, _verdict in judged)
         print(
             f"{name:10} {half:8} {len(rows):3} pairs, {there} to find: "
             f"precision {right / flagged:.2f}, recall {right / there:.2f}"
         )
-        for row, said in judged:
-            if said != (row["label"] == wanted):
-                what = "flagged" if said else "missed"
+        for row, verdict in judged:
+            if verdict != (row["label"] == wanted):
+                what = "flagged" if verdict else "missed"
                 print(f"    {what} ({row['kind']}): {row['a'][0]} | {row['b'][0]}")
 
 
 def quality() -> None:
     """Print the tables."""
-    threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
+    threshold = float(str(find_option(near_duplicates.THRESHOLD_KEY).default))
 
-    def is_twin(one: Memory, other: Memory) -> bool:
-        near = near_duplicates.Neighbours([Record(other, "b.md", "b")])
-        (twin,) = near_duplicates.twins([Record(one, "a.md", "a")], near, threshold, NOW)
+    def is_twin(first: Memory, other: Memory) -> bool:
+        near = near_duplicates.DuplicateIndex([Record(other, "b.md", "b")])
+        (twin,) = near_duplicates.find_duplicates(
+            [Record(first, "a.md", "a")], near, threshold, NOW
+        )
         return twin is not None
 
     measure("duplicates", "duplicate", is_twin)
     measure(
-        "conflicts", "conflict", lambda one, other: contradictions.between(one, other) is not None
+        "conflicts",
+        "conflict",
+        lambda first, other: contradictions.find_between(first, other) is not None,
     )
 
 
 def texts(name: str) -> list[dict]:
-    """Return the documents of a public set; a line that is no JSON is left out."""
-    found = []
+    """Return the documents of a public set; lines that are not JSON are left out."""
+    rows = []
     with gzip.open(NOTES / name / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             try:
-                found.append(json.loads(line))
+                rows.append(json.loads(line))
             except ValueError:
                 print(f"{name}: a line is no JSON")
-    return found
+    return rows
 
 
 def alarms() -> None:
-    """Print what is flagged among public texts, whose authors meant no conflict."""
-    threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
+    """Print which public texts are flagged; their authors meant no conflict."""
+    threshold = float(str(find_option(near_duplicates.THRESHOLD_KEY).default))
     for name in SETS:
         notes = [
             memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(texts(name))
         ]
         records = [Record(note, f"{note.id}.md", "") for note in notes]
-        near = near_duplicates.Neighbours(records)
-        twins = near_duplicates.twins(records, near, threshold, NOW)
+        near = near_duplicates.DuplicateIndex(records)
+        twins = near_duplicates.find_duplicates(records, near, threshold, NOW)
         print(f"{name}: {len(notes)} notes, {sum(map(bool, twins))} have a twin")
         for clash in contradictions.find(notes):
-            print(f"    {clash.kind} {clash.one} {clash.other}: {clash.reason}")
+            print(f"    {clash.kind} {clash.first} {clash.other}: {clash.reason}")
 
 
 def cost() -> None:
@@ -137,8 +141,8 @@ def cost() -> None:
         times = []
         for _round in range(ROUNDS):
             start = time.process_time()
-            (twin,) = near_duplicates.twins(
-                [new], near_duplicates.of_worktree(*where), 0.8, ws.clock.now
+            (twin,) = near_duplicates.find_duplicates(
+                [new], near_duplicates.from_worktree(*where), 0.8, ws.clock.now
             )
             times.append(time.process_time() - start)
             assert twin is not None

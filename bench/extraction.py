@@ -20,11 +20,11 @@ sys.path[0] = str(Path(__file__).resolve().parents[1] / "tests")
 from sessions.annotation import Score, half, matched  # noqa: E402
 
 from memtool.sessions import promote  # noqa: E402
-from memtool.sessions.extract import MOST_MESSAGES, extract  # noqa: E402
+from memtool.sessions.extract import MAX_MESSAGES, extract  # noqa: E402
 from memtool.sessions.model import (  # noqa: E402
     Finding,
     Message,
-    finding_id,
+    make_finding_id,
 )
 
 
@@ -33,9 +33,9 @@ def quality(name: str) -> None:
     made, right, wanted = Counter[str](), Counter[str](), Counter[str]()
     sessions = half(name)
     for session in sessions:
-        found = extract(session.messages, session.name)
-        made.update(one.category for one in found)
-        right.update(one.category for one, _expected in matched(found, session.expected))
+        findings = extract(session.messages, session.name)
+        made.update(finding.category for finding in findings)
+        right.update(finding.category for finding, _expected in matched(findings, session.expected))
         wanted.update(expected.category for expected in session.expected)
     empty = sum(not session.expected for session in sessions)
     print(f"{name}: {len(sessions)} sessions, {empty} of them with nothing to keep")
@@ -54,17 +54,19 @@ def row(name: str, score: Score) -> None:
 def speed() -> None:
     """Print CPU seconds for as much as is ever read at once."""
     kinds = ("user", "assistant", "call", "failed", "ok")
-    messages = [_message(n, kinds[n % len(kinds)]) for n in range(1, MOST_MESSAGES + 1)]
+    messages = [_message(n, kinds[n % len(kinds)]) for n in range(1, MAX_MESSAGES + 1)]
     began = time.process_time()
-    found = extract(messages, "ses-a")
-    print(f"{len(messages):,} messages: {time.process_time() - began:.2f} s, {len(found)} findings")
+    learned = extract(messages, "ses-a")
+    print(
+        f"{len(messages):,} messages: {time.process_time() - began:.2f} s, {len(learned)} findings"
+    )
     texts = [f"Part {n} of tool {n % 977} reads file src/m{n}.py at start." for n in range(10_000)]
     findings = [
-        Finding(finding_id("s", text), f"s{n % 50}", text, text, "pattern", "high", 0.5, (1,))
+        Finding(make_finding_id("s", text), f"s{n % 50}", text, text, "pattern", "high", 0.5, (1,))
         for n, text in enumerate(texts)
     ]
     began = time.process_time()
-    promote.supports(findings, [])
+    promote.count_supports(findings, [])
     print(f"{len(findings):,} findings compared: {time.process_time() - began:.2f} s")
 
 

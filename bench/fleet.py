@@ -76,14 +76,14 @@ def memory(id_: str, title: str, text: str, kind: str = "semantic") -> bytes:
 
 
 def commit(
-    place: Path, found: list[tuple[str, str, str]], env: dict[str, str], kind: str = "semantic"
+    place: Path, documents: list[tuple[str, str, str]], env: dict[str, str], kind: str = "semantic"
 ) -> None:
     """Add memories to a repository as one commit."""
     rows = [b"commit refs/heads/main\ncommitter Ada <ada@example.org> 1790000000 +0000\n"]
     rows.append(b"data 4\nmore")
     has_parent = (place / "refs/heads/main").exists() or (place / "packed-refs").exists()
     rows.append(b"\nfrom refs/heads/main^0\n" if has_parent else b"\n")
-    for id_, title, text in found:
+    for id_, title, text in documents:
         data = memory(id_, title, text, kind)
         path = f".memory/{kind}/2026-10/{id_}.md"
         rows.append(b"M 100644 inline %b\n" % path.encode())
@@ -124,7 +124,7 @@ def fleet(count: int, each: int, kind: str = "semantic") -> tuple[Path, dict[str
         file.write_bytes(memory(file.stem, title, text))
     subprocess.run(["git", "-C", str(project), "add", "-A"], env=env, check=True)
     subprocess.run(["git", "-C", str(project), "commit", "-qm", "own"], env=env, check=True)
-    far = [f"file://{one}" for one in sorted((place / "far").glob("*/*"))]
+    far = [f"file://{path}" for path in sorted((place / "far").glob("*/*"))]
     memtool(
         project,
         env,
@@ -159,10 +159,10 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def percentiles(taken: list[float]) -> str:
+def percentiles(times_s: list[float]) -> str:
     """Return p50 and p95 of seconds as milliseconds."""
-    cuts = statistics.quantiles([one * 1000 for one in taken], n=20)
-    return f"p50 {statistics.median(taken) * 1000:6.0f} ms   p95 {cuts[18]:6.0f} ms"
+    cuts = statistics.quantiles([duration_s * 1000 for duration_s in times_s], n=20)
+    return f"p50 {statistics.median(times_s) * 1000:6.0f} ms   p95 {cuts[18]:6.0f} ms"
 
 
 def scale(count: int, each: int) -> None:
@@ -178,30 +178,30 @@ def scale(count: int, each: int) -> None:
         f"sync, nothing changed  {seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s"
     )
     source = passages(random.Random(time.time_ns()))
-    for number, one in enumerate(sorted(place.glob("*/team*/service-*"))[:CHANGED]):
+    for number, repository in enumerate(sorted(place.glob("*/team*/service-*"))[:CHANGED]):
         names = (f"sem-2026-10-02-more-{time.time_ns()}-{number}{n}" for n in range(10))
-        commit(one, [(name, *next(source)) for name in names], env)
+        commit(repository, [(name, *next(source)) for name in names], env)
     print(
         f"sync, {CHANGED} changed        "
         f"{seconds(lambda: memtool(project, env, 'fleet', 'sync')):8.1f} s"
     )
-    found = json.loads(memtool(project, env, "fleet", "status", "--json"))
-    print(f"on disk {found['size'] / 1e6:.0f} MB, {found['memories']:,} memories")
-    asked = [text for name in SETS[:2] for text, _grades in retrieval.questions(name)]
-    asked = [" ".join(words(text)) for text in asked]
-    asked = random.Random(3).sample(asked, min(WARM, len(asked)))
-    memtool(project, env, "search", asked[0])
+    status = json.loads(memtool(project, env, "fleet", "status", "--json"))
+    print(f"on disk {status['size'] / 1e6:.0f} MB, {status['memories']:,} memories")
+    questions = [text for name in SETS[:2] for text, _grades in retrieval.questions(name)]
+    questions = [" ".join(words(text)) for text in questions]
+    questions = random.Random(3).sample(questions, min(WARM, len(questions)))
+    memtool(project, env, "search", questions[0])
     local, cold = [], []
-    for text in asked[: min(COLD, count)]:
+    for text in questions[: min(COLD, count)]:
         local.append(seconds(lambda text=text: memtool(project, env, "search", text)))
         cold.append(seconds(lambda text=text: memtool(project, env, "search", "--fleet", text)))
-    beside = [max(0.0, one - other) for one, other in zip(cold, local, strict=True)]
+    fleet_s = [max(0.0, total - other) for total, other in zip(cold, local, strict=True)]
     print(f"cold, search            {percentiles(local)}")
     print(f"cold, search --fleet    {percentiles(cold)}")
-    print(f"cold, the fleet's part  {percentiles(beside)}")
+    print(f"cold, the fleet's part  {percentiles(fleet_s)}")
     warm, late = [], 0
-    for text, taken in asking(project, env, asked):
-        warm.append(taken)
+    for text, duration_s in asking(project, env, questions):
+        warm.append(duration_s)
         late += text != ""
     print(f"warm, the fleet's part  {percentiles(warm)}   without an answer: {late} of {len(warm)}")
 
@@ -219,11 +219,11 @@ def similar(count: int, each: int) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
-    told = child.stdout.read() if child.stdout else ""
+    output = child.stdout.read() if child.stdout else ""
     _pid, _status, used = os.wait4(child.pid, 0)
     print(
         f"{used.ru_utime + used.ru_stime:.1f} s of CPU, {time.perf_counter() - began:.1f} s, "
-        f"{used.ru_maxrss / 1024:.0f} MB: {told.splitlines()[-1]}"
+        f"{used.ru_maxrss / 1024:.0f} MB: {output.splitlines()[-1]}"
     )
 
 
@@ -233,7 +233,7 @@ def words(text: str) -> list[str]:
     return [word for word in plain.split() if word != "OR"]
 
 
-def asking(project: Path, env: dict[str, str], asked: list[str]) -> Iterator[tuple[str, float]]:
+def asking(project: Path, env: dict[str, str], questions: list[str]) -> Iterator[tuple[str, float]]:
     """Ask in this process, and yield of each question why there was no answer, and its seconds."""
     from memtool.fleet import ask
     from memtool.index import index, scoring
@@ -241,10 +241,10 @@ def asking(project: Path, env: dict[str, str], asked: list[str]) -> Iterator[tup
 
     context = Context.at(str(project), env)
     own = index.open(context).index
-    for text in asked:
+    for text in questions:
         began = time.perf_counter()
-        found = ask.ask(context, scoring.question(text), own, most=10, text=text)
-        yield "" if found.is_reached else found.note, time.perf_counter() - began
+        answer = ask.ask_fleet(context, scoring.parse_question(text), own, limit=10, text=text)
+        yield "" if answer.is_reached else answer.note, time.perf_counter() - began
 
 
 SPREAD = 20
@@ -252,7 +252,7 @@ SPREAD = 20
 
 
 def repository_of(path: str, count: int) -> str:
-    """Return in which of so many repositories a document is."""
+    """Return which of `n` repositories a document is in."""
     return f"acme/r{zlib.crc32(path.encode()) % count}"
 
 
@@ -268,39 +268,41 @@ def order() -> None:
     from memtool.index import scoring
     from memtool.index.index import open as index_of
     from memtool.index.reader import IndexReader
-    from memtool.index.revision import in_memory
-    from memtool.index.scoring import LEAST_COUNT
+    from memtool.index.revision import build_in_memory
+    from memtool.index.scoring import MIN_MEMORIES
     from memtool.store.context import Context
 
     env = environment(FOLDER / "nobody")
     contexts = [Context.at(str(quality.made(name)), env) for name in SETS[:2]]
-    stores = {name: index_of(one).index for name, one in zip(SETS, contexts, strict=False)}
+    stores = {name: index_of(context).index for name, context in zip(SETS, contexts, strict=False)}
 
-    def few(index: IndexReader, count: int) -> IndexReader:
+    def limit_index(index: IndexReader, count: int) -> IndexReader:
         """Return an index of a few of the memories."""
         numbers = random.Random(5).sample(range(index.count), count)
-        return IndexReader([in_memory(list(map(index.record, numbers)), contexts[0].settings)])
+        return IndexReader(
+            [build_in_memory(list(map(index.record, numbers)), contexts[0].settings)]
+        )
 
     print("same order of ten, same set, same first; recall@5, nDCG@10")
     for name, index in stores.items():
-        other = next(one for key, one in stores.items() if key != name)
+        other = next(store for key, store in stores.items() if key != name)
         statistics_of = {
             "the set itself": index,
             "the other set": other,
-            "ten of the other": few(other, 10),
-            "no memories": few(other, 0),
+            "ten of the other": limit_index(other, 10),
+            "no memories": limit_index(other, 0),
         }
         rows: dict[str, list[tuple[float, ...]]] = {}
         for text, grades in retrieval.questions(name):
-            asked = scoring.question(text)
-            best = index.best(asked.weights, 30, lambda _number: True)
-            hits = index.close(asked, best)[:10]
+            question = scoring.parse_question(text)
+            best = index.find_best(question.weights, 30, lambda _number: True)
+            hits = index.rerank(question, best)[:10]
             local = [Path(index.path(number)).stem for number, _score in hits]
             rows.setdefault("local search", []).append((1, 1, 1, *retrieval.scores(local, grades)))
             for key, own in statistics_of.items():
-                numbers = own.statistics(asked.weights)
-                query = rank.question_of(asked, numbers)
-                best = index.best(query.weights, CANDIDATES, lambda _number: True)
+                numbers = own.statistics(question.weights)
+                query = rank.build_query(question, numbers)
+                best = index.find_best(query.weights, CANDIDATES, lambda _number: True)
                 is_one = own is index
                 candidates = [
                     FleetCandidate(
@@ -312,24 +314,24 @@ def order() -> None:
                     )
                     for n, _score in best
                 ]
-                for voices in ("", ", and voices") if own.count < LEAST_COUNT else ("",):
+                for voices in ("", ", and voices") if own.count < MIN_MEMORIES else ("",):
                     if voices:
-                        numbers = rank.with_voices(numbers, asked, candidates)
-                    ranked = rank.ranked(asked, candidates, numbers)[:10]
-                    found = [Path(one.candidate.path).stem for one in ranked]
+                        numbers = rank.with_repository_votes(numbers, question, candidates)
+                    ranked = rank.rank_candidates(question, candidates, numbers)[:10]
+                    ids = [Path(hit.candidate.path).stem for hit in ranked]
                     rows.setdefault(key + voices, []).append(
                         (
-                            found == local,
-                            set(found) == set(local),
-                            found[:1] == local[:1],
-                            *retrieval.scores(found, grades),
+                            ids == local,
+                            set(ids) == set(local),
+                            ids[:1] == local[:1],
+                            *retrieval.scores(ids, grades),
                         )
                     )
         for key, values in rows.items():
             means = [statistics.mean(column) for column in zip(*values, strict=True)]
             print(
                 f"{name:5} {len(values):4} questions  {key:29} "
-                + "  ".join(f"{one:.3f}" for one in means)
+                + "  ".join(f"{mean:.3f}" for mean in means)
             )
 
 
@@ -339,5 +341,5 @@ if __name__ == "__main__":
     if "--order" in sys.argv:
         order()
     else:
-        numbers = [int(one) for one in sys.argv[1:] if one.isdigit()] or [200, 500]
+        numbers = [int(word) for word in sys.argv[1:] if word.isdigit()] or [200, 500]
         (similar if "--similar" in sys.argv else scale)(*numbers)

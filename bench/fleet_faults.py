@@ -41,8 +41,8 @@ from opensearch_cluster import Cluster, Node, why_not
 
 from memtool.fleet import opensearch, publish
 from memtool.fleet.backend import FleetQuery, FleetUnavailable
-from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
-from memtool.fleet.publish import Draft, Partition
+from memtool.fleet.opensearch import TERMS_FIELD, OpenSearch, SearchServer
+from memtool.fleet.publish import Partition, Publication
 
 DISK_MB = 200
 BEFORE_S, DURING_S, SILENT_S, CUT_S = 4.0, 18.0, 45.0, 60.0
@@ -115,8 +115,8 @@ class Network:
 
     def lose(self, senders: Sequence[Node], receivers: Sequence[Node]) -> None:
         """Lose what some nodes send to others, until `heal`."""
-        for one, other in itertools.product(senders, receivers):
-            rule = ("pref", "10", "from", one.host, "to", other.host, "lookup", self.NOWHERE)
+        for first, other in itertools.product(senders, receivers):
+            rule = ("pref", "10", "from", first.host, "to", other.host, "lookup", self.NOWHERE)
             sh("ip", "rule", "add", *rule)
             self._lost.append(rule)
 
@@ -156,20 +156,20 @@ class Balancer:
         else:
             client.close()
             return
-        for one, other in ((client, server), (server, client)):
-            threading.Thread(target=_pump, args=(one, other), daemon=True).start()
+        for source, other in ((client, server), (server, client)):
+            threading.Thread(target=_pump, args=(source, other), daemon=True).start()
 
 
-def _pump(one: socket.socket, other: socket.socket) -> None:
+def _pump(source: socket.socket, other: socket.socket) -> None:
     with suppress(OSError):
-        while data := one.recv(1 << 16):
+        while data := source.recv(1 << 16):
             other.sendall(data)
-    for sock in (one, other):
+    for sock in (source, other):
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def draft_of(number: int) -> Draft:
+def draft_of(number: int) -> Publication:
     """Return what one repository has to publish."""
     name = f"team{number % 7}/service-{number:05}"
     documents = {}
@@ -186,9 +186,9 @@ def draft_of(number: int) -> Draft:
             "path": f".memory/semantic/{id_}.md",
             "data": words,
             "size": 2 * len(words),
-            TEXT_FIELD: f" \n {words} ",
+            TERMS_FIELD: f" \n {words} ",
         }
-    return Draft(name, "c" * 40, "t" * 40, 1, documents, (), {})
+    return Publication(name, "c" * 40, "t" * 40, 1, documents, (), {})
 
 
 _numbers = itertools.count()
@@ -202,11 +202,11 @@ class Load:
         self.server = server
         self.acknowledged: list[int] = []
         self.failed = 0
-        self.asked: list[tuple[float, bool]] = []
+        self.requests: list[tuple[float, bool]] = []
         self.longest = 0.0
         self._is_over = threading.Event()
         self._threads = [
-            threading.Thread(target=one, daemon=True) for one in (self._publish, self._ask)
+            threading.Thread(target=loop, daemon=True) for loop in (self._publish, self._ask)
         ]
         for thread in self._threads:
             thread.start()
@@ -235,10 +235,10 @@ class Load:
             weights = {WORDS[(number + n) % len(WORDS)]: 1.0 for n in range(4)}
             begun = time.monotonic()
             try:
-                is_answered = bool(backend.candidates(FleetQuery(weights), WITHIN_S))
+                is_answered = bool(backend.find_candidates(FleetQuery(weights), WITHIN_S))
             except FleetUnavailable:
                 is_answered = False
-            self.asked.append((time.monotonic() - begun, is_answered))
+            self.requests.append((time.monotonic() - begun, is_answered))
 
     def end(self) -> None:
         self._is_over.set()
@@ -252,12 +252,12 @@ def missing(server: SearchServer, numbers: list[int]) -> int:
     for number in numbers:
         made = draft_of(number)
         docs = [
-            {"_id": opensearch.document_id(made.repository, id_), "routing": made.repository}
+            {"_id": opensearch.build_document_id(made.repository, id_), "routing": made.repository}
             for id_ in made.documents
         ]
         path = f"/{server.index}/_mget?_source=false"
-        found = server.get("POST", path, {"docs": docs}, within=60)["docs"]
-        gone += sum(not row.get("found") for row in found)
+        rows = server.request("POST", path, {"docs": docs}, timeout_s=60)["docs"]
+        gone += sum(not row.get("found") for row in rows)
     return gone
 
 
@@ -269,15 +269,15 @@ def settled(server: SearchServer, cluster: Cluster) -> float:
     begun = time.monotonic()
     while time.monotonic() - begun < WHOLE_S:
         with suppress(FleetUnavailable):
-            found = [
-                server.replace(host=node.host, port=node.port).get(
-                    "GET", "/_cluster/health?local=true", within=3
+            states = [
+                server.replace(host=node.host, port=node.port).request(
+                    "GET", "/_cluster/health?local=true", timeout_s=3
                 )
                 for node in cluster.nodes
             ]
             if all(
-                one.get("status") == "green" and one.get("number_of_nodes") == len(found)
-                for one in found
+                state.get("status") == "green" and state.get("number_of_nodes") == len(states)
+                for state in states
             ):
                 return time.monotonic() - begun
         time.sleep(0.5)
@@ -297,10 +297,10 @@ def row(
         return
     load = Load(server)
     time.sleep(BEFORE_S)
-    before, first = len(load.acknowledged), len(load.asked)
+    before, first = len(load.acknowledged), len(load.requests)
     act()
     time.sleep(during_s)
-    during, last = len(load.acknowledged) - before, len(load.asked)
+    during, last = len(load.acknowledged) - before, len(load.requests)
     undo()
     recovered = settled(server, cluster)
     whole = f"{recovered:.0f} s"
@@ -309,42 +309,44 @@ def row(
         whole = f"{WHOLE_S:.0f} s, and {settled(server, cluster):.0f} s after a reroute"
     time.sleep(BEFORE_S)
     load.end()
-    asked = load.asked[first:last]
-    good = [seconds for seconds, is_answered in asked if is_answered]
+    requests = load.requests[first:last]
+    good = [seconds for seconds, is_answered in requests if is_answered]
     lost = missing(server, load.acknowledged)
     print(
         f"| {called} | {during * EACH:,} | {len(load.acknowledged) * EACH:,} | {lost} | "
-        f"{len(good)} / {len(asked) - len(good)} | {load.longest:.1f} s | {whole} |",
+        f"{len(good)} / {len(requests) - len(good)} | {load.longest:.1f} s | {whole} |",
         flush=True,
     )
 
 
 def halt(node: Node, how: signal.Signals) -> None:
-    """Let a node stand still, or go on."""
+    """Pause or resume a node."""
     assert node.process is not None
     os.killpg(node.process.pid, how)
 
 
 def elect(server: SearchServer, cluster: Cluster, node: Node) -> None:
     """Let a node be the manager of the cluster, by taking the vote from all others for a moment."""
-    others = ",".join(one.name for one in cluster.nodes if one is not node)
+    names = ",".join(other.name for other in cluster.nodes if other is not node)
     path = "/_cluster/voting_config_exclusions"
-    server.get("POST", f"{path}?node_names={others}", within=60)
-    server.get("DELETE", f"{path}?wait_for_removal=false", within=60)
+    server.request("POST", f"{path}?node_names={names}", timeout_s=60)
+    server.request("DELETE", f"{path}?wait_for_removal=false", timeout_s=60)
     settled(server, cluster)
 
 
 def busiest(server: SearchServer, nodes: Sequence[Node]) -> tuple[Node, int]:
     """Return the node that has most primary shards, which write first, and how many it has."""
-    found = server.get("GET", f"/_cluster/state/nodes,routing_table/{server.index}", within=60)
-    tables = found["routing_table"]["indices"][server.index]["shards"].values()
+    state = server.request(
+        "GET", f"/_cluster/state/nodes,routing_table/{server.index}", timeout_s=60
+    )
+    tables = state["routing_table"]["indices"][server.index]["shards"].values()
     homes = [
-        found["nodes"][copy["node"]]["name"]
+        state["nodes"][copy["node"]]["name"]
         for table in tables
         for copy in table
         if copy["primary"]
     ]
-    return max(((node, homes.count(node.name)) for node in nodes), key=lambda one: one[1])
+    return max(((node, homes.count(node.name)) for node in nodes), key=lambda pair: pair[1])
 
 
 REACHED = ("all", "the others", "only it")
@@ -365,16 +367,16 @@ def cut_off(
     """Cut one node with primary shards off from the others, in one direction or in both."""
     nodes = balancer.nodes
     node, count = busiest(server, nodes)
-    others = [one for one in nodes if one is not node]
-    elect(server, cluster, node if is_manager else others[0])
+    other_nodes = [other for other in nodes if other is not node]
+    elect(server, cluster, node if is_manager else other_nodes[0])
     called = "not heard by the others" if hears else "deaf to the others" if is_heard else "cut off"
 
     def act() -> None:
         if not is_heard:
-            network.lose([node], others)
+            network.lose([node], other_nodes)
         if not hears:
-            network.lose(others, [node])
-        balancer.nodes = dict(zip(REACHED, (nodes, others, [node]), strict=True))[reached]
+            network.lose(other_nodes, [node])
+        balancer.nodes = dict(zip(REACHED, (nodes, other_nodes, [node]), strict=True))[reached]
 
     def undo() -> None:
         network.heal()
@@ -406,7 +408,7 @@ def main() -> None:
         raise SystemExit(reason)
     enter_network()
     network = Network()
-    publish.REQUEST_S, publish.PAUSES_S = 10.0, (0.5, 1.0, 2.0)
+    publish.REQUEST_TIMEOUT_S, publish.PAUSES_S = 10.0, (0.5, 1.0, 2.0)
     cluster = Cluster()
     disks = []
     try:
@@ -418,8 +420,8 @@ def main() -> None:
         cluster.several(nodes)
         balancer = Balancer()
         balancer.nodes = nodes
-        server = opensearch.server_at(f"http://127.0.0.1:{balancer.port}/memories", {})
-        opensearch.prepare(server, shards=2, replicas=1, within=60)
+        server = opensearch.parse_server(f"http://127.0.0.1:{balancer.port}/memories", {})
+        opensearch.prepare(server, shards=2, replicas=1, timeout_s=60)
         settled(server, cluster)
         n2, n3 = nodes[1:]
         print(
@@ -461,8 +463,8 @@ def main() -> None:
             cut_off(server, cluster, balancer, network, reached, is_manager=is_manager)
         cut_off(server, cluster, balancer, network, "all", is_manager=True, hears=True)
         cut_off(server, cluster, balancer, network, "all", is_heard=True)
-        server.get("DELETE", f"/{server.index}", within=60)
-        opensearch.prepare(server, shards=2, replicas=1, within=60)
+        server.request("DELETE", f"/{server.index}", timeout_s=60)
+        opensearch.prepare(server, shards=2, replicas=1, timeout_s=60)
         for number in range(40):
             made = draft_of(number)
             Partition(server, made.repository).write(made)
@@ -481,7 +483,7 @@ def main() -> None:
 def retried(server: SearchServer) -> None:
     """Let shards be placed again that failed five times, which OpenSearch leaves to people."""
     with suppress(FleetUnavailable):
-        server.get("POST", "/_cluster/reroute?retry_failed=true", within=60)
+        server.request("POST", "/_cluster/reroute?retry_failed=true", timeout_s=60)
 
 
 if __name__ == "__main__":

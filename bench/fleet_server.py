@@ -34,8 +34,8 @@ from opensearch_cluster import Cluster, why_not
 
 from memtool.fleet import opensearch, rank
 from memtool.fleet.backend import FleetCandidate, FleetQuery
-from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
-from memtool.fleet.publish import Draft, Partition
+from memtool.fleet.opensearch import TERMS_FIELD, OpenSearch, SearchServer
+from memtool.fleet.publish import Partition, Publication
 from memtool.index import analyzer, scoring
 from memtool.index.scoring import Statistics
 
@@ -55,28 +55,28 @@ Passage = tuple[str, str, list[str], str]
 @cache
 def sources() -> list[tuple[str, str, list[tuple[str, list[str]]]]]:
     """Return id, analysed title, and words with their terms, of every document that is not tiny."""
-    found = []
+    documents = []
     for name in SETS:
         for row in retrieval.corpus(name):
             words = [(word, analyzer.terms(word, is_indexed=True)) for word in row["text"].split()]
             title = " ".join(analyzer.terms(row["title"], is_indexed=True))
             if len(words) > 30:
-                found.append((f"{name}/{row['id']}", title, words))
-    return found
+                documents.append((f"{name}/{row['id']}", title, words))
+    return documents
 
 
-def passages(known: Sequence[Any], seed: int) -> Iterator[Passage]:
+def passages(documents: Sequence[Any], seed: int) -> Iterator[Passage]:
     """Yield passages without end."""
     draw = random.Random(seed)
     while True:
-        document, title, words = draw.choice(known)
+        document, title, words = draw.choice(documents)
         begin = draw.randrange(max(1, len(words) - 30))
-        taken = words[begin : begin + draw.randint(25, 54)]
+        window = words[begin : begin + draw.randint(25, 54)]
         yield (
             document,
             title,
-            [term for _w, own in taken for term in own],
-            " ".join(word for word, _own in taken),
+            [term for _w, own in window for term in own],
+            " ".join(word for word, _own in window),
         )
 
 
@@ -86,7 +86,7 @@ def text_of(passage: Passage) -> str:
 
 def send(url: str, first: int, repositories: int, each: int) -> float:
     """Publish some repositories; return the seconds that it took, without making the passages."""
-    server = opensearch.server_at(url, {})
+    server = opensearch.parse_server(url, {})
     source = passages(sources(), seed=first)
     spent = 0.0
     for number in range(first, first + repositories):
@@ -105,24 +105,30 @@ def send(url: str, first: int, repositories: int, each: int) -> float:
                 "tags": [passage[0]],
                 "data": passage[3],
                 "size": len(passage[3].encode()) + len(text.encode()),
-                TEXT_FIELD: text,
+                TERMS_FIELD: text,
             }
         begun = time.perf_counter()
-        Partition(server, name).write(Draft(name, "c" * 40, "t" * 40, 1, documents, (), {}))
+        Partition(server, name).write(Publication(name, "c" * 40, "t" * 40, 1, documents, (), {}))
         spent += time.perf_counter() - begun
     return spent
 
 
 def own_statistics(passages_: Sequence[Passage]) -> Callable[[scoring.Question], Statistics]:
     """Return what gives the statistics of a client that has these memories."""
-    texts = [text_of(one).encode() for one in passages_]
+    texts = [text_of(passage).encode() for passage in passages_]
     terms = [set(text.split()) for text in texts]
-    heads = [set(scoring.head_of(text)) for text in texts]
+    heads = [set(scoring.split_head(text)) for text in texts]
     length, head_length = sum(len(text.split()) for text in texts), sum(map(len, heads))
 
-    def of(asked: scoring.Question) -> Statistics:
-        df = {t: max(1, sum(t.encode() in one for one in terms)) for t in asked.weights}
-        head_df = {t: max(1, sum(t.encode() in one for one in heads)) for t in asked.weights}
+    def of(question: scoring.Question) -> Statistics:
+        df = {
+            t: max(1, sum(t.encode() in passage_terms for passage_terms in terms))
+            for t in question.weights
+        }
+        head_df = {
+            t: max(1, sum(t.encode() in passage_heads for passage_heads in heads))
+            for t in question.weights
+        }
         return Statistics(len(texts), length, head_length, df, head_df)
 
     return of
@@ -132,13 +138,15 @@ def statistics_there(server: SearchServer) -> Callable[[scoring.Question], Stati
     """Return what gives the statistics of the index: what a client could know at best."""
 
     def count(query: dict[str, Any]) -> int:
-        found = server.get("POST", f"/{server.index}/_count", {"query": query}, within=WITHIN_S)
-        return int(found["count"])
+        answer = server.request(
+            "POST", f"/{server.index}/_count", {"query": query}, timeout_s=WITHIN_S
+        )
+        return int(answer["count"])
 
     whole = count({"exists": {"field": "repo"}})
 
-    def of(asked: scoring.Question) -> Statistics:
-        df = {t: max(1, count({"term": {TEXT_FIELD: t}})) for t in asked.weights}
+    def of(question: scoring.Question) -> Statistics:
+        df = {t: max(1, count({"term": {TERMS_FIELD: t}})) for t in question.weights}
         return Statistics(whole, whole * 60, whole * 6, df, df)
 
     return of
@@ -146,32 +154,32 @@ def statistics_there(server: SearchServer) -> Callable[[scoring.Question], Stati
 
 def question_sets() -> list[tuple[str, frozenset[str]]]:
     """Return questions and the documents that answer each, the same for every run."""
-    found = [
+    questions = [
         (text, frozenset(f"{name}/{id_}" for id_ in grades))
         for name in ASKED
         for text, grades in retrieval.questions(name)
     ]
-    return random.Random(3).sample(found, QUESTIONS)
+    return random.Random(3).sample(questions, QUESTIONS)
 
 
-def keys(found: Sequence[FleetCandidate]) -> list[tuple[str, str]]:
-    return [(one.repository, one.path) for one in found]
+def keys(hits: Sequence[FleetCandidate]) -> list[tuple[str, str]]:
+    return [(hit.repository, hit.path) for hit in hits]
 
 
-def documents_of(server: SearchServer, found: Sequence[FleetCandidate]) -> list[str]:
+def documents_of(server: SearchServer, hits: Sequence[FleetCandidate]) -> list[str]:
     """Return which document each candidate is a passage of."""
     docs = [
-        {"_id": f"{one.repository}/{one.path.rpartition('/')[2][:-3]}", "routing": one.repository}
-        for one in found
+        {"_id": f"{hit.repository}/{hit.path.rpartition('/')[2][:-3]}", "routing": hit.repository}
+        for hit in hits
     ]
     path = f"/{server.index}/_mget?_source_includes=tags"
-    rows = server.get("POST", path, {"docs": docs}, within=WITHIN_S)["docs"] if docs else []
+    rows = server.request("POST", path, {"docs": docs}, timeout_s=WITHIN_S)["docs"] if docs else []
     return [row["_source"]["tags"][0] for row in rows]
 
 
-def by_words(server: SearchServer, known: Sequence[Any]) -> None:
+def by_words(server: SearchServer, documents: Sequence[Any]) -> None:
     """Print what fewer words cost, by the statistics that choose them."""
-    own = list(itertools.islice(passages(known, seed=99), 300))
+    own = list(itertools.islice(passages(documents, seed=99), 300))
     for called, statistics_of in (
         ("300 own memories", own_statistics(own)),
         ("10 own memories", own_statistics(own[:10])),
@@ -181,20 +189,20 @@ def by_words(server: SearchServer, known: Sequence[Any]) -> None:
         answering: dict[int, float] = dict.fromkeys((*COUNTS, 0), 0.0)
         sent = []
         for text, good in question_sets():
-            asked = scoring.question(text)
-            counted = statistics_of(asked)
-            wanted = rank.question_of(asked, counted)
+            question = scoring.parse_question(text)
+            counted = statistics_of(question)
+            wanted = rank.build_query(question, counted)
             sent.append(len(wanted.weights))
-            whole = candidates(server, wanted, rank.MOST_WORDS)
+            whole = candidates(server, wanted, rank.MAX_TERMS)
             best = {
-                (one.candidate.repository, one.candidate.path)
-                for one in rank.ranked(asked, whole, counted)[:10]
+                (hit.candidate.repository, hit.candidate.path)
+                for hit in rank.rank_candidates(question, whole, counted)[:10]
             }
-            answering[0] += sum(one in good for one in documents_of(server, whole))
+            answering[0] += sum(document in good for document in documents_of(server, whole))
             for count in COUNTS:
-                found = candidates(server, wanted, count)
-                same[count].append(len(best & set(keys(found))) / max(1, len(best)))
-                answering[count] += sum(one in good for one in documents_of(server, found))
+                hits = candidates(server, wanted, count)
+                same[count].append(len(best & set(keys(hits))) / max(1, len(best)))
+                answering[count] += sum(document in good for document in documents_of(server, hits))
         print(f"\nwords by {called}; {statistics.mean(sent):.1f} telling words a question")
         print("words  of the ten, among the hundred   passages of what answers, beside all words")
         for count in COUNTS:
@@ -204,7 +212,7 @@ def by_words(server: SearchServer, known: Sequence[Any]) -> None:
 
 def candidates(server: SearchServer, wanted: FleetQuery, words: int) -> list[FleetCandidate]:
     """Return candidates by the words that tell most, so many of them."""
-    return OpenSearch(server).candidates(telling_most(wanted, words), WITHIN_S)
+    return OpenSearch(server).find_candidates(telling_most(wanted, words), WITHIN_S)
 
 
 def telling_most(wanted: FleetQuery, words: int) -> FleetQuery:
@@ -213,44 +221,44 @@ def telling_most(wanted: FleetQuery, words: int) -> FleetQuery:
 
 
 def at_once(clients: int, work: Callable[[int], object], count: int) -> str:
-    """Return rate and percentiles of some work, from so many clients at once."""
-    taken: list[float] = []
+    """Return rate and percentiles of some work with several concurrent clients."""
+    times_ms: list[float] = []
 
-    def one(number: int) -> None:
+    def time_call(number: int) -> None:
         begun = time.perf_counter()
         work(number)
-        taken.append((time.perf_counter() - begun) * 1000)
+        times_ms.append((time.perf_counter() - begun) * 1000)
 
     begun = time.perf_counter()
     with ThreadPoolExecutor(clients) as threads:
-        list(threads.map(one, range(count)))
+        list(threads.map(time_call, range(count)))
     rate = count / (time.perf_counter() - begun)
-    p95 = statistics.quantiles(taken, n=20)[18]
-    return f"{rate:6.0f}/s {statistics.median(taken):7.1f} {p95:7.1f}"
+    p95 = statistics.quantiles(times_ms, n=20)[18]
+    return f"{rate:6.0f}/s {statistics.median(times_ms):7.1f} {p95:7.1f}"
 
 
-def latencies(server: SearchServer, known: Sequence[Any]) -> None:
+def latencies(server: SearchServer, documents: Sequence[Any]) -> None:
     """Print milliseconds of memtool's questions and of plain queries."""
-    own = list(itertools.islice(passages(known, seed=99), 300))
+    own = list(itertools.islice(passages(documents, seed=99), 300))
     statistics_of = own_statistics(own)
     texts = [text for text, _good in question_sets()]
-    asked = list(map(scoring.question, texts))
-    wanted = [rank.question_of(one, statistics_of(one)) for one in asked]
-    whole = [one.weights for one in asked]
+    questions = list(map(scoring.parse_question, texts))
+    wanted = [rank.build_query(question, statistics_of(question)) for question in questions]
+    whole = [question.weights for question in questions]
 
     def plain(body: Callable[[int], dict[str, Any]]) -> Callable[[int], object]:
         path = f"/{server.index}/_search?request_cache=false"
-        return lambda n: server.get("POST", path, body(n % len(texts)), within=WITHIN_S)
+        return lambda n: server.request("POST", path, body(n % len(texts)), timeout_s=WITHIN_S)
 
-    def match(number: int, **more: Any) -> dict[str, Any]:
-        return {"query": {"match": {TEXT_FIELD: " ".join(whole[number])}}, **more}
+    def match(number: int, **extra: Any) -> dict[str, Any]:
+        return {"query": {"match": {TERMS_FIELD: " ".join(whole[number])}}, **extra}
 
     ways: dict[str, Callable[[int], object]] = {
-        "memtool, all telling words": lambda n: OpenSearch(server).candidates(
+        "memtool, all telling words": lambda n: OpenSearch(server).find_candidates(
             wanted[n % len(texts)], WITHIN_S
         ),
         "memtool, 8 of them": lambda n: candidates(server, wanted[n % len(texts)], 8),
-        "memtool, one repository": lambda n: OpenSearch(server).candidates(
+        "memtool, one repository": lambda n: OpenSearch(server).find_candidates(
             wanted[n % len(texts)].replace(repositories=("team1/service-00001",)), WITHIN_S
         ),
         "plain match, all words, 10 hits, counted": plain(
@@ -278,10 +286,10 @@ def main() -> None:
         raise SystemExit(reason)
     each = memories // repositories
     with Cluster(heap=HEAP) as cluster:
-        node = cluster.one()
-        server = opensearch.server_at(f"{node.url}/memories", {})
-        opensearch.prepare(server, shards=2, replicas=0, within=WITHIN_S)
-        known = sources()
+        node = cluster.start_single()
+        server = opensearch.parse_server(f"{node.url}/memories", {})
+        opensearch.prepare(server, shards=2, replicas=0, timeout_s=WITHIN_S)
+        documents = sources()
         begun = time.perf_counter()
         share = repositories // SENDERS
         with ProcessPoolExecutor(SENDERS) as processes:
@@ -291,11 +299,13 @@ def main() -> None:
             spent = max(job.result() for job in jobs)
         whole = time.perf_counter() - begun
         begun = time.perf_counter()
-        server.get("POST", f"/{server.index}/_refresh", within=600)
+        server.request("POST", f"/{server.index}/_refresh", timeout_s=600)
         refreshed = time.perf_counter() - begun
-        server.get("POST", f"/{server.index}/_flush", within=600)
-        found = server.get("GET", f"/{server.index}/_stats/docs,store,segments", within=WITHIN_S)
-        total = found["_all"]["primaries"]
+        server.request("POST", f"/{server.index}/_flush", timeout_s=600)
+        stats = server.request(
+            "GET", f"/{server.index}/_stats/docs,store,segments", timeout_s=WITHIN_S
+        )
+        total = stats["_all"]["primaries"]
         count, size = total["docs"]["count"], total["store"]["size_in_bytes"]
         print(
             f"{count:,} documents of {repositories:,} repositories, {SENDERS} senders: "
@@ -307,8 +317,8 @@ def main() -> None:
             f"{total['segments']['count']} segments",
             flush=True,
         )
-        by_words(server, known)
-        latencies(server, known)
+        by_words(server, documents)
+        latencies(server, documents)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def measure(folder: Path, rounds: int) -> dict[str, float]:
                 times[name].append(took)
                 times["P"].append(bare)
     git(folder, "reset", "-q")
-    medians = {name: statistics.median(found) for name, found in times.items()}
+    medians = {name: statistics.median(samples) for name, samples in times.items()}
     return medians | {"1 memory, no index": without}
 
 
@@ -147,12 +147,12 @@ def main() -> None:
     compileall.compile_dir(Path(memtool.__file__).parent, quiet=1)
     trees = Path(os.environ.get("MEMTOOL_BENCH_DIR", tempfile.gettempdir()))
     for count in args.counts:
-        with tempfile.TemporaryDirectory(dir=trees) as beside:
+        with tempfile.TemporaryDirectory(dir=trees) as folder:
             made = make(trees, count)
-            git(made, "clone", "-q", "--shared", str(made), str(Path(beside) / "tree"))
-            found = measure(Path(beside) / "tree", args.rounds)
-        bare = found.pop("P")
-        for name, took in found.items():
+            git(made, "clone", "-q", "--shared", str(made), str(Path(folder) / "tree"))
+            median_ms = measure(Path(folder) / "tree", args.rounds)
+        bare = median_ms.pop("P")
+        for name, took in median_ms.items():
             print(
                 f"{name:<28}{count:>8}  {took / bare:6.2f} P  ({took:.1f} / {bare:.1f} ms)",
                 flush=True,

@@ -137,8 +137,8 @@ def kinds(answer: dict[str, object], key: str, name: str) -> str:
     """Return how many rows of each kind there are."""
     rows = answer[key]
     assert isinstance(rows, list)
-    found = [row[name] for row in rows]
-    return ", ".join(f"{found.count(kind)} {kind}" for kind in dict.fromkeys(found)) or "none"
+    names = [row[name] for row in rows]
+    return ", ".join(f"{names.count(kind)} {kind}" for kind in dict.fromkeys(names)) or "none"
 
 
 def measure(count: int) -> None:
@@ -158,8 +158,8 @@ def measure(count: int) -> None:
             took, cpu, _answer = run(place, env, *args)
             print(f"{count:6} {' '.join(args):18} {took:6.2f} s, CPU {cpu:6.2f} s", flush=True)
         took, cpu, answer = run(place, env)
-        steps, left = kinds(answer, "steps", "do"), kinds(answer, "chores", "do")
-        print(f"{count:6} again, all  {took:6.2f} s: steps {steps}, chores {left}", flush=True)
+        steps, chores = kinds(answer, "steps", "do"), kinds(answer, "chores", "do")
+        print(f"{count:6} again, all  {took:6.2f} s: steps {steps}, chores {chores}", flush=True)
 
 
 if __name__ == "__main__":

@@ -73,26 +73,26 @@ class Host:
         self.process = subprocess.Popen(
             [*SERVER, *options], cwd=folder, env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.asked = 0
+        self.sent_count = 0
         self.clock = (~self.process.pid << 3) | 2  # the CPU clock of another process, on Linux
 
     def ask(self, method: str, **params: Any) -> Any:
         """Send a request and return its result."""
         assert self.process.stdin
         assert self.process.stdout
-        self.asked += 1
-        request = {"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}
+        self.sent_count += 1
+        request = {"jsonrpc": "2.0", "id": self.sent_count, "method": method, "params": params}
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline())
-        assert answer["id"] == self.asked
+        assert answer["id"] == self.sent_count
         return answer["result"]
 
-    def call(self, tool: str, **given: Any) -> Any:
+    def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool and return its result. A refusal ends the measurement."""
-        result = self.ask("tools/call", name=tool, arguments=given)
+        result = self.ask("tools/call", name=tool, arguments=arguments)
         if result.get("isError"):
-            raise SystemExit(f"{tool} {given}: {result}")
+            raise SystemExit(f"{tool} {arguments}: {result}")
         return result
 
     def cpu_ms(self) -> float:
@@ -114,15 +114,15 @@ def row(what: str, count: int, value: str) -> None:
 
 def start(folder: Path, count: int, rounds: int) -> None:
     """Print how long a host waits for its first answers."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    samples: dict[str, list[tuple[float, float]]] = {}
     for _round in range(rounds + 1):
         host = Host(folder)
         host.ask("initialize", **HELLO)
-        found.setdefault("start to handshake", []).append((host.wall_ms(), host.cpu_ms()))
+        samples.setdefault("start to handshake", []).append((host.wall_ms(), host.cpu_ms()))
         host.call("search", query="first")
-        found.setdefault("start to first tool answer", []).append((host.wall_ms(), host.cpu_ms()))
+        samples.setdefault("start to first tool answer", []).append((host.wall_ms(), host.cpu_ms()))
         host.leave()
-    for what, times in found.items():
+    for what, times in samples.items():
         wall, cpu = (statistics.median(column) for column in zip(*times[1:], strict=True))
         row(what, count, f"{wall:.0f} ms wall, {cpu:.0f} ms CPU")
 
@@ -132,7 +132,7 @@ def warm(folder: Path, count: int, calls: int, words: list[str]) -> None:
     draw = random.Random(3)
     host = Host(folder)
     host.ask("initialize", **HELLO)
-    ids = [one["id"] for one in host.call("list", limit=200)["structuredContent"]["memories"]]
+    ids = [memory["id"] for memory in host.call("list", limit=200)["structuredContent"]["memories"]]
     questions = [
         " ".join(draw.choices(words[40:6_000], k=draw.randrange(1, 6)))
         for _call in range(calls + SKIPPED)
@@ -167,8 +167,8 @@ def changed(folder: Path, count: int) -> None:
         some = host.call("list", limit=1)["structuredContent"]["memories"][0]["id"]
         made = 0
         for tool in WIDE:
-            given = {"id": some} if tool in ("why", "blame", "show") else {}
-            host.call(tool, **given)
+            arguments = {"id": some} if tool in ("why", "blame", "show") else {}
+            host.call(tool, **arguments)
             for when in ("warm", "after a commit"):
                 times = []
                 for _round in range(ROUNDS):
@@ -180,7 +180,7 @@ def changed(folder: Path, count: int) -> None:
                         _git(copy, "add", "--all")
                         _git(copy, "commit", "-q", "-m", f"change {made}")
                     began, used = time.perf_counter(), host.cpu_ms()
-                    host.call(tool, **given)
+                    host.call(tool, **arguments)
                     times.append(((time.perf_counter() - began) * 1000, host.cpu_ms() - used))
                 wall, cpu = (_spread(column) for column in zip(*times, strict=True))
                 row(f"{tool} {when}", count, f"wall {wall}; CPU {cpu}")
@@ -204,14 +204,14 @@ def main() -> None:
     parser.add_argument("counts", nargs="*", type=int, default=[1_000, 10_000])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--calls", type=int, default=200)
-    given = parser.parse_args()
+    args = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
     keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
     words = vocabulary()
-    for count in given.counts:
+    for count in args.counts:
         folder = make(keep, count)
-        start(folder, count, given.rounds)
-        warm(folder, count, given.calls, words)
+        start(folder, count, args.rounds)
+        warm(folder, count, args.calls, words)
         changed(folder, count)
 
 

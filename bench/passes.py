@@ -89,14 +89,14 @@ def main() -> None:
         folder = Path(name, "harbor")
         argv = [sys.executable, "-m", "memtool", "demo", str(folder)]
         subprocess.run(argv, env=ENV, stdout=subprocess.DEVNULL, check=True)
-        found = calls(folder)
+        commands = calls(folder)
         print(f"{'verb':<10}{'files':>7}{'passes':>9}")
-        for verb in sys.argv[1:] or found:
+        for verb in sys.argv[1:] or commands:
             if verb == "check":  # of one staged file
-                measured(folder, found["remember"])
+                measured(folder, commands["remember"])
                 subprocess.run(["git", "add", "-A"], cwd=folder, env=ENV, check=True)
-            measured(folder, found[verb])
-            files, passes = measured(folder, found[verb])
+            measured(folder, commands[verb])
+            files, passes = measured(folder, commands[verb])
             print(f"{verb:<10}{files:>7}{passes:>9,}", flush=True)
 
 

@@ -43,11 +43,11 @@ Answer = tuple[list[str], list[str]]
 """What a search gives and what a block holds, as org/name/id, the best first."""
 
 
-def bare(place: Path, found: list[tuple[str, str, str]], env: dict[str, str]) -> None:
+def bare(place: Path, documents: list[tuple[str, str, str]], env: dict[str, str]) -> None:
     """Make a bare repository of memories, each an id, a title and a text."""
     place.mkdir(parents=True)
     git(["init", "-q", "--bare", "-b", "main", str(place)], env)
-    commit(place, found, env)
+    commit(place, documents, env)
 
 
 def git(args: list[str], env: dict[str, str]) -> None:
@@ -58,11 +58,12 @@ def git(args: list[str], env: dict[str, str]) -> None:
 def hostile(draw: random.Random, words: Sequence[str], count: int) -> list[tuple[str, str, str]]:
     """Return memories of words that the attacker has seen in questions."""
     return [
-        (f"sem-evil-{n:05}", _said(draw, words, 4), _said(draw, words, WORDS)) for n in range(count)
+        (f"sem-evil-{n:05}", _write_words(draw, words, 4), _write_words(draw, words, WORDS))
+        for n in range(count)
     ]
 
 
-def _said(draw: random.Random, words: Sequence[str], count: int) -> str:
+def _write_words(draw: random.Random, words: Sequence[str], count: int) -> str:
     return " ".join(draw.choices(words, k=count))
 
 
@@ -80,22 +81,24 @@ class Asker:
     def ask(self, text: str) -> Answer:
         """Return what a question gets: the ten best, and the three of a block."""
         from memtool.fleet import ask
-        from memtool.fleet.inject_tier import fleet_tier
+        from memtool.fleet.inject_tier import build_fleet_tier
         from memtool.index import scoring
         from memtool.inject import block
         from memtool.inject.answer import build_block
         from memtool.inject.budget import plan
         from memtool.inject.gather import GatherRequest
 
-        found = ask.ask(self.context, scoring.question(text), self.own, most=3 * BEST, text=text)
-        if not found.is_reached:
-            raise SystemExit(found.note)
-        asked = GatherRequest(self.context, text)
+        answer = ask.ask_fleet(
+            self.context, scoring.parse_question(text), self.own, limit=3 * BEST, text=text
+        )
+        if not answer.is_reached:
+            raise SystemExit(answer.note)
+        request = GatherRequest(self.context, text)
         shares = plan(self.context.project.strict_settings, None, None)
-        given = build_block(asked, block.BY_NAME["text"], shares, [fleet_tier])
+        injected = build_block(request, block.BY_NAME["text"], shares, [build_fleet_tier])
         self.context.notes.clear()
-        shown = [f"{one.repository}/{one.id}" for one in given.items if one.repository]
-        return [f"{one.candidate.repository}/{one.record.id}" for one in found.hits], shown
+        shown = [f"{item.repository}/{item.id}" for item in injected.items if item.repository]
+        return [f"{hit.candidate.repository}/{hit.record.id}" for hit in answer.hits], shown
 
 
 def line(name: str, before: Sequence[Answer], after: Sequence[Answer], unseen: set[int]) -> str:
@@ -104,9 +107,9 @@ def line(name: str, before: Sequence[Answer], after: Sequence[Answer], unseen: s
     def share(rows: Sequence[bool]) -> str:
         return f"{statistics.fmean(rows):8.3f}" if rows else "       -"
 
-    honest = [[one for one in best if not one.startswith("evil")][:BEST] for best, _shown in after]
+    honest = [[key for key in best if not key.startswith("evil")][:BEST] for best, _shown in after]
     was = [best[:BEST] for best, _shown in before]
-    evil = [[one.startswith("evil") for one in best[:BEST]] for best, _shown in after]
+    evil = [[key.startswith("evil") for key in best[:BEST]] for best, _shown in after]
     columns = [
         [mine == theirs for mine, theirs in zip(was, honest, strict=True)],
         [set(mine) == set(theirs) for mine, theirs in zip(was, honest, strict=True)],
@@ -114,7 +117,7 @@ def line(name: str, before: Sequence[Answer], after: Sequence[Answer], unseen: s
         [any(row) for row in evil],
         [any(row[:1]) for row in evil],
         [any(row[:1]) for at, row in enumerate(evil) if at in unseen],
-        [any(one.startswith("evil") for one in shown) for _best, shown in after],
+        [any(key.startswith("evil") for key in shown) for _best, shown in after],
         [
             bool(set(mine) - set(theirs))
             for (_b, mine), (_a, theirs) in zip(before, after, strict=True)
@@ -147,7 +150,7 @@ def main() -> int:
     unseen = set(range(1, len(questions), 2))
     project = quality.made("peps")
 
-    def asked(entries: str, allow: str = "") -> list[Answer]:
+    def ask_all(entries: str, allow: str = "") -> list[Answer]:
         memtool(project, env, "--global", "config", "fleet.repositories", entries)
         if allow:
             memtool(project, env, "--global", "config", "fleet.allow", allow)
@@ -162,9 +165,11 @@ def main() -> int:
     bare(FOLDER / "evil/flood", hostile(draw, seen, FLOOD), env)
     for number in range(MANY):
         bare(FOLDER / f"evils/evil-{number}", hostile(draw, seen, FLOOD // MANY), env)
-    before = asked(f"{FOLDER}/acme/*")
-    given = statistics.fmean(bool(shown) for _best, shown in before)
-    print(f"{len(questions)} questions of adrs, asked from peps; a block for {given:.3f} of them")
+    before = ask_all(f"{FOLDER}/acme/*")
+    block_rate = statistics.fmean(bool(shown) for _best, shown in before)
+    print(
+        f"{len(questions)} questions of adrs, asked from peps; a block for {block_rate:.3f} of them"
+    )
     print("attack           order      set    first    in 10       1st  1st unseen   block   lost")
     for name, entries, allow in (
         ("nothing", f"{FOLDER}/acme/*", ""),
@@ -173,7 +178,7 @@ def main() -> int:
         ("floods", f"{FOLDER}/acme/*,{FOLDER}/evils/*", ""),
         ("floods, allow", f"{FOLDER}/acme/*,{FOLDER}/evils/*", "acme/*"),
     ):
-        print(line(name, before, asked(entries, allow), unseen), flush=True)
+        print(line(name, before, ask_all(entries, allow), unseen), flush=True)
     return 0
 
 

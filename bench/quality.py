@@ -62,7 +62,7 @@ Rows = list[tuple[dict[str, Any], dict[str, int]]]
 
 
 def folder(name: str) -> Path:
-    """Return where a set lies."""
+    """Return the directory of a set."""
     return Path(os.environ[CONVERSATIONS] if name in TALKS else DATA) / name
 
 
@@ -80,8 +80,8 @@ def made(name: str) -> Path:
         "PYTHONPATH": str(ROOT),
     }
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=env)
-    source, more = IMPORTS.get(name, (name, ("session=meta.session",)))
-    maps = [word for pair in (*PLAIN, *more) for word in ("--map", pair)]
+    source, extra_maps = IMPORTS.get(name, (name, ("session=meta.session",)))
+    maps = [word for pair in (*PLAIN, *extra_maps) for word in ("--map", pair)]
     verb = ["import", "jsonl", str(folder(source) / "corpus.jsonl.gz"), *maps, "--commit"]
     done = subprocess.run(
         [sys.executable, "-m", "memtool", *verb],
@@ -125,23 +125,23 @@ class Store:
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
         from memtool.search.prose import search_prose
-        from memtool.search.scope import scope_of
+        from memtool.search.scope import build_scope
 
-        scope = scope_of(self.ws, self._all, self.ws.clock.now)
+        scope = build_scope(self.ws, self._all, self.ws.clock.now)
         return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
 
     def searched(self, text: str, model: str = "") -> list[str]:
         """Return the ids that a query of words finds, best first; with a model, by meaning too."""
         from memtool.search import retrieve, semantic
         from memtool.search.query import parse
-        from memtool.search.scope import scope_of
+        from memtool.search.scope import build_scope
 
         words = " ".join(re.findall(r"\w+", text)).lower()
-        scope = scope_of(self.ws, self._all, self.ws.clock.now)
+        scope = build_scope(self.ws, self._all, self.ws.clock.now)
         if model:
             personal = {**self.ws.settings.personal, semantic.KEY: model}
             self.ws.settings = self.ws.settings.replace(personal=personal)
-            scope = scope.replace(matchers=(semantic.matcher(self.ws, self._all, words),))
+            scope = scope.replace(matchers=(semantic.build_matcher(self.ws, self._all, words),))
         return [hit.record.id for hit in retrieve.search_query(scope, parse(words), 10).hits]
 
     @property
@@ -161,23 +161,23 @@ class Store:
         from memtool.memory import timestamps
         from memtool.search.features import Facts
         from memtool.search.prose import search_prose
-        from memtool.search.scope import scope_of
+        from memtool.search.scope import build_scope
 
         day = row["asof"]
         second = timestamps.parse(day) if "T" in day else timestamps.end(day)
         whole = Facts.is_current
-        scope = scope_of(self.ws, self._all, second)
+        scope = build_scope(self.ws, self._all, second)
         try:
             Facts.is_current = lambda facts, record: (  # type: ignore[method-assign]
                 record.memory.timestamp <= second and whole(facts, record)
             )
-            found = search_prose(scope, row["text"], tuple(files), 10, is_gated=False)
+            result = search_prose(scope, row["text"], tuple(files), 10, is_gated=False)
         finally:
             Facts.is_current = whole  # type: ignore[method-assign]
-        return [hit.record.id for hit in found.hits]
+        return [hit.record.id for hit in result.hits]
 
 
-def told(name: str, how: str, ranked: Sequence[Sequence[str]], rows: Rows) -> None:
+def print_row(name: str, how: str, ranked: Sequence[Sequence[str]], rows: Rows) -> None:
     """Print one line of the table."""
     each = [scores(answer, grades) for answer, (_row, grades) in zip(ranked, rows, strict=True)]
     means = [statistics.fmean(column) for column in zip(*each, strict=True)]
@@ -190,26 +190,28 @@ def sets() -> None:
     for name in ("peps", "adrs", "beads"):
         rows, store = questions(name), Store(name)
         texts = [row["text"] for row, _grades in rows]
-        told(name, "bm25s stem+stop", retrieval.plain_bm25s(retrieval.corpus(name), texts), rows)
-        told(name, "memtool", [store.ask(text, is_gated=False) for text in texts], rows)
-        told(name, "memtool inject", [store.ask(text) for text in texts], rows)
+        print_row(
+            name, "bm25s stem+stop", retrieval.plain_bm25s(retrieval.corpus(name), texts), rows
+        )
+        print_row(name, "memtool", [store.ask(text, is_gated=False) for text in texts], rows)
+        print_row(name, "memtool inject", [store.ask(text) for text in texts], rows)
         dated = [row for row in rows if row[0].get("asof")]
         if name == "beads":
             store = Store("beads-dated")
-        told(name, "memtool as of", [store.as_of(row) for row, _grades in dated], dated)
+        print_row(name, "memtool as of", [store.as_of(row) for row, _grades in dated], dated)
         if name == "beads":
             open_files = [store.as_of(row, row.get("files", ())) for row, _grades in dated]
-            told(name, "memtool as of, files", open_files, dated)
+            print_row(name, "memtool as of, files", open_files, dated)
 
 
 def meaning(model: str) -> None:
-    """Print what a model of static embeddings adds to each set, beside words alone."""
+    """Print what a model of static embeddings adds to each set, compared with words alone."""
     print(f"{'set':7} {'':26} questions  recall@5   nDCG@10    MRR@10")
     for name in ("peps", "adrs", "beads"):
         rows, store = questions(name), Store(name)
         texts = [row["text"] for row, _grades in rows]
-        told(name, "search", [store.searched(text) for text in texts], rows)
-        told(name, "search --semantic", [store.searched(text, model) for text in texts], rows)
+        print_row(name, "search", [store.searched(text) for text in texts], rows)
+        print_row(name, "search --semantic", [store.searched(text, model) for text in texts], rows)
 
 
 def conversations() -> None:
@@ -223,7 +225,7 @@ def conversations() -> None:
         for split in sorted({row["split"] for row, _grades in rows}):
             half = [(row, grades) for row, grades in rows if row["split"] == split]
             answers = [store.ask(row["text"], is_gated=False) for row, _grades in half]
-            told(name[:7], f"memtool, {split}", answers, half)
+            print_row(name[:7], f"memtool, {split}", answers, half)
 
 
 def supersession() -> None:
@@ -243,8 +245,10 @@ def supersession() -> None:
         pairs = [
             (set(answer[:5]), labels[row["qid"]]) for answer, row in zip(answers, rows, strict=True)
         ]
-        current = statistics.fmean(bool(found & known["current"]) for found, known in pairs)
-        stale = statistics.fmean(bool(found & known.get("stale", set())) for found, known in pairs)
+        current = statistics.fmean(bool(ids & expected["current"]) for ids, expected in pairs)
+        stale = statistics.fmean(
+            bool(ids & expected.get("stale", set())) for ids, expected in pairs
+        )
         print(f"{how:32} {len(rows):9} {current:9.3f} {stale:9.3f}")
 
 
@@ -271,7 +275,7 @@ def parts() -> None:
     from memtool.search import ranking
 
     owners = (scoring, ranking)
-    kept = [(owner, dict(vars(owner))) for owner in owners]
+    originals = [(owner, dict(vars(owner))) for owner in owners]
     stores = {name: Store(name) for name in ("peps", "adrs", "beads", "beads-dated")}
     names = ("peps", "adrs", "beads", "peps as of", "beads as of, files")
     print(f"\n{'recall@5 / nDCG@10':24}" + "".join(f" {name:11}" for name in names))
@@ -280,8 +284,8 @@ def parts() -> None:
         line = f"{name:24}"
         for set_ in ("peps", "adrs", "beads"):
             rows = questions(set_)
-            found = [scores(stores[set_].ask(row["text"], is_gated=False), g) for row, g in rows]
-            line += _pair(found)
+            measures = [scores(stores[set_].ask(row["text"], is_gated=False), g) for row, g in rows]
+            line += _pair(measures)
         dated = [row for row in questions("peps") if row[0].get("asof")]
         line += _pair([scores(stores["peps"].as_of(row), g) for row, g in dated])
         rows = questions("beads")
@@ -289,12 +293,12 @@ def parts() -> None:
             [scores(stores["beads-dated"].as_of(row, row.get("files", ())), g) for row, g in rows]
         )
         print(line, flush=True)
-        for owner, names in kept:
+        for owner, names in originals:
             vars(owner).update(names)
 
 
-def _pair(found: list[tuple[float, float, float]]) -> str:
-    recall, gain, _rank = (statistics.fmean(column) for column in zip(*found, strict=True))
+def _pair(measures: list[tuple[float, float, float]]) -> str:
+    recall, gain, _rank = (statistics.fmean(column) for column in zip(*measures, strict=True))
     return f" {recall:.3f}/{gain:.3f}"
 
 

@@ -1,4 +1,4 @@
-"""Measure redaction: what is caught, what is harmed, how fast. Run it as a script.
+"""Measure redaction: hits, false alarms and speed. Run it as a script.
 
 python bench/redaction.py [SEED] [--show] [--files GLOB...]
 """
@@ -84,12 +84,12 @@ def by_carrier(part: str, seed: int, *, show: bool) -> dict[str, float]:
     halves = 0
     for note in (*carriers.secret_samples(part, seed), *carriers.personal_samples(part, seed)):
         after = redact(note.text, find(note.text))
-        left = carriers.left_over(after, note.parts)
-        halves += bool(left) and after != note.text
+        leftovers = carriers.left_over(after, note.parts)
+        halves += bool(leftovers) and after != note.text
         group = "personal" if note.personal else "secrets"
         for name in (group, f"  kind {note.kind.partition('-')[0]}", f"  in {note.carrier}"):
-            rows.setdefault(name, []).append(not left)
-        if show and left:
+            rows.setdefault(name, []).append(not leftovers)
+        if show and leftovers:
             print("MISS", note.name, repr(note.text.partition("\n\n")[2][:160]))
     decoys = carriers.decoy_samples(part, seed)
     alarmed = [note for note in decoys if find(note.text)]

@@ -47,7 +47,7 @@ def scores(ranked: list[str], grades: dict[str, int]) -> tuple[float, float]:
     return sum(id_ in grades for id_ in ranked[:5]) / len(grades), gain / ideal
 
 
-def plain_bm25s(rows: list[dict], asked: list[str]) -> list[list[str]]:
+def plain_bm25s(rows: list[dict], queries: list[str]) -> list[list[str]]:
     """Answer with bm25s alone; documents at score 0 are no answers, ties go by id."""
     import bm25s
     import Stemmer
@@ -57,8 +57,8 @@ def plain_bm25s(rows: list[dict], asked: list[str]) -> list[list[str]]:
     texts = [f"{row['title']}\n{row['text']}" for row in rows]
     retriever.index(bm25s.tokenize(texts, return_ids=False, **options), show_progress=False)
     answers = []
-    for tokens in bm25s.tokenize(asked, return_ids=False, **options):
-        found = retriever.get_scores(tokens) if tokens else [0.0] * len(rows)
-        order = sorted(range(len(rows)), key=lambda n: (-found[n], rows[n]["id"]))
-        answers.append([rows[n]["id"] for n in order[:10] if found[n] > 0])
+    for tokens in bm25s.tokenize(queries, return_ids=False, **options):
+        doc_scores = retriever.get_scores(tokens) if tokens else [0.0] * len(rows)
+        order = sorted(range(len(rows)), key=lambda n: (-doc_scores[n], rows[n]["id"]))
+        answers.append([rows[n]["id"] for n in order[:10] if doc_scores[n] > 0])
     return answers

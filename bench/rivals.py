@@ -25,12 +25,12 @@ def texts(folder: Path) -> tuple[list[str], list[str]]:
 def build(engine: str, folder: Path, place: Path) -> None:
     """Build the index of an engine."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    paths, found = texts(folder)
+    paths, documents = texts(folder)
     if engine == "bm25s":
         import bm25s
 
         made = bm25s.BM25()
-        made.index(bm25s.tokenize(found, show_progress=False), show_progress=False)
+        made.index(bm25s.tokenize(documents, show_progress=False), show_progress=False)
         made.save(str(place))
         return
     import sqlite3
@@ -39,7 +39,7 @@ def build(engine: str, folder: Path, place: Path) -> None:
         base.execute("CREATE VIRTUAL TABLE m USING fts5(path UNINDEXED, text, content='')")
         base.executemany(
             "INSERT INTO m (rowid, path, text) VALUES (?, ?, ?)",
-            zip(range(len(paths)), paths, found, strict=True),
+            zip(range(len(paths)), paths, documents, strict=True),
         )
         base.execute("INSERT INTO m (m) VALUES ('optimize')")
 

@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 from memtool.sessions import journal
-from memtool.sessions.model import Head, Message
+from memtool.sessions.model import Message, Session
 from memtool.sessions.store import Sessions, add
 
 PROCESSES, EACH, KILLS = 16, 500, 200
@@ -35,17 +35,17 @@ LARGE_KILLS, LARGE = 60, 4_000_000
 TRANSCRIPT_BYTES = 5_000_000
 
 
-def write(sessions: Sessions, name: str, count: int, told: int) -> None:
+def write(sessions: Sessions, name: str, count: int, write_fd: int) -> None:
     """Append messages, and tell after each which number it got."""
     for number in range(count):
         text = f"{name} says {number} " + "x" * (number % 300)
         added = add(sessions, "load", [Message(0, "assistant", text)], 1)
-        os.write(told, f"{added.messages[0].number} {name} {number}\n".encode())
+        os.write(write_fd, f"{added.messages[0].number} {name} {number}\n".encode())
 
 
 def store(folder: Path, name: str) -> Sessions:
     sessions = Sessions(str(folder / name))
-    sessions.create(Head("load", 1))
+    sessions.create(Session("load", 1))
     return sessions
 
 
@@ -59,29 +59,29 @@ def promised(read: int) -> dict[int, str]:
 
 def compared(sessions: Sessions, wanted: dict[int, str]) -> str:
     """Return how many promised messages are not there, and how many lines are torn."""
-    known, torn = sessions.messages("load")
-    there = {one.number: " ".join(one.text.split()[:3]) for one in known}
+    stored, torn = sessions.messages("load")
+    there = {message.number: " ".join(message.text.split()[:3]) for message in stored}
     lost = sum(there.get(number) != text for number, text in wanted.items())
-    gaps = len(known) != (known[-1].number if known else 0)
+    gaps = len(stored) != (stored[-1].number if stored else 0)
     aside = Path(sessions.directory, "load", "messages.jsonl.torn")
     cut = aside.read_bytes().count(b"\n") if aside.exists() else 0
-    said = (
-        f"{len(wanted):,} promised, {len(known):,} there, {lost} lost, {torn} torn in the journal"
+    summary = (
+        f"{len(wanted):,} promised, {len(stored):,} there, {lost} lost, {torn} torn in the journal"
     )
-    return f"{said}, {cut} half lines set aside{', NUMBERS WITH GAPS' if gaps else ''}"
+    return f"{summary}, {cut} half lines set aside{', NUMBERS WITH GAPS' if gaps else ''}"
 
 
 def race(folder: Path) -> None:
     sessions = store(folder, "race")
-    read, told = os.pipe()
+    read, write_fd = os.pipe()
     started = time.perf_counter()
     workers = [
-        multiprocessing.Process(target=write, args=(sessions, f"w{number}", EACH, told))
+        multiprocessing.Process(target=write, args=(sessions, f"w{number}", EACH, write_fd))
         for number in range(PROCESSES)
     ]
     for worker in workers:
         worker.start()
-    os.close(told)
+    os.close(write_fd)
     wanted = promised(read)
     for worker in workers:
         worker.join()
@@ -94,11 +94,11 @@ def killed(folder: Path) -> None:
     chance = random.Random(7)
     wanted: dict[int, str] = {}
     for number in range(KILLS):
-        read, told = os.pipe()
-        args = (sessions, f"k{number}", 10**6, told)
+        read, write_fd = os.pipe()
+        args = (sessions, f"k{number}", 10**6, write_fd)
         worker = multiprocessing.Process(target=write, args=args)
         worker.start()
-        os.close(told)
+        os.close(write_fd)
         time.sleep(chance.uniform(0.02, 0.09))
         os.kill(worker.pid or 0, signal.SIGKILL)
         worker.join()
@@ -106,10 +106,10 @@ def killed(folder: Path) -> None:
     print(f"{KILLS} SIGKILLs: {compared(sessions, wanted)}")
 
 
-def write_large(path: str, number: int, told: int) -> None:
+def write_large(path: str, number: int, write_fd: int) -> None:
     for turn in range(10**6):
         journal.append(path, [{"of": f"{number}/{turn}", "text": "x" * LARGE}])
-        os.write(told, f"{number}/{turn}\n".encode())
+        os.write(write_fd, f"{number}/{turn}\n".encode())
 
 
 def torn(folder: Path) -> None:
@@ -118,10 +118,10 @@ def torn(folder: Path) -> None:
     chance = random.Random(9)
     wanted: set[str] = set()
     for number in range(LARGE_KILLS):
-        read, told = os.pipe()
-        worker = multiprocessing.Process(target=write_large, args=(path, number, told))
+        read, write_fd = os.pipe()
+        worker = multiprocessing.Process(target=write_large, args=(path, number, write_fd))
         worker.start()
-        os.close(told)
+        os.close(write_fd)
         time.sleep(chance.uniform(0.005, 0.05))
         os.kill(worker.pid or 0, signal.SIGKILL)
         worker.join()
@@ -130,8 +130,8 @@ def torn(folder: Path) -> None:
     there = {row["of"] for row in journal.read(path)[0]}
     aside = Path(path + journal.TORN_SUFFIX)
     cut = aside.read_bytes().count(b"\n") if aside.exists() else 0
-    said = f"{len(wanted)} promised, {len(wanted - there)} lost, {cut} half lines set aside"
-    print(f"{LARGE_KILLS} SIGKILLs while writing lines of {LARGE / 1e6:g} MB: {said}")
+    summary = f"{len(wanted)} promised, {len(wanted - there)} lost, {cut} half lines set aside"
+    print(f"{LARGE_KILLS} SIGKILLs while writing lines of {LARGE / 1e6:g} MB: {summary}")
     Path(path).unlink()
 
 
@@ -165,9 +165,9 @@ def cold(folder: Path, rounds: int) -> None:
     for _round in range(rounds):
         for name, argv in calls.items():
             times[name].append(cpu_ms(argv, project))
-    medians = {name: statistics.median(found) for name, found in times.items()}
-    for name, found in medians.items():
-        print(f"{name:<14}{found:8.1f} ms {found / medians['P']:6.1f} P")
+    medians = {name: statistics.median(samples) for name, samples in times.items()}
+    for name, median in medians.items():
+        print(f"{name:<14}{median:8.1f} ms {median / medians['P']:6.1f} P")
     capture(folder, project)
 
 
@@ -183,8 +183,8 @@ def capture(folder: Path, project: Path) -> None:
             file.write(turn(number, " ".join(chance.choices(words, k=chance.randint(20, 400)))))
     first = cpu_ms([*MODULE, "capture", str(path)], project)
     with path.open("a") as file:
-        for more in range(10):
-            file.write(turn(number + 1 + more, "one more line"))
+        for step in range(10):
+            file.write(turn(number + 1 + step, "one more line"))
     second = cpu_ms([*MODULE, "capture", str(path)], project)
     third = cpu_ms([*MODULE, "capture", str(path)], project)
     print(
@@ -194,7 +194,7 @@ def capture(folder: Path, project: Path) -> None:
 
 
 def turn(number: int, text: str) -> str:
-    """Return a line of a transcript: what somebody typed, or what a tool printed."""
+    """Return a line of a transcript: a typed prompt, or the output of a tool."""
     result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": False}
     content = text if number % 10 == 1 else [result]
     return (

@@ -32,8 +32,8 @@ import retrieval
 FOLDER = Path(tempfile.gettempdir()) / "memtool-silence"
 SMALL = 60
 SEEDS = (1, 2)
-MOST_ITEMS = 5
-MOST_HITS = 15
+MAX_ITEMS = 5
+MAX_HITS = 15
 HALVES = ("tuning", "held-out")
 
 SMALL_TALK = """\
@@ -173,8 +173,8 @@ POINTS: tuple[tuple[float, float, float, float], ...] = (
 """Share, most, floor and threshold: what it was, and what it may be."""
 
 SWEEP: tuple[tuple[float, float, float, float], ...] = tuple(
-    (share, most, floor, 0.5)
-    for share, most in ((0.3, 2.0), (0.35, 2.4), (0.4, 2.4), (0.45, 2.4), (0.5, 3.0))
+    (share, sufficient, floor, 0.5)
+    for share, sufficient in ((0.3, 2.0), (0.35, 2.4), (0.4, 2.4), (0.45, 2.4), (0.5, 3.0))
     for floor in (0.0, 0.8, 1.0, 1.2)
 )
 
@@ -189,53 +189,53 @@ class Store(quality.Store):
 
         self.name, self.rows = name, rows
         self.ws = Context.at(str(place), os.environ | {"MEMTOOL_NOW": quality.NOW})
-        self.known: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
+        self.scored: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
 
     def block(self, text: str, point: tuple[float, float, float, float]) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
         from memtool.search.prose import search_prose
-        from memtool.search.scope import scope_of
+        from memtool.search.scope import build_scope
 
         *strictness, threshold = point
         key = (text, *strictness)
-        if key not in self.known:
-            scope = scope_of(self.ws, self._all, self.ws.clock.now)
-            names = ("inject.share", "inject.most", "inject.floor")
-            given = dict(zip(names, strictness, strict=True))
-            scope = scope.replace(config=scope.config.replace(given=given))
-            hits = search_prose(scope, text, (), MOST_HITS).hits
-            self.known[key] = [(hit.record.id, hit.score) for hit in hits]
-        found = self.known[key]
-        least = threshold * max((score for _id, score in found), default=0.0)
-        return [id_ for id_, score in found if score >= least][:MOST_ITEMS]
+        if key not in self.scored:
+            scope = build_scope(self.ws, self._all, self.ws.clock.now)
+            names = ("inject.min_coverage", "inject.sufficient_rare_words", "inject.min_rare_words")
+            values = dict(zip(names, strictness, strict=True))
+            scope = scope.replace(config=scope.config.replace(values=values))
+            hits = search_prose(scope, text, (), MAX_HITS).hits
+            self.scored[key] = [(hit.record.id, hit.score) for hit in hits]
+        scored = self.scored[key]
+        least = threshold * max((score for _id, score in scored), default=0.0)
+        return [id_ for id_, score in scored if score >= least][:MAX_ITEMS]
 
 
 def stores() -> list[Store]:
     """Return the large stores and the small ones, made once."""
-    found = []
+    corpora = []
     for name in ("peps", "adrs", "beads"):
         rows = [(row["text"], set(grades)) for row, grades in quality.questions(name)]
-        found.append(Store(name, quality.made(name), rows))
-        found += [sample(name, seed, rows) for seed in SEEDS]
-    return found
+        corpora.append(Store(name, quality.made(name), rows))
+        corpora += [sample(name, seed, rows) for seed in SEEDS]
+    return corpora
 
 
 def sample(name: str, seed: int, rows: Sequence[Row]) -> Store:
     """Return a store of some documents of a set, half of them such that a question is about."""
     draw = random.Random(f"{name} {seed}")
     documents = {row["id"]: row for row in retrieval.corpus(name)}
-    asked = sorted({id_ for _text, ids in rows for id_ in ids if id_ in documents})
-    taken = draw.sample(asked, SMALL // 2)
-    taken += draw.sample(sorted(documents.keys() - set(taken)), SMALL - len(taken))
+    expected_ids = sorted({id_ for _text, ids in rows for id_ in ids if id_ in documents})
+    sampled = draw.sample(expected_ids, SMALL // 2)
+    sampled += draw.sample(sorted(documents.keys() - set(sampled)), SMALL - len(sampled))
     label = f"{name}-{SMALL}-{seed}"
     folder = FOLDER / label
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(documents[id_]) + "\n" for id_ in sorted(taken)]
+    lines = [json.dumps(documents[id_]) + "\n" for id_ in sorted(sampled)]
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(lines)
     quality.IMPORTS[label] = (str(folder), ())
-    held = set(taken)
-    own = [(text, ids & held) for text, ids in rows if ids & held]
+    sampled_ids = set(sampled)
+    own = [(text, ids & sampled_ids) for text, ids in rows if ids & sampled_ids]
     return Store(label, quality.made(label), own)
 
 
@@ -264,9 +264,9 @@ def line(all_of: Sequence[Store], half: int, point: tuple[float, float, float, f
         for kind, each in means.items():
             columns.setdefault(kind, []).append(f"{statistics.fmean(each):.3f}")
         columns.setdefault("items", []).append(f"{statistics.fmean(sizes):.2f}")
-    share, most, floor, threshold = point
-    told = "  ".join(f"{'/'.join(pair):>11}" for pair in columns.values())
-    return f"{share:5} {most:4} {floor:5} {threshold:9}  {told}"
+    share, sufficient, floor, threshold = point
+    cells = "  ".join(f"{'/'.join(pair):>11}" for pair in columns.values())
+    return f"{share:5} {sufficient:4} {floor:5} {threshold:9}  {cells}"
 
 
 def per_corpus(all_of: Sequence[Store], point: tuple[float, float, float, float]) -> None:
@@ -283,8 +283,8 @@ def per_corpus(all_of: Sequence[Store], point: tuple[float, float, float, float]
             ),
             statistics.fmean([len(block) for block, _ids in blocks if block]),
         ]
-        told = " ".join(f"{number:6.3f}" for number in numbers)
-        print(f"{store.name:10} {len(blocks):9} {told}", flush=True)
+        cells = " ".join(f"{number:6.3f}" for number in numbers)
+        print(f"{store.name:10} {len(blocks):9} {cells}", flush=True)
 
 
 def main() -> int:

@@ -88,13 +88,15 @@ def weighed(site: Path, queries: int) -> list[str]:
     pages = sorted(gz for name, (_size, gz) in sizes.items() if name.endswith(".html"))
     parts = {name: gz for name, (_size, gz) in sizes.items() if name.startswith("words/words-")}
     table = sum(gz for name, (_size, gz) in sizes.items() if name.startswith("words/memories-"))
-    told = json.loads((site / "words/index.js").read_text()[len('memtool("index",') : -3])
+    index = json.loads((site / "words/index.js").read_text()[len('memtool("index",') : -3])
     draw, words = random.Random(7), vocabulary()[:20_000]
     weights = [1 / (rank + 2.7) for rank in range(len(words))]
     read = []
     for _ in range(queries):
-        asked = [one for text in draw.choices(words, weights, k=5) for one in looked_up(text)]
-        wanted = {f"words/words-{part(told['words'], word)}.js" for word in asked}
+        query_words = [
+            word for text in draw.choices(words, weights, k=5) for word in looked_up(text)
+        ]
+        wanted = {f"words/words-{part(index['words'], word)}.js" for word in query_words}
         read.append(sum(parts[name] for name in wanted if name in parts))
     read.sort()
     return [
@@ -114,13 +116,15 @@ def packed(path: Path) -> int:
 def looked_up(text: str) -> set[str]:
     """Return what a page looks up for a word: as it is written, and its terms."""
     forms = terms(text, "")
-    found = {stem(one, ENGLISH) for one in forms}
-    return {*forms, *(one for one in found if not is_stop(one))}
+    stems = {stem(form, ENGLISH) for form in forms}
+    return {*forms, *(term for term in stems if not is_stop(term))}
 
 
 def part(prefixes: list[str], word: str) -> int:
     """Return the number of the part that holds a word."""
-    return max((len(one), at) for at, one in enumerate(prefixes) if word.startswith(one))[1]
+    return max((len(prefix), at) for at, prefix in enumerate(prefixes) if word.startswith(prefix))[
+        1
+    ]
 
 
 def main() -> None:
@@ -128,26 +132,26 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--queries", type=int, default=500)
     options.add_argument("counts", nargs="*", type=int, default=[1000, 10000])
-    given = options.parse_args()
+    args = options.parse_args()
     base = Path(tempfile.gettempdir()) / "memtool-bench"
-    for count in given.counts:
+    for count in args.counts:
         with tempfile.TemporaryDirectory() as folder:
             place, site = Path(folder) / "clone", Path(folder) / "site"
             lived_in(make(base, count), place)
             print(f"{count:,} memories", flush=True)
             for name, goal in (("cold", "first"), ("warm", "site"), ("nothing", "site")):
                 shutil.rmtree(Path(folder) / "first", ignore_errors=True)
-                took, cpu, told = measured(place, Path(folder) / goal)
+                took, cpu, report = measured(place, Path(folder) / goal)
                 print(
-                    f"  {name}: {took:.1f} s, CPU {cpu:.1f} s, {told['written']:,} written",
+                    f"  {name}: {took:.1f} s, CPU {cpu:.1f} s, {report['written']:,} written",
                     flush=True,
                 )
             supersede(sorted(place.glob(".memory/*/*/*.md"))[count // 2])
             git(place, "add", "--all")
             git(place, "commit", "--quiet", "--message", "one more")
-            took, cpu, told = measured(place, site)
-            print(f"  one change: {took:.1f} s, CPU {cpu:.1f} s, {told['written']:,} written")
-            print("\n".join(weighed(site, given.queries)), flush=True)
+            took, cpu, report = measured(place, site)
+            print(f"  one change: {took:.1f} s, CPU {cpu:.1f} s, {report['written']:,} written")
+            print("\n".join(weighed(site, args.queries)), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,9 @@ class Server:
     def age_s(self) -> float:
         return time.perf_counter() - self.began
 
-    def request(self, path: str, given: dict[str, Any] | None = None) -> bytes:
+    def request(self, path: str, arguments: dict[str, Any] | None = None) -> bytes:
         """Return the bytes of a request: a page, or a procedure with its arguments."""
-        body = json.dumps(given).encode() if given is not None else b""
+        body = json.dumps(arguments).encode() if arguments is not None else b""
         rows = [f"{'POST' if body else 'GET'} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}"]
         rows += [f"Authorization: Bearer {self.token}"] * bool(self.token)
         rows += ["Content-Type: application/json", f"Content-Length: {len(body)}"] * bool(body)
@@ -104,8 +104,8 @@ class Server:
     def memory_mb(self) -> dict[str, int]:
         """Return what the process holds, of its own and of mapped files, and held at its most."""
         rows = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        found = {row.partition(":")[0]: row.split()[1] for row in rows if row[-2:] == "kB"}
-        return {name: int(found[name]) // 1024 for name in ("VmRSS", "RssAnon", "VmHWM")}
+        sizes_kb = {row.partition(":")[0]: row.split()[1] for row in rows if row[-2:] == "kB"}
+        return {name: int(sizes_kb[name]) // 1024 for name in ("VmRSS", "RssAnon", "VmHWM")}
 
     def leave(self) -> None:
         self.process.terminate()
@@ -117,7 +117,7 @@ class Asker(asyncio.Protocol):
 
     def __init__(self, requests: Iterator[bytes], ends: float, times: list[float]) -> None:
         self.requests, self.ends, self.times = requests, ends, times
-        self.found = bytearray()
+        self.buffer = bytearray()
         self.closed = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -127,12 +127,12 @@ class Asker(asyncio.Protocol):
 
     def ask(self) -> None:
         self.began = time.perf_counter()
-        self.found.clear()
+        self.buffer.clear()
         self.transport.write(next(self.requests))
 
     def data_received(self, data: bytes) -> None:
-        self.found += data
-        head, mark, body = self.found.partition(b"\r\n\r\n")
+        self.buffer += data
+        head, mark, body = self.buffer.partition(b"\r\n\r\n")
         length = LENGTH.search(head)
         if not mark:
             return
@@ -142,7 +142,7 @@ class Asker(asyncio.Protocol):
         elif len(body) < int(length[1]):
             return
         if b" 200 " not in head[:16]:
-            raise SystemExit(f"{self.found[:400]!r}")
+            raise SystemExit(f"{self.buffer[:400]!r}")
         now = time.perf_counter()
         self.times.append(now - self.began)
         if now > self.ends or head.startswith(b"HTTP/1.0"):
@@ -157,19 +157,19 @@ class Asker(asyncio.Protocol):
 async def _load(server: Server, requests: Iterator[bytes], width: int, ends: float) -> list[float]:
     times: list[float] = []
 
-    async def one() -> None:
+    async def run_connection() -> None:
         while time.perf_counter() < ends:  # http.server answers once for a connection
             _transport, asker = await asyncio.get_running_loop().create_connection(
                 lambda: Asker(requests, ends, times), "127.0.0.1", server.port
             )
             await asker.closed
 
-    await asyncio.gather(*(one() for _connection in range(width)))
+    await asyncio.gather(*(run_connection() for _connection in range(width)))
     return times
 
 
 class Table:
-    """What is printed, and how long each row is measured."""
+    """The printed table, and how long each row is measured."""
 
     def __init__(self, count: int, seconds: float) -> None:
         self.count, self.seconds = count, seconds
@@ -182,10 +182,10 @@ class Table:
         self, what: str, server: Server, requests: Sequence[bytes], width: int = CONNECTIONS
     ) -> None:
         """Ask for a while and print how many answers came, how fast, and at what cost."""
-        asked = itertools.cycle(requests)
-        asyncio.run(_load(server, asked, width, time.perf_counter() + 0.2))  # warm
+        endless = itertools.cycle(requests)
+        asyncio.run(_load(server, endless, width, time.perf_counter() + 0.2))  # warm
         began, used = time.perf_counter(), server.cpu_s()
-        times = asyncio.run(_load(server, asked, width, began + self.seconds))
+        times = asyncio.run(_load(server, endless, width, began + self.seconds))
         rate = len(times) / (time.perf_counter() - began)
         cpu_ms = (server.cpu_s() - used) * 1000 / len(times)
         self.static_ms = self.static_ms or cpu_ms
@@ -204,7 +204,7 @@ def spread(times: Sequence[float]) -> str:
 
 
 def serve(repository: Path) -> Server:
-    """Start `memtool serve` on a free port and return it when it says where it is."""
+    """Start `memtool serve` on a free port and return it when it prints its address."""
     argv = [sys.executable, "-P", "-m", "memtool", "serve", "--write", "--no-open", "--port", "0"]
     server = Server(argv, repository, pattern=" at http://memtool-")
     about = json.loads((repository / ".git/memtool/serve.json").read_text())
@@ -230,8 +230,8 @@ def start(table: Table, repository: Path, how: str) -> Server:
 
 
 def pages(table: Table, server: Server, ids: list[str], words: list[str], folder: Path) -> None:
-    """Print kept pages beside the same pages as files, and what each page weighs."""
-    found = {
+    """Print cached pages next to the same pages as files, and the size of each page."""
+    paths = {
         "status": "/",
         "memory": f"/m/{ids[0]}",
         "search": f"/search?q={quote(words[0])}",
@@ -241,7 +241,7 @@ def pages(table: Table, server: Server, ids: list[str], words: list[str], folder
     }
     weights = []
     folder.mkdir()
-    for name, path in found.items():
+    for name, path in paths.items():
         status, body = server.get(path)
         if status != 200:
             raise SystemExit(f"{path} is answered with {status}")
@@ -254,16 +254,16 @@ def pages(table: Table, server: Server, ids: list[str], words: list[str], folder
         table.load(f"static {name}", static, [static.request(f"/{name}.html")])
     static.leave()
     for name in ("status", "memory", "search"):
-        table.load(f"kept {name}", server, [server.request(found[name])])
+        table.load(f"kept {name}", server, [server.request(paths[name])])
     table.row("page weight, kB gzipped", ", ".join(weights))
 
 
 def searches(table: Table, server: Server, questions: list[str]) -> None:
     """Print searches, each with other words."""
-    asked = [server.request(f"/search?q={quote(one)}") for one in questions]
-    called = [server.request("/api/search", {"query": one}) for one in questions]
+    requests = [server.request(f"/search?q={quote(question)}") for question in questions]
+    called = [server.request("/api/search", {"query": question}) for question in questions]
     for width in (1, CONNECTIONS):
-        table.load("search page", server, asked, width)
+        table.load("search page", server, requests, width)
         table.load("search API", server, called, width)
 
 
@@ -294,19 +294,19 @@ def rivals(
     )
     table.load("datasette row", server, [server.request(f"/memories/memories/{memories[0].id}")])
     query = "/memories/memories?_size=25&_searchmode=raw&_search="
-    asked = [
-        server.request(query + quote(" OR ".join(f'"{word}"' for word in one.split())))
-        for one in questions
+    requests = [
+        server.request(query + quote(" OR ".join(f'"{word}"' for word in question.split())))
+        for question in questions
     ]
     for width in (1, CONNECTIONS):
-        table.load("datasette search page", server, asked, width)
+        table.load("datasette search page", server, requests, width)
     server.leave()
 
 
 def commit(repository: Path, number: int) -> None:
     """Commit one new memory."""
     second = timestamps.parse(NOW) - 3600 + number
-    id_ = f"dec-{timestamps.date(second)}-change-{number:03}"
+    id_ = f"dec-{timestamps.format_date(second)}-change-{number:03}"
     memory = Memory(
         fields={
             "id": id_,
@@ -320,7 +320,7 @@ def commit(repository: Path, number: int) -> None:
         },
         body=f"A change of the benchmark, number {number}.\n",
     )
-    path = repository / ".memory/decision" / timestamps.date(second)[:7] / f"{id_}.md"
+    path = repository / ".memory/decision" / timestamps.format_date(second)[:7] / f"{id_}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(document.write(memory))
     _git(repository, "add", str(path))
@@ -361,8 +361,8 @@ def writers(table: Table, server: Server, repository: Path, each: int, words: li
         begin.wait()
         paths = []
         for body in bodies:
-            given = {"type": "semantic", "title": body[:60].strip(), "body": body, "commit": True}
-            connection.request("POST", "/api/new", json.dumps(given), headers)
+            fields = {"type": "semantic", "title": body[:60].strip(), "body": body, "commit": True}
+            connection.request("POST", "/api/new", json.dumps(fields), headers)
             answer = json.loads(connection.getresponse().read())
             if "error" in answer:
                 raise SystemExit(f"a writer is answered with {answer}")
@@ -374,10 +374,10 @@ def writers(table: Table, server: Server, repository: Path, each: int, words: li
         acknowledged = [path for paths in pool.map(write, texts) for path in paths]
     took = time.perf_counter() - began
     there = set(_git(repository, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
-    kept = sum(path in there for path in acknowledged)
+    committed = sum(path in there for path in acknowledged)
     table.row(
         f"{WRITERS} writers, {each} commits each",
-        f"{took:.1f} s, {len(acknowledged)} acknowledged, {kept} in HEAD",
+        f"{took:.1f} s, {len(acknowledged)} acknowledged, {committed} in HEAD",
     )
 
 
@@ -389,19 +389,19 @@ def _git(repository: Path, *args: str) -> str:
 
 
 def _free() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
 
 
 def _listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
 
 
-def measure(count: int, given: argparse.Namespace, keep: Path, words: list[str]) -> None:
+def measure(count: int, args: argparse.Namespace, keep: Path, words: list[str]) -> None:
     """Print the rows of one number of memories."""
-    table = Table(count, given.seconds)
+    table = Table(count, args.seconds)
     draw = random.Random(3)
     questions = [
         " ".join(draw.choices(words[40:6_000], k=draw.randrange(1, 6))) for _ in range(997)
@@ -410,8 +410,8 @@ def measure(count: int, given: argparse.Namespace, keep: Path, words: list[str])
         folder = Path(temporary)
         repository = folder / "clone"
         _git(folder, "clone", "-q", str(make(keep, count)), str(repository))
-        found = sorted((repository / ".memory").rglob("*-*.md"))
-        memories = [document.read(path.read_bytes(), str(path)) for path in found]
+        paths = sorted((repository / ".memory").rglob("*-*.md"))
+        memories = [document.read(path.read_bytes(), str(path)) for path in paths]
         ids = [memory.id for memory in draw.sample(memories, 20)]
         for number in range(HISTORY):
             commit(repository, number)
@@ -420,14 +420,14 @@ def measure(count: int, given: argparse.Namespace, keep: Path, words: list[str])
         try:
             pages(table, server, ids, questions, folder / "pages")
             searches(table, server, questions)
-            rivals(table, given.datasette, memories, folder, questions)
-            changes(table, server, repository, ids, given.changes)
-            writers(table, server, repository, given.writes, words)
-            held = server.memory_mb()
+            rivals(table, args.datasette, memories, folder, questions)
+            changes(table, server, repository, ids, args.changes)
+            writers(table, server, repository, args.writes, words)
+            memory_mb = server.memory_mb()
             table.row(
                 "memory at the end",
-                f"{held['VmRSS']} MB, {held['RssAnon']} of them its "
-                f"own, the rest mapped files; {held['VmHWM']} at most",
+                f"{memory_mb['VmRSS']} MB, {memory_mb['RssAnon']} of them its "
+                f"own, the rest mapped files; {memory_mb['VmHWM']} at most",
             )
         finally:
             server.leave()
@@ -441,12 +441,12 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=21)
     parser.add_argument("--writes", type=int, default=5, help="of each writer")
     parser.add_argument("--datasette", default="datasette", help="the program, or its path")
-    given = parser.parse_args()
+    args = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
     keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
     words = vocabulary()
-    for count in given.counts:
-        measure(count, given, keep, words)
+    for count in args.counts:
+        measure(count, args, keep, words)
 
 
 if __name__ == "__main__":

@@ -26,16 +26,16 @@ __all__ = ["MemtoolError", "__version__", "open"]
 def open(  # noqa: A001  # `memtool.open` reads as it should
     directory: str | PathLike[str] = ".", *, global_: bool = False
 ) -> Project:
-    """Open the repository that a directory is in, or the one of the user's global memories.
+    """Open the repository of a directory, or the one of the user's global memories.
 
-    What a method writes there is committed, as by `memtool --global`.
+    In the global repository each write is committed, as by `memtool --global`.
 
     Raises:
         MemtoolError: there is none, or git refuses it.
     """
     from memtool import api  # the verbs are imported when first wanted
 
-    return api.opened(directory, is_global=global_)
+    return api.open_project(directory, is_global=global_)
 
 
 def __getattr__(name: str) -> object:

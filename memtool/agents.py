@@ -11,9 +11,9 @@ BLOCK_FORMATS: dict[str, str] = {
     "cursor": "xml",
     PLAIN: "text",
 }
-"""The format of the block that each gets; `plain` stands for any other reader."""
+"""The block format of each agent; `plain` is for any other reader."""
 AGENTS = tuple(name for name in BLOCK_FORMATS if name != PLAIN)
 NAMING_AGENTS = tuple(name for name in AGENTS if name != "cursor")
-"""Those whose transcripts give each message an id that no other message has."""
+"""Agents whose transcripts give each message a unique id."""
 PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 """How the lines of a patch begin that name a file, as Codex and others write it."""

@@ -7,10 +7,10 @@ from functools import wraps
 from typing import Any
 
 from memtool.authoring import write
-from memtool.authoring.draft import of_record
+from memtool.authoring.draft import draft_from_record
 from memtool.authoring.write import WrittenTogether
-from memtool.calls.bind import bind, fit, spread
-from memtool.calls.signature import Interface, Parameter, Signature, interface
+from memtool.calls.bind import OLD_OPTIONS, bind, describe_old_names, fit, split_arguments
+from memtool.calls.signature import Interface, Parameter, Signature, read_interface
 from memtool.calls.verb import run_verb as _run_verb
 from memtool.commands import VERBS, Verb
 from memtool.commands import alias as _alias
@@ -75,16 +75,16 @@ class Project(Context):
             print(hit.id, hit.title)
         project.supersede(made.id, "Keep sessions in Postgres")
 
-    A method has the name, parameters and defaults of its verb (`import` is `import_`, `session
-    start` is `session_start`), and the verb's docstring. What the command line takes as an
-    argument is positional, an option is a keyword, and one that may be repeated is a tuple or a
-    list. A method returns the value that `--json` prints: its fields are attributes, and `plain()`
-    gives the dict. A refusal is a `MemtoolError` with `message`, `hint` and `code`, also of a call
-    that lacks an argument, or gives one of another type or one that does not exist.
+    A method has the name, parameters, defaults and docstring of its verb (`import` is `import_`,
+    `session start` is `session_start`). Arguments of the command line are positional, options are
+    keywords, and an option that may be repeated takes a tuple or a list. A method returns the value
+    that `--json` prints: its fields are attributes, and `plain()` gives the dict. A refusal is a
+    `MemtoolError` with `message`, `hint` and `code`, also for a missing argument, an unknown one,
+    or one of the wrong type.
 
-    Nothing is printed. What the command line prints on stderr is collected in `notes`.
-    Each call reads the files as they are then; only the settings and the clock are read once, so
-    a program that runs for long opens a new project from time to time.
+    Nothing is printed. Notes, which the command line prints on stderr, are collected in `notes`.
+    Each call reads the current files. Settings and the clock are read once, so a long-running
+    program should open a new project from time to time.
     """
 
     init = _init.init
@@ -167,8 +167,8 @@ class Project(Context):
     ) -> WrittenTogether:
         """Write many new memories as `new` does, in one commit if asked: all of them or none.
 
-        A record has the keys of a memory, of which `type`, `title` and `body` are needed. A memory
-        that repeats another one, here or in the repository, is refused.
+        A record has the keys of a memory; `type`, `title` and `body` are required. A memory that
+        repeats another one, here or in the repository, is refused.
 
             project.add_many([
                 {"type": "decision", "title": "Keep sessions in Postgres", "body": "…",
@@ -177,26 +177,27 @@ class Project(Context):
             ], commit=True)
 
         Raises:
-            MemtoolError: a record cannot be written; it names its number. Nothing is written then.
+            MemtoolError: a record cannot be written; the message has its number. Nothing is
+                written then.
         """
         for name, flag in (("commit", commit), ("dry_run", dry_run)):
             if not isinstance(flag, bool):
                 raise MemtoolError(f"{name} takes true or false", hint=f"{name}=True")
         if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
             raise MemtoolError("add_many takes a list of mappings", hint=_RECORD)
-        given = [*records]
+        items = [*records]
         is_committed = commit or isinstance(self, GlobalProject)
 
         def run() -> WrittenTogether:
             write.prepare(self, dry_run=dry_run)
             memories = []
-            for number, record in enumerate(given, 1):
+            for number, record in enumerate(items, 1):
                 try:
                     if not isinstance(record, Mapping):
-                        raise MemtoolError("it is no mapping", hint=_RECORD)
-                    memories.append(of_record(self, record))
+                        raise MemtoolError("a record is not a mapping", hint=_RECORD)
+                    memories.append(draft_from_record(self, record))
                 except MemtoolError as error:
-                    raise write.numbered(error, number) from None
+                    raise write.with_number(error, number) from None
             return write.write_together(self, memories, commit=is_committed, dry_run=dry_run)
 
         return _derived.retry_if_damaged(self, run)
@@ -212,11 +213,11 @@ class GlobalProject(Project):
     """
 
 
-def opened(directory: Any, *, is_global: bool) -> Project:
+def open_project(directory: Any, *, is_global: bool) -> Project:
     """Open a project, as `memtool.open` does.
 
     Raises:
-        MemtoolError: there is none, git refuses it, or the directory is no text or path.
+        MemtoolError: there is none, git refuses it, or the directory is not a text or a path.
     """
     if is_global:
         return GlobalProject.at_global()
@@ -227,52 +228,62 @@ def opened(directory: Any, *, is_global: bool) -> Project:
 _DIRECTORY = Parameter(name="directory", default=".", is_required=True)
 
 
-def _named(face: Interface, args: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+def _name_arguments(
+    face: Interface, args: tuple[Any, ...], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a call by name.
 
     Raises:
         MemtoolError: there are too many, or one is given twice.
     """
     named, places = dict(options), [*args]
-    hint = _help(face)
+    hint = _format_help(face)
     for parameter in face.positional:
         if not places:
             break
         if parameter.name in named:
-            raise MemtoolError(f"{parameter.name} is given twice", hint=hint)
+            raise MemtoolError(f"{parameter.name} has two values", hint=hint)
         named[parameter.name] = places if parameter.is_many else places.pop(0)
         places = [] if parameter.is_many else places
     if places:
-        most = len(face.positional)
-        words = "1 argument" if most == 1 else f"{most or 'no'} arguments"
+        arity = len(face.positional)
+        words = "1 argument" if arity == 1 else f"{arity or 'no'} arguments"
         raise MemtoolError(
-            f"{face.name} takes {words} by place, not {len(args)}",
-            hint=f"what follows is given by name; {hint}",
+            f"{face.name} takes {words} by position, not {len(args)}",
+            hint=f"name the others: {hint}",
         )
     return named
 
 
-def _help(face: Interface) -> str:
+def _format_help(face: Interface) -> str:
     return f"memtool {face.name} --help"
 
 
-def _signature(face: Interface) -> Signature:
+def _build_signature(face: Interface) -> Signature:
     parameters = {parameter.name: parameter for parameter in face.parameters}
-    return Signature(title=face.name, parameters=parameters, help=_help(face))
+    return Signature(
+        title=face.name,
+        parameters=parameters,
+        help=_format_help(face),
+        old_names=OLD_OPTIONS.get(face.name, {}),
+    )
 
 
-def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
+def _make_method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
     """Return a verb as a method: it checks its arguments, and runs again on a damaged index."""
 
     @wraps(run)
     def method(self: Project, *args: Any, **options: Any) -> Any:
-        face = interface(verb, with_texts=False)
-        places, names = spread(face, bind(_signature(face), _named(face, args, options)))
-        value, _shown = _run_verb(self, face, places, names, lambda _value: None)
+        face = read_interface(verb, with_texts=False)
+        signature = _build_signature(face)
+        values = bind(signature, _name_arguments(face, args, options))
+        self.notes.extend(describe_old_names(signature, options))
+        places, names = split_arguments(face, values)
+        value, _shown = _run_verb(self, face, places, names, lambda _value, _layout: None)
         return value
 
     return method
 
 
 for _verb in VERBS:
-    setattr(Project, _verb.function, _method(vars(Project)[_verb.function], _verb))
+    setattr(Project, _verb.function, _make_method(vars(Project)[_verb.function], _verb))

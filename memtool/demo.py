@@ -1,10 +1,10 @@
-"""The demo: the repository of a made-up team, with memories in every state that a team comes to.
+"""The demo: the repository of a made-up team, with memories in every state.
 
-What is in it are files of `templates/demo/`: the story (`story.toml`) with people and commits, the
-memories and the code that they commit, sessions, and what was asked. Authors and dates are fixed,
-so that every commit has the same id wherever it is built. All commits are one run of `git
-fast-import`; sessions and the usage log are written by their own modules, as if time had passed.
-Another team (`neighbour.toml`) has a bare repository inside of the first one, for a fleet of two.
+Its content is in `templates/demo/`: the story (`story.toml`) with people and commits, the memories
+and the code that they commit, sessions, and questions. Authors and dates are fixed, so every commit
+has the same id on every machine. All commits are one run of `git fast-import`; the usual modules
+write sessions and the usage log, as if time had passed. A second team (`neighbour.toml`) has a bare
+repository inside the first one, for a fleet of two.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memtool import templates
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.memory import document, ids, timestamps
 from memtool.sessions import findings, lifecycle, promote, store
-from memtool.sessions.model import Head, Message
+from memtool.sessions.model import Message, Session
 from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
@@ -38,7 +38,7 @@ _SETTINGS = {
     f'branch "{MAIN}"': {"remote": "origin", "merge": f"refs/heads/{MAIN}"},
 }
 _PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TEMPLATE_DIR": ""}
-"""What a user's own settings say about new repositories must not change this one."""
+"""A user's own git settings for new repositories must not change this one."""
 _FIRST_HOUR, _HOURS = 8, 9
 """When people work, in UTC."""
 _USUAL_MS = {"search": 14.0, "show": 9.0, "inject": 24.0, "hook-start": 31.0}
@@ -69,7 +69,7 @@ class Story(Value):
     @property
     def branches(self) -> tuple[str, ...]:
         """The branches in the order in which they began."""
-        return tuple(dict.fromkeys(one.get("branch", MAIN) for one in self.commits))
+        return tuple(dict.fromkeys(commit.get("branch", MAIN) for commit in self.commits))
 
 
 def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
@@ -79,11 +79,11 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
         MemtoolError: the directory holds something, or git or the disk refuses.
     """
     is_new = _refuse_taken(place)
-    story = _story("story.toml")
-    stream, count, pushed = _stream(story)
-    beside, _count, _pushed = _stream(_story("neighbour.toml"))
-    notes = list(_notes(story))
-    sessions = [_session(name) for name in templates.names("demo/sessions")]
+    story = _read_story("story.toml")
+    stream, count, pushed = _build_stream(story)
+    neighbour, _count, _pushed = _build_stream(_read_story("neighbour.toml"))
+    notes = list(_build_notes(story))
+    sessions = [_read_session(name) for name in templates.list_names("demo/sessions")]
     made = Demo(
         place,
         count,
@@ -99,16 +99,16 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
         return made
     try:
         os.makedirs(place, exist_ok=True)
-        head = _commit(env, place, stream, pushed, beside)
-        context = _context(env, place, story.now)
+        head = _commit(env, place, stream, pushed, neighbour)
+        context = _open_context(env, place, story.now)
         _keep_sessions(context, sessions)
         _keep_use(context, story, notes)
     except BaseException as error:
         _take_back(place, is_new=is_new)
         if isinstance(error, OSError):
             raise MemtoolError(
-                f"{place} cannot be filled: {reason_of(error)}",
-                hint="name a directory that you may write",
+                f"cannot write to {place}: {find_reason(error)}",
+                hint="name a directory that you can write to",
                 code="disk",
             ) from None
         raise
@@ -116,21 +116,21 @@ def build(env: Mapping[str, str], place: str, *, dry_run: bool) -> Demo:
 
 
 def _refuse_taken(place: str) -> bool:
-    """Return whether a directory is absent. Raises MemtoolError where it holds something."""
+    """Return whether a directory is absent. Raises MemtoolError if it is not empty."""
     try:
-        held = os.listdir(place)
+        entries = os.listdir(place)
     except FileNotFoundError:
         return True
     except OSError as error:
         raise MemtoolError(
-            f"{place} is no directory to fill: {reason_of(error)}",
+            f"cannot write to {place}: {find_reason(error)}",
             hint="memtool demo harbor",
             code="not-empty",
         ) from None
-    if held:
+    if entries:
         raise MemtoolError(
-            f"{place} is not empty",
-            hint="name a directory that is not there yet: memtool demo harbor",
+            f"cannot write to {place}: the directory is not empty",
+            hint="memtool demo harbor",
             code="not-empty",
         )
     return False
@@ -147,22 +147,22 @@ def _take_back(place: str, *, is_new: bool) -> None:
         os.rmdir(place)
 
 
-def _story(name: str) -> Story:
-    table = _toml(name)
+def _read_story(name: str) -> Story:
+    table = _read_toml(name)
     return Story(table["now"], table["pushed"], table["people"], tuple(table["commit"]))
 
 
-def _toml(name: str) -> dict[str, Any]:
+def _read_toml(name: str) -> dict[str, Any]:
     return tomllib.loads(templates.read(f"demo/{name}"))
 
 
-def _context(env: Mapping[str, str], place: str, now: str) -> Context:
+def _open_context(env: Mapping[str, str], place: str, now: str) -> Context:
     own = {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
     own |= {"MEMTOOL_NOW": now, "MEMTOOL_PERSONAL": "off"}
     return Context(discover(place, own), own, place)
 
 
-def _stream(story: Story) -> tuple[bytes, int, tuple[str, ...]]:
+def _build_stream(story: Story) -> tuple[bytes, int, tuple[str, ...]]:
     """Return the commits as `git fast-import` reads them, the memories, and the pushed branches."""
     trees: dict[str, dict[str, bytes]] = {}
     begun: dict[str, dict[str, bytes]] = {}
@@ -170,27 +170,31 @@ def _stream(story: Story) -> tuple[bytes, int, tuple[str, ...]]:
     parts: list[bytes] = []
     pushed: dict[str, int] = {}
     memories: set[str] = set()
-    for mark, one in enumerate(story.commits, 1):
-        branch = one.get("branch", MAIN)
+    for mark, commit in enumerate(story.commits, 1):
+        branch = commit.get("branch", MAIN)
         parent = marks.get(branch) or marks.get(MAIN)
         if branch not in trees:
             begun[branch] = dict(trees.get(MAIN, {}))
             trees[branch] = dict(begun[branch])
-        changed = dict(_files(one, trees[branch]))
-        if merged := one.get("merge"):
+        changed = dict(_iterate_files(commit, trees[branch]))
+        if merged := commit.get("merge"):
             base = begun[merged]
             changed |= {p: d for p, d in trees[merged].items() if base.get(p) != d}
         trees[branch] |= changed
         memories |= {path for path in changed if path.startswith(".memory/") and path[-3:] == ".md"}
         marks[branch] = mark
-        who = f"{story.people[one['by']]} {timestamps.parse(one['at'])} {_zone(one['at'])}\n"
-        body = f"\n{one['body']}\n" if "body" in one else ""
+        at = f"{timestamps.parse(commit['at'])} {_format_zone(commit['at'])}"
+        who = f"{story.people[commit['by']]} {at}\n"
+        body = f"\n{commit['body']}\n" if "body" in commit else ""
         parts += [
             f"commit refs/heads/{branch}\nmark :{mark}\nauthor {who}committer {who}".encode(),
-            _data(f"{one['subject']}\n{body}".encode()),
+            _format_data(f"{commit['subject']}\n{body}".encode()),
             f"from :{parent}\n".encode() if parent else b"",
             f"merge :{marks[merged]}\n".encode() if merged else b"",
-            *(b"M 100644 inline %s\n%s" % (p.encode(), _data(d)) for p, d in changed.items()),
+            *(
+                b"M 100644 inline %s\n%s" % (p.encode(), _format_data(d))
+                for p, d in changed.items()
+            ),
         ]
         if mark <= story.pushed:
             pushed[branch] = mark
@@ -202,21 +206,23 @@ def _stream(story: Story) -> tuple[bytes, int, tuple[str, ...]]:
     )
 
 
-def _zone(moment: str) -> str:
+def _format_zone(moment: str) -> str:
     return moment[-6:].replace(":", "")
 
 
-def _data(data: bytes) -> bytes:
+def _format_data(data: bytes) -> bytes:
     return b"data %d\n%s\n" % (len(data), data)
 
 
-def _files(commit: Mapping[str, Any], tree: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+def _iterate_files(
+    commit: Mapping[str, Any], tree: Mapping[str, bytes]
+) -> Iterator[tuple[str, bytes]]:
     """Yield the path and the bytes of each file that a commit of the story writes."""
     for name in commit.get("files", ()):
         yield name.rpartition(".")[0], templates.read(f"demo/files/{name}").encode()
     for id_ in commit.get("memories", ()):
         data = templates.read(f"demo/memories/{id_}.md").encode()
-        yield f".memory/{ids.place(document.read(data))}", data
+        yield f".memory/{ids.make_path(document.read(data))}", data
     for id_, keys in commit.get("change", {}).items():
         (path,) = (path for path in tree if path.endswith(f"/{id_}.md"))
         fields = {k: tuple(v) if isinstance(v, list) else v for k, v in keys.items()}
@@ -224,7 +230,7 @@ def _files(commit: Mapping[str, Any], tree: Mapping[str, bytes]) -> Iterator[tup
 
 
 def _commit(
-    env: Mapping[str, str], place: str, stream: bytes, names: Iterable[str], beside: bytes
+    env: Mapping[str, str], place: str, stream: bytes, names: Iterable[str], neighbour: bytes
 ) -> str:
     """Make the repositories, check the branch out, and return the commit of HEAD."""
     git = Git(place, {k: v for k, v in env.items() if k not in LOCATION_VARIABLES} | _PLAIN)
@@ -244,9 +250,9 @@ def _commit(
         env={"GIT_ALLOW_PROTOCOL": "file"},
     )
     git.run(*new, "--bare", NEIGHBOUR)
-    git.run("fast-import", "--quiet", "--done", stdin=beside, env={"GIT_DIR": NEIGHBOUR})
+    git.run("fast-import", "--quiet", "--done", stdin=neighbour, env={"GIT_DIR": NEIGHBOUR})
     _configure(os.path.join(place, ".git", "config"))
-    return git.rev("HEAD")
+    return git.resolve("HEAD")
 
 
 def _configure(path: str) -> None:
@@ -262,45 +268,45 @@ def _configure(path: str) -> None:
 class DemoSession(Value):
     """A session of the story: its head, its messages, and the moment of its end, 0 for none."""
 
-    head: Head
+    head: Session
     messages: tuple[Message, ...]
     end: int
 
 
-def _session(name: str) -> DemoSession:
+def _read_session(name: str) -> DemoSession:
     """Read a session: a line about it, then a line for each message."""
     first, *rows = map(json.loads, templates.read(f"demo/sessions/{name}").splitlines())
     end = first.pop("end", "")
-    messages = tuple(map(_message, rows))
-    head = Head(id=name.partition(".")[0], started=messages[0].moment, **first)
+    messages = tuple(map(_build_message, rows))
+    head = Session(id=name.partition(".")[0], started=messages[0].moment, **first)
     return DemoSession(head, messages, timestamps.parse(end) if end else 0)
 
 
-def _message(row: dict[str, Any]) -> Message:
+def _build_message(row: dict[str, Any]) -> Message:
     at, files = timestamps.parse(row.pop("at")), tuple(row.pop("files", ()))
     return Message(number=0, moment=at, files=files, **row)
 
 
-def _keep_sessions(context: Context, found: Iterable[DemoSession]) -> None:
+def _keep_sessions(context: Context, demo_sessions: Iterable[DemoSession]) -> None:
     """Write the sessions, read them for findings, and end those that have ended."""
-    sessions = store.opened(context)
-    for one in found:
-        id_ = one.head.id
-        sessions.create(one.head.replace(worktree=context.repository.top))
-        store.add(sessions, id_, one.messages, one.messages[-1].moment)
+    sessions = store.open_sessions(context)
+    for session in demo_sessions:
+        id_ = session.head.id
+        sessions.create(session.head.replace(worktree=context.repository.top))
+        store.add(sessions, id_, session.messages, session.messages[-1].moment)
         findings.learn(sessions, id_)
-        if one.end:
-            lifecycle.end(sessions, id_, "", one.end)
+        if session.end:
+            lifecycle.end(sessions, id_, "", session.end)
     promote.count(context, sessions)
 
 
-def _notes(story: Story) -> Iterator[Note]:
-    """Yield what was asked in the days before the end of the story, the oldest first.
+def _build_notes(story: Story) -> Iterator[Note]:
+    """Yield the questions of the days before the end of the story, the oldest first.
 
-    Which question comes when, and how long it took, follows from its number alone.
+    The choice of a question and its latency depend on its number alone.
     """
-    use = _toml("use.toml")
-    asked = [one for one in use["question"] for _time in range(one["often"])]
+    use = _read_toml("use.toml")
+    questions = [question for question in use["question"] for _time in range(question["often"])]
     first = timestamps.parse(story.now) // timestamps.DAY_S - use["days"]
     number = 0
     for day in range(first, first + use["days"]):
@@ -308,33 +314,34 @@ def _notes(story: Story) -> Iterator[Note]:
         for place in range(use["per_day"] // (7 if is_weekend else 1)):
             number += 1
             draw = int.from_bytes(hashlib.sha256(b"%d" % number).digest()[:6], "big")
-            one = asked[draw % len(asked)]
+            question = questions[draw % len(questions)]
             hour = _FIRST_HOUR + _HOURS * place / use["per_day"]
             factor = 1 + (draw >> 8) % 100 / 80 + (6 if (draw >> 16) % 40 == 0 else 0)
             yield Note(
                 moment=day * timestamps.DAY_S + int(hour * 3600) + (draw >> 24) % 1800,
-                verb=one["verb"],
-                elapsed_ms=round(_USUAL_MS[one["verb"]] * factor, 3),
-                prompt=digest(one["text"].encode())[:16] if one["text"] else "",
-                session=f"s-{day}" if one["verb"] in ("inject", "hook-start") else "",
+                verb=question["verb"],
+                elapsed_ms=round(_USUAL_MS[question["verb"]] * factor, 3),
+                prompt=digest(question["text"].encode())[:16] if question["text"] else "",
+                session=f"s-{day}" if question["verb"] in ("inject", "hook-start") else "",
                 items=tuple(
                     ShownItem(
                         id_, "retrieval", round(0.9 - 0.1 * at, 2), "the words of the question"
                     )
-                    for at, id_ in enumerate(one["memories"])
-                    if id_[4:14] <= timestamps.date(day * timestamps.DAY_S)  # it was there by then
+                    for at, id_ in enumerate(question["memories"])
+                    if id_[4:14]
+                    <= timestamps.format_date(day * timestamps.DAY_S)  # it was there by then
                 ),
             )
 
 
 def _keep_use(context: Context, story: Story, notes: Iterable[Note]) -> None:
-    """Write the usage log: what was asked, and the acts of the story that it would hold."""
-    if not usage_log.is_kept(context):
+    """Write the usage log: the questions, and the acts of the story."""
+    if not usage_log.is_enabled(context):
         return
     directory = context.repository.cache_dir
-    usage_log.append_line(directory, b"".join(map(usage_log.note_line, notes)))
-    for one in story.commits:
-        for id_, keys in one.get("change", {}).items():
+    usage_log.append_line(directory, b"".join(map(usage_log.format_note, notes)))
+    for commit in story.commits:
+        for id_, keys in commit.get("change", {}).items():
             if "deleted" in keys:
                 moment, why = timestamps.parse(keys["deleted"]["at"]), keys["deleted"]["reason"]
                 name = digest(id_.encode())[:12]

@@ -2,137 +2,149 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ERROR_CODES: dict[str, str] = {
-    "agent": "an agent vouches for no memory; a person confirms it",
-    "ambiguous": "several things have a name that begins so",
-    "ambiguous-id": "several memories have an id that begins so",
-    "bad-alias": "what is given is no alias",
-    "bad-budget": "a budget that is no number of tokens, or too small",
-    "bad-event": "what a host sent to a hook cannot be read",
-    "bad-golden": "a line of a golden file is no golden query",
-    "bad-limit": "a number that is too small",
-    "bad-query": "the query is not in the query language",
-    "bad-time": "what is given is no moment, date or age",
-    "bare": "a bare repository has no worktree for this",
-    "binary": "the file is no text",
-    "block": "memtool's block of a file such as AGENTS.md cannot be read or written",
-    "broken-settings": "the settings of a host cannot be read, so they are not changed",
-    "bug": "memtool is at fault; the hint names the log file",
-    "busy": "another process is at the same work",
-    "changed": "a file was changed by somebody else meanwhile",
+    "agent": "only a user can confirm a memory, not an agent",
+    "ambiguous": "several names begin with this text",
+    "ambiguous-id": "several memories match",
+    "bad-alias": "not a valid alias",
+    "bad-budget": "the budget is not a number of tokens, or is too small",
+    "bad-event": "the input of a hook cannot be read",
+    "bad-golden": "a line of the golden file is not a golden query",
+    "bad-limit": "the number is too small",
+    "bad-query": "the query does not follow the query language",
+    "bad-time": "not a moment, a date or an age",
+    "bare": "a bare repository has no worktree",
+    "binary": "the file is not text",
+    "block": "memtool's block in a file such as AGENTS.md cannot be read or written",
+    "broken-settings": "the settings of a host cannot be read, so nothing was changed",
+    "bug": "a bug in memtool; the hint names the log file",
+    "busy": "another process is doing the same work",
+    "changed": "another process changed a file in the meantime",
     "commit-refused": "git, or a hook of the repository, refused the commit",
-    "config": "a setting is not known, or has a value that it cannot have",
-    "damaged": "a derived file is damaged, and some files were written before that was found",
-    "deleted": "the memory is deleted, and must be restored first",
-    "denied": "the finding lacks something that promoting it needs",
-    "detached": "no branch is checked out that could keep a commit",
-    "dirty": "the file has changes that are not committed",
+    "config": "a setting is unknown, or its value is not valid",
+    "damaged": "a derived file is damaged, and some files were already written",
+    "deleted": "the memory is deleted and must be restored first",
+    "denied": "the lesson does not meet a requirement for promotion",
+    "detached": "no branch is checked out, so a commit would be lost",
+    "dirty": "the file has uncommitted changes",
     "disk": "a file cannot be read or written",
-    "dismissed": "the finding is dismissed already, or was not",
-    "drifted": "what the memory says has gone from the code",
-    "edited": "a file that memtool wrote was changed by hand",
-    "editor": "the editor cannot be started, or was left without a result",
-    "elsewhere": "a branch is checked out in another worktree, or not the one that is needed",
-    "empty": "a text is needed, and there is none",
-    "environment": "an environment variable of memtool has a value that it cannot have",
-    "exists": "something of that name is there already",
-    "fleet": "the server of the fleet did not answer as it must, or refused",
-    "foreign-request": "a request over HTTP comes from another site, or names another host",
-    "foreign-transcript": "the file is no transcript of a known host",
+    "dismissed": "the lesson is already dismissed, or was never dismissed",
+    "drifted": "the code no longer has what the memory names",
+    "edited": "a file that memtool wrote was edited by hand",
+    "editor": "the editor failed, or the draft was empty",
+    "elsewhere": "another worktree has the branch checked out, or this one does not",
+    "empty": "a required text is empty",
+    "environment": "an environment variable of memtool has a value that is not valid",
+    "exists": "the name is already taken",
+    "fleet": "the server of the fleet refused, or gave an unexpected answer",
+    "foreign-request": "an HTTP request comes from another site, or names another host",
+    "foreign-transcript": "the file is not a transcript of a supported host",
     "foreign-tree": "the memory directory belongs to another tool",
     "git": "git is missing, did not answer, or refused",
     "global": "the directory of the global memories cannot be used",
-    "hook-taken": "a hook is there that memtool did not write and cannot keep",
-    "id-taken": "another memory has the id",
-    "index-behind": "the commit is made, but git's index could not follow",
-    "ledger": "the statistics cannot be read",
-    "login": "a request over HTTP comes from nobody that is logged in",
-    "media-type": "the body of a request over HTTP is of another type than JSON",
+    "hook-taken": "memtool did not write the hook and cannot extend it",
+    "id-taken": "another memory has this id",
+    "index-behind": "the commit was made, but git's index was not updated",
+    "ledger": "the usage statistics cannot be read",
+    "login": "an HTTP request without a valid login",
+    "media-type": "the body of an HTTP request is not JSON",
     "merging": "a merge is not finished",
-    "model": "the language model that was configured did not answer as it must",
+    "model": "the configured language model gave an unexpected answer",
     "model-absent": "no language model is configured, or it cannot be started",
-    "no-commit": "there is no commit yet",
-    "no-conflict": "these memories are in no conflict of that kind",
-    "no-consent": "nobody agreed to run the command of a memory, or it may not run there at all",
-    "no-directory": "the directory is not there",
-    "no-file": "the file is not there",
+    "no-commit": "the repository has no commit yet",
+    "no-conflict": "the memories are not in an open conflict",
+    "no-consent": "running a memory's command was not approved, or is not possible here",
+    "no-directory": "the directory does not exist",
+    "no-file": "the file does not exist or cannot be read",
     "no-filter-repo": "git-filter-repo, which rewrites history, is not installed",
-    "no-finding": "no finding has the id",
-    "no-fleet": "no repositories and no server are set that could be asked",
+    "no-finding": "no lesson matches",
+    "no-fleet": "no other repositories and no server are configured",
     "no-home": "the user has no home directory",
-    "no-identity": "git does not know who commits",
-    "no-job": "no job has the id",
-    "no-json": "the body of a request over HTTP is no JSON object",
-    "no-key": "there is no ssh key to sign with",
-    "no-leak": "no version of any memory holds such a secret",
-    "no-memory": "there is no memory directory",
+    "no-identity": "git has no name and address for the author of a commit",
+    "no-job": "unknown job",
+    "no-json": "the body of an HTTP request is not a JSON object",
+    "no-key": "no ssh key to sign with",
+    "no-leak": "no version of any memory has this secret",
+    "no-memory": "the repository has no memory directory",
     "no-message": "the session has no such message",
-    "no-quote": "an agent names a person as the source, and quotes nobody",
-    "no-records": "there is nothing that could be imported",
-    "no-repository": "the directory is in no git repository",
-    "no-revision": "the memory is in no commit, and replaces nothing to compare it with",
-    "no-route": "there is nothing at that address",
+    "no-quote": "an agent names a user as the source without quoting the user",
+    "no-records": "nothing to import",
+    "no-repository": "the directory is not in a git repository",
+    "no-revision": "the memory is not committed, and has no older version to compare with",
+    "no-route": "unknown address",
     "no-semantic": "the package for semantic search is not installed",
-    "no-session": "no session has the id",
+    "no-session": "no session matches",
     "no-ssh-keygen": "ssh-keygen, which makes and checks signatures, is missing or cannot be run",
-    "no-step": "nothing happened to the memory that could be taken back",
-    "no-trace": "the memory is no trace of a failure, so that there is nothing to run",
+    "no-step": "the memory has no change that could be undone",
+    "no-trace": "the memory does not record a failed command, so there is nothing to run",
     "no-web": "the packages of the web view are not installed",
-    "not-committed": "a file that the memory speaks of differs from HEAD",
-    "not-deleted": "the memory is not forgotten, and cannot be purged",
-    "not-due": "the memory was forgotten too lately to be purged",
-    "not-empty": "the directory of a demo holds something, or is none",
-    "not-here": "the file is left out of this sparse checkout",
+    "not-committed": "a file that the memory names differs from HEAD",
+    "not-deleted": "only a forgotten memory can be purged",
+    "not-due": "the memory was forgotten too recently to be purged",
+    "not-empty": "the directory for the demo is not empty, or not a directory",
+    "not-here": "the file is not part of this sparse checkout",
     "not-pinned": "the memory is not pinned",
     "not-signed": "ssh-keygen did not sign",
-    "nothing-to-sum-up": "no memory of the category is in use",
-    "odd-settings": "a settings file has a shape that memtool does not edit",
-    "outside": "the path is outside of the repository",
-    "partial-commit": "a commit of some paths only, whose index would not be kept",
-    "port-taken": "the port cannot be listened on",
-    "promoted": "the finding is promoted already",
-    "read-only": "the server only reads",
-    "redaction": "without what must go the file would be no memory",
-    "redaction-key": "the key for hashes cannot be read or made",
-    "refused": "the host's settings are such that nothing may be installed",
-    "rewrite": "git-filter-repo failed; nothing but its mirror was touched",
-    "rewritten": "history was rewritten, so that nobody can tell which version is newer",
-    "session-damaged": "a file of the session is not what was written",
+    "nothing-to-sum-up": "the category has no active memory",
+    "odd-settings": "the format of a settings file is not one that memtool edits",
+    "outside": "the path is outside the repository",
+    "partial-commit": "git commit -- PATH uses a temporary index, so nothing can be restaged",
+    "port-taken": "the port is in use",
+    "promoted": "the lesson was already promoted",
+    "read-only": "the server is read-only",
+    "redaction": "the secret is part of the memory's id or structure",
+    "redaction-key": "the key for hashes cannot be read or created",
+    "refused": "the change was declined, or the host's settings forbid it",
+    "rewrite": "git-filter-repo failed; only its mirror was changed",
+    "rewritten": "history was rewritten, so versions cannot be ordered",
+    "session-damaged": "a file of the session is damaged",
     "session-ended": "the session has ended",
-    "session-full": "the session may not grow any more",
-    "sessions-full": "all sessions together may not grow any more",
-    "several": "a memory replaced several others, and somebody else may have it",
+    "session-full": "the session has reached its size limit",
+    "sessions-full": "the sessions together have reached their size limit",
+    "several": "the memory replaced several others that may already be in use elsewhere",
     "shallow": "the clone does not have all of history",
-    "shared-hooks": "the hooks are those of all repositories of a user or machine",
-    "surface": "the verb runs in a process of its own only",
-    "too-new": "the memories are of a newer format than this memtool writes",
+    "shared-hooks": "the hooks are shared by all repositories of a user or machine",
+    "surface": "the verb can only be started from the command line",
+    "too-new": "this memtool can read but not write the newer format of the memories",
     "too-slow": "the answer, or the body of a request, took too long",
-    "unasked": "what would be installed runs for everybody, and was not asked for",
-    "unknown-alias": "there is no such alias",
-    "unknown-category": "there is no such category",
-    "unknown-event": "the host has no such event",
-    "unknown-format": "there is no such format of memories, or no step leads there",
-    "unknown-id": "no memory has the id",
-    "unknown-query": "there is no saved query of that name",
-    "unknown-revision": "git knows no such revision",
-    "unproven": "a rewritten history is not what it should be, and must not be pushed",
+    "unasked": "the change affects every user of the repository, and needs consent",
+    "unknown-alias": "unknown alias",
+    "unknown-category": "unknown category",
+    "unknown-event": "the host does not have this event",
+    "unknown-format": "unknown format of memories, or no migration to it",
+    "unknown-id": "no memory matches",
+    "unknown-query": "no saved query has this name",
+    "unknown-revision": "git does not know the revision",
+    "unproven": "the rewritten history failed verification and must not be pushed",
     "unrelated": "the commits have no common history",
-    "usage": "the call is wrong; the hint says how it is meant",
+    "usage": "the call is wrong; the hint shows the right form",
 }
-"""Every code of an error and what it means; where a file is at fault, it may be a problem code."""
+"""Every error code and its meaning. If a file is at fault, the code may be a problem code."""
+EXIT_CODES: dict[int, str] = {
+    0: "success",
+    1: "problems were found; stdout lists them",
+    2: "the call, a setting, a file or the state of git is wrong; stderr says what to do",
+    3: "a bug; stderr names the log file",
+    130: "interrupted",
+}
+"""The exit codes of the command line."""
 
 
-def reason_of(error: Exception) -> str:
-    """Return why the operating system refused, in its words; or what another error says itself."""
+def find_reason(error: Exception) -> str:
+    """Return the operating system's reason for a refusal, or the text of any other error."""
     return getattr(error, "strerror", None) or str(error)
 
 
 class MemtoolError(Exception):
-    """Something the user can act on; printed as `memtool: message` and `hint: …`.
+    """An error that the user can act on; printed as `memtool: message` and `hint: …`.
 
-    `code` is a stable kebab-case name for programs, `exit_code` what the process ends with
+    `code` is a stable kebab-case name for programs, `exit_code` the exit code of the process
     (1 problems found, 2 user, config or git error), `recoverable` whether the same call may
-    succeed later or with other arguments.
+    succeed later or with other arguments. `shorten` shortens the ids in its texts, for people.
     """
 
     def __init__(
@@ -150,6 +162,23 @@ class MemtoolError(Exception):
         self.code = code
         self.exit_code = exit_code
         self.recoverable = recoverable
+        self.shorten: Callable[[str], str] = str
+
+    @property
+    def as_line(self) -> str:
+        """The message and its hints, joined by semicolons."""
+        return "; ".join(filter(None, (self.message, *self.hint.split("\n"))))
 
     def __str__(self) -> str:
         return self.message  # which may have become more exact on the way up
+
+
+class UnclearIdError(MemtoolError):
+    """No memory fits the text `wanted`, or several do: those with `ids`."""
+
+    def __init__(
+        self, message: str, *, hint: str, code: str, wanted: str, ids: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.wanted = wanted
+        self.ids = ids

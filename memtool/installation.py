@@ -1,7 +1,8 @@
-"""How this copy of memtool was installed: every hint that installs something takes it from here.
+"""How this copy of memtool was installed: the source of every hint that installs something.
 
 On PyPI and in Debian `memtool` is the name of other programs, so no hint may guess one. PEP 610
-says where a copy came from; one without that came from an index, by the distribution's name.
+records where a copy came from; a copy without that record came from an index, by the distribution's
+name.
 """
 
 from __future__ import annotations
@@ -21,52 +22,54 @@ _TOOLS = {"pipx_metadata.json": "pipx", "uv-receipt.toml": "uv tool"}
 
 def install(extra: str = "") -> str:
     """Return the command that installs this memtool again here, with an extra."""
-    tool = _tool()
-    return _command(f"{tool} install --force" if tool else _pip_install(), _requirement(extra))
+    tool = _find_tool()
+    return _format_command(
+        f"{tool} install --force" if tool else _find_pip_install(), _format_requirement(extra)
+    )
 
 
 def install_on_path() -> str:
     """Return the command that puts this memtool on the PATH of its user."""
-    return _command(f"{_tool() or 'pipx'} install", _requirement())
+    return _format_command(f"{_find_tool() or 'pipx'} install", _format_requirement())
 
 
-def upgrade() -> str:
-    """Return the command that brings a newer memtool from where this one came from."""
-    if tool := _tool():
+def upgrade_command() -> str:
+    """Return the command that updates memtool from where this copy came from."""
+    if tool := _find_tool():
         return f"{tool} upgrade {DISTRIBUTION}"
-    words = _requirement()
+    words = _format_requirement()
     if not os.path.isabs(words[-1]):
-        return _command(f"{_pip_install()} --upgrade", words)
-    again = _command(_pip_install(), words)
+        return _format_command(f"{_find_pip_install()} --upgrade", words)
+    again = _format_command(_find_pip_install(), words)
     if os.path.exists(os.path.join(words[-1], ".git")):
-        return f"{_command('git -C', words[-1:])} pull && {again}"
+        return f"{_format_command('git -C', words[-1:])} pull && {again}"
     return again
 
 
-def _command(begin: str, words: list[str]) -> str:
+def _format_command(begin: str, words: list[str]) -> str:
     import shlex
 
     return f"{begin} {shlex.join(words)}"
 
 
-def _tool() -> str:
+def _find_tool() -> str:
     """Return the program that made an environment for memtool alone, if one did."""
-    found = (tool for file, tool in _TOOLS.items() if os.path.exists(f"{sys.prefix}/{file}"))
-    return next(found, "")
+    tools = (tool for file, tool in _TOOLS.items() if os.path.exists(f"{sys.prefix}/{file}"))
+    return next(tools, "")
 
 
-def _pip_install() -> str:
+def _find_pip_install() -> str:
     """Return how packages are installed into this environment."""
     import shlex
 
-    distribution = _distribution()
+    distribution = _find_distribution()
     installer = distribution and distribution.read_text("INSTALLER")
     if installer and installer.strip() == "uv":
-        return _command("uv pip install --python", [sys.executable])
+        return _format_command("uv pip install --python", [sys.executable])
     return f"{shlex.quote(sys.executable)} -m pip install"
 
 
-def _distribution() -> Distribution | None:
+def _find_distribution() -> Distribution | None:
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -75,15 +78,15 @@ def _distribution() -> Distribution | None:
         return None
 
 
-def _requirement(extra: str = "") -> list[str]:
-    """Return what an installer is told to install, as its words: a name, a folder or an address.
+def _format_requirement(extra: str = "") -> list[str]:
+    """Return the words that an installer needs: a name, a folder or an address.
 
-    A copy that no installer knows is run from its source, and is installed from there.
+    A copy unknown to any installer runs from its source, and is installed from there.
     """
     import json
 
     extras = f"[{extra}]" if extra else ""
-    distribution = _distribution()
+    distribution = _find_distribution()
     source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if distribution is None and os.path.exists(f"{source}/pyproject.toml"):
         return ["-e", source + extras]
@@ -92,7 +95,7 @@ def _requirement(extra: str = "") -> list[str]:
         return [DISTRIBUTION + extras]
     if "dir_info" in origin:
         is_editable = origin["dir_info"].get("editable")
-        return ["-e"] * bool(is_editable) + [_path(origin["url"]) + extras]
+        return ["-e"] * bool(is_editable) + [_path_from_url(origin["url"]) + extras]
     address = _without_password(origin["url"])
     if vcs := origin.get("vcs_info"):
         revision = vcs.get("requested_revision")
@@ -100,16 +103,16 @@ def _requirement(extra: str = "") -> list[str]:
     return [f"{DISTRIBUTION}{extras} @ {address}"]
 
 
-def _path(url: str) -> str:
+def _path_from_url(url: str) -> str:
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(url).path)
 
 
 def _without_password(url: str) -> str:
-    """Return an address without user and password; the user alone, whom ssh needs, is kept."""
-    scheme, slashes, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
+    """Return an address without user and password; a lone user, which ssh needs, stays."""
+    scheme, slashes, tail = url.partition("://")
+    host, slash, path = tail.partition("/")
     user, _, place = host.rpartition("@")
     is_kept = scheme.endswith("ssh") and ":" not in user
     return f"{scheme}{slashes}{host if is_kept else place}{slash}{path}"

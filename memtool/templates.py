@@ -7,16 +7,16 @@ import os
 
 def read(name: str) -> str:
     """Return the text of a template such as `memory/decision.md`."""
-    with open(_path(name), encoding="utf-8") as file:
+    with open(_find_path(name), encoding="utf-8") as file:
         return file.read()
 
 
-def names(folder: str) -> list[str]:
+def list_names(folder: str) -> list[str]:
     """Return the names of the files in a folder of templates, sorted."""
-    return sorted(os.listdir(_path(folder)))
+    return sorted(os.listdir(_find_path(folder)))
 
 
-def _path(name: str) -> str:
+def _find_path(name: str) -> str:
     package = os.path.dirname(os.path.abspath(__file__))
     inside = os.path.join(package, "templates")
     root = inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "templates")

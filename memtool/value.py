@@ -1,4 +1,4 @@
-"""What every module may need of the standard library, at no import cost: values and short hashes.
+"""The parts of the standard library that every module may need, cheap to import: values, hashes.
 
 `dataclasses` alone costs 1.7 times a bare interpreter start (it imports `inspect`), and every
 cold `memtool inject` would pay it. A `Value` gives the part that memtool uses: annotated fields
@@ -79,7 +79,7 @@ class Value(metaclass=ValueType):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         setters = type(self).field_setters
         if kwargs or len(args) != len(setters):
-            args = _completed(type(self), args, kwargs)
+            args = _complete(type(self), args, kwargs)
         for put, value in zip(setters, args):  # noqa: B905  # saying it costs a fifth of this
             put(self, value)
 
@@ -107,7 +107,7 @@ class Value(metaclass=ValueType):
         return type(self)(*values, **changes)
 
     def plain(self) -> dict[str, Any]:
-        """Return what the JSON has, as what JSON knows; a subclass may compute more."""
+        """Return the JSON form; a subclass may compute more."""
         kind = type(self)
         names, defaults = dict(kind.json_names), kind.field_defaults
         optional = kind.json_optional.split()
@@ -118,7 +118,7 @@ class Value(metaclass=ValueType):
         }
 
 
-def _completed(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _complete(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Return a value for each field, of what was given by position and by name."""
     names, defaults = cls.field_names, cls.field_defaults
     missing = len(names) - len(args)
@@ -148,17 +148,17 @@ def digest(data: bytes, size: int = 8) -> str:
     # `hashlib` would load OpenSSL: a tenth of an interpreter's start.
     from _blake2 import blake2b
 
-    found: str = blake2b(data, digest_size=size).hexdigest()
-    return found
+    digest: str = blake2b(data, digest_size=size).hexdigest()
+    return digest
 
 
-def batches(
+def split_batches(
     items: Iterable[Item],
-    most: int = 0,
-    most_size: int = 0,
+    max_items: int = 0,
+    max_size: int = 0,
     size_of: Callable[[Item], int] = lambda _item: 0,
 ) -> Iterator[list[Item]]:
-    """Yield items in lists of at most `most`, of at most `most_size` together; 0 is no limit.
+    """Yield items in lists of at most `max_items`, of at most `max_size` in sum; 0 is no limit.
 
     An item that is larger alone has a list of its own.
     """
@@ -166,7 +166,7 @@ def batches(
     size = 0
     for item in items:
         own = size_of(item)
-        if batch and (len(batch) == most or (most_size and size + own > most_size)):
+        if batch and (len(batch) == max_items or (max_size and size + own > max_size)):
             yield batch
             batch, size = [], 0
         batch.append(item)
@@ -187,14 +187,14 @@ def plain(value: Any) -> Any:
     return value
 
 
-def plural(count: int, noun: str, nouns: str = "") -> str:
+def format_count(count: int, noun: str, nouns: str = "") -> str:
     """Return a number with its noun: `1 memory`, `2,000 memories`; by default with an `s`."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def first_few(
-    texts: Sequence[str], most: int, rest: str = " and {:,} more", between: str = ", "
+    texts: Sequence[str], limit: int, ending: str = " and {:,} more", between: str = ", "
 ) -> str:
     """Return the first of some texts, and how many more there are: `a, b and 3 more`."""
-    left = len(texts) - most
-    return between.join(texts[:most]) + (rest.format(left) if left > 0 else "")
+    hidden = len(texts) - limit
+    return between.join(texts[:limit]) + (ending.format(hidden) if hidden > 0 else "")

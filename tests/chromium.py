@@ -1,4 +1,4 @@
-"""What tests in a browser share: Chromium from the system, axe-core from npm, hostile texts."""
+"""Shared by browser tests: Chromium from the system, axe-core from npm, hostile texts."""
 
 from __future__ import annotations
 

@@ -18,14 +18,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memtool.cli import hooks, main
+from memtool.commands._layout import Layout, build_layout
 from memtool.hosts import contracts
 from memtool.index import index
-from memtool.memory import document
+from memtool.memory import document, timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES, Category
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.expansion import DEFAULTS
 from memtool.search.retrieve import Scope
-from memtool.search.scope import scope_of
+from memtool.search.scope import build_scope
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
 from memtool.store.snapshot import Location
@@ -41,6 +42,8 @@ MEMORY = "/dev/shm"
 AMPLE_BYTES = 2 << 30
 NOW = "2026-03-01T12:00:00Z"
 """What every test takes for now, unless it sets another clock."""
+PIPED = Layout(lambda: None, timestamps.parse(NOW))
+"""The layout of a pipe without any memories: ids stay whole, and have no titles."""
 
 _PATIENT = settings(
     deadline=None,
@@ -148,7 +151,7 @@ class Sandbox:
             for name, value in (self.env | env).items():
                 patch.setenv(name, value)
             patch.setattr(hooks, "LIMIT_S", AMPLE_S)
-            patch.setattr(contracts, "TWIN_S", 0)
+            patch.setattr(contracts, "DUPLICATE_WINDOW_S", 0)
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             status = main.main(args)
@@ -182,11 +185,15 @@ class Sandbox:
         """Open the repository in this process."""
         return Context.at(str(self.path), self.env | env)
 
+    def layout(self, width: int = 0) -> Layout:
+        """Return the layout of text about the worktree, for a terminal of some width or a pipe."""
+        return build_layout(self.context(), width=width)
+
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.context()
-        found = scope_of(ws, index.open(ws), ws.clock.now)
-        return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
+        scope = build_scope(ws, index.open(ws), ws.clock.now)
+        return scope.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -194,12 +201,12 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def read_terminal(terminal: int) -> str:
-    """Return all that was written to a terminal whose other end is closed; it comes in parts."""
-    found = b""
+    """Return all output of a terminal after its other end is closed; it comes in parts."""
+    output = b""
     with suppress(OSError):
         while data := os.read(terminal, 1 << 16):
-            found += data
-    return found.decode()
+            output += data
+    return output.decode()
 
 
 def make_memory(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Memory:
@@ -233,16 +240,16 @@ class Keyring:
             subprocess.run(make, check=True)
 
     def path(self, name: str) -> str:
-        """Return the file of somebody's private key."""
+        """Return the file of a person's private key."""
         return str(self.folder / name)
 
     def line(self, name: str, options: str = "") -> str:
-        """Return somebody's line of an allowed-signers file."""
+        """Return a person's line of an allowed-signers file."""
         public = Path(f"{self.path(name)}.pub").read_text()
         return f"{name}@example.org {options}{' ' if options else ''}{public}"
 
     def sign_as(self, sandbox: Sandbox, name: str) -> None:
-        """Let each commit be signed by somebody from now on; with no name by nobody."""
+        """Sign each commit as a person from now on; an empty name stops signing."""
         settings = {"gpg.format": "ssh", "user.signingKey": f"{self.path(name)}.pub"}
         for key, value in settings.items() if name else ():
             sandbox.git("config", key, value)
@@ -258,18 +265,18 @@ def keyring(tmp_path_factory: pytest.TempPathFactory) -> Keyring:
 
 
 def environment_below(folder: Path) -> dict[str, str]:
-    """Return the environment of every process: nobody's settings, one author, one clock.
+    """Return the environment of every process: no user settings, one author, one clock.
 
     The hooks of the tests find the memtool that is tested, whatever the user's own path has.
     """
     home = folder / "home"
     home.mkdir()
-    kept = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
+    inherited = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
     for name in HOST_VARIABLES:
-        kept.pop(name, None)
+        inherited.pop(name, None)
     own = os.path.dirname(sys.executable)
-    return kept | {
-        "PATH": os.pathsep.join(filter(None, (own, kept.get("PATH")))),
+    return inherited | {
+        "PATH": os.pathsep.join(filter(None, (own, inherited.get("PATH")))),
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local"),

@@ -1,4 +1,4 @@
-"""A small fleet of real repositories, and the project of somebody who asks it."""
+"""A small fleet of real repositories, and the project of a user who asks it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from conftest import Sandbox, environment_below
 
 from memtool.fleet import git_backend
-from memtool.fleet.backend import home_of
+from memtool.fleet.backend import find_fleet_home
 from memtool.fleet.git_backend import SyncReport
 
 
@@ -52,7 +52,7 @@ class Fleet:
 
     def set(self, *entries: str) -> None:
         """Set whom the user asks, with all the time in the world: machines are busy."""
-        names = ",".join(one.replace("SRC", f"{self.folder}/src") for one in entries)
+        names = ",".join(entry.replace("SRC", f"{self.folder}/src") for entry in entries)
         for key, value in (("fleet.repositories", names), ("fleet.timeout_ms", "60000")):
             done = self.project.run("--global", "config", key, value)
             assert done.returncode == 0, done.stderr
@@ -61,13 +61,13 @@ class Fleet:
         """Write into the settings file whom the user asks, also what `config` would refuse."""
         self.set("~/src/*")
         path = Path(self.env["XDG_DATA_HOME"], "memtool", ".memory", "config.toml")
-        names = [one.replace("SRC", f"{self.folder}/src") for one in entries]
+        names = [entry.replace("SRC", f"{self.folder}/src") for entry in entries]
         path.write_text(path.read_text().replace('["~/src/*"]', json.dumps(names)))
 
     @property
     def home(self) -> str:
         """Where clones and segments are kept."""
-        return home_of(self.env)
+        return find_fleet_home(self.env)
 
     def sync(self) -> SyncReport:
         """Bring the fleet up to date."""

@@ -37,7 +37,7 @@ def archive() -> Path:
 
 
 def why_not() -> str:
-    """Return in one sentence why no node can be started here; empty where one can."""
+    """Return in one sentence why no node can be started here; empty if one can."""
     if shutil.which("java") is None:
         return "OpenSearch needs Java, and there is none here"
     if not archive().is_file():
@@ -68,7 +68,7 @@ class Node:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Give its folder to the user whom it runs as."""
+        """Give its folder to the user it runs as."""
         if os.geteuid() != 0:
             return
         for place in (self.folder, *self.folder.rglob("*")):
@@ -83,7 +83,7 @@ class Node:
         java = Path(os.path.realpath(shutil.which("java") or "")).parent.parent
         for file in (self.folder / "logs").glob("*.ports"):
             file.unlink()
-        given = [
+        options = [
             f"node.name={self.name}",
             "node.portsfile=true",
             "http.port=0",
@@ -106,7 +106,7 @@ class Node:
         as_user = {"user": self.user, "group": self.user, "extra_groups": []}
         with (self.folder / "out.txt").open("wb") as out:
             self.process = subprocess.Popen(
-                [*program, *(f"-E{one}" for one in given)],
+                [*program, *(f"-E{option}" for option in options)],
                 env=env,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -145,7 +145,7 @@ class Node:
         except FileNotFoundError:
             return 0
         ports = [line.rpartition(":")[2] for line in text.splitlines()]
-        return next((int(one) for one in ports if one.isdigit()), 0)
+        return next((int(port) for port in ports if port.isdigit()), 0)
 
     def answers(self, method: str, path: str) -> bool:
         """Tell whether a request is answered with 200."""
@@ -213,7 +213,7 @@ class Cluster:
             node.end(signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def one(self, settings: Sequence[str] = ()) -> Node:
+    def start_single(self, settings: Sequence[str] = ()) -> Node:
         """Start a cluster of one node, and wait for it."""
         node = Node(self, "n1")
         self.nodes.append(node)
@@ -234,7 +234,7 @@ class Cluster:
             node.wait()
 
     def begin(self, node: Node, names: str = "") -> None:
-        """Start a node of several; `names` are all of them where the cluster is new."""
+        """Start a node of several; `names` are all of them if the cluster is new."""
         first = [f"cluster.initial_cluster_manager_nodes={names}"] if names else []
         node.start(["discovery.seed_providers=file", *first])
 
@@ -242,8 +242,8 @@ class Cluster:
         """Start nodes of several once more, which keep their data and get other ports."""
         for node in nodes:
             self.begin(node)
-        seeds = "".join(f"{one.transport()}\n" for one in self.nodes if one.process is not None)
-        for one in self.nodes:
-            (one.folder / "config" / "unicast_hosts.txt").write_text(seeds)
+        seeds = "".join(f"{node.transport()}\n" for node in self.nodes if node.process is not None)
+        for other in self.nodes:
+            (other.folder / "config" / "unicast_hosts.txt").write_text(seeds)
         for node in nodes:
             node.wait()

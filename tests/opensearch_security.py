@@ -61,7 +61,7 @@ def plugin() -> Path:
 
 
 def why_not() -> str:
-    """Return in one sentence why no such node can be started here; empty where one can."""
+    """Return in one sentence why no such node can be started here; empty if one can."""
     if reason := opensearch_cluster.why_not():
         return reason
     if shutil.which("openssl") is None:
@@ -72,7 +72,7 @@ def why_not() -> str:
 
 
 class SecureCluster(Cluster):
-    """A cluster whose distribution has the plugin, and whose keys are signed by its own CA."""
+    """A cluster of the distribution with the plugin, with keys signed by its own CA."""
 
     def __init__(self, settings: Sequence[str] = (), heap: str = opensearch_cluster.HEAP) -> None:
         super().__init__(settings, heap)
@@ -90,11 +90,11 @@ class SecureCluster(Cluster):
             "password": _domain("basic", 1, "intern"),
             "token": _domain("jwt", 0, "noop", **token),
         }
-        for name, kind, more in (
+        for name, kind, fields in (
             ("internal_users", "internalusers", {}),
             ("config", "config", {"config": {"dynamic": {"authc": ways}}}),
         ):
-            text = json.dumps({"_meta": {"type": kind, "config_version": 2}, **more})
+            text = json.dumps({"_meta": {"type": kind, "config_version": 2}, **fields})
             (config / NAME / f"{name}.yml").write_text(text)
         with (config / "opensearch.yml").open("a") as file:
             file.write(SETTINGS)
@@ -132,14 +132,14 @@ class SecureCluster(Cluster):
         )
 
     def token(self, user: str, roles: Sequence[str], seconds: int) -> str:
-        """Return a JSON web token that says who somebody is, for so many seconds from now."""
+        """Return a JSON web token for a user, valid for a number of seconds from now."""
         says = {"sub": user, "roles": list(roles), "exp": int(time.time()) + seconds}
-        parts = [json.dumps(one).encode() for one in ({"alg": "HS512", "typ": "JWT"}, says)]
-        text = b".".join(urlsafe_b64encode(one).rstrip(b"=") for one in parts)
+        parts = [json.dumps(piece).encode() for piece in ({"alg": "HS512", "typ": "JWT"}, says)]
+        text = b".".join(urlsafe_b64encode(part).rstrip(b"=") for part in parts)
         mark = hmac.digest(self.secret, text, "sha512")
         return b".".join((text, urlsafe_b64encode(mark).rstrip(b"="))).decode()
 
-    def one(self, settings: Sequence[str] = ()) -> SecureNode:
+    def start_single(self, settings: Sequence[str] = ()) -> SecureNode:
         """Start a cluster of one node, and wait until its users can be made."""
         node = SecureNode(self, "n1")
         self.nodes.append(node)
@@ -149,7 +149,7 @@ class SecureCluster(Cluster):
 
 
 class SecureNode(Node):
-    """One node that answers over TLS; what is done here is done as its administrator."""
+    """One node that answers over TLS; its requests are made as its administrator."""
 
     cluster: SecureCluster
 

@@ -294,13 +294,13 @@ PAST = (
     "capture DATA/claude.jsonl --end",
     "capture DATA/codex.jsonl --end",
     "session start --agent claude --title 'Taxes on invoices'",
-    "forget sem-soap --why 'the partner moved to REST' --commit",
+    "forget sem-soap --reason 'the partner moved to REST' --commit",
     f"promote {CLAUDE} --commit",
     "confirm sem-port --commit",
     "inject --prompt 'how do we pay?' --session s-old",
     "show dec-redis",
     "--global remember 'Ada prefers short commit messages.'",
-    "inject --write AGENTS.md",
+    "inject --into AGENTS.md",
 )
 """What was done with memtool before, a minute apart."""
 
@@ -310,9 +310,11 @@ def environment(home: Path) -> dict[str, str]:
     tools = home / "bin"
     tools.mkdir(parents=True)
     (tools / "git").symlink_to(str(shutil.which("git")))
-    kept = {k: os.environ[k] for k in ("TZ", "PYTHONHASHSEED", "PYTHONPATH") if k in os.environ}
+    inherited = {
+        k: os.environ[k] for k in ("TZ", "PYTHONHASHSEED", "PYTHONPATH") if k in os.environ
+    }
     date = "2026-03-01T12:00:00Z"
-    return kept | {
+    return inherited | {
         "PATH": str(tools),
         "HOME": str(home),
         "LC_ALL": "C.UTF-8",
@@ -375,7 +377,7 @@ def _rows(scene: Sandbox, rows: list[Row]) -> None:
 
 
 def _past(scene: Sandbox) -> None:
-    """What verbs leave: sessions, audited acts, injections, a managed block, a global memory."""
+    """Make the traces of verbs: sessions, acts, injections, a managed block, a global memory."""
     for minute, act in enumerate(PAST):
         scene.env["MEMTOOL_NOW"] = f"2026-03-01T11:{minute:02}:00Z"
         args, _stdin = words(act)
@@ -386,7 +388,7 @@ def _past(scene: Sandbox) -> None:
 
 
 def _loose_ends(scene: Sandbox) -> None:
-    """What is not committed: staged, new and broken files."""
+    """Make uncommitted files: staged, new and broken ones."""
     scene.memory(
         "sem-staged",
         "Logs are kept for 14 days.\n",
@@ -418,7 +420,9 @@ def run(scene: Sandbox, args: tuple[str, ...], stdin: str = "") -> tuple[int, st
 VARYING = (
     (r'("[a-z0-9_]+_ms": )[0-9.]+', r"\1<ms>"),
     (r" *\b[0-9.]+ ms\b *", " <ms> "),
-    (r"(?m)^verb +p50 +p95 +answers", "verb p50 p95 answers"),
+    # The slowest verbs, whose times also make the widths of their columns.
+    (r"(?m)^verb +median +95th percentile +answers$", "verb  median  95th percentile  answers"),
+    (r"(?m)^[a-z -]+ <ms>  <ms> \d+$", "<verb>  <ms>  <ms>  <answers>"),
     (r"(?m)^((?:caches|index|ledger|sessions) +)[0-9.]+ \w+ +\d+ files$", r"\1<size>"),
     (r'("part": "[^m]\w+",\s+"files": )\d+(,\s+"bytes": )\d+', r"\1<files>\2<bytes>"),
     (r'("size": )\d+', r"\1<bytes>"),
@@ -426,7 +430,7 @@ VARYING = (
     (r"\b[0-9.]+ KiB of\b", "<size> of"),
     (r'("(?:hits|updates)": )\d+', r"\1<n>"),  # files younger than two seconds are read again
     (r'("hit_share": )[0-9.]+', r"\1<n>"),
-    (r"(?m)^index: [0-9.]+% (of \d+ answers .*), \d+ updated", r"index: <n> \1, <n> updated"),
+    (r"(?m)^index: current for [0-9.]+% (.*), updated for \d+", r"index: <n> \1, <n> updated"),
     (r'("freed": )[1-9]\d*', r"\1<bytes>"),
     (r"\brebuild index \([0-9,]+ bytes\)", "rebuild index (<bytes>)"),
     (r'("do": "rebuild",\s+"what": "index",\s+"why": "[^"]*",\s+"bytes": )\d+', r"\1<bytes>"),
@@ -436,6 +440,8 @@ VARYING = (
     (r"git version [0-9.]+(?: \([^)]*\))?", "git version <version>"),
     (r"\b0\.\d+\.\d+, Python [0-9.]+", "<version>, Python <version>"),
     (r"(?m)^  \S+ +byte code .*\n(?: +hint: python3 -m compileall .*\n)?", ""),
+    (r"(?m)^! memtool: byte code: .*\n(?: +hint: python3 -m compileall .*\n)?", ""),
+    (r"(?m)^\d+ checks passed", "<some> checks passed"),
     (r'\{\s+"area": "memtool",\s+"name": "byte code",[^}]*\},\s+', ""),
     (r'(?m)^ +"(?:memtool: byte code: |python3 -m compileall ).*",\n', ""),
 )
@@ -459,9 +465,9 @@ def plain(scene: Sandbox, text: str) -> str:
     return text
 
 
-def shown(scene: Sandbox, line: str, found: tuple[int, str, str]) -> str:
+def shown(scene: Sandbox, line: str, result: tuple[int, str, str]) -> str:
     """Return one case of a golden file: the command line and what it printed."""
-    status, out, err = found
+    status, out, err = result
     parts = [f"$ memtool {line}\n", f"exit {status}\n", out]
     if err:
         parts += ["--- stderr\n", err]

@@ -13,7 +13,7 @@ from conftest import Sandbox
 
 import memtool
 from memtool.api import Project
-from memtool.calls.signature import Parameter, interface
+from memtool.calls.signature import Parameter, read_interface
 from memtool.commands import VERBS, Verb
 from memtool.store.context import Context
 
@@ -23,18 +23,18 @@ from typing import assert_type
 from memtool.api import Project
 from memtool.commands.config import SettingsReport
 from memtool.commands.list import MemoryList
-from memtool.search.sources import Searched
-from memtool.commands.session import Begun
-from memtool.authoring.write import Changed, Written
+from memtool.search.sources import SearchAnswer
+from memtool.commands.session import SessionStarted
+from memtool.authoring.write import ChangeResult, WriteResult
 
 project = memtool.open(".")
 assert_type(project, Project)
-assert_type(project.new("decision", "T", tag=("a",), commit=True), Written)
-assert_type(project.pin("dec-a"), Changed)
+assert_type(project.new("decision", "T", tag=("a",), commit=True), WriteResult)
+assert_type(project.pin("dec-a"), ChangeResult)
 assert_type(project.list("type:decision", limit=3), MemoryList)
-assert_type(project.search("words", "more"), Searched)
+assert_type(project.search("words", "more"), SearchAnswer)
 assert_type(project.config("inject.threshold"), SettingsReport)
-assert_type(project.session_start(agent="a"), Begun)
+assert_type(project.session_start(agent="a"), SessionStarted)
 project.new("wish", "T")  # type: ignore[arg-type]
 project.pin()  # type: ignore[call-arg]
 project.search("x", limit="many")  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ project.search("x", limit="many")  # type: ignore[arg-type]
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_verb_is_a_method_with_its_signature(verb: Verb):
     """The API cannot lag behind the command line: both have the same functions."""
-    run = interface(verb).run
+    run = read_interface(verb).run
     assert inspect.unwrap(vars(Project)[run.__name__]) is run
     assert run.__name__ == verb.function
     parameters = list(inspect.signature(run).parameters.values())
@@ -53,7 +53,7 @@ def test_every_verb_is_a_method_with_its_signature(verb: Verb):
 
 def test_no_verb_hides_what_a_workspace_has():
     """A verb that took the name of a workspace's attribute would break every other verb."""
-    methods = {interface(verb).run.__name__ for verb in VERBS}
+    methods = {read_interface(verb).run.__name__ for verb in VERBS}
     assert not methods & {*dir(Context), "repository", "env", "cwd", "notes"}
 
 
@@ -132,7 +132,7 @@ GIVEN = {
 
 
 class Watched:
-    """A repository with memories and a session, whose files are compared and put back."""
+    """A repository with memories and a session; its files are compared and restored."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.top = sandbox.path.parent
@@ -152,8 +152,8 @@ class Watched:
         return Project.at(self.place, self.env)
 
     def read(self) -> dict[str, bytes]:
-        """Return every file that is nobody's cache, by its path."""
-        found = {}
+        """Return every file outside the caches, by its path."""
+        contents = {}
         for place, names, files in os.walk(self.top):
             names[:] = set(names) - {"objects", "hooks", "index", "logs", "refs"}
             _, is_git, private = f"{place}/".partition("/.git/")
@@ -161,8 +161,8 @@ class Watched:
                 if not is_git or (
                     private.startswith("memtool/sessions") and name != "findings.jsonl"
                 ):
-                    found[f"{place}/{name}"] = Path(place, name).read_bytes()
-        return found
+                    contents[f"{place}/{name}"] = Path(place, name).read_bytes()
+        return contents
 
     def restore(self) -> None:
         """Put every file back."""
@@ -174,22 +174,22 @@ class Watched:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 Path(path).write_bytes(data)
 
-    def given(self, verb: Verb, parameter: Parameter) -> str:
-        kept = self.session if verb.name.startswith("session") else self.memory
-        return GIVEN.get(parameter.name, kept)
+    def argument_for(self, verb: Verb, parameter: Parameter) -> str:
+        subject = self.session if verb.name.startswith("session") else self.memory
+        return GIVEN.get(parameter.name, subject)
 
     def call(self, verb: Verb, wrong: Parameter, value: Any) -> None:
-        """Call a verb with one wrong value; what else it needs is right, and it only plans."""
-        face = interface(verb, with_texts=False)
+        """Call a verb with one wrong value; all others are right, and it is a dry run."""
+        face = read_interface(verb, with_texts=False)
         places: list[Any] = []
-        for one in face.positional:
-            if one.name == wrong.name:
+        for parameter in face.positional:
+            if parameter.name == wrong.name:
                 places.append(value)
-            elif one.is_required or one.is_many:
-                places.append(self.given(verb, one))
+            elif parameter.is_required or parameter.is_many:
+                places.append(self.argument_for(verb, parameter))
             else:
-                places.append(one.default)
-        names = {one.name: one.default for one in face.options} | {"commit": False}
+                places.append(parameter.default)
+        names = {option.name: option.default for option in face.options} | {"commit": False}
         names = {name: names[name] for name in ("body",) if name in names}
         names |= {} if wrong.is_positional else {wrong.name: value}
         getattr(self.project(), verb.function)(*places, **names)
@@ -226,7 +226,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_changed(
     """Any value for any parameter of any verb: the verb takes it, or says what is wrong and how."""
     bad = []
     for verb in VERBS:
-        for parameter in interface(verb, with_texts=False).parameters:
+        for parameter in read_interface(verb, with_texts=False).parameters:
             for value in values:
                 monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
                 fault = watched.fault(verb, parameter, value)
@@ -236,7 +236,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_changed(
 
 
 @pytest.mark.parametrize(
-    ("verb", "args", "options", "told"),
+    ("verb", "args", "options", "message"),
     [
         ("auto", ("bogus",), {}, "switch is one of on, off, not 'bogus'"),
         ("install", ("bogus",), {}, "host is one of claude, "),
@@ -244,24 +244,24 @@ def test_a_wrong_value_is_refused_and_nothing_is_changed(
         ("session_list", (), {"status": "bogus"}, "status is one of open, "),
         ("search", ("x",), {"sort": "bogus"}, "sort is one of score, "),
         ("search", ("x",), {"limit": "many"}, "limit takes a whole number, not a text"),
-        ("search", ("x",), {"limit": -1}, "limit -1 is below 0"),
+        ("search", ("x",), {"limit": -1}, "limit must be 0 or more, not -1"),
         ("search", (["x"],), {}, "query takes a text, not a list"),
         ("new", ("decision", "T"), {"tag": "abc"}, "tag takes a list of texts, not a text"),
         ("new", ("decision", "T"), {"commit": "no"}, "commit takes true or false, not a text"),
         ("new", ("decision", "T"), {"tags": ["a"]}, "new has no argument 'tags'"),
         ("new", ("decision",), {}, "title is missing"),
         ("new", ("decision", None), {}, "title is missing"),
-        ("new", ("decision", "T"), {"title": "T"}, "title is given twice"),
-        ("pin", ("dec-a", "dec-b"), {}, "pin takes 1 argument by place, not 2"),
+        ("new", ("decision", "T"), {"title": "T"}, "title has two values"),
+        ("pin", ("dec-a", "dec-b"), {}, "pin takes 1 argument by position, not 2"),
     ],
 )
 def test_a_wrong_call_is_refused_in_words(
-    sandbox: Sandbox, verb: str, args: tuple[Any, ...], options: dict[str, Any], told: str
+    sandbox: Sandbox, verb: str, args: tuple[Any, ...], options: dict[str, Any], message: str
 ):
     """No call ends in Python's own errors, and every refusal names the next step."""
     with pytest.raises(memtool.MemtoolError) as caught:
         getattr(Project.at(str(sandbox.path), sandbox.env), verb)(*args, **options)
-    assert caught.value.message.startswith(told)
+    assert caught.value.message.startswith(message)
     assert caught.value.hint
 
 
@@ -308,48 +308,51 @@ def test_many_memories_are_one_commit(sandbox: Sandbox):
     assert (len(planned.memories), planned.commit, project.list().total) == (2, None, 0)
     done = project.add_many((record for record in RECORDS), commit=True)
     first = project.show(done.memories[0].id).plain()
-    kept = ("tags", "source", "importance", "confidence", "x-team")
-    assert {key: first[key] for key in kept} == {key: RECORDS[0][key] for key in kept}
+    keys = ("tags", "source", "importance", "confidence", "x-team")
+    assert {key: first[key] for key in keys} == {key: RECORDS[0][key] for key in keys}
     assert first["commit"] == done.commit == sandbox.git("rev-parse", "HEAD").strip()
     assert project.show(done.memories[1].id).plain()["source"] == ["human:Ada"]
     names = sandbox.git("show", "--name-only", "--format=%s", "HEAD").split("\n")
     assert names[0] == "memory: add 2"
-    assert sorted(filter(None, names[2:])) == sorted(one.path for one in done.memories)
+    assert sorted(filter(None, names[2:])) == sorted(memory.path for memory in done.memories)
     assert project.check().problems == ()
     assert project.add_many([], commit=True).memories == ()
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
-        (None, "it is no mapping"),
+        (None, "a record is not a mapping"),
         ({"type": None}, "it has no type"),
         ({"body": None}, "it has no body"),
         ({"body": "  "}, "a memory of type semantic needs a text"),
         ({"body": "a\0b"}, "it holds NUL bytes"),
         ({"title": "\ud800"}, "title: has hidden characters"),
-        ({"body": "\ud800"}, "not Unicode text"),
+        ({"body": "\ud800"}, "not valid Unicode"),
         ({"type": "wish"}, "type is one of episodic"),
         ({"tags": "net"}, "tags: is a list"),
-        ({"tags": [1]}, "tags has a value that no key takes"),
+        ({"tags": [1]}, "tags has a value that is not valid"),
         ({"importance": 7}, "importance: "),
         ({"importance": float("nan")}, "importance: "),
         ({"confidence": object()}, "confidence has a value"),
-        ({"tag": ["net"]}, "no memory has the key 'tag'"),
-        ({5: 5}, "a key is no text but int"),
-        ({"deleted": {"at": "2026-01-01"}}, "deleted is not given here"),
-        ({"supersedes": ["dec-nothing"]}, "no memory has the id 'dec-nothing'"),
+        ({"tag": ["net"]}, "unknown key 'tag'"),
+        ({5: 5}, "a key must be text, not int"),
+        ({"deleted": {"at": "2026-01-01"}}, "cannot set deleted here"),
+        ({"supersedes": ["dec-nothing"]}, 'no memory is called "dec-nothing"'),
         ({"id": "dec-known"}, "the id dec-known is taken"),
         ({"id": "../../x"}, "id: "),
         ({"body": "password = hunter2-Xk9fQ81zLw"}, ""),
         (
             {"title": RECORDS[0]["title"], "body": RECORDS[0]["body"]},
-            "this says what memory 1 says",
+            "it says the same as memory 1",
         ),
-        ({"title": "Never deploy on Friday", "body": "Nobody mends a release."}, "this says "),
+        (
+            {"title": "Never deploy on Friday", "body": "Nobody mends a release."},
+            "says this already",
+        ),
     ],
 )
-def test_one_bad_record_keeps_all_from_being_written(sandbox: Sandbox, wrong: Any, told: str):
+def test_one_bad_record_keeps_all_from_being_written(sandbox: Sandbox, wrong: Any, message: str):
     """All or none: the error names the record and what is wrong with it."""
     sandbox.memory(
         "dec-known",
@@ -362,14 +365,14 @@ def test_one_bad_record_keeps_all_from_being_written(sandbox: Sandbox, wrong: An
     with pytest.raises(memtool.MemtoolError) as caught:
         project.add_many([RECORDS[0], bad], commit=True)
     assert caught.value.message.startswith("memory 2: ")
-    assert told in caught.value.message
+    assert message in caught.value.message
     assert caught.value.hint
     assert project.list().total == 1
 
 
 @pytest.mark.parametrize("records", [None, 5, "abc", {"type": "decision"}])
 def test_what_is_no_list_of_records_is_refused(sandbox: Sandbox, records: Any):
-    """One record alone is no list of them."""
+    """A single record is not a list of records."""
     with pytest.raises(memtool.MemtoolError, match="takes a list of mappings"):
         Project.at(str(sandbox.path), sandbox.env).add_many(records)
 
@@ -426,3 +429,20 @@ def test_types_are_seen_by_a_type_checker(tmp_path: Path):
         check=False,
     )
     assert done.stdout.startswith("Success"), done.stdout + done.stderr
+
+
+def test_an_old_keyword_means_the_new_one_and_is_noted(sandbox: Sandbox):
+    """For one version; given by both names, the new one counts."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    project = memtool.open(sandbox.path)
+    report = project.forget("dec-a", why="it was a guess", dry_run=True)
+    assert report == project.forget("dec-a", reason="it was a guess", dry_run=True)
+    assert project.notes == ["why is called reason now"]
+    both = project.forget("dec-a", why="old", reason="it was a guess", dry_run=True)
+    assert both == report
+    with pytest.raises(memtool.MemtoolError, match="no id has two files"):
+        project.resolve(keep_both=True)
+    with pytest.raises(memtool.MemtoolError) as caught:
+        project.forget("dec-a", wyh="x")
+    assert caught.value.hint == "did you mean reason?"

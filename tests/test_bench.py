@@ -35,8 +35,9 @@ SMALLEST = {
 }
 ON_SETS = ("poison.py", "quality.py", "silence.py")
 LIBRARIES = {"corpus.py", "retrieval.py"}
-OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "rivals.py"}
-"""Ask the database of another tool, which has to be made first, and a server from Maven's cache."""
+OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "landing.py", "rivals.py"}
+"""Ask the database of another tool, which has to be made first, a server from Maven's cache, or the
+history that `test_bench_landing.py` makes."""
 
 
 def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProcess[str]:
@@ -60,7 +61,7 @@ def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """Make a copy of the benchmarks beside small retrieval sets, as they look for them."""
+    """Make a copy of the benchmarks next to small retrieval sets, as they look for them."""
     data = tmp_path / "shared" / "data" / "retrieval"
     for name in SETS:
         (data / name).mkdir(parents=True)
@@ -76,11 +77,11 @@ def copied(tmp_path: Path) -> Path:
         ]
         with gzip.open(data / name / "corpus.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
-        asked = [
+        queries = [
             {"qid": f"q{number}", "text": f"where is the ledger of {id_}?", "asof": "2025-01-01"}
             for number, id_ in enumerate(ids)
         ]
-        (data / name / "queries.jsonl").write_text("".join(json.dumps(q) + "\n" for q in asked))
+        (data / name / "queries.jsonl").write_text("".join(json.dumps(q) + "\n" for q in queries))
         grades = [f"q{number}\t{id_}\t1\n" for number, id_ in enumerate(ids)]
         (data / name / "qrels.tsv").write_text("".join(grades))
     chain = data / "peps-supersession"
@@ -93,7 +94,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "said"),
+    ("name", "args", "expected"),
     [
         *((name, (), "peps") for name in ON_SETS),
         ("fleet.py", ("--order",), "peps"),
@@ -101,13 +102,13 @@ def copied(tmp_path: Path) -> Path:
     ],
 )
 def test_a_benchmark_on_the_retrieval_sets_runs(
-    name: str, args: tuple[str, ...], said: str, copied: Path, tmp_path: Path
+    name: str, args: tuple[str, ...], expected: str, copied: Path, tmp_path: Path
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     done = run(copied / name, *args, temporary=temporary)
     assert done.returncode == 0, done.stderr
-    assert said in done.stdout
+    assert expected in done.stdout
 
 
 @pytest.mark.parametrize("name", [*ON_SETS, "fleet.py"])

@@ -26,7 +26,7 @@ def test_a_task_shows_what_memory_adds() -> None:
     (task,) = json.loads(done.stdout)["tasks"]
     arms = task["arms"]
     assert [
-        (name, arm["right"], arm["known"], arm["tokens"] > 0) for name, arm in arms.items()
+        (name, arm["right"], arm["present"], arm["tokens"] > 0) for name, arm in arms.items()
     ] == [
         ("without", 0, 0, False),
         ("memtool", 1, 1, True),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import re
+import shlex
 from pathlib import Path
 
 import memtool
-from memtool.errors import ERROR_CODES
+from memtool.cli import arguments
+from memtool.errors import ERROR_CODES, MemtoolError
 from memtool.memory.schema import CODES
 
 ROOT = Path(memtool.__file__).parent
@@ -15,7 +19,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(RO
 
 def used(tree: ast.Module) -> set[str]:
     """The codes in calls, and those that parameters and attributes named code have by default."""
-    found = set()
+    constants = set()
     for node in ast.walk(tree):
         values: list[ast.expr | None] = []
         if isinstance(node, ast.keyword) and node.arg == "code":
@@ -29,20 +33,20 @@ def used(tree: ast.Module) -> set[str]:
             values = [value for argument, value in defaults if argument.arg == "code"]
         for value in values:
             parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
-            found |= {part.value for part in parts if isinstance(part, ast.Constant)}
-    return {code for code in found if isinstance(code, str) and code}
+            constants |= {part.value for part in parts if isinstance(part, ast.Constant)}
+    return {code for code in constants if isinstance(code, str) and code}
 
 
 def test_every_code_is_explained() -> None:
-    """What programs get as a code stands in one of the two tables."""
+    """Each error code for programs is in one of the two tables."""
     explained = ERROR_CODES.keys() | CODES.keys()
     absent = {str(path.relative_to(ROOT)): used(tree) - explained for path, tree in TREES.items()}
     assert {path: codes for path, codes in absent.items() if codes} == {}
 
 
 def test_no_code_is_left_over() -> None:
-    """What no module says any more is not promised."""
-    said = {
+    """A code that no module raises is not documented."""
+    literals = {
         node.value
         for tree in TREES.values()
         for node in ast.walk(tree)
@@ -51,7 +55,7 @@ def test_no_code_is_left_over() -> None:
     inside = {
         node.value for node in ast.walk(TREES[ROOT / "errors.py"]) if isinstance(node, ast.Constant)
     }
-    elsewhere = set().union(*(used(tree) for tree in TREES.values())) | (said - inside)
+    elsewhere = set().union(*(used(tree) for tree in TREES.values())) | (literals - inside)
     assert ERROR_CODES.keys() - elsewhere == set()
 
 
@@ -63,3 +67,129 @@ def test_a_code_has_one_meaning() -> None:
         assert code == code.lower().replace("_", "-").replace(" ", "-")
         assert meaning
         assert not meaning.endswith(".")
+
+
+FILLED = {
+    "action": "add",
+    "face.name": "list",
+    "from_": "adr",
+    "host": "claude",
+    "host or '--all'": "claude",
+    "kind or 'KIND'": "adr",
+    "only": "index",
+    "AGAIN": "memtool migrate",
+    "range_": "HEAD",
+    "verb": "confirm",
+    "which": "claude",
+}
+"""What stands in a hint for a placeholder that is not an id or a path, by its expression."""
+FILLED_IN = {
+    "commands/doctor.py": {"name": "claude"},
+    "commands/fleet.py": {"name": "--shards"},
+    "hosts/install.py": {"verb": "install"},
+    "search/filters.py": {"name": "repo"},
+}
+"""The same for single modules, by path."""
+STEP = re.compile(r"(?:[^:]*: )?(memtool [a-z].*)")
+"""A line of a hint that is a command, after words such as `all of them:`."""
+
+
+def spell(node: ast.expr, words: dict[str, str]) -> set[str]:
+    """The texts that an expression of a hint can have, with words in place of its values."""
+    if isinstance(node, ast.Constant):
+        return {str(node.value)}
+    if isinstance(node, ast.IfExp):
+        return spell(node.body, words) | spell(node.orelse, words)
+    if isinstance(node, ast.BoolOp):
+        return set().union(*(spell(part, words) for part in node.values))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        pairs = itertools.product(spell(node.left, words), spell(node.right, words))
+        return {first + second for first, second in pairs}
+    if isinstance(node, ast.JoinedStr):
+        parts = [spell(part, words) for part in node.values]
+        return {"".join(texts) for texts in itertools.product(*parts)}
+    if isinstance(node, ast.FormattedValue):
+        inner = node.value
+        if isinstance(inner, ast.IfExp):
+            return spell(inner, words)
+        return {words.get(ast.unparse(inner), "7")}
+    return set()
+
+
+def hints() -> dict[str, str]:
+    """Every text that can be a hint of an error or a problem, with the place that it is from."""
+    places = {}
+    for path, tree in TREES.items():
+        words = FILLED | FILLED_IN.get(str(path.relative_to(ROOT)), {})
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.keyword | ast.Assign):
+                continue
+            name = node.arg if isinstance(node, ast.keyword) else ast.unparse(node.targets[0])
+            for text in spell(node.value, words) if name and name.endswith("hint") else ():
+                places[text] = f"{path.relative_to(ROOT)}:{node.value.lineno}"
+    return places
+
+
+HINTS = hints()
+
+
+def refused(line: str) -> str:
+    """Why a command line is no call; empty if it is one."""
+    try:
+        arguments.parse(shlex.split(line)[1:])
+    except (MemtoolError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def test_a_hint_has_three_lines_at_most() -> None:
+    """Each is printed as a line of its own, and nobody reads a fourth."""
+    assert len(HINTS) > 300
+    long = {text: place for text, place in HINTS.items() if text.count("\n") > 2}
+    assert long == {}
+
+
+def test_a_hint_that_is_a_command_can_be_pasted() -> None:
+    """With words in place of ids and paths it parses as a call."""
+    commands = {
+        step[1]: place
+        for text, place in HINTS.items()
+        for line in re.split(r"\n|, or ", text)
+        if (step := STEP.fullmatch(line))
+    }
+    assert len(commands) > 100
+    wrong = {line: (place, refused(line)) for line, place in commands.items() if refused(line)}
+    assert wrong == {}
+
+
+def test_the_hints_of_the_golden_errors_can_be_pasted() -> None:
+    """As above, for hints that are put together where they are printed."""
+    golden = (Path(__file__).parent / "golden" / "errors.txt").read_text(encoding="utf-8")
+    lines = [
+        step[1]
+        for line in golden.splitlines()
+        if line.startswith("hint: ") and (step := STEP.fullmatch(line.removeprefix("hint: ")))
+    ]
+    assert lines
+    assert [line for line in lines if refused(line)] == []
+
+
+BY_MESSAGE = {
+    *("bad-event", "foreign-request", "media-type", "no-filter-repo", "no-home", "no-job"),
+    *("no-revision", "no-semantic", "no-ssh-keygen", "no-web", "not-signed", "odd-settings"),
+    *("partial-commit", "port-taken", "rewrite", "session-damaged", "session-full"),
+    *("sessions-full", "shared-hooks", "too-slow", "unasked", "unknown-event"),
+}
+"""Codes whose tests name the message or the status of HTTP alone."""
+
+
+def test_every_code_is_provoked_by_a_test() -> None:
+    """A test or a golden file names it, or at least the message."""
+    tests = Path(__file__).parent
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in [*tests.rglob("*.py"), *tests.glob("golden/*.txt")]
+        if path != Path(__file__)
+    ]
+    untested = {code for code in ERROR_CODES if not any(f'"{code}"' in text for text in texts)}
+    assert untested == BY_MESSAGE

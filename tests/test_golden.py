@@ -1,4 +1,4 @@
-"""What memtool prints, word for word: every verb, in one repository that has everything.
+"""The output of memtool, word for word: every verb, in one repository that has everything.
 
 `MEMTOOL_GOLDEN=write pytest tests/test_golden.py` writes the files in `golden` again; read their
 diff before you commit it.
@@ -110,8 +110,8 @@ CASES: dict[str, str] = {
         inject --prompt - <<< on which port does the server listen
         inject --primer
         inject --primer --budget 300 --for claude
-        inject --write AGENTS.md --dry-run
-        inject --write CLAUDE.md --dry-run
+        inject --into AGENTS.md --dry-run
+        inject --into CLAUDE.md --dry-run
     """,
     "eval": """
         eval
@@ -168,11 +168,11 @@ CASES: dict[str, str] = {
         conflicts --all
         conflicts --at origin/main
         conflicts --since origin/main
-        resolve dec-celery dec-no-celery --keep newer --why "measured" --dry-run
-        resolve dec-queue-rq dec-queue-beat --keep dec-queue-rq --why "simpler" --dry-run
-        resolve dec-celery dec-no-celery --keep both --why "two teams" --dry-run
-        resolve dec-celery dec-no-celery --merge "Use RQ" --body "RQ." --why "both" --dry-run
-        resolve --all --keep newer --why "newer wins" --dry-run
+        resolve dec-celery dec-no-celery --keep newer --reason "measured" --dry-run
+        resolve dec-queue-rq dec-queue-beat --keep dec-queue-rq --reason "simpler" --dry-run
+        resolve dec-celery dec-no-celery --keep both --reason "two teams" --dry-run
+        resolve dec-celery dec-no-celery --merge "Use RQ" --body "RQ." --reason "both" --dry-run
+        resolve --all --keep newer --reason "newer wins" --dry-run
     """,
     "status": """
         status
@@ -219,9 +219,9 @@ CASES: dict[str, str] = {
         pin dec-redis --dry-run
         unpin sem-retry --dry-run
         deprecate sem-port --dry-run
-        archive sta-release --why "released" --dry-run
-        forget sem-port --why "it moved" --dry-run
-        forget tag:jobs --all --why "no jobs" --dry-run
+        archive sta-release --reason "released" --dry-run
+        forget sem-port --reason "it moved" --dry-run
+        forget tag:jobs --all --reason "no jobs" --dry-run
         restore sem-vpn --dry-run
         restore dec-postgres --dry-run
         undo dec-postgres --dry-run
@@ -292,9 +292,9 @@ CASES: dict[str, str] = {
         new decision "Keep" --set nonsense=1 --dry-run
         supersede dec-postgres "Again" --dry-run
         forget sem-port --dry-run
-        forget tag:jobs --why "no jobs" --dry-run
+        forget tag:jobs --reason "no jobs" --dry-run
         restore sem-port --dry-run
-        resolve dec-redis sem-port --keep newer --why "no" --dry-run
+        resolve dec-redis sem-port --keep newer --reason "no" --dry-run
         diff a..b
         review nothing..HEAD
         why dec-unknown
@@ -317,9 +317,9 @@ STORY = """
     confirm sem-cents --commit
     pin dec-redis --commit --json
     supersede dec-new "Cache pages in nginx" --body "Pages are cached in nginx." --commit
-    resolve dec-celery dec-no-celery --keep newer --why "measured" --commit
-    archive sta-release --why "released" --commit
-    forget sem-port-again --why "it moved" --commit --json
+    resolve dec-celery dec-no-celery --keep newer --reason "measured" --commit
+    archive sta-release --reason "released" --commit
+    forget sem-port-again --reason "it moved" --commit --json
     restore sem-vpn --commit
     deprecate dec-loose
     purge --apply --commit
@@ -361,7 +361,7 @@ PROCESSES = """
     unpin sem-retry --dry-run
     deprecate sem-port --dry-run
     archive sta-release --dry-run
-    forget sem-port --why "it moved" --dry-run
+    forget sem-port --reason "it moved" --dry-run
     restore sem-vpn --dry-run
     undo dec-queue --dry-run
     sign sem-retry --dry-run
@@ -375,7 +375,7 @@ PROCESSES = """
     why dec-redis
     diff origin/main..HEAD
     conflicts
-    resolve dec-celery dec-no-celery --keep newer --why "measured" --dry-run
+    resolve dec-celery dec-no-celery --keep newer --reason "measured" --dry-run
     merge-file src/pay.py src/pay.py src/pay.py --dry-run
     install claude --dry-run
     uninstall claude --dry-run
@@ -418,33 +418,35 @@ def answers(scene: Sandbox, rows: list[str]) -> Iterator[str]:
 
 def with_json(rows: list[str]) -> list[str]:
     """Return each command line, the first of each verb for programs as well."""
-    found: list[str] = []
+    commands: list[str] = []
     waiting = {verb.name for verb in VERBS}
     for row in rows:
-        found.append(row)
+        commands.append(row)
         plain = f"{row.removeprefix('--global ')} "
         verbs = [verb.name for verb in VERBS if plain.startswith(f"{verb.name} ")]
         verb = max(verbs, key=len, default="")
         if verb in waiting or not verbs:
             waiting.discard(verb)
             command, *stdin = row.split(" <<< ")
-            found.append(" <<< ".join([f"{command} --json", *stdin]))
-    return found
+            commands.append(" <<< ".join([f"{command} --json", *stdin]))
+    return commands
 
 
-def compare(name: str, found: list[str]) -> None:
+def compare(name: str, outputs: list[str]) -> None:
     """Compare answers with a golden file, or write it; a failure shows the first that differs.
 
     Scores have two digits there, so that a change in the last says nothing.
     """
-    found = [re.sub(r"\b\d+\.\d{3,}\b", lambda one: f"{float(one[0]):.2f}", row) for row in found]
+    outputs = [
+        re.sub(r"\b\d+\.\d{3,}\b", lambda match: f"{float(match[0]):.2f}", row) for row in outputs
+    ]
     path = FILES / f"{name}.txt"
     if os.environ.get("MEMTOOL_GOLDEN") == "write":
-        path.write_text("".join(found))
+        path.write_text("".join(outputs))
         return
     text = path.read_text()
-    known = ["$ memtool" + part for part in text.split("$ memtool")[1:]] if text else []
-    for old, new in itertools.zip_longest(known, found, fillvalue=""):
+    stored = ["$ memtool" + part for part in text.split("$ memtool")[1:]] if text else []
+    for old, new in itertools.zip_longest(stored, outputs, fillvalue=""):
         if old != new:
             diff = difflib.unified_diff(
                 old.splitlines(), new.splitlines(), path.name, "now", lineterm=""
@@ -460,27 +462,27 @@ def test_answers_are_as_before(scene: Sandbox, name: str) -> None:
 
 def test_hooks_are_as_before(scene: Sandbox) -> None:
     """Every event of every host, as a host sends it."""
-    found = []
+    outputs = []
     for path in sorted(EVENTS.glob("*.json")):
         host, _dash, event = path.stem.partition("-")
         sent = path.read_text().replace("/code/ada/project", str(scene.path))
         sent = sent.replace("src/auth/a.py", "src/auth.py")
         row = f"hook {host} {event} --dry-run"
-        found.append(
+        outputs.append(
             scenes.shown(scene, row, scenes.run(scene, (*row.split(), "--input", "-"), sent))
         )
-    compare("hooks", found)
+    compare("hooks", outputs)
 
 
 def test_a_story_ends_as_before(scene: Sandbox, tmp_path: Path) -> None:
-    """What verbs write is committed, and seen by those that follow."""
+    """The writes of verbs are committed, and seen by those that follow."""
     shutil.copytree(scene.path.parent, tmp_path / "copy", symlinks=True)
     moved = str(tmp_path / "copy")
     env = {k: v.replace(str(scene.path.parent), moved) for k, v in scene.env.items()}
     copy = Sandbox(tmp_path / "copy/shop", env)
-    found = list(answers(copy, lines(STORY)))
+    outputs = list(answers(copy, lines(STORY)))
     history = copy.git("log", "--stat=200", "--format=%n%H %s%n%b", "v1..")
-    compare("story", [*found, scenes.plain(copy, f"$ memtool: what git has\n{history}")])
+    compare("story", [*outputs, scenes.plain(copy, f"$ memtool: what git has\n{history}")])
 
 
 @pytest.mark.parametrize("row", lines(PROCESSES))
@@ -488,8 +490,8 @@ def test_a_process_answers_the_same(scene: Sandbox, row: str) -> None:
     """Nothing depends on what this process did before."""
     args, stdin = scenes.words(row)
     done = scene.process(*args, stdin=stdin)
-    found = (done.returncode, done.stdout, done.stderr)
-    assert scenes.shown(scene, row, found) == scenes.shown(
+    result = (done.returncode, done.stdout, done.stderr)
+    assert scenes.shown(scene, row, result) == scenes.shown(
         scene, row, scenes.run(scene, args, stdin)
     )
 

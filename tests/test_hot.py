@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memtool.store import facts
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from conftest import Sandbox
 
 VERBS = ("search", "inject", "hook", "check", "silent hook")
@@ -90,13 +94,18 @@ ALLOWED = {
     "silent hook": EVENT,
     "check": {"select"},  # git is a child that is waited for
 }
+FOR_PEOPLE = {"memtool.cli.pager", "memtool.memory.short_ids", "memtool.store.provenance"}
+"""Modules of ours that only text for people needs: a terminal, short ids, trust."""
 PROMPT = "why do sessions expire in redis"
 REPORT = """
 import os, sys
 began = frozenset(sys.modules)
 leave = os._exit
 def report(status):
-    others = {name.partition(".")[0] for name in sys.modules.keys() - began} - {"memtool"}
+    others = {
+        name if name.startswith("memtool.") else name.partition(".")[0]
+        for name in sys.modules.keys() - began
+    }
     print(status, *sorted(others), file=sys.stderr, flush=True)
     leave(status)
 os._exit = report
@@ -106,7 +115,7 @@ command()
 
 
 def loaded(sandbox: Sandbox, verb: str, session: str) -> tuple[set[str], bytes]:
-    """Run a verb as a process; return the packages of others that it loads, and its answer."""
+    """Run a verb as a process; return the packages and modules that it loads, and its answer."""
     event = json.dumps({"cwd": str(sandbox.path), "session_id": session, "prompt": PROMPT})
     calls = {
         "search": ["search", PROMPT],
@@ -118,20 +127,47 @@ def loaded(sandbox: Sandbox, verb: str, session: str) -> tuple[set[str], bytes]:
     env = {name: value for name, value in sandbox.env.items() if name != "MEMTOOL_SEED"}
     argv = [sys.executable, "-c", REPORT, *calls[verb]]
     done = subprocess.run(argv, cwd=sandbox.path, env=env, capture_output=True, check=True)
-    status, *others = done.stderr.decode().splitlines()[-1].split()
+    status, *modules = done.stderr.decode().splitlines()[-1].split()
     assert status == "0"
-    return set(others), done.stdout
+    return set(modules), done.stdout
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_hot_verb_loads_nothing_heavy(sandbox: Sandbox, verb: str) -> None:
-    """What an agent or a commit waits for loads no heavy package."""
+    """An agent or a commit does not wait for a heavy package."""
     for number in range(3):
         sandbox.memory(f"dec-{number}", f"Sessions expire in redis, {number} says.\n")
     sandbox.commit()
     loaded(sandbox, verb, "first")  # builds the index
     time.sleep(2.1)  # a file that changed within two seconds is read again
     loaded(sandbox, verb, "second")
-    others, answer = loaded(sandbox, verb, "third")
+    modules, answer = loaded(sandbox, verb, "third")
     assert bool(answer) == (verb not in ("check", "silent hook"))
-    assert not (others & HEAVY) - ALLOWED[verb]
+    assert not (modules & HEAVY) - ALLOWED[verb]
+    assert "memtool.cli.pager" not in modules
+    assert bool(answer) or not modules & FOR_PEOPLE
+
+
+@pytest.mark.parametrize("verb", ["search", "inject"])
+def test_more_hits_are_not_asked_for_one_by_one(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """Trust and drift of forty hits take a few transactions, not one for each of them."""
+    for number in range(40):
+        sandbox.memory(f"dec-{number:02}", f"Sessions expire in redis, {number} says.\n")
+        sandbox.memory(f"err-{number:02}", f"Redis sessions, {number}.\n", files=("src/a.py",))
+    sandbox.write("src/a.py", "a = 1\n")
+    sandbox.commit()
+    argv = ["search", PROMPT] if verb == "search" else ["inject", "--prompt", PROMPT]
+    answer = sandbox.run(*argv).stdout  # builds the index and the rows
+    transactions = 0
+    read = facts.read
+
+    def count(*args: Any) -> Any:
+        nonlocal transactions
+        transactions += 1
+        return read(*args)
+
+    monkeypatch.setattr(facts, "read", count)
+    assert sandbox.run(*argv).stdout == answer
+    assert 0 < transactions <= 8

@@ -28,7 +28,7 @@ PYTHON = f"{sys.executable} -m pip install"
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where no distribution is installed yet, in an environment made by nobody."""
+    """Return an environment without any installed distribution."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     return tmp_path
@@ -86,15 +86,15 @@ def test_a_hint_names_where_this_copy_came_from(environment: Path, origin: str) 
     record, extra, newer = ORIGINS[origin]
     put(environment, **record)
     assert installation.install("web") == f"{PYTHON} {extra}"
-    assert installation.upgrade() == f"{PYTHON} {newer}"
+    assert installation.upgrade_command() == f"{PYTHON} {newer}"
 
 
 def test_a_clone_is_brought_up_to_date_by_git(environment: Path) -> None:
-    """What was installed from a clone gets newer when the clone does."""
+    """An installation from a clone is updated with the clone."""
     clone = environment / "clone"
     (clone / ".git").mkdir(parents=True)
     put(environment, url=clone.as_uri(), dir_info={"editable": True})
-    assert installation.upgrade() == f"git -C {clone} pull && {PYTHON} -e {clone}"
+    assert installation.upgrade_command() == f"git -C {clone} pull && {PYTHON} -e {clone}"
 
 
 def test_what_was_never_installed_is_installed_from_its_source(environment: Path) -> None:
@@ -109,12 +109,12 @@ def test_what_was_never_installed_is_installed_from_its_source(environment: Path
 def test_a_tool_of_its_own_environment_is_asked_again(
     environment: Path, file: str, tool: str
 ) -> None:
-    """What pipx or uv put there is changed by pipx or uv, since pip may not be in it."""
+    """Installations by pipx or uv are changed by them, since pip may be missing."""
     put(environment)
     (environment / file).touch()
     assert installation.install("web") == f"{tool} install --force 'git-memtool[web]'"
     assert installation.install_on_path() == f"{tool} install git-memtool"
-    assert installation.upgrade() == f"{tool} upgrade git-memtool"
+    assert installation.upgrade_command() == f"{tool} upgrade git-memtool"
 
 
 def test_an_environment_of_uv_is_changed_by_uv(environment: Path) -> None:
@@ -139,7 +139,7 @@ def test_nothing_says_to_install_a_program_of_a_stranger() -> None:
     """`memtool` is an allocator on PyPI and another tool in Debian; ours is `git-memtool`."""
     assert INSTALLS.search('pip install "memtool[web]"')
     assert INSTALLS.search("pipx install\nmemtool")
-    wrong = [(name, found[0]) for name, text in texts() if (found := INSTALLS.search(text))]
+    wrong = [(name, match[0]) for name, text in texts() if (match := INSTALLS.search(text))]
     assert wrong == []
 
 
@@ -149,10 +149,10 @@ def test_names_that_nobody_has_decided_stand_in_one_file() -> None:
 
 
 def test_workflows_install_from_a_variable_or_not_at_all() -> None:
-    """A workflow with rights installs what its owner named, and stops where nobody did."""
+    """A privileged workflow installs what its owner named, and stops if nothing is named."""
     for path in (ROOT / "templates/ci").glob("*.yml"):
         text = path.read_text("utf-8")
         assert "MEMTOOL_INSTALL: ${{ vars.MEMTOOL_INSTALL }}\n" in text, path
-        first, *others = re.findall(r"pip install (.*)", text)
+        first, *remaining = re.findall(r"pip install (.*)", text)
         assert first == '"${MEMTOOL_INSTALL:?}"', path
-        assert all(other.startswith('"git-memtool[') for other in others), path
+        assert all(other.startswith('"git-memtool[') for other in remaining), path

@@ -13,7 +13,7 @@ import pytest
 from conftest import Sandbox
 
 import memtool
-from memtool.cli.main import SURFACES
+from memtool.cli.main import SERVERS
 from memtool.commands import VERBS, Verb
 
 ROOT = Path(memtool.__file__).parent
@@ -45,7 +45,7 @@ CALLS = (
     ("status",),
     ("list",),
     ("log",),
-    ("forget", "sessions live in redis", "--why", "They are gone."),
+    ("forget", "sessions live in redis", "--reason", "They are gone."),
     ("help",),
 )
 PROGRAM = """
@@ -92,15 +92,17 @@ class WithoutRows(ast.NodeTransformer):
         first = node.args[0] if isinstance(node, ast.Call) and node.args else node
         is_called_so = isinstance(first, ast.Constant) and first.value in self.texts
         return is_called_so or any(
-            isinstance(one, ast.Name) and one.id in self.names for one in inner
+            isinstance(part, ast.Name) and part.id in self.names for part in inner
         )
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
-        node.names = [one for one in node.names if (one.asname or one.name) not in self.names]
+        node.names = [
+            alias for alias in node.names if (alias.asname or alias.name) not in self.names
+        ]
         return node if node.names else None
 
     def visit_Tuple(self, node: ast.Tuple) -> ast.Tuple:
-        node.elts = [one for one in node.elts if not self.names_it(one)]
+        node.elts = [element for element in node.elts if not self.names_it(element)]
         return node
 
     def visit_Dict(self, node: ast.Dict) -> ast.Dict:
@@ -139,9 +141,9 @@ def delete(feature: str, root: Path) -> None:
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in paths.items()}
     gone = {f"memtool.{feature}"}
     gone |= {f"memtool.{feature}.{path.stem}" for path in (ROOT / feature).glob("*.py")}
-    gone |= {module_of(verb) for verb in VERBS if SURFACES.get(verb.name) == f"memtool.{feature}"}
-    while found := {name for name in trees.keys() - tables - gone if needs(trees[name], gone)}:
-        gone |= found
+    gone |= {module_of(verb) for verb in VERBS if SERVERS.get(verb.name) == f"memtool.{feature}"}
+    while dead := {name for name in trees.keys() - tables - gone if needs(trees[name], gone)}:
+        gone |= dead
     texts = {feature, *(verb.name for verb in VERBS if module_of(verb) in gone)}
     for name, path in paths.items():
         if name in gone:

@@ -142,7 +142,7 @@ def installed(wheel: zipfile.ZipFile, folder: Path) -> Path:
 def test_the_command_is_installed_with_a_launcher_of_its_own(
     wheel: zipfile.ZipFile, tmp_path: Path
 ):
-    """pip puts `memtool` beside its Python, with byte-code; starting it imports memtool alone."""
+    """pip puts `memtool` next to its Python, with byte-code; starting it imports memtool alone."""
     python = installed(wheel, tmp_path)
     command = tmp_path / "venv" / "bin" / "memtool"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
@@ -211,5 +211,5 @@ def test_uninstalling_leaves_nothing_behind(wheel: zipfile.ZipFile, tmp_path: Pa
         capture_output=True,
         check=True,
     )
-    left = [path for root in (site, python.parent) for path in root.rglob("*memtool*")]
-    assert left == []
+    leftovers = [path for root in (site, python.parent) for path in root.rglob("*memtool*")]
+    assert leftovers == []

@@ -43,8 +43,8 @@ def transcript(page: str, folder: Path) -> str:
     parts = page.split(CONSOLE)
     renewed = [parts[0]]
     for part in parts[1:]:
-        block, fence, rest = part.partition("```\n")
-        renewed += [CONSOLE, _run_block(block, project, env), fence, rest]
+        block, fence, after = part.partition("```\n")
+        renewed += [CONSOLE, _run_block(block, project, env), fence, after]
     return "".join(renewed)
 
 
@@ -55,9 +55,11 @@ def _environment(folder: Path) -> dict[str, str]:
     script = commands / "memtool"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -m memtool "$@"\n')
     script.chmod(0o755)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL_", "XDG_"))}
+    inherited = {
+        k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL_", "XDG_"))
+    }
     return (
-        kept
+        inherited
         | {
             f"GIT_{role}_{key}": text
             for role in ("AUTHOR", "COMMITTER")
@@ -70,7 +72,6 @@ def _environment(folder: Path) -> dict[str, str]:
             "GIT_CONFIG_NOSYSTEM": "1",
             "LC_ALL": "C.UTF-8",
             "LANGUAGE": "",
-            "MEMTOOL_SEED": "tour",
         }
     )
 
@@ -96,10 +97,20 @@ def _run_block(block: str, project: Path, env: dict[str, str]) -> str:
         )
         now = f"2026-03-01T09:{minute:02}:00Z"
         clock = {"GIT_AUTHOR_DATE": now, "GIT_COMMITTER_DATE": now, "MEMTOOL_NOW": now}
+        # Two branches draw different ids, as two people do.
+        branch = subprocess.run(
+            ["git", "branch", "--show-current"],
+            cwd=project,
+            env=env,
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout.strip()
+        seed = {"MEMTOOL_SEED": "tour" if branch == "main" else branch}
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=project,
-            env=env | clock,
+            env=env | clock | seed,
             text=True,
             capture_output=True,
             check=False,
@@ -110,7 +121,7 @@ def _run_block(block: str, project: Path, env: dict[str, str]) -> str:
 
 
 def _commands(block: str) -> list[str]:
-    """Return the commands of a block, each with its line feeds; what they printed is left out."""
+    """Return the commands of a block, each with its line feeds, without their output."""
     commands: list[str] = []
     is_open = False
     for line in block.splitlines(keepends=True):
@@ -135,8 +146,8 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     """The test command that a newcomer copies is the one that CI reads there and runs."""
     block = README.read_text().split("<!-- test-command -->\n```sh\n")[1]
     pattern = "^python3 -m venv .*pytest"
-    found = re.findall(f"{pattern}.*$", README.read_text(), re.MULTILINE)
-    assert found == [block.partition("\n")[0]]
+    commands = re.findall(f"{pattern}.*$", README.read_text(), re.MULTILINE)
+    assert commands == [block.partition("\n")[0]]
     assert f"grep '{pattern}' README.md" in (ROOT / ".ci" / "as-user").read_text()
     assert '.ci/as-user "$work/clone"' in (ROOT / ".ci" / "run").read_text().splitlines()
 
@@ -150,8 +161,8 @@ def _anchors(page: Path) -> set[str]:
 
 def _links(page: Path) -> list[str]:
     """Return the links of a page that lead to files and headings of this repository."""
-    found = re.findall(r"\]\(([^)]+)\)", page.read_text())
-    return [link for link in found if not link.startswith("http")]
+    links = re.findall(r"\]\(([^)]+)\)", page.read_text())
+    return [link for link in links if not link.startswith("http")]
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import memtool
-from memtool.calls.signature import interface
+from memtool.calls.signature import read_interface
 from memtool.commands import VERBS
 
 ROOT = Path(memtool.__file__).parent
@@ -98,25 +98,25 @@ def targets(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         inner = [f"{node.module}.{alias.name}" for alias in node.names]
-        found = [name for name in inner if name in MODULES]
-        return found if len(found) == len(inner) else [str(node.module), *found]
+        modules = [name for name in inner if name in MODULES]
+        return modules if len(modules) == len(inner) else [str(node.module), *modules]
     return []
 
 
 @cache
 def imports(module: str) -> frozenset[str]:
     """Everything a module imports: at once, in a function, or for its types alone."""
-    found: set[str] = set()
+    imported: set[str] = set()
     todo: list[ast.AST] = [tree_of(module)]
     while todo:
         node = todo.pop()
-        found.update(targets(node))
+        imported.update(targets(node))
         todo.extend(ast.iter_child_nodes(node))
-    return frozenset(found)
+    return frozenset(imported)
 
 
 def edges(module: str) -> set[str]:
-    """The modules of ours that one imports; a package counts where it is named itself."""
+    """Return the modules of ours that one imports; a package counts if it is named itself."""
     return {name for name in imports(module) if name in MODULES and name != module}
 
 
@@ -156,29 +156,29 @@ def verb_modules() -> set[str]:
 
 def test_imports_go_down_only() -> None:
     """No module imports from a layer above its own, not even in a function or for its types."""
-    found = sorted(
+    wrong = sorted(
         f"{module} -> {name}"
         for module in MODULES
         for name in imports(module)
         if is_ours(name) and name != "memtool" and LAYER[room(name)] > LAYER[room(module)]
     )
-    assert found == []
+    assert wrong == []
 
 
 def test_features_are_leaves() -> None:
     """Nothing imports a feature but verbs: no other feature, no layer above, not for types."""
-    found = sorted(
+    wrong = sorted(
         f"{module} -> {name}"
         for module in MODULES
         for name in imports(module)
         if is_ours(name) and room(name) in LEAVES and room(module) not in (room(name), "commands")
     )
-    assert found == []
+    assert wrong == []
 
 
 def test_no_interface_imports_another() -> None:
-    """What two of them share is in calls."""
-    found = sorted(
+    """Their shared code is in calls."""
+    wrong = sorted(
         f"{module} -> {name}"
         for module in MODULES
         for name in imports(module)
@@ -186,11 +186,11 @@ def test_no_interface_imports_another() -> None:
         and room(name) in INTERFACES
         and room(module) in {*INTERFACES} - {room(name)}
     )
-    assert found == []
+    assert wrong == []
 
 
 def test_every_import_of_ours_exists() -> None:
-    """What is imported is a module here, not a name of the past."""
+    """Every imported module exists, without old names."""
     absent = {
         f"{module} -> {name}"
         for module in MODULES
@@ -224,16 +224,16 @@ def test_what_only_posix_has_is_in_two_modules() -> None:
 
     The supervisor is a program of its own, which imports no module of ours.
     """
-    found = sorted(
+    wrong = sorted(
         f"{module}: {name}"
         for module in MODULES
         for name in {
             *(f"import {name.partition('.')[0]}" for name in imports(module)),
-            *(ast.unparse(one) for one in ast.walk(tree_of(module)) if is_attribute(one)),
+            *(ast.unparse(node) for node in ast.walk(tree_of(module)) if is_attribute(node)),
         }
         if name in POSIX_ONLY and module not in (POSIX_ONLY[name], SUPERVISOR)
     )
-    assert found == []
+    assert wrong == []
 
 
 def is_attribute(node: ast.AST) -> bool:
@@ -248,17 +248,17 @@ def test_no_private_module_of_python() -> None:
             package = name.partition(".")[0]
             if package.startswith("_") and package != "__future__":
                 owners.setdefault(package, set()).add(module)
-    found = [
+    wrong = [
         f"{module} -> {package}"
         for package, modules in sorted(owners.items())
         for module in sorted(modules)
         if package not in PRIVATE_ALLOWED or len(modules) > 1
     ]
-    assert found == []
+    assert wrong == []
 
 
 def test_the_ground_floor_is_pure() -> None:
-    """What a memory is, and what a secret is, needs no disk, clock, process or network."""
+    """Memories and secrets are defined without disk, clock, process or network."""
     impure = {
         (module, name)
         for module in MODULES
@@ -286,21 +286,21 @@ def test_modules_classes_and_public_functions_say_what_they_are() -> None:
 
 
 def test_commands_are_verbs() -> None:
-    """A file in commands is a verb of the table, or one of four shared ones that begin with _."""
+    """A file in commands is a verb of the table, or one of five shared ones that begin with _."""
     files = {name for name in MODULES if room(name) == "commands" and name not in PACKAGES}
     shared = {name for name in files if name.rpartition(".")[2].startswith("_")}
-    assert len(shared) <= 4
+    assert len(shared) <= 5
     assert verb_modules() <= files
     assert sorted(files - verb_modules() - shared) == []
 
 
 def test_no_verb_imports_another() -> None:
-    """What two verbs share lies in a room below them."""
+    """Code shared by two verbs is in a layer below them."""
     verbs = verb_modules()
-    found = sorted(
+    wrong = sorted(
         f"{module} -> {name}" for module in verbs for name in imports(module) & verbs - {module}
     )
-    assert found == []
+    assert wrong == []
 
 
 def test_only_the_boundary_catches_everything() -> None:
@@ -320,7 +320,7 @@ def test_verbs_document_every_parameter() -> None:
     """A verb has a function and a renderer; each parameter has a help, in the order of its own."""
     wrong = []
     for verb in VERBS:
-        face = interface(verb)
+        face = read_interface(verb)
         parameters = face.parameters
         doc = inspect.getdoc(face.run) or ""
         args = doc.partition("Args:\n")[2].splitlines()
@@ -329,8 +329,8 @@ def test_verbs_document_every_parameter() -> None:
             callable(face.render)
             and "Example:\n" in doc
             and (verb.summary + doc).replace("\n", "").isprintable()
-            and named == [one.name for one in parameters if one.name in named]
-            and all(one.help for one in parameters)
+            and named == [parameter.name for parameter in parameters if parameter.name in named]
+            and all(parameter.help for parameter in parameters)
         ):
             wrong.append(verb.name)
     assert wrong == []

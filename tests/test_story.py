@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from memtool.commands._layout import shorten_foreign as shorten
+
 ROOT = Path(__file__).parents[1]
 KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
 CHECKED = ("memtool-check", "memtool-redact")
@@ -66,14 +68,16 @@ class Person:
 
         home = self.team.place / f"home-{self.name}"
         home.mkdir(exist_ok=True)
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL", "XDG"))}
+        inherited = {
+            k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL", "XDG"))
+        }
         person = {f"GIT_{role}_NAME": self.name.title() for role in ("AUTHOR", "COMMITTER")}
         person |= {
             f"GIT_{role}_EMAIL": f"{self.name}@example.org" for role in ("AUTHOR", "COMMITTER")
         }
         person |= {f"GIT_{role}_DATE": self.team.now for role in ("AUTHOR", "COMMITTER")}
         return (
-            kept
+            inherited
             | person
             | {
                 "HOME": str(home),
@@ -123,10 +127,10 @@ class Person:
         """Run a command that must be refused for a reason, without showing the key."""
         before = self.git("rev-parse", "HEAD")
         done = self.run(*words)
-        said = done.stdout + done.stderr
-        assert done.returncode != 0, (words, said)
-        assert reason in said, (reason, said)
-        assert KEY not in said
+        output = done.stdout + done.stderr
+        assert done.returncode != 0, (words, output)
+        assert reason in output, (reason, output)
+        assert KEY not in output
         assert self.git("rev-parse", "HEAD") == before
         self.team.tell(f"{self.name}: refused: {reason}")
 
@@ -213,11 +217,11 @@ def january(team: Team) -> None:
 
 
 def february(team: Team) -> None:
-    """What must not get in does not: secrets, silent edits."""
+    """Secrets and silent edits are refused."""
     team.now = "2026-02-09T09:00:00Z"
     ada, ben, cleo = team.people.values()
     me = (sys.executable, "-m", "memtool")
-    ben.is_refused("nothing was written", *me, "remember", f"The deploy key is {KEY}.", "--commit")
+    ben.is_refused("cannot write this", *me, "remember", f"The deploy key is {KEY}.", "--commit")
     (ben.path / ".memory" / "note.md").write_text(f"The deploy key is {KEY}.\n")
     ben.git("add", "--all")
     ben.is_refused("memtool", "git", "commit", "-m", "note")
@@ -254,7 +258,7 @@ def march(team: Team) -> None:
     ben.does("pin", friday, "--commit")
     cached = ben.writes("remember", "Always cache the product pages in the CDN for one hour.")
     cleo.git("switch", "--quiet", "-c", "cleo")
-    cleo.does("deprecate", friday, "--why", "we may deploy on any day from March on", "--commit")
+    cleo.does("deprecate", friday, "--reason", "we may deploy on any day from March on", "--commit")
     team.now = "2026-03-10T09:00:00Z"
     never = cleo.writes("remember", "Never cache the product pages in the CDN for one hour.")
     for person in (ben, cleo):
@@ -266,13 +270,13 @@ def march(team: Team) -> None:
     team.tell(f"ada merges both branches without a conflict: {friday} is {status}")
     assert status == "deprecated"
     clusters = ada.memtool("conflicts").stdout
-    assert cached in clusters
-    assert never in clusters
+    assert shorten(cached) in clusters
+    assert shorten(never) in clusters
     settled = ada.does(
-        "resolve", cached, never, "--keep", "newer", "--why", "prices change", "--commit"
+        "resolve", cached, never, "--keep", "newer", "--reason", "prices change", "--commit"
     )
     team.tell(f"ada: resolve: {settled.get('id', never)} holds")
-    assert "no open conflict" in ada.memtool("conflicts").stdout
+    assert "no open conflict" in ada.memtool("conflicts").stderr
     for person in (ben, cleo):
         person.git("switch", "--quiet", "main")
     for person in (ada, ben, cleo):
@@ -336,7 +340,7 @@ def may(team: Team) -> None:
     ben.git("commit", "--quiet", "-m", "sessions go into the store")
     partitioned = next(id_ for id_ in team.acknowledged if "partitioned" in id_)
     flagged = ben.memtool("drift").stdout
-    assert partitioned in flagged
+    assert shorten(partitioned) in flagged
     team.tell(f"ben removes app/sessions.py; drift: {partitioned} is broken")
     ben.writes(
         "supersede",
@@ -347,7 +351,7 @@ def may(team: Team) -> None:
         "--section",
         "Chosen=`keep` in `app/store.py` takes sessions like any other row.",
     )
-    assert partitioned not in ben.memtool("drift").stdout
+    assert shorten(partitioned) not in ben.memtool("drift").stdout
     staging = next(id_ for id_ in team.acknowledged if "staging" in id_)
     wrong = cleo.writes(
         "supersede",
@@ -363,16 +367,16 @@ def may(team: Team) -> None:
     assert cleo.does("show", staging)["state"] == "alive"
     team.tell(f"cleo: undo: {staging} is alive again")
     personal = ada.writes("remember", "The intern of the summer likes to review in the morning.")
-    ada.does("forget", personal, "--why", "it is about a person", "--commit")
+    ada.does("forget", personal, "--reason", "it is about a person", "--commit")
     early = ada.memtool("purge", personal, "--apply", "--commit")
-    assert "is due on 2026-06-10" in early.stderr
+    assert "is not due until 2026-06-10" in early.stderr
     team.tell(f"ada: forget: {personal}; it may be restored until 2026-06-10")
     for person in (ada, ben, cleo, ada, ben):
         person.shares()
 
 
 def june(team: Team) -> None:
-    """Upkeep, and somebody new, whose agent is told what holds."""
+    """Upkeep, and a new developer, with an agent that learns the current decisions."""
     team.now = "2026-06-15T09:00:00Z"
     ada = team.people["ada"]
     personal = next(id_ for id_ in team.acknowledged if "intern" in id_)
@@ -387,7 +391,7 @@ def june(team: Team) -> None:
     for person in team.people.values():
         person.git("pull", "--quiet", "--no-edit")
     block = dora.memtool("inject", "--prompt", "where do we keep the sessions of users?").stdout
-    assert "keep-sessions-in-the-store" in block
+    assert "Keep sessions in the store" in block
     assert "partitioned" not in block
     team.tell("dora clones; her agent is told that sessions are kept in the store")
 
@@ -400,9 +404,9 @@ def tell(place: Path) -> Team:
     team = Team(place)
     for month in MONTHS:
         month(team)
-    ada, *others = team.people.values()
+    ada, *teammates = team.people.values()
     head = ada.git("rev-parse", "HEAD")
-    assert all(person.git("rev-parse", "HEAD") == head for person in others)
+    assert all(person.git("rev-parse", "HEAD") == head for person in teammates)
     there = set(ada.git("ls-tree", "-r", "--name-only", "HEAD", ".memory").split("\n"))
     lost = {id_ for id_, path in team.acknowledged.items() if path not in there}
     assert not lost

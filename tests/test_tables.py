@@ -41,10 +41,10 @@ def test_a_file_says_what_it_is(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TABLES, ids=name_of)
 def test_a_table_has_named_columns_and_whole_rows(path: Path) -> None:
-    """Every row has a field for every column, without spaces around it, and stands there once."""
+    """Every row has a field for every column, without spaces around it, and occurs once."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
     columns = lines[0].split("\t")
-    rows = tables.rows(name_of(path))
+    rows = tables.read_rows(name_of(path))
     assert ["\t".join(row) for row in rows] == lines[1:]
     assert all(column.isidentifier() and column.islower() for column in columns)
     assert [row for row in rows if len(row) != len(columns) or not row[0]] == []

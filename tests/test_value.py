@@ -10,10 +10,10 @@ from memtool.value import Value, ValueType, plain
 
 
 def made(count: int, defaults: int = 0) -> Any:
-    """Make a class with fields `f0`, `f1`, ..., the last of which have a default."""
+    """Make a class with fields `f0`, `f1`, ...; the last ones have a default."""
     names = [f"f{number}" for number in range(count)]
-    given = {name: f"default {name}" for name in names[count - defaults :]}
-    return ValueType("Made", (Value,), {"__annotations__": dict.fromkeys(names, "Any"), **given})
+    values = {name: f"default {name}" for name in names[count - defaults :]}
+    return ValueType("Made", (Value,), {"__annotations__": dict.fromkeys(names, "Any"), **values})
 
 
 @pytest.mark.parametrize("count", range(14))
@@ -31,7 +31,7 @@ def test_fields_are_given_by_position_or_by_name(count: int):
 
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 12])
 def test_the_last_fields_may_have_defaults(count: int):
-    """One is taken where nothing is given, by position or by name."""
+    """It is used if no value is passed, by position or by name."""
     cls = made(count, defaults=1)
     last = f"f{count - 1}"
     for _time in range(2):
@@ -96,7 +96,7 @@ def test_an_init_of_ones_own_stays():
 
 
 def test_values_are_frozen_compared_hashed_and_shown():
-    """Nothing is assigned or deleted, not even a name that is no field."""
+    """Nothing can be assigned or deleted, not even a name that is not a field."""
 
     class Point(Value):
         x: int
@@ -118,7 +118,7 @@ def test_values_are_frozen_compared_hashed_and_shown():
 
 
 class Span(Value):
-    """A value whose JSON has other names and another order, less and more."""
+    """A value with other names and another order in its JSON."""
 
     json_fields = "length begin note"
     json_names = (("begin", "from"),)
@@ -134,6 +134,6 @@ class Span(Value):
 
 
 def test_the_json_of_a_value_may_differ_from_its_fields() -> None:
-    """A field may be named otherwise, not be there, or only be where it has not its default."""
+    """A field may have another name, be left out, or be left out at its default."""
     assert list(Span(1, 4).plain().items()) == [("length", 3), ("from", 1)]
     assert Span(1, 4, "late").plain() == {"length": 3, "from": 1, "note": "late"}

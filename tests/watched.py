@@ -37,22 +37,22 @@ def drive(sandbox: Sandbox, *args: str, **env: str) -> tuple[bytes, dict[str, An
         capture_output=True,
         check=False,
     )
-    *said, report = done.stderr.decode().splitlines()
-    assert said == []
-    found = json.loads(report)
-    assert found["status"] == 0
-    return done.stdout, found
+    *noise, report = done.stderr.decode().splitlines()
+    assert noise == []
+    trace = json.loads(report)
+    assert trace["status"] == 0
+    return done.stdout, trace
 
 
 def warm(sandbox: Sandbox, *args: str) -> tuple[bytes, dict[str, Any]]:
-    """Drive until files that were written just now are no longer doubted; return that run."""
+    """Drive until files that were just written are no longer doubted; return that run."""
     for _run in range(100):
-        answer, found = drive(sandbox, *args)
-        if not any(path.endswith(".md") for path in found["opened"]):
+        answer, trace = drive(sandbox, *args)
+        if not any(path.endswith(".md") for path in trace["opened"]):
             break
-    return answer, found
+    return answer, trace
 
 
-def libraries(found: dict[str, Any]) -> set[str]:
+def libraries(trace: dict[str, Any]) -> set[str]:
     """Return the top-level names of what a run loaded, without memtool itself."""
-    return {name.partition(".")[0] for name in found["loaded"]} - {"memtool"}
+    return {name.partition(".")[0] for name in trace["loaded"]} - {"memtool"}

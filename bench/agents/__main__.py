@@ -37,7 +37,7 @@ from pathlib import Path
 from project import Project
 from tasks import EDIT, PROMPT, START, TASKS, Choice, Step, Task
 
-from memtool.inject.budget import tokens
+from memtool.inject.budget import estimate_tokens
 
 WITHOUT, MEMTOOL, NOTES = ARMS = ("without", "memtool", "notes")
 MODEL_S = 300
@@ -47,7 +47,7 @@ Source = Callable[[str, Step], str]
 
 
 @dataclass(frozen=True)
-class Taken:
+class Outcome:
     """One step in one arm: what memory added, and what was chosen, if there was a choice."""
 
     session: int
@@ -57,7 +57,7 @@ class Taken:
     chosen: str = ""
     is_right: bool = False
     needed: int = 0
-    known: int = 0
+    present: int = 0
     misled: int = 0
 
 
@@ -68,26 +68,26 @@ class Sum:
     choices: int
     right: int
     needed: int
-    known: int
+    present: int
     misled: int
     again: int
     tokens: int
 
     @classmethod
-    def of(cls, steps: Sequence[Taken]) -> Sum:
+    def of(cls, steps: Sequence[Outcome]) -> Sum:
         return cls(
             choices=sum(bool(step.chosen) for step in steps),
             right=sum(step.is_right for step in steps),
             **{
                 name: sum(getattr(step, name) for step in steps)
-                for name in ("needed", "known", "misled", "again", "tokens")
+                for name in ("needed", "present", "misled", "again", "tokens")
             },
         )
 
 
-def stub(given: str, choice: Choice) -> str:
+def stub(seen: str, choice: Choice) -> str:
     """Choose by the first cue that was given; the usual option without any."""
-    return next((option for words, option in choice.cues if words in given), choice.usual)
+    return next((option for words, option in choice.cues if words in seen), choice.usual)
 
 
 def program(command: str) -> Model:
@@ -101,9 +101,9 @@ def program(command: str) -> Model:
     if shutil.which(call[0]) is None:
         raise SystemExit(f"the model command failed: there is no program {call[0]!r}")
 
-    def ask(given: str, choice: Choice) -> str:
+    def ask(seen: str, choice: Choice) -> str:
         prompt = (
-            f"You are a coding agent. This is your session so far:\n\n{given}\n\n{choice.question} "
+            f"You are a coding agent. This is your session so far:\n\n{seen}\n\n{choice.question} "
             f"Answer with one of these words and nothing else: {', '.join(choice.options)}\n"
         )
         try:
@@ -129,7 +129,7 @@ def program(command: str) -> Model:
     return ask
 
 
-def play(task: Task, source: Source, model: Model) -> list[Taken]:
+def play(task: Task, source: Source, model: Model) -> list[Outcome]:
     """Play the sessions of a task, with what a source adds to each step."""
     facts = {
         words
@@ -138,19 +138,21 @@ def play(task: Task, source: Source, model: Model) -> list[Taken]:
         if step.choice
         for words, _option in step.choice.cues
     }
-    taken: list[Taken] = []
+    outcomes: list[Outcome] = []
     for number, session in enumerate(task.sessions, start=1):
         seen: list[str] = []
         remembered: set[str] = set()
         for step in session:
             added = source(f"session-{number}", step)
-            given = {words for words in facts if words in added}
-            again = len(given & remembered)
-            remembered |= given
+            shown_facts = {words for words in facts if words in added}
+            again = len(shown_facts & remembered)
+            remembered |= shown_facts
             seen += [text for text in (_happened(step), added) if text]
-            here = Taken(number, f"{step.kind} {step.text}".strip(), tokens(added), again)
-            taken.append(_chosen(here, step.choice, "\n\n".join(seen), model))
-    return taken
+            here = Outcome(
+                number, f"{step.kind} {step.text}".strip(), estimate_tokens(added), again
+            )
+            outcomes.append(_chosen(here, step.choice, "\n\n".join(seen), model))
+    return outcomes
 
 
 def _happened(step: Step) -> str:
@@ -160,20 +162,20 @@ def _happened(step: Step) -> str:
     return {PROMPT: "User: {}", EDIT: "You edited {}."}.get(step.kind, "{}").format(step.text)
 
 
-def _chosen(taken: Taken, choice: Choice | None, given: str, model: Model) -> Taken:
+def _chosen(outcome: Outcome, choice: Choice | None, seen: str, model: Model) -> Outcome:
     if choice is None:
-        return taken
-    chosen = model(given, choice)
-    return Taken(
-        taken.session,
-        taken.step,
-        taken.tokens,
-        taken.again,
+        return outcome
+    chosen = model(seen, choice)
+    return Outcome(
+        outcome.session,
+        outcome.step,
+        outcome.tokens,
+        outcome.again,
         chosen,
         chosen == choice.right,
         needed=len(choice.needed),
-        known=sum(words in given for words in choice.needed),
-        misled=sum(words in given for words in choice.misleading),
+        present=sum(words in seen for words in choice.needed),
+        misled=sum(words in seen for words in choice.misleading),
     )
 
 
@@ -193,7 +195,7 @@ def hooks(project: Project) -> Source:
     return added
 
 
-def measure(task: Task, begun: Project, folder: Path, model: Model) -> dict[str, list[Taken]]:
+def measure(task: Task, begun: Project, folder: Path, model: Model) -> dict[str, list[Outcome]]:
     """Play a task in all arms."""
     project = begun.copy(folder / re.sub(r"\W+", "-", task.name))
     task.prepare(project)
@@ -216,7 +218,7 @@ def cells(name: str, sums: dict[str, Sum]) -> tuple[str, ...]:
         name,
         str(ours.choices),
         *(str(sums[arm].right) for arm in ARMS),
-        f"{ours.known}/{ours.needed}",
+        f"{ours.present}/{ours.needed}",
         str(ours.misled),
         str(ours.again),
         f"{ours.tokens:,}",
@@ -244,16 +246,19 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no task {unknown[0]!r}; one of: {', '.join(names)}")
     model = stub if args.model_command is None else program(args.model_command)
-    steps: dict[str, dict[str, list[Taken]]] = {}
+    steps: dict[str, dict[str, list[Outcome]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         begun = Project.make(Path(folder) / "begun")
         for task in TASKS:
             if not args.tasks or task.name in args.tasks:
                 steps[task.name] = measure(task, begun, Path(folder), model)
     sums = {
-        name: {arm: Sum.of(taken) for arm, taken in arms.items()} for name, arms in steps.items()
+        name: {arm: Sum.of(outcomes) for arm, outcomes in arms.items()}
+        for name, arms in steps.items()
     }
-    together = {arm: Sum.of([one for arms in steps.values() for one in arms[arm]]) for arm in ARMS}
+    together = {
+        arm: Sum.of([outcome for arms in steps.values() for outcome in arms[arm]]) for arm in ARMS
+    }
     if args.json:
         about = {task.name: task.about for task in TASKS}
         print(
@@ -267,9 +272,9 @@ def main() -> None:
                             "arms": {
                                 arm: {
                                     **asdict(sums[name][arm]),
-                                    "steps": [asdict(one) for one in taken],
+                                    "steps": [asdict(outcome) for outcome in outcomes],
                                 }
-                                for arm, taken in arms.items()
+                                for arm, outcomes in arms.items()
                             },
                         }
                         for name, arms in steps.items()
@@ -280,7 +285,7 @@ def main() -> None:
             )
         )
         return
-    rows = [cells(name, found) for name, found in sums.items()]
+    rows = [cells(name, by_arm) for name, by_arm in sums.items()]
     print(table([HEAD, *rows, cells("all", together)]))
 
 

@@ -67,16 +67,16 @@ class Project:
     def git(self, *args: str) -> str:
         return self._run(["git", *args])
 
-    def memtool(self, *args: str, given: str = "") -> str:
+    def memtool(self, *args: str, stdin: str = "") -> str:
         """Run memtool and return what it printed."""
-        return self._run([*MEMTOOL, *args], given)
+        return self._run([*MEMTOOL, *args], stdin)
 
-    def _run(self, call: list[str], given: str = "") -> str:
+    def _run(self, call: list[str], stdin: str = "") -> str:
         done = subprocess.run(
             call,
             cwd=self.path,
             env=self.env,
-            input=given,
+            input=stdin,
             check=False,
             capture_output=True,
             text=True,
@@ -114,17 +114,17 @@ class Project:
                 continue
             id_ = f"toolu_{number}"
             if kind == "run":
-                name, taken = "Bash", {"command": row[0]}
+                name, arguments = "Bash", {"command": row[0]}
                 result, is_error = row[1], not row[2]
             else:
                 name = "Edit"
-                taken = {
+                arguments = {
                     "file_path": str(self.path / row[0]),
                     "old_string": row[1],
                     "new_string": row[2],
                 }
                 result, is_error = "The file has been updated.", False
-            call = {"type": "tool_use", "id": id_, "name": name, "input": taken}
+            call = {"type": "tool_use", "id": id_, "name": name, "input": arguments}
             answer = {
                 "type": "tool_result",
                 "tool_use_id": id_,
@@ -149,11 +149,16 @@ class Project:
                 file.write(json.dumps(line) + "\n")
         return str(path)
 
-    def hook(self, event: str, session: str, **more: Any) -> str:
+    def hook(self, event: str, session: str, **fields: Any) -> str:
         """Let memtool answer an event as Claude Code sends it; return what the model is given."""
         self.events += 1
-        sent = {"session_id": session, "cwd": str(self.path), "prompt_id": str(self.events), **more}
-        answer = self.memtool("hook", "claude", event, given=json.dumps(sent))
+        sent = {
+            "session_id": session,
+            "cwd": str(self.path),
+            "prompt_id": str(self.events),
+            **fields,
+        }
+        answer = self.memtool("hook", "claude", event, stdin=json.dumps(sent))
         if not answer:
             return ""
         text: str = json.loads(answer)["hookSpecificOutput"]["additionalContext"]
@@ -170,5 +175,5 @@ class Project:
         )
 
     def _files(self) -> Iterable[Path]:
-        found = (self.path / ".memory").rglob("*.md")
-        return (path for path in found if not path.name.startswith("_"))
+        paths = (self.path / ".memory").rglob("*.md")
+        return (path for path in paths if not path.name.startswith("_"))

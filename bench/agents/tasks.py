@@ -20,7 +20,7 @@ CHARGE = "app/billing/charge.py"
 
 @dataclass(frozen=True)
 class Choice:
-    """What an agent has to choose between.
+    """The options that an agent chooses between.
 
     `usual` is what one does who knows nothing of it. `cues` are words with the option that they
     speak for, the strongest first: a mark that warns of a memory is a cue as well.
@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Step:
-    """What happens in a session: `text` is the prompt, the path, or what a command printed."""
+    """A step of a session: `text` is the prompt, the path, or the output of a command."""
 
     kind: str
     text: str = ""
@@ -450,7 +450,7 @@ TASKS = (
                         "with-checks",
                         "with-checks",
                         (
-                            ("[CANDIDATE] nobody has confirmed it", "with-checks"),
+                            ("CANDIDATE: not confirmed", "with-checks"),
                             ("--no-verify", "no-verify"),
                         ),
                     ),
@@ -487,7 +487,7 @@ TASKS = (
                         ("call-it", "look-first"),
                         "look-first",
                         "look-first",
-                        (("[DRIFTED]", "look-first"), ("rounded by `round_half_even`", "call-it")),
+                        (("DRIFTED: ", "look-first"), ("rounded by `round_half_even`", "call-it")),
                     ),
                 ),
             ),

@@ -1,1 +1,1 @@
-"""Writing memories: from arguments to a checked file, committed if asked."""
+"""Writing memories: from arguments to a validated file, committed if asked."""

@@ -1,9 +1,9 @@
-"""The tree that memories are written to: beginning it in a project, and the user's global one.
+"""The tree that memories are written to: creating it in a project, and the global repository.
 
-Beginning adds what is missing and changes nothing that is there. The global repository is made in a
-directory next to its place, with its first commit, and then renamed: a reader sees all of it or
-nothing, and of two processes that make it at once one is the first. It is not made inside another
-repository, nor where git does not know who commits.
+Creating a tree adds missing files and changes no existing one. The global repository is created in
+a directory next to its place, with its first commit, and then renamed: readers see all of it or
+nothing, and if two processes create it at once, one wins. It is not created inside another
+repository, or if git has no author identity.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from memtool.store.repository import (
     GLOBAL_VARIABLE,
     Repository,
     discover,
-    global_repository,
-    is_global_made,
-    owner,
-    refuse,
+    find_foreign_tool,
+    is_global_created,
+    open_global_repository,
+    refuse_foreign_tree,
 )
 from memtool.value import Value
 
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
 ATTRIBUTES_NAME = ".gitattributes"
 CUT_OFF = frozenset(("no-frontmatter", "bad-yaml", "missing-key", "not-utf8", "no-text"))
-"""What is wrong with a file that was cut off somewhere."""
+"""Codes of problems that a truncated file may have."""
 BRANCH = "main"
-"""The branch of a global repository that is made here."""
+"""The branch of a new global repository."""
 _PREFIX = ".memtool-"
-"""Begins the name of what is being made, before the number of the process that makes it."""
+"""Begins the name of an unfinished repository; the id of the process that makes it follows."""
 
 
-class Initialized(Value):
-    """Where the memories go, and which files were made or changed for it.
+class InitResult(Value):
+    """The memory directory, and the files that were created or changed for it.
 
-    `offers` are commands that would put memtool into the hooks and the agent hosts that are here.
+    `offers` are commands that would install memtool in the hooks and agent hosts found here.
     """
 
     directory: str
@@ -66,13 +66,15 @@ class Initialized(Value):
     offers: tuple[str, ...] = ()
 
 
-def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> Initialized:
-    """Make the memory directory of a repository, or add what it lacks; `directory` may be empty.
+def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> InitResult:
+    """Create the memory directory of a repository, or add missing files to it.
+
+    An empty `directory` means the current or the default one.
 
     Raises:
-        MemtoolError: it cannot be there, or the worktree has changes that would be committed.
+        MemtoolError: the directory is not possible, or changes of the user would be committed.
     """
-    if not (context.repository.is_made or dry_run):
+    if not (context.repository.is_created or dry_run):
         if directory:
             raise MemtoolError(
                 f"the memories of the global repository are in {context.directory}",
@@ -81,35 +83,35 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
         make_global(context)
     repository = context.repository
     repository.refuse_bare("run memtool init in a clone")
-    chosen = _chosen(context, directory) if directory else context.directory
-    refuse(repository.top, chosen)
+    chosen = _choose_directory(context, directory) if directory else context.directory
+    refuse_foreign_tree(repository.top, chosen)
     context.project.refuse_newer()
-    planned = _planned(context, chosen)
+    planned = _plan_files(context, chosen)
     if commit and ATTRIBUTES_NAME in planned and is_dirty(repository, ATTRIBUTES_NAME):
         raise MemtoolError(
-            f"{ATTRIBUTES_NAME} has changes of yours that are not committed",
-            hint=f"git commit {ATTRIBUTES_NAME}, or leave out --commit",
+            f"cannot commit: {ATTRIBUTES_NAME} has uncommitted changes",
+            hint=f"git commit {ATTRIBUTES_NAME}\nor leave out --commit",
         )
     if not dry_run:
         written: list[str] = []
-        with files.naming(written):
+        with files.reporting_done(written):
             for path, data in planned.items():
-                before = bytes_of(repository.top, path)
+                before = read_bytes(repository.top, path)
                 files.replace(repository.top, path, data, expected=before)
                 written.append(path)
     done = None
     if commit and planned and not dry_run:
         done = commit_files(context, list(planned), "memory: begin", {})
-    return Initialized(chosen, tuple(planned), done, dry_run)
+    return InitResult(chosen, tuple(planned), done, dry_run)
 
 
-def _chosen(context: Context, directory: str) -> str:
-    """Return the directory that was asked for. Raises MemtoolError where none can be there."""
+def _choose_directory(context: Context, directory: str) -> str:
+    """Return the requested directory, normalised. Raises MemtoolError if it is not possible."""
     chosen = directory.strip().rstrip("/")
     parts = chosen.split("/")
     if not all(map(_is_name, parts)):
         raise MemtoolError(
-            f"{directory!r} is not a directory inside the repository, of letters, digits and . _ -",
+            f"{directory!r} is not a path inside the repository of letters, digits and . _ -",
             hint="memtool init --directory docs/memory",
         )
     is_taken = chosen != context.directory and (
@@ -118,33 +120,33 @@ def _chosen(context: Context, directory: str) -> str:
     if is_taken:
         raise MemtoolError(
             f"the memories of this repository are in {context.directory}",
-            hint=f'git mv {context.directory} {chosen}, and write directory = "{chosen}" '
-            f"into {POINTER_NAME}",
+            hint=f"git mv {context.directory} {chosen}\n"
+            f'write directory = "{chosen}" into {POINTER_NAME}',
         )
     return chosen
 
 
 def _is_name(part: str) -> bool:
-    """Tell whether git's attributes and TOML take a part of a path without quotes."""
+    """Return whether a part of a path needs no quotes in git's attributes and TOML."""
     harmless = part.replace(".", "").replace("_", "a").replace("-", "a")
     return harmless.isalnum() and part[0] != "-" and part.lower() != ".git"
 
 
 def _holds_ours(top: str) -> bool:
-    """Tell whether the default directory holds memories, or at least our settings."""
+    """Return whether the default directory has memories, or at least our settings."""
     try:
         is_empty = not os.listdir(os.path.join(top, DEFAULT_DIRECTORY))
     except OSError:
         return False
-    return not is_empty and owner(top, DEFAULT_DIRECTORY) is None
+    return not is_empty and find_foreign_tool(top, DEFAULT_DIRECTORY) is None
 
 
-def _planned(context: Context, directory: str) -> dict[str, bytes]:
-    """Return the files that are missing or lack our line, with the bytes that they shall have."""
+def _plan_files(context: Context, directory: str) -> dict[str, bytes]:
+    """Return the new bytes of files that are missing or lack our lines, by path."""
     top = context.repository.top
     settings = templates.read("config.toml")
     if config_file.FORMAT > 1 and not os.path.lexists(os.path.join(top, directory)):
-        # A tree that is there already may be an older one.
+        # A tree that exists already may have an older format.
         settings = f"format = {config_file.FORMAT}\n\n{settings}"
     wanted = {f"{directory}/{CONFIG_NAME}": settings}
     for type_ in TYPES:
@@ -154,7 +156,7 @@ def _planned(context: Context, directory: str) -> dict[str, bytes]:
         for path, text in wanted.items()
         if not os.path.lexists(os.path.join(top, path))
     }
-    attributes = bytes_of(top, ATTRIBUTES_NAME) or b""
+    attributes = read_bytes(top, ATTRIBUTES_NAME) or b""
     if with_attributes(attributes, directory) != attributes:
         planned[ATTRIBUTES_NAME] = with_attributes(attributes, directory)
     if directory not in {DEFAULT_DIRECTORY, context.directory}:
@@ -163,7 +165,7 @@ def _planned(context: Context, directory: str) -> dict[str, bytes]:
 
 
 def with_attributes(data: bytes, directory: str) -> bytes:
-    """Return git's attributes with our lines: no line end is converted, and who merges memories."""
+    """Add our lines to git's attributes: no line end conversion, and the merge driver."""
     for line in (f"{directory}/** -text", f"{directory}/**/*.md merge=memtool"):
         if line.encode() not in map(bytes.strip, data.splitlines()):
             gap = b"" if not data or data.endswith(b"\n") else b"\n"
@@ -171,15 +173,15 @@ def with_attributes(data: bytes, directory: str) -> bytes:
     return data
 
 
-def ready_global(context: Context, *, begins: bool) -> None:
-    """Make sure that the global repository can be written to: it is there, and on a branch.
+def require_global(context: Context, *, begins: bool) -> None:
+    """Make sure that the global repository can be written to: it exists, and is on a branch.
 
-    One that is absent stays so unless the verb `begins` something.
+    An absent one is created only if the verb `begins` something.
 
     Raises:
-        MemtoolError: it cannot be made, and nothing is left of it; or it has no branch.
+        MemtoolError: it cannot be created (then nothing is left of it), or it is on no branch.
     """
-    if not context.repository.is_made:
+    if not context.repository.is_created:
         if begins:
             make_global(context)
         return
@@ -187,26 +189,26 @@ def ready_global(context: Context, *, begins: bool) -> None:
     if not git.run("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
         top = context.repository.top
         raise MemtoolError(
-            f"the global repository {top} has no branch checked out, so a commit would be lost",
+            f"cannot commit: the global repository {top} has no branch checked out",
             hint=f"git -C {top} switch {BRANCH}",
             code="detached",
         )
-    if begins and not context.project.is_begun:
+    if begins and not context.project.has_directory:
         begin(context, "", commit=True, dry_run=False)
 
 
 def make_global(context: Context) -> None:
-    """Make the global repository, and go on in it.
+    """Create the global repository, and enter it.
 
     Raises:
-        MemtoolError: its place is within another repository, not writable, or git does not know
-            who commits.
+        MemtoolError: its place is inside another repository or not writable, or git has no author
+            identity.
     """
     place = context.repository.top
     parent = os.path.dirname(place)
     _refuse_within(context, place)
-    hint = f"git init {place}, or name another directory with {GLOBAL_VARIABLE}"
-    with files.refusing(f"the global repository {place} cannot be made", hint, "global"):
+    hint = f"git init {place}\nor set {GLOBAL_VARIABLE} to another directory"
+    with files.explaining_errors(f"the global repository {place} cannot be made", hint, "global"):
         os.makedirs(parent, mode=0o700, exist_ok=True)
         _sweep(parent)
         temp = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent)
@@ -215,11 +217,11 @@ def make_global(context: Context) -> None:
             try:
                 os.rename(temp, place)
             except OSError:
-                if not is_global_made(place):  # otherwise another process was faster
+                if not is_global_created(place):  # otherwise another process was faster
                     raise
         finally:
             shutil.rmtree(temp, ignore_errors=True)
-    context.enter(global_repository(context.caller.env))
+    context.enter(open_global_repository(context.caller.env))
     context.notes.append(f"the global repository is {place}")
 
 
@@ -231,8 +233,8 @@ def _fill(context: Context, directory: str) -> None:
             git.run("var", name)
     except GitError:
         raise MemtoolError(
-            "git does not know who you are, and global memories are committed; nothing was written",
-            hint="git config --global user.name NAME; git config --global user.email ADDRESS",
+            "nothing was written: global memories are committed, and git has no author name",
+            hint="git config --global user.name NAME\ngit config --global user.email ADDRESS",
             code="no-identity",
         ) from None
     made = Context(discover(directory, context.caller.env), context.caller.env, directory)
@@ -240,7 +242,7 @@ def _fill(context: Context, directory: str) -> None:
 
 
 def _sweep(parent: str) -> None:
-    """Remove what a process left behind that was killed while it made the repository."""
+    """Remove unfinished repositories of processes that were killed."""
     for name in os.listdir(parent):
         number = name.removeprefix(_PREFIX).partition("-")[0]
         if name.startswith(_PREFIX) and number.isdecimal() and not is_running(int(number)):
@@ -248,8 +250,8 @@ def _sweep(parent: str) -> None:
 
 
 def _refuse_within(context: Context, place: str) -> None:
-    """Raise MemtoolError where another repository would take this one for a part of itself."""
-    above = os.path.dirname(place)  # another process may just have made what is in its place
+    """Raise MemtoolError if the place is part of another repository."""
+    above = os.path.dirname(place)  # another process may just have created `place` itself
     while not os.path.isdir(above):
         above = os.path.dirname(above)
     try:
@@ -259,66 +261,66 @@ def _refuse_within(context: Context, place: str) -> None:
             return
         raise
     if not around.is_bare:
-        plain = {"GIT_LITERAL_PATHSPECS": "0"}  # paths are literal there, and git says no to this
+        plain = {"GIT_LITERAL_PATHSPECS": "0"}  # check-ignore rejects literal pathspecs
         if around.git.run("check-ignore", "--", place, allowed=(0, 1), env=plain):
             return
     raise MemtoolError(
-        f"{place} lies inside the repository {around.top or around.git_dir}",
-        hint=f"{GLOBAL_VARIABLE} names a directory outside of every repository",
+        f"cannot use {place} for global memories: it is inside the repository "
+        f"{around.top or around.git_dir}",
+        hint=f"{GLOBAL_VARIABLE} must name a directory outside any repository",
         code="global",
     )
 
 
 def is_dirty(repository: Repository, path: str) -> bool:
-    """Tell whether a file differs from what HEAD holds, or is not tracked."""
+    """Return whether a file differs from HEAD or is not tracked."""
     return bool(repository.git.status(path))
 
 
-def never_committed(context: Context, ids: Sequence[str]) -> list[str]:
-    """Return the paths of memories, and of what they supersede, that no commit holds.
+def find_never_committed(context: Context, ids: Sequence[str]) -> list[str]:
+    """Return the paths of memories, and of those they supersede, that are in no commit.
 
-    They go into the commit of what supersedes them, which else would name what is not there.
+    They belong into the commit of the memory that supersedes them: else it would name memories that
+    the commit does not contain.
     """
-    todo, found = [*ids], dict[str, None]()
+    todo, unseen = [*ids], dict[str, None]()
     tree = index.open(context) if todo else None
     while todo and tree is not None:
         record = tree.get(todo.pop())
-        if record is not None and record.path not in found:
+        if record is not None and record.path not in unseen:
             letters = {row[0] for row in context.repository.git.status(record.path)}
             if letters & {"??", "A ", "AM"}:
-                found[record.path] = None
+                unseen[record.path] = None
                 todo += record.memory.supersedes
-    return [*found]
+    return [*unseen]
 
 
-def bytes_of(top: str, path: str) -> bytes | None:
-    """Return the bytes of a file of the worktree, None where there is none.
+def read_bytes(top: str, path: str) -> bytes | None:
+    """Return the bytes of a file of the worktree, None if it does not exist.
 
     Raises:
-        MemtoolError: something is there that cannot be read.
+        MemtoolError: it exists and cannot be read.
     """
-    with files.refusing(f"{path} cannot be read", "move what is there out of the way"):
+    with files.explaining_errors(f"{path} cannot be read", "move what is there out of the way"):
         try:
             return files.read_regular(os.path.join(top, path))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
 
-def way_back(path: str) -> str:
-    """Return the hint by which a file that was cut off becomes what HEAD has."""
+def restore_command(path: str) -> str:
+    """Return the hint to restore a truncated file from HEAD."""
     return f"git checkout HEAD -- {shlex.quote(path)} brings back the whole file"
 
 
 def with_way_back(context: Context, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems whose hint says so where HEAD has a whole memory in place of what is here.
-
-    A file may have been cut off by a full disk, or emptied by an editor that died.
-    """
-    found = tuple(problems)
-    paths = {one.path for one in found if one.code in CUT_OFF}
+    """Replace the hint of a problem with the command to restore the file, if HEAD has it whole."""
+    # A full disk may have truncated the file, or an editor that crashed may have emptied it.
+    reported = tuple(problems)
+    paths = {problem.path for problem in reported if problem.code in CUT_OFF}
     repository = context.repository
     head = repository.git.head() if paths and not repository.is_bare else ""
-    stored = provenance.blobs(repository, head, *sorted(paths)) if head else {}
+    stored = provenance.list_blobs(repository, head, *sorted(paths)) if head else {}
     whole: set[str] = set()
     for path, data in (
         zip(stored, repository.git.blobs([*stored.values()], document.MAX_BYTES), strict=True)
@@ -329,6 +331,8 @@ def with_way_back(context: Context, problems: Iterable[Problem]) -> tuple[Proble
             document.read(data, path, context.settings.categories)
             whole.add(path)
     return tuple(
-        one.replace(hint=way_back(one.path)) if one.path in whole and one.code in CUT_OFF else one
-        for one in found
+        problem.replace(hint=restore_command(problem.path))
+        if problem.path in whole and problem.code in CUT_OFF
+        else problem
+        for problem in reported
     )

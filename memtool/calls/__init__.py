@@ -1,1 +1,1 @@
-"""Calls: what a verb takes, how it is bound and run, how it fails, and what is printed."""
+"""Calls: the signature of a verb, binding its arguments, running it, its errors and output."""

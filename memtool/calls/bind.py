@@ -1,8 +1,8 @@
-"""Binding: the values that a caller gives, as the typed arguments of a verb.
+"""Binding: turn the values of a caller into the typed arguments of a verb.
 
-Every interface reads its own syntax, names the parameters as it spells them, and calls `bind`. So
-a value is checked in one place, and a wrong one is refused with the same sentence everywhere. A
-verb trusts what it gets.
+Every interface parses its own syntax, uses its own spelling of the parameters, and calls `bind`. So
+values are validated in one place, with the same error messages everywhere. A verb trusts its
+arguments.
 """
 
 from __future__ import annotations
@@ -13,46 +13,60 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from memtool.calls.signature import Interface, Parameter, Signature
 
+_OLD_REASON = {"why": "reason"}
+OLD_OPTIONS: dict[str, dict[str, str]] = {
+    "archive": _OLD_REASON,
+    "deprecate": _OLD_REASON,
+    "forget": _OLD_REASON,
+    "inject": {"write": "into"},
+    "promote": _OLD_REASON,
+    "resolve": _OLD_REASON | {"keep_both": "keep=both"},
+    "undo": _OLD_REASON,
+}
+"""Old names of options by verb, which work for one version, with those of today. With `=` the old
+one was a switch, and means this value of another option."""
 NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
-"""A regular expression that finds a character of text, which is space to no reader of schemas."""
+"""Matches a character that is not white space in any dialect of regular expressions in schemas."""
 MAX_SHOWN_CHARS = 40
 _KIND_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _MANY_NAMES = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
 class Call(Value):
-    """What a command line asks for. `face` is the interface of the verb that was named."""
+    """A parsed command line. `face` is the interface of its verb, `notes` are about old names."""
 
     face: Interface
     directory: str
     is_global: bool
     as_json: bool
+    may_page: bool
     positional: tuple[Any, ...]
     options: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
 
-def bind(signature: Signature, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every parameter, by its own name; defaults fill in what is not given.
+def bind(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every parameter, by its own name, with defaults for missing ones.
 
     Args:
-        signature: what the call takes.
-        given: anything at all, by the name that the interface gives to a parameter. None is as
-            good as not given.
+        signature: the parameters of the call.
+        arguments: unchecked values, by the interface's names of the parameters. None means missing.
 
     Raises:
-        MemtoolError: a value is missing, unknown or does not fit.
+        MemtoolError: an argument is missing, unknown or does not fit.
     """
-    for label in given:
+    arguments = _use_current_names(signature, arguments)
+    for label in arguments:
         if label not in signature.parameters:
-            raise unknown(signature, label)
+            raise unknown_name_error(signature, label)
     values = {}
     for label, parameter in signature.parameters.items():
-        value = given.get(label)
+        value = arguments.get(label)
         hint = signature.help or f"{label}: {parameter.help}"
         if parameter.is_required and (value is None or value == []):
             raise MemtoolError(f"{label} is missing", hint=signature.usage or hint)
@@ -62,26 +76,50 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def spread(face: Interface, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return bound values as what a verb takes by place, and by name: every option of it."""
+def _use_current_names(signature: Signature, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arguments by the names of today; one that is given by both names keeps the new."""
+    if signature.old_names.keys().isdisjoint(arguments):
+        return arguments
+    renamed = dict(arguments)
+    for old_name, current in signature.old_names.items():
+        name, equals, switched_on = current.partition("=")
+        value = renamed.pop(old_name, None)
+        if equals and value is not None:
+            value = switched_on if value else None
+        if renamed.get(name) is None:
+            renamed[name] = value
+    return renamed
+
+
+def describe_old_names(signature: Signature, labels: Iterable[str]) -> tuple[str, ...]:
+    """Return a note for each old name among the labels of arguments."""
+    return tuple(
+        f"{label} is called {signature.old_names[label]} now"
+        for label in labels
+        if label in signature.old_names
+    )
+
+
+def split_arguments(face: Interface, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Split bound values into positional arguments and all options by name."""
     places: list[Any] = []
     for parameter in face.positional:
         value = values.get(parameter.name, parameter.default)
         places += value if isinstance(value, tuple) else [value]
-    return places, {one.name: values.get(one.name, one.default) for one in face.options}
+    return places, {option.name: values.get(option.name, option.default) for option in face.options}
 
 
 def fit(parameter: Parameter, value: Any, *, name: str, hint: str) -> Any:
-    """Return a value as the verb takes it: a list as a tuple, a path as text, 2.0 as 2.
+    """Validate a value and convert it: a list to a tuple, a path to text, 2.0 to 2.
 
     Args:
-        parameter: what the value is for.
-        value: anything at all; None is the default of a parameter that has one.
+        parameter: the parameter that gets the value.
+        value: unchecked; None means the default if the parameter has one.
         name: the parameter as the interface spells it.
-        hint: the next step if no choice is near.
+        hint: the hint of the error, unless a similar choice is suggested.
 
     Raises:
-        MemtoolError: another type, no choice, out of range, too long, or not Unicode text.
+        MemtoolError: wrong type, not a choice, out of range, too long, or not Unicode text.
     """
     if value is None and not parameter.is_required:
         return parameter.default
@@ -89,12 +127,12 @@ def fit(parameter: Parameter, value: Any, *, name: str, hint: str) -> Any:
         return _fit_item(parameter, value, name, hint)
     if not isinstance(value, list | tuple | set | frozenset):
         raise MemtoolError(
-            f"{name} takes a list of {_MANY_NAMES[parameter.kind]}, not {_kind_of(value)}",
+            f"{name} takes a list of {_MANY_NAMES[parameter.kind]}, not {_describe_kind(value)}",
             hint=hint,
         )
     if parameter.max_items and len(value) > parameter.max_items:
         raise MemtoolError(
-            f"{name} takes {parameter.max_items:,} items at most, not {len(value):,}"
+            f"{name} takes at most {parameter.max_items:,} items, not {len(value):,}"
         )
     items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
     return tuple(_fit_item(parameter, item, name, hint) for item in items)
@@ -114,58 +152,62 @@ def _fit_item(parameter: Parameter, value: Any, name: str, hint: str) -> Any:
     if kind is int and is_number and abs(value) <= MAX_NUMBER and value == int(value):
         if value < 0 and parameter.zero_means:
             raise MemtoolError(
-                f"{name} {value} is below 0",
-                hint=f"give a number, 0 for {parameter.zero_means}",
+                f"{name} must be 0 or more, not {value}",
+                hint=f"0 means {parameter.zero_means}",
                 code="bad-limit",
             )
         return int(value)
     is_far = kind is not str and is_number and abs(value) > MAX_NUMBER
-    raise wrong_kind(parameter, "one so large" if is_far else _kind_of(value), name, hint)
+    raise wrong_kind_error(
+        parameter, "a number this large" if is_far else _describe_kind(value), name, hint
+    )
 
 
-def wrong_kind(parameter: Parameter, value: str, name: str, hint: str) -> MemtoolError:
-    """Return the refusal of a value of another kind; `value` says what it is."""
+def wrong_kind_error(parameter: Parameter, value: str, name: str, hint: str) -> MemtoolError:
+    """Build the error for a value of the wrong kind, which `value` describes."""
     return MemtoolError(f"{name} takes {_KIND_NAMES[parameter.kind]}, not {value}", hint=hint)
 
 
 def _fit_text(parameter: Parameter, text: str, name: str, hint: str) -> str:
     if parameter.choices and text != parameter.default and text not in parameter.choices:
-        near = nearest(text, list(parameter.choices))
+        near = suggest_nearest(text, list(parameter.choices))
         raise MemtoolError(
-            f"{name} is one of {', '.join(parameter.choices)}, not {shown(text)}",
+            f"{name} is one of {', '.join(parameter.choices)}, not {clip_word(text)}",
             hint=f"did you mean {near}?" if near else hint,
         )
     if len(text) > parameter.max_chars:
         raise MemtoolError(
-            f"{name} has {len(text):,} characters, {parameter.max_chars:,} are allowed",
+            f"{name} has {len(text):,} characters, the limit is {parameter.max_chars:,}",
             hint="give a shorter text",
             code="too-large",
         )
     if "\0" in text or not (text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)):
         raise MemtoolError(
-            f"{name} is not Unicode text",
-            hint="a text holds neither NUL nor half of a character",
+            f"{name} is not valid Unicode",
+            hint="remove NUL characters and unpaired surrogates",
             code="not-utf8",
         )
     if text == "-" and not parameter.takes_stdin:
-        raise MemtoolError(f"{name} is -, and there is nothing to read", hint="give the text")
+        raise MemtoolError(
+            f"{name} cannot be - here: there is no stdin", hint="pass the text itself"
+        )
     key = text.partition("=")[0]
     if parameter.keys and key not in parameter.keys:
         raise MemtoolError(
-            f"{name} takes no {shown(key)} here",
+            f"{name} does not take {clip_word(key)}",
             hint=f"KEY=VALUE with one of {', '.join(parameter.keys)}",
         )
     return text
 
 
 def _is_blank(value: Any) -> bool:
-    import re  # only calls of programs ask
+    import re  # needed for calls by programs only
 
     return isinstance(value, str) and not re.search(NOT_BLANK, value)
 
 
-def _kind_of(value: Any) -> str:
-    """Return what a wrong value is. It is not shown: it may hold anything."""
+def _describe_kind(value: Any) -> str:
+    """Describe the type of a wrong value, without showing it: it may be anything."""
     if value is None:
         return "nothing"
     return {
@@ -173,30 +215,35 @@ def _kind_of(value: Any) -> str:
         tuple: "a list",
         dict: "an object",
         bytes: "bytes",
-        float: "such a number",
-    }.get(type(value), _KIND_NAMES.get(type(value), "such a value"))
+        float: "this number",
+    }.get(type(value), _KIND_NAMES.get(type(value), "this value"))
 
 
-def unknown(signature: Signature, label: str) -> MemtoolError:
-    """Return the refusal of a name that a call does not take."""
-    near = nearest(label[:MAX_SHOWN_CHARS], list(signature.parameters))
-    known = f"it takes {', '.join(signature.parameters) or 'nothing'}"
+def unknown_name_error(signature: Signature, label: str) -> MemtoolError:
+    """Build the error for an unknown parameter."""
+    labels = [*signature.parameters, *signature.old_names]
+    near = suggest_nearest(label[:MAX_SHOWN_CHARS], labels, signature.old_names)
+    parameters = f"it takes {', '.join(signature.parameters) or 'nothing'}"
     if signature.help:
-        known = f"{signature.help} lists the {signature.noun}s"
-    named = label if signature.noun == "option" else shown(label)
+        parameters = f"{signature.help} lists the {signature.noun}s"
+    named = label if signature.noun == "option" else clip_word(label)
     return MemtoolError(
         f"{signature.title} has no {signature.noun} {named}",
-        hint=f"did you mean {near}?" if near else known,
+        hint=f"did you mean {near}?" if near else parameters,
     )
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """Return the two known words that a wrong one looks like, as "a or b"; empty for none."""
-    import difflib  # only a wrong word pays for it
+def suggest_nearest(word: str, candidates: list[str], current_names: Mapping[str, str] = {}) -> str:
+    """Return up to two candidates similar to a wrong word, as "a or b"; empty if none is.
 
-    return " or ".join(difflib.get_close_matches(word, known, n=2))
+    Those in `current_names` are given by their name of today.
+    """
+    import difflib  # needed for a wrong word only
+
+    near = difflib.get_close_matches(word, candidates, n=2)
+    return " or ".join(dict.fromkeys(current_names.get(name, name) for name in near))
 
 
-def shown(word: str) -> str:
-    """Return a wrong word as an error shows it, cut if it is long."""
+def clip_word(word: str) -> str:
+    """Quote a wrong word for an error message, truncated if it is long."""
     return repr(word) if len(word) <= MAX_SHOWN_CHARS else repr(word[:MAX_SHOWN_CHARS]) + "…"

@@ -1,7 +1,7 @@
-"""The error boundary: where whatever goes wrong becomes a refusal.
+"""The error boundaries: any exception becomes a `MemtoolError`.
 
-There are two, and nothing else catches everything: a process ends with its first error, while a
-server refuses one request and goes on.
+There are two, and no other code catches everything: a process ends with its first error, while a
+server refuses one request and continues.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import time
 
 from memtool.calls import output
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run_process(
     work: Callable[[], Answer], failed: Callable[[Exception | KeyboardInterrupt], Answer]
 ) -> Answer:
-    """Return the answer of a process, or what `failed` makes of its error."""
+    """Return the result of `work`; if it raises, that of `failed` for the error."""
     try:
         return work()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the boundary
@@ -37,13 +37,13 @@ def answer_request(
     log_as: tuple[str, str] | None = None,
     protocol_error: type[Exception] | tuple[()] = (),
 ) -> Answer:
-    """Return the answer of a request, or what `refused` makes of its error; a bug is one, too.
+    """Return the answer to a request; if that raises, also by a bug, the result of `refused`.
 
     Args:
         work: answers the request.
-        refused: returns, or raises, what is sent in place of an answer.
-        log_as: component and operation for the log; None for a request that is not logged.
-        protocol_error: what the transport sends by itself.
+        refused: returns or raises the error response.
+        log_as: component and operation for the log; None to log nothing.
+        protocol_error: exceptions to pass on, since the transport handles them.
     """
     began, code = time.perf_counter(), ""
     try:
@@ -51,7 +51,7 @@ def answer_request(
     except protocol_error:
         raise
     except Exception as error:  # noqa: BLE001  # the boundary
-        refusal = as_refusal(error)
+        refusal = to_refusal(error)
         code = refusal.code
         return refused(refusal)
     finally:
@@ -59,24 +59,22 @@ def answer_request(
             output.log(*log_as, began, error=code)
 
 
-def as_refusal(error: Exception) -> MemtoolError:
-    """Return an error as the one that users see; of a bug, the traceback goes to a log file."""
-    return error if isinstance(error, MemtoolError) else _bug(error)
+def to_refusal(error: Exception) -> MemtoolError:
+    """Convert an error for users; the traceback of a bug goes to a log file."""
+    return error if isinstance(error, MemtoolError) else _log_bug(error)
 
 
-def _bug(error: Exception) -> MemtoolError:
-    """Write the traceback to a log file and return an error that says where it is.
-
-    A disk that is full or broken is no bug of ours, wherever it shows.
-    """
+def _log_bug(error: Exception) -> MemtoolError:
+    """Write the traceback to a log file, and build an error that names the file."""
+    # A full or broken disk is not a bug, wherever the error occurs.
     import errno
 
     full = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
     if isinstance(error, OSError) and (error.errno in full or "temporary dir" in str(error)):
         where = f" ({error.filename})" if error.filename else ""
         return MemtoolError(
-            f"the disk refuses: {reason_of(error)}{where}",
-            hint="df -h . /tmp shows what is full; TMPDIR names another place for temporary files",
+            f"the disk refused: {find_reason(error)}{where}",
+            hint="df -h . /tmp\nTMPDIR sets another directory for temporary files",
             code="disk",
         )
     import tempfile

@@ -1,7 +1,7 @@
-"""JSON Schema of what a call takes and returns, made of the signature of its verb.
+"""JSON Schema of the arguments and results of a call, from the signature of its verb.
 
-What it takes is described by the parameters that its values are fitted to, what it returns by the
-annotations of the value.
+The schema of the arguments comes from the parameters, that of the result from the annotations of
+the returned value.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean
 _LISTS = ("tuple", "list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection")
 _MAPPINGS = ("dict", "Mapping")
 RESHAPED = {"SessionView": ("checkpoints",)}
-"""Fields that a value gives another type in its JSON than it has itself."""
+"""Fields whose type in JSON differs from their annotation, by value class."""
 
 
-def object_schema(parameters: Mapping[str, Parameter], *, is_bounded: bool) -> Schema:
-    """Return the schema of an object with a property for each parameter, and no others.
+def build_object_schema(parameters: Mapping[str, Parameter], *, is_bounded: bool) -> Schema:
+    """Build the schema of an object with a property for each parameter, and no others.
 
-    `is_bounded` adds the bounds that are checked: programs rely on them, and a model that reads the
-    schema pays for them.
+    `is_bounded` adds the limits of the values.
     """
+    # Programs rely on the limits, but for a model that reads the schema they only cost tokens.
     return {
         "type": "object",
         "properties": {
-            name: parameter_schema(parameter, is_bounded=is_bounded)
+            name: build_parameter_schema(parameter, is_bounded=is_bounded)
             for name, parameter in parameters.items()
         },
         "required": [name for name, parameter in parameters.items() if parameter.is_required],
@@ -45,13 +45,13 @@ def object_schema(parameters: Mapping[str, Parameter], *, is_bounded: bool) -> S
     }
 
 
-def parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
-    """Return the schema of the value of a parameter, with its help as the description."""
+def build_parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
+    """Build the schema of a parameter's value, with its help as the description."""
     schema: Schema = {"type": _TYPES[parameter.kind.__name__]}
     if parameter.choices:
         schema["enum"] = list(parameter.choices)
     if is_bounded:
-        schema |= _bounds(parameter)
+        schema |= _build_bounds(parameter)
     if parameter.is_many:
         schema = {"type": "array", "items": schema}
         if is_bounded and parameter.max_items:
@@ -63,8 +63,8 @@ def parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
     return schema | {"description": parameter.help}
 
 
-def _bounds(parameter: Parameter) -> Schema:
-    """Return the bounds of one value, or of one of many."""
+def _build_bounds(parameter: Parameter) -> Schema:
+    """Build the limits of one value, also of each value in a list."""
     if parameter.kind in (int, float):
         least = 0 if parameter.zero_means else -MAX_NUMBER
         return {"maximum": MAX_NUMBER, "minimum": least}
@@ -78,34 +78,38 @@ def _bounds(parameter: Parameter) -> Schema:
     return bounds
 
 
-def value_schema(annotation: str, module: str, values: dict[str, Schema]) -> Schema:
-    """Return the schema of a value by its annotation, which is read in a module.
+def build_value_schema(annotation: str, module: str, values: dict[str, Schema]) -> Schema:
+    """Build the schema for an annotation, whose names are looked up in `module`.
 
-    The schemas of the values that it holds are added to `values`, by name. A name that is there
-    for type checkers alone, such as one of a module that few verbs load, is anything.
+    The schemas of value classes are added to `values`, by name. A name that is imported for type
+    checkers only gets an empty schema, which allows anything.
     """
     parts = _split(annotation, "|")
     if len(parts) > 1:
-        return {"anyOf": [value_schema(part, module, values) for part in parts]}
+        return {"anyOf": [build_value_schema(part, module, values) for part in parts]}
     if annotation in _TYPES:
         return {"type": _TYPES[annotation]}
     head, bracket, inner = annotation.partition("[")
     if bracket and head in _LISTS:
-        return {"type": "array", "items": value_schema(_split(inner[:-1], ",")[0], module, values)}
+        return {
+            "type": "array",
+            "items": build_value_schema(_split(inner[:-1], ",")[0], module, values),
+        }
     if bracket and head in _MAPPINGS:
-        more = value_schema(_split(inner[:-1], ",")[1], module, values)
-        return {"type": "object", "additionalProperties": more}
-    found = getattr(sys.modules[module], annotation, None)
-    if not isinstance(found, ValueType):
+        element = build_value_schema(_split(inner[:-1], ",")[1], module, values)
+        return {"type": "object", "additionalProperties": element}
+    value_type = getattr(sys.modules[module], annotation, None)
+    if not isinstance(value_type, ValueType):
         return {}
-    if found.__name__ not in values:
-        values[found.__name__] = {}  # a value may hold others of its kind
-        values[found.__name__] = _fields_schema(found, values)
-    return reference("schemas", found.__name__)
+    if value_type.__name__ not in values:
+        values[value_type.__name__] = {}  # a value class may contain itself
+        values[value_type.__name__] = _build_fields_schema(value_type, values)
+    return build_reference("schemas", value_type.__name__)
 
 
-def _fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:
-    """Return the schema of a value. One that shapes its JSON itself may leave out what it has."""
+def _build_fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:
+    """Build the schema of a value class."""
+    # No field is required if the class has its own `plain`, which may leave fields out.
     about = {"description": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
     plain = getattr(kind, "plain", None)
     plain = None if plain is Value.plain else plain
@@ -115,27 +119,28 @@ def _fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:
     fields = {
         names.get(name, name): {}
         if name in RESHAPED.get(kind.__name__, ())
-        else value_schema(*_annotated(kind, name), values)
+        else build_value_schema(*_find_annotation(kind, name), values)
         for name in kind.json_fields.split() or kind.field_names
     }
-    always = [name for name in fields if name not in kind.json_optional.split()]
+    optional = {names.get(name, name) for name in kind.json_optional.split()}
+    always = [name for name in fields if name not in optional]
     required = always if plain is None else []
     return {**about, "type": "object", "properties": fields, "required": required}
 
 
-def _annotated(kind: ValueType, name: str) -> tuple[str, str]:
-    """Return the annotation of a field or property, and the module in which it is read."""
-    for one in kind.__mro__:
-        member = vars(one).get(name)
+def _find_annotation(kind: ValueType, name: str) -> tuple[str, str]:
+    """Return the annotation of a field or property, and the module for its names."""
+    for base in kind.__mro__:
+        member = vars(base).get(name)
         if isinstance(member, property):
-            return member.fget.__annotations__["return"], one.__module__
-        if name in vars(one).get("__annotations__", {}):
-            return vars(one)["__annotations__"][name], one.__module__
+            return member.fget.__annotations__["return"], base.__module__
+        if name in vars(base).get("__annotations__", {}):
+            return vars(base)["__annotations__"][name], base.__module__
     raise TypeError(f"{kind.__name__} has no {name}")
 
 
 def _split(text: str, sign: str) -> list[str]:
-    """Split an annotation at a sign that stands outside of brackets."""
+    """Split an annotation at a sign, except inside brackets."""
     parts, depth = [""], 0
     for char in text:
         depth += (char == "[") - (char == "]")
@@ -146,6 +151,6 @@ def _split(text: str, sign: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def reference(kind: str, name: str) -> Schema:
-    """Return a reference to a component of an OpenAPI document, such as the schema of a value."""
+def build_reference(kind: str, name: str) -> Schema:
+    """Build a reference to a component of an OpenAPI document, such as a schema."""
     return {"$ref": f"#/components/{kind}/{name}"}

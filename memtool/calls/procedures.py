@@ -1,26 +1,28 @@
-"""The table of procedures: the verbs as programs call them, with arguments in JSON.
+"""The table of procedures: verbs that programs call, with arguments in JSON.
 
 Name, parameters and description of a procedure come from the verb's signature and docstring; the
-table only chooses. No procedure opens an editor, reads standard input, changes settings or skips a
-check, and a row names the parameters that must be files of the repository.
+table only selects. No procedure opens an editor, reads standard input, changes settings or skips a
+check. A row names the parameters that must be files of the repository.
 
-Agents are offered some of them as tools, and of these only the arguments that agents use: a host
-sends the descriptions of all tools with every request to the model. Programs that speak HTTP get
-every procedure with all that it takes. What decides who is trusted, is run by git or reads files
-of the user's choice is no procedure: settings, hosts, hooks, imports, purging.
+Agents get some of the procedures as tools, with only the arguments that agents use: a host sends
+the descriptions of all tools with every request to the model. HTTP clients get every procedure with
+all its parameters. Verbs that decide who is trusted, are run by git, or read arbitrary files are
+not procedures: settings, hosts, hooks, imports, purging.
 """
 
 from __future__ import annotations
 
 import re
 
-from memtool.calls.json_schema import object_schema
+from memtool.calls.bind import OLD_OPTIONS
+from memtool.calls.docstring import parse_blocks
+from memtool.calls.json_schema import build_object_schema
 from memtool.calls.signature import (
     MAX_LONG_CHARS,
     Interface,
     Parameter,
     Signature,
-    interface,
+    read_interface,
 )
 from memtool.commands import BY_NAME
 from memtool.value import Value
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 AGENT, HTTP = "agent", "http"
-"""The surfaces that call procedures."""
+"""The interfaces that call procedures."""
 READ, ADD, CHANGE, REMOVE = "read", "add", "change", "remove"
 
 EFFECTS: dict[str, dict[str, bool]] = {
@@ -40,22 +42,25 @@ EFFECTS: dict[str, dict[str, bool]] = {
     CHANGE: {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True},
     REMOVE: {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True},
 }
-"""What a host may show of a tool before it asks its user. None reaches beyond the repository, but
-for what the user's own settings let it ask: their global memories, and their fleet."""
+"""The hints of a tool for the host, which may show them when it asks the user for permission. No
+tool reaches beyond the repository, except for the global memories and the fleet, if the user's
+settings allow it."""
 
 
 class Choice(Value):
-    """A row of the table. `joined` parameters take one text where the verb takes many words.
+    """A row of the table. The parameter `joined` takes one text; the verb takes many words.
 
-    `tool` are the parameters that an agent is offered, none where it is no tool. `inside` name
-    files, which must lie in the repository; `required` are those that the verb refuses to do
-    without, though its signature has a default. `withheld` are not offered to anybody. `contents`
-    names a parameter that takes the text of a file in place of its path.
+    `tool` are the parameters for agents, empty if it is not a tool, and `about` its description for
+    them, by default that of the verb. The parameters `inside` are files that must be in the
+    repository. Those in `required` have a default in the signature, but the verb refuses without
+    them. Those `withheld` are not offered at all. The parameter `contents` takes the text of a file
+    instead of its path.
     """
 
     verb: str
     effect: str
     tool: tuple[str, ...] = ()
+    about: str = ""
     joined: str = ""
     inside: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -87,17 +92,37 @@ CHOICES: tuple[Choice, ...] = (
         "search",
         READ,
         ("query", "limit", "explain", "at", "as_of", "fleet", "global"),
+        about="Find memories that answer a question, best first: decisions, conventions, warnings, "
+        "failures. Use it before choosing or undoing something. Plain words work best. Filters "
+        "narrow: `type:decision file:src/api/** since:30d`; `is:superseded` also finds what was "
+        "replaced.",
         joined="query",
         required=("query",),
     ),
-    Choice("show", READ, ("id", "at", "as_of", "global")),
-    Choice("list", READ, ("filters", "limit", "sort", "at", "as_of", "global"), joined="filters"),
+    Choice(
+        "show",
+        READ,
+        ("id", "at", "as_of", "global"),
+        about="Show one memory in full: text, reason, sources, conflicts, what replaced it, "
+        "whether its code has changed.",
+    ),
+    Choice(
+        "list",
+        READ,
+        ("filters", "limit", "sort", "at", "as_of", "global"),
+        about="List memories by filter, newest first: `type:decision tag:auth file:src/ "
+        "since:30d`. Use `search` for a question.",
+        joined="filters",
+    ),
     Choice(
         "inject",
         READ,
         ("prompt", "files", "for_", "budget", "primer"),
+        about="Get what you must know before a task: always-on conventions, what governs `files`, "
+        "what answers `prompt`. Returns nothing if nothing is relevant. Set `primer` once, at the "
+        "start of a session.",
         inside=("files",),
-        withheld=("write", "dry_run"),
+        withheld=("into", "dry_run"),
     ),
     Choice("why", READ, ("id", "at")),
     Choice("log", READ, ("id", "at", "injected", "limit")),
@@ -121,11 +146,22 @@ CHOICES: tuple[Choice, ...] = (
         "remember",
         ADD,
         ("text", "category", "tag", "file", "said_by_user", "commit", "dry_run", "global"),
+        about="Keep a rule, preference or fact that the user stated, in their words. Only the "
+        "user's statements; for a choice with reasons use `new`. Pass `file` if it is about code "
+        "and `category` (warning, preference, pattern, discovery).",
         joined="text",
         inside=("file",),
         required=("text",),
     ),
-    Choice("new", ADD, ("type", "title", *_DRAFT), inside=("file",), withheld=("id",)),
+    Choice(
+        "new",
+        ADD,
+        ("type", "title", *_DRAFT),
+        about="Record a choice and its reason (`decision`), a failure that took long to understand "
+        "(`episodic`), or the plan and the open questions (`state`). One claim in each.",
+        inside=("file",),
+        withheld=("id",),
+    ),
     Choice(
         "supersede",
         ADD,
@@ -144,27 +180,28 @@ CHOICES: tuple[Choice, ...] = (
             "dry_run",
             "global",
         ),
+        about="Correct a memory: write a new one that replaces it and says why. The old one stays "
+        "readable. Tags, files and category carry over unless given.",
         inside=("file",),
         withheld=("id",),
     ),
     Choice(
         "resolve",
         ADD,
-        ("ids", "keep", "merge", "body", "why", "commit", "dry_run"),
-        required=("ids", "why"),
-        withheld=("keep_both",),
+        ("ids", "keep", "merge", "body", "reason", "commit", "dry_run"),
+        required=("ids", "reason"),
     ),
     Choice("confirm", ADD),
     Choice("pin", CHANGE, _MARK),
     Choice("unpin", CHANGE, _MARK),
     Choice("restore", CHANGE, _MARK),
-    Choice("undo", REMOVE, ("id", "why", "commit", "dry_run", "global")),
+    Choice("undo", REMOVE, ("id", "reason", "commit", "dry_run", "global")),
     Choice(
         "forget",
         REMOVE,
-        ("wanted", "why", "commit", "dry_run", "global"),
+        ("wanted", "reason", "commit", "dry_run", "global"),
         joined="wanted",
-        required=("wanted", "why"),
+        required=("wanted", "reason"),
     ),
     Choice("session start", ADD),
     Choice("session add", ADD, joined="text", inside=("file",), required=("text",)),
@@ -182,9 +219,9 @@ CHOICES: tuple[Choice, ...] = (
     Choice("archive", CHANGE),
     Choice("auto", CHANGE),
 )
-"""Every procedure, those that only read first."""
+"""Every procedure, read-only ones first."""
 WITHHELD = ("edit", "format")
-"""Options that are for people at a terminal."""
+"""Options for users at a terminal only."""
 
 SETTABLE = (
     "related_to",
@@ -208,25 +245,25 @@ SETTABLE = (
     "agent",
     "session",
 )
-"""Keys that `set` may give. The others decide what a memory counts for: its status, the conflicts
-that are passed over, the marks for handling."""
+"""Keys that `set` may set. The others affect how far a memory counts: its status, its accepted
+conflicts, its privacy labels."""
 
 GLOBAL = "global"
 _GLOBAL = Parameter(
     name=GLOBAL, kind=bool, default=False, help="work on the user's global memories"
 )
-"""What `--global` is on the command line: it belongs to no verb."""
+"""`--global` on the command line, which is not an option of a verb."""
 
 DIRECTORY = "directory"
 _DIRECTORY = Parameter(name=DIRECTORY, default="", help="the worktree")
-"""Where an agent works that is not where the server was started. It belongs to no verb either."""
+"""The worktree of an agent, if the server was started elsewhere. Not a parameter of a verb."""
 
 MAX_ITEMS = 1_000
 _FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
 _BARE_FLAG = re.compile(r"(?<![\w'\"=`-])--[a-z][a-z-]*")
-_COMMAND = re.compile(r"\b(?:git|memtool) [a-z-](?:\"[^\"]*\"|[^,;\"])*")
-"""A command for a shell, as far as it goes in a sentence."""
+_COMMAND = re.compile(r"\b(?:git|memtool) [a-z-](?:\"[^\"]*\"|[^,;\"\n])*")
+"""Matches a shell command in a sentence, up to its end."""
 _CALL = re.compile(
     r"\bmemtool (?P<first>[a-z]+)(?: (?P<second>[a-z]+)(?![^\s,;]))?(?P<rest>(?: [^\s,;]+)*)"
 )
@@ -234,7 +271,7 @@ _SET_HELP = f"KEY=VALUE with a key of {', '.join(SETTABLE)}"
 
 
 class Procedure(Value):
-    """A verb as a program calls it."""
+    """A verb with the interface for programs."""
 
     name: str
     title: str
@@ -250,53 +287,65 @@ class Procedure(Value):
         return self.signature.parameters
 
 
-def procedures(surface: str, verbs: tuple[str, ...] = ()) -> dict[str, Procedure]:
-    """Return what a surface may call, by name: `session-add` for the verb `session add`.
+def build_procedures(surface: str, verbs: tuple[str, ...] = ()) -> dict[str, Procedure]:
+    """Build the procedures of an interface, by name: `session-add` for the verb `session add`.
 
-    Where verbs are given, only these of them: each is a module to load.
+    With `verbs`, build only these.
     """
+    # Each verb is a module to load.
     chosen = [
-        one for one in CHOICES if (one.tool or surface == HTTP) and (not verbs or one.verb in verbs)
+        choice
+        for choice in CHOICES
+        if (choice.tool or surface == HTTP) and (not verbs or choice.verb in verbs)
     ]
-    made = [_procedure(choice, surface) for choice in chosen]
-    return {one.name: one for one in made}
+    made = [_build_procedure(choice, surface) for choice in chosen]
+    return {procedure.name: procedure for procedure in made}
 
 
-def _procedure(choice: Choice, surface: str) -> Procedure:
+def _build_procedure(choice: Choice, surface: str) -> Procedure:
     verb = BY_NAME[choice.verb]
-    face = interface(verb)
-    known = {parameter.name: parameter for parameter in face.parameters}
+    face = read_interface(verb)
+    by_name = {parameter.name: parameter for parameter in face.parameters}
     names = choice.tool
     if surface == HTTP:
-        names = tuple(name for name in known if name not in (*WITHHELD, *choice.withheld))
-    known[GLOBAL] = _GLOBAL
-    offered = [known[name] for name in names]
+        names = tuple(name for name in by_name if name not in (*WITHHELD, *choice.withheld))
+    by_name[GLOBAL] = _GLOBAL
+    offered = [by_name[name] for name in names]
     if surface == AGENT:
         offered.append(_DIRECTORY)
-    parameters = {one.name.rstrip("_"): _offered(face, choice, names, one) for one in offered}
+    parameters = {
+        parameter.name.rstrip("_"): _offer_parameter(face, choice, names, parameter)
+        for parameter in offered
+    }
+    old_names = {
+        old_name: current
+        for old_name, current in OLD_OPTIONS.get(verb.name, {}).items()
+        if current in parameters
+    }
     name = verb.name.replace(" ", "-")
+    about = choice.about if surface == AGENT else ""
     return Procedure(
         name=name,
         title=verb.summary,
-        description=_description(face, names),
+        description=about or _format_description(face, choice, names),
         effect=choice.effect,
         face=face,
         choice=choice,
-        signature=Signature(title=name, parameters=parameters),
-        input_schema=object_schema(parameters, is_bounded=surface == HTTP),
+        signature=Signature(title=name, parameters=parameters, old_names=old_names),
+        input_schema=build_object_schema(parameters, is_bounded=surface == HTTP),
     )
 
 
-def _offered(
+def _offer_parameter(
     face: Interface, choice: Choice, names: tuple[str, ...], parameter: Parameter
 ) -> Parameter:
-    """Return a parameter of a verb as programs give it."""
+    """Adapt a parameter of a verb for programs."""
     is_required = parameter.is_required or parameter.name in choice.required
     is_contents = parameter.name == choice.contents
     return parameter.replace(
         is_required=is_required,
         is_many=parameter.is_many and parameter.name != choice.joined,
-        help=_help(face, names, parameter),
+        help=_format_help(face, choice, names, parameter),
         max_chars=MAX_LONG_CHARS if is_contents else parameter.max_chars,
         max_items=MAX_ITEMS,
         takes_blank=not is_required,
@@ -305,61 +354,78 @@ def _offered(
     )
 
 
-def _help(face: Interface, names: tuple[str, ...], parameter: Parameter) -> str:
+def _format_help(
+    face: Interface, choice: Choice, names: tuple[str, ...], parameter: Parameter
+) -> str:
     if parameter.name == "set":
         return _SET_HELP
     clauses = _STDIN.sub("", parameter.help).replace("; may be repeated", "").split("; ")
-    return _joined(face, names, clauses, "; ")
+    return _join_parts(face, choice, names, clauses, "; ")
 
 
-def _description(face: Interface, names: tuple[str, ...]) -> str:
-    paragraphs = [" ".join(part.split()) for part in face.description.split("\n\n") if part]
-    return _joined(face, names, [face.summary, *paragraphs], "\n\n")
+def _format_description(face: Interface, choice: Choice, names: tuple[str, ...]) -> str:
+    parts = [face.summary]
+    for block in parse_blocks(face.description):
+        if isinstance(block, str):
+            parts.append(block)
+            continue
+        rows = [f"- {term}: {text}" for term, text in block.rows]
+        visible = _join_parts(face, choice, names, rows, "\n")
+        parts += [f"{block.title}:\n{visible}" if block.title else visible] if visible else []
+    return _join_parts(face, choice, names, parts, "\n\n")
 
 
-def _joined(face: Interface, names: tuple[str, ...], parts: list[str], between: str) -> str:
-    """Join the parts that say nothing of options which are lacking, the others named as here."""
+def _join_parts(
+    face: Interface, choice: Choice, names: tuple[str, ...], parts: list[str], between: str
+) -> str:
+    """Join the parts that apply to programs; name their options as arguments.
+
+    Parts do not apply that mention a hidden option, or begin "without" a required one.
+    """
+    never = tuple(f"without --{name} " for name in choice.required)
     options = {option.flag: option for option in face.options}
     hidden = {flag for flag, option in options.items() if option.name not in names}
     hidden |= set() if GLOBAL in names else {f"--{GLOBAL}"}
 
-    def named(flag: re.Match[str]) -> str:
+    def name_argument(flag: re.Match[str]) -> str:
         return f"`{options[flag[0]].name.rstrip('_')}`" if flag[0] in options else flag[0]
 
-    kept = [part for part in parts if hidden.isdisjoint(_FLAG.findall(part))]
-    return _FLAG.sub(named, between.join(kept))
+    visible = [
+        part
+        for part in parts
+        if hidden.isdisjoint(_FLAG.findall(part)) and not part.lower().startswith(never)
+    ]
+    return _FLAG.sub(name_argument, between.join(visible))
 
 
-def worded(text: str, procedure: Procedure) -> str:
-    """Return a message of a verb with its arguments named as a program gives them: `at`, not --at.
+def reword(text: str, procedure: Procedure) -> str:
+    """Rename the options in a message to the arguments of a program: `at` instead of --at.
 
-    A command for a shell stays as it is, and so does what somebody wrote and is quoted.
+    Shell commands and quoted texts are not changed.
     """
     names = {option.flag: option.name.rstrip("_") for option in procedure.face.options}
 
-    def named(flag: re.Match[str]) -> str:
+    def name_argument(flag: re.Match[str]) -> str:
         return f"`{names.get(flag[0], flag[0][2:].replace('-', '_'))}`"
 
     parts, end = [], 0
     for command in _COMMAND.finditer(text):
-        parts += [_BARE_FLAG.sub(named, text[end : command.start()]), command[0]]
+        parts += [_BARE_FLAG.sub(name_argument, text[end : command.start()]), command[0]]
         end = command.end()
-    return "".join([*parts, _BARE_FLAG.sub(named, text[end:])])
+    return "".join([*parts, _BARE_FLAG.sub(name_argument, text[end:])])
 
 
-def addressed(text: str) -> str:
-    """Return a hint with the routes of HTTP in place of the commands that they stand for.
-
-    What works on the global memories of a user has no route beside those of a project.
-    """
+def with_routes(text: str) -> str:
+    """Replace the commands in a hint with the equivalent HTTP routes."""
+    # Commands with --global stay: a server of a project has no routes for global memories.
     served = {choice.verb for choice in CHOICES}
 
-    def route(found: re.Match[str]) -> str:
-        first, second, rest = found["first"], found["second"] or "", found["rest"]
+    def route(match: re.Match[str]) -> str:
+        first, second, tail = match["first"], match["second"] or "", match["rest"]
         verb = f"{first} {second}" if f"{first} {second}" in served else first
         if verb not in served:
-            return found[0]
-        words = rest if verb != first or not second else f" {second}{rest}"
+            return match[0]
+        words = tail if verb != first or not second else f" {second}{tail}"
         named = _FLAG.sub(lambda flag: f"`{flag[0][2:].replace('-', '_')}`", words)
         return f"POST /api/{verb.replace(' ', '-')}{named}"
 

@@ -1,7 +1,7 @@
-"""Calls of procedures: JSON arguments into the verb's own, and its value into an answer.
+"""Calling procedures: convert JSON arguments to those of the verb, and its value to an answer.
 
-Arguments that do not fit the input schema are refused with one sentence before the verb runs. Every
-call opens the repository again, so that it sees what other processes have changed.
+Arguments that do not fit the input schema are refused before the verb runs. Every call opens the
+repository again, so that it sees the changes of other processes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import time
 from contextlib import contextmanager
 
 from memtool.calls import boundary
-from memtool.calls.bind import bind, spread
-from memtool.calls.output import visible
-from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, worded
+from memtool.calls.bind import bind, describe_old_names, split_arguments
+from memtool.calls.output import make_visible
+from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, reword
 from memtool.calls.verb import run_verb
 from memtool.commands import _record
 from memtool.errors import MemtoolError
 from memtool.store.context import Context
-from memtool.store.repository import checked_out
+from memtool.store.repository import read_head_ref
 from memtool.value import Value, plain
 
 TYPE_CHECKING = False
@@ -26,35 +26,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeVar
 
+    from memtool.commands._layout import Layout
+
     Shaped = TypeVar("Shaped")
 
 
 def refuse_outside(top: str, cwd: str, paths: list[str]) -> None:
-    """Raise MemtoolError where a path leads out of the repository, by itself or through a link."""
+    """Raise MemtoolError if a path leads out of the repository, directly or through a link."""
     root = os.path.realpath(top)
     for path in paths:
         place = os.path.realpath(os.path.join(cwd, path))
         if path.startswith("~") or (place != root and not place.startswith(root + os.sep)):
             raise MemtoolError(
                 f"{path} is not in the repository",
-                hint="name files by their path from the top of the repository",
+                hint="use the path from the top of the repository",
                 code="outside",
             )
 
 
 BLOCK = "inject"
-"""The verb that keeps to a budget of its own, and whose text must end as it ends."""
-MOST_ROWS = 500
-MOST_CHARS = 100_000
-"""What one answer holds at most: more would fill the window of any agent."""
+"""The verb with a budget of its own, whose text must not be truncated."""
+MAX_ROWS = 500
+MAX_CHARS = 100_000
+"""Limits of one answer: more would fill the context window of any agent."""
 
 
 class ServedRepository(Value):
-    """Where the memories are that a server serves, and the name of the client that asks.
+    """The repository of a server, and the name of the client.
 
-    `is_structured` asks for the value of an answer beside its text. Some hosts give their model the
-    value in place of the text, which is half as long.
+    `is_structured` adds the value of an answer to its text.
     """
+
+    # Off by default: some hosts give their model the value instead of the text, which is half as
+    # long.
 
     directory: str
     env: Mapping[str, str]
@@ -62,25 +66,25 @@ class ServedRepository(Value):
     agent: str = ""
     is_structured: bool = False
     roots: tuple[str, ...] = ()
-    """Directories that the client says it works in."""
+    """The directories in which the client works, as reported by it."""
 
     def open(self, *, is_global: bool = False, directory: str = "") -> Context:
-        """Open the repository as it is now, in another of its worktrees where one is named.
+        """Open the repository in its current state, in another worktree if `directory` names one.
 
         Raises:
-            MemtoolError: there is none, or the directory is in another repository.
+            MemtoolError: it does not exist, or the directory is in another repository.
         """
         if is_global or self.is_global:
             context = Context.at_global(self.env)
         elif directory:
-            context = self._elsewhere(os.path.join(self.directory, directory))
+            context = self._open_elsewhere(os.path.join(self.directory, directory))
         else:
             context = Context.at(self.directory, self.env)
         context.caller.agent = self.agent
         context.caller.is_resident = True
         return context
 
-    def _elsewhere(self, directory: str) -> Context:
+    def _open_elsewhere(self, directory: str) -> Context:
         context = Context.at(directory, self.env)
         place = f"{os.path.realpath(directory)}/"
         if any(place.startswith(f"{os.path.realpath(root)}/") for root in self.roots):
@@ -89,16 +93,16 @@ class ServedRepository(Value):
         if os.path.realpath(context.repository.common_dir) != os.path.realpath(own):
             raise MemtoolError(
                 f"{directory} is in another repository",
-                hint="directory names a worktree of this one, or lies in a root of the client",
+                hint="directory must be a worktree of this repository, or in a root of the client",
                 code="outside",
             )
         return context
 
 
 class Answer(Value):
-    """What a tool answers: the verb's text, its notes, and its value as JSON.
+    """The answer of a tool: the verb's text, its notes, and its value as JSON.
 
-    A refusal has no value but an error for programs.
+    A refusal has `error`, for programs, instead of a value.
     """
 
     text: str
@@ -107,64 +111,71 @@ class Answer(Value):
     error: dict[str, Any] | None = None
 
 
-def call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
-    """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
+def call(procedure: Procedure, arguments: Mapping[str, Any], place: ServedRepository) -> Answer:
+    """Run the verb of a tool on a repository; an error is returned as an answer."""
     return boundary.answer_request(
-        lambda: _call(procedure, given, place),
-        lambda error: refusal(error, procedure),
+        lambda: _call(procedure, arguments, place),
+        lambda error: build_refusal(error, procedure),
         log_as=("mcp", procedure.name),
     )
 
 
-def refusal(error: MemtoolError, procedure: Procedure) -> Answer:
-    """Return an error as an answer: what is wrong, and what to do next."""
-    body = error_object(error, procedure)
-    text = f"{body['message']}\nhint: {body['hint']}" if error.hint else body["message"]
-    return Answer(str(text), error=body)
+def build_refusal(error: MemtoolError, procedure: Procedure) -> Answer:
+    """Build an answer from an error: its message and hint."""
+    body = build_error_object(error, procedure)
+    hints = [f"hint: {line}" for line in filter(None, body["hint"].split("\n"))]
+    return Answer(error.shorten("\n".join([body["message"], *hints])), error=body)
 
 
-def error_object(error: MemtoolError, procedure: Procedure | None = None) -> dict[str, Any]:
-    """Return an error as programs read it, with arguments named as they give them."""
+def build_error_object(error: MemtoolError, procedure: Procedure | None = None) -> dict[str, Any]:
+    """Convert an error for programs, with the names of arguments instead of options."""
     message, hint = error.message, error.hint
     if procedure is not None:
-        message, hint = worded(message, procedure), worded(hint, procedure)
+        message, hint = reword(message, procedure), reword(hint, procedure)
     return {
         "code": error.code,
-        "message": visible(message),
-        "hint": visible(hint),
+        "message": make_visible(message),
+        "hint": make_visible(hint),
         "recoverable": error.recoverable,
     }
 
 
-def _call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
-    def shape(value: Any) -> str:
-        text = procedure.face.render(value)
-        return visible(text if isinstance(text, str) else "".join(text))
+def _call(procedure: Procedure, arguments: Mapping[str, Any], place: ServedRepository) -> Answer:
+    layouts: list[Layout] = []
 
-    value, text, noted = invoke(procedure, bind(procedure.signature, given), place, shape)
-    found, cut = structured(value, MOST_ROWS) if place.is_structured else (None, [])
-    if procedure.name == BLOCK and found is not None:
-        for item in found["items"]:  # the block has their text already; nobody pays for it twice
+    def shape(value: Any, layout: Layout) -> str:
+        layouts[:] = [layout]
+        text = procedure.face.render(value, layout)
+        whole = text if isinstance(text, str) else "".join(text)
+        return make_visible("\n".join(filter(None, [*layout.reports, whole])))
+
+    value, text, noted = run_procedure(
+        procedure, bind(procedure.signature, arguments), place, shape
+    )
+    content, cut = to_structured(value, MAX_ROWS) if place.is_structured else (None, [])
+    if procedure.name == BLOCK and content is not None:
+        for item in content["items"]:  # the block has their text already
             del item["text"]
-    if len(text) > MOST_CHARS and procedure.name != BLOCK:
-        text = text[: text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS]
+    if len(text) > MAX_CHARS and procedure.name != BLOCK:
+        text = text[: text.rfind("\n", 0, MAX_CHARS) + 1 or MAX_CHARS]
         cut.append(f"the text ends here, after {len(text):,} characters; ask for less")
-    return Answer(text, (*noted, *map(visible, cut)), found)
+    old_names = describe_old_names(procedure.signature, arguments)
+    notes = map(layouts[0].shorten, noted)
+    return Answer(text, (*old_names, *notes, *map(make_visible, cut)), content)
 
 
-def invoke(
+def run_procedure(
     procedure: Procedure,
     values: Mapping[str, Any],
     place: ServedRepository,
-    shape: Callable[[Any], Shaped],
+    shape: Callable[[Any, Layout], Shaped],
 ) -> tuple[Any, Shaped, tuple[str, ...]]:
-    """Run a verb; return its value, what `shape` makes of it, and the notes for the user.
+    """Run a verb; return its value, the result of `shape` for it, and the notes for the user.
 
-    `values` are bound. The answer counts as shown, as that of the command line does. A value may
-    read derived files when it is shaped; if one turns out to be damaged, the verb runs again.
+    `values` are bound arguments. The answer is recorded in the usage log, as on the command line.
 
     Raises:
-        MemtoolError: the verb refuses, or there is no repository.
+        MemtoolError: the verb refuses, or the repository does not exist.
     """
     began = time.perf_counter()
     is_global, directory = values.get(GLOBAL, False), values.get(DIRECTORY, "")
@@ -172,21 +183,21 @@ def invoke(
     top = context.repository.top or context.repository.git_dir
     paths = [path for name in procedure.choice.inside for path in values.get(name, ())]
     refuse_outside(top, context.caller.cwd, paths)
-    places, names = spread(procedure.face, values)
+    places, names = split_arguments(procedure.face, values)
     is_dry = bool(names.get("dry_run"))
     with _as_file(procedure, places):
         value, shaped = run_verb(context, procedure.face, places, names, shape)
     if DIRECTORY in procedure.parameters and procedure.effect != READ:
-        context.notes.append(_where(context, is_dry=is_dry))
+        context.notes.append(_where_written(context, is_dry=is_dry))
     if not is_dry:
         verb = procedure.choice.verb.partition(" ")[0]
-        _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
-    return value, shaped, tuple(visible(worded(note, procedure)) for note in context.notes)
+        _record.record_answer(context, verb, value, (time.perf_counter() - began) * 1000)
+    return value, shaped, tuple(make_visible(reword(note, procedure)) for note in context.notes)
 
 
-def _where(context: Context, *, is_dry: bool) -> str:
-    """Return the worktree that a verb wrote in, and the branch that is checked out there."""
-    branch = checked_out(context.repository).partition("refs/heads/")[2]
+def _where_written(context: Context, *, is_dry: bool) -> str:
+    """Return a note on the worktree that a verb wrote to, and its branch."""
+    branch = read_head_ref(context.repository).partition("refs/heads/")[2]
     on = f"on the branch {branch}" if branch else "on no branch"
     would = "would be written" if is_dry else "written"
     return f"{would} in {context.repository.top or context.repository.git_dir}, {on}"
@@ -194,11 +205,11 @@ def _where(context: Context, *, is_dry: bool) -> str:
 
 @contextmanager
 def _as_file(procedure: Procedure, places: list[Any]) -> Iterator[None]:
-    """Let a text that was given in place of a file be one, which only this user may read."""
+    """Replace the text of a `contents` parameter with the path of a private temporary file."""
     if not procedure.choice.contents:
         yield
         return
-    import tempfile  # a text that is a file is rare
+    import tempfile  # needed for few procedures only
 
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
         file.write(places[0])
@@ -207,27 +218,28 @@ def _as_file(procedure: Procedure, places: list[Any]) -> Iterator[None]:
         yield
 
 
-def structured(value: object, most: int) -> tuple[Any, list[str]]:
-    """Return the value in its JSON shape, nothing invisible left in it, and what was cut off.
+def to_structured(value: object, max_rows: int) -> tuple[Any, list[str]]:
+    """Return a value in its JSON shape, and a note for each list that was truncated.
 
-    It is an object, for a few verbs a list of rows. `most` are the rows that a list in it keeps.
+    The shape is an object, for a few verbs a list of rows. Lists are truncated to `max_rows`, and
+    invisible characters are escaped.
     """
     whole, cut = plain(value), []
     named = whole.items() if isinstance(whole, dict) else [("rows", whole)]
-    kept = {}
+    shown = {}
     for name, rows in named:
-        kept[name] = rows
-        if isinstance(rows, list) and len(rows) > most:
-            cut.append(f"{name}: the first {most:,} of {len(rows):,}")
-            kept[name] = rows[:most]
-    return _visible(kept if isinstance(whole, dict) else kept["rows"]), cut
+        shown[name] = rows
+        if isinstance(rows, list) and len(rows) > max_rows:
+            cut.append(f"{name}: the first {max_rows:,} of {len(rows):,}")
+            shown[name] = rows[:max_rows]
+    return _make_visible(shown if isinstance(whole, dict) else shown["rows"]), cut
 
 
-def _visible(value: Any) -> Any:
+def _make_visible(value: Any) -> Any:
     if isinstance(value, str):
-        return visible(value)
+        return make_visible(value)
     if isinstance(value, dict):
-        return {key: _visible(item) for key, item in value.items()}
+        return {key: _make_visible(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_visible(item) for item in value]
+        return [_make_visible(item) for item in value]
     return value

@@ -1,13 +1,14 @@
 """The signature of a verb: its parameters and texts, read from its function.
 
 Positional parameters are positional arguments, keyword-only ones are options. The docstring is
-Google style: a first line, paragraphs, `Example:` and `Args:`. `inspect` and `typing` would cost
-twice a bare interpreter start, at every prompt of an agent, so annotations are read as text; a verb
-that needs a new kind of parameter gets a row in `KINDS`. Choices are `Literal["low", "high"]`, or
-`Annotated[str, TABLE]` for the names of a table.
+Google style: a first line, paragraphs and tables (see `docstring`), `Example:` and `Args:`.
 
-Options that verbs have in common are a group: `**options: Unpack[GROUP]`, where the `TypedDict` has
-`Args:` in its docstring. A verb that says something else of an option of it has it in its own.
+Annotations are parsed as text: importing `inspect` and `typing` would take twice as long as a bare
+interpreter start, at every prompt of an agent. A new kind of parameter needs a row in `KINDS`.
+Choices are written `Literal["low", "high"]`, or `Annotated[str, TABLE]` for the names of a table.
+
+Options that several verbs share are a group: `**options: Unpack[GROUP]`, where the docstring of the
+`TypedDict` has `Args:`. A verb can describe an option of the group differently in its own `Args:`.
 """
 
 from __future__ import annotations
@@ -20,42 +21,58 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from memtool.commands._layout import Layout
+
 KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 METAVARS = {
     "as_of": "TIME",
     "at": "REV",
     "body": "TEXT",
+    "call": "COMMAND",
+    "codeowners": "OWNER",
+    "confidence": "LEVEL",
     "dismiss": "FINDING",
     "directory": "DIR",
     "file": "PATH",
     "files": "PATH",
     "floor": "MEASURE=X",
+    "for_": "NAME",
+    "into": "PATH",
+    "key": "FILE",
+    "keep": "ID|newer|both",
     "map": "FIELD=JSON.PATH",
+    "merge": "TITLE",
     "older_than": "AGE",
     "prompt": "TEXT",
+    "reason": "TEXT",
     "reopen": "FINDING",
     "run": "FILE",
+    "said_by_user": "TEXT",
+    "secret": "FINGERPRINT",
     "section": "NAME=TEXT",
     "set": "KEY=VALUE",
+    "sort": "ORDER",
+    "supersedes": "ID",
     "valid_through": "DATE",
-    "why": "TEXT",
+    "why_not": "ID",
 }
-"""The placeholder of a value where the name of the option says too little."""
+"""The placeholder of a value, if the name of the option is not clear enough."""
+MAX_CHOICES_CHARS = 13
+"""Length of `text|jsonl` and the like above which the help text of an option lists its choices."""
 MAX_NUMBER = 1 << 53
-"""Beyond it JSON readers no longer agree on whole numbers."""
+"""JSON parsers do not agree on larger whole numbers."""
 COUNTS = {"limit": "all", "offset": "the first", "depth": "all steps"}
-"""Parameters that take no number below 0, and what 0 means."""
+"""Parameters that must not be negative, and the meaning of 0."""
 LONG_TEXTS = frozenset({"body", "filters", "prompt", "query", "section", "summary", "text"})
-"""Parameters for what is written or asked at length."""
+"""Parameters for long texts."""
 MAX_LONG_CHARS, MAX_CHARS = 1 << 20, 10_000
 _HAS_MANY_WORDS = 0x04  # CO_VARARGS of a code object: `*words`
-_SECTIONS = ("Args", "Example", "Raises", "Returns")
 
 
 class Parameter(Value):
-    """One parameter, and the bounds of its value.
+    """One parameter, and the limits of its value.
 
-    `kind` is str, int, float or bool; `choices` is empty if any text will do.
+    `kind` is str, int, float or bool; `choices` is empty if any text is allowed.
     """
 
     name: str
@@ -68,15 +85,15 @@ class Parameter(Value):
     help: str = ""
     max_chars: int = MAX_CHARS
     zero_means: str = ""
-    """What 0 means if it is the least value; empty if there is no least value."""
+    """The meaning of 0 if the value must not be negative; else empty."""
     takes_blank: bool = True
-    """Whether a text of nothing but space counts as a value."""
+    """Whether a text of white space only is allowed."""
     takes_stdin: bool = True
-    """Whether `-` stands for standard input."""
+    """Whether `-` means standard input."""
     max_items: int = 0
-    """Of a parameter that takes many, 0 if any number will do."""
+    """The limit of a parameter that takes many; 0 for none."""
     keys: tuple[str, ...] = ()
-    """The keys that a value KEY=VALUE may have, empty for any."""
+    """The keys allowed in a value KEY=VALUE; empty for any."""
 
     @property
     def flag(self) -> str:
@@ -88,16 +105,17 @@ class Parameter(Value):
         name = self.name.rstrip("_").upper()
         if self.is_positional:
             return name
-        if self.choices:
-            return "|".join(self.choices)
+        choices = "|".join(self.choices)
+        if 0 < len(choices) <= MAX_CHOICES_CHARS:
+            return choices
         return {int: "N", float: "X"}.get(self.kind) or METAVARS.get(self.name, name)
 
 
 class Signature(Value):
-    """What a call takes, as one interface spells it.
+    """The parameters of a call, as one interface spells them.
 
-    `parameters` maps the name that the interface gives to each. `title`, `noun` and `help` are for
-    errors: who takes it, what an unknown name is called, and the command that explains the call.
+    `parameters` are by the interface's name of each. `title`, `noun` and `help` are for errors: the
+    name of the call, the word for a parameter, and the command that explains the call.
     """
 
     title: str
@@ -105,15 +123,17 @@ class Signature(Value):
     noun: str = "argument"
     help: str = ""
     usage: str = ""
-    """What a call needs at least; the hint if something is missing."""
+    """The minimal call; the hint if a parameter is missing."""
+    old_names: Mapping[str, str] = {}
+    """Names that parameters had in the version before, with those of today; see `OLD_OPTIONS`."""
 
 
 class Interface(Value):
-    """A verb as interfaces see it: its function, its renderer, its parameters and texts."""
+    """A verb for interfaces: its function, its renderer, its parameters and texts."""
 
     name: str
     run: Callable[..., Any]
-    render: Callable[[Any], str | Iterator[str]]
+    render: Callable[[Any, Layout], str | Iterator[str]]
     parameters: tuple[Parameter, ...]
     summary: str
     description: str
@@ -128,8 +148,8 @@ class Interface(Value):
         return tuple(parameter for parameter in self.parameters if not parameter.is_positional)
 
 
-def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
-    """Read the interface of a verb from its module; a call needs none of its texts."""
+def read_interface(verb: Verb, *, with_texts: bool = True) -> Interface:
+    """Read the interface of a verb from its module; a call does not need the texts."""
     name = verb.module or verb.name
     module = __import__(f"memtool.commands.{name}", fromlist=[name])
     run = getattr(module, verb.function)
@@ -137,44 +157,48 @@ def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
     texts: tuple[str, str, dict[str, list[str]]] = "", "", {}
     helps: dict[str, str] = {}
     if with_texts:
+        from memtool.calls.docstring import parse_arguments, parse_docstring
+
         texts = parse_docstring(run.__doc__ or "")
         for sections in (parse_docstring(about)[2], texts[2]):
-            helps |= _arguments(sections.get("Args", []))
+            helps |= parse_arguments(sections.get("Args", []))
     summary, description, sections = texts
     return Interface(
         name=verb.name,
         run=run,
         render=module.render,
-        parameters=_parameters(run, shared, helps),
+        parameters=_read_parameters(run, shared, helps),
         summary=summary,
         description=description,
         example="\n".join(sections.get("Example", [])),
     )
 
 
-def _parameters(
+def _read_parameters(
     run: Callable[..., Any], shared: dict[str, str], helps: dict[str, str]
 ) -> tuple[Parameter, ...]:
     """Return the parameters in the order of the signature, without the context.
 
-    `shared` are the annotations of a group; what is not given of it is blank, False or None.
+    `shared` are the annotations of a group; their defaults are blank, False or None.
     """
     code = run.__code__
     named = code.co_argcount + code.co_kwonlyargcount
     positional = code.co_varnames[1 : code.co_argcount]
     options = code.co_varnames[code.co_argcount : named]
     many = code.co_varnames[named : named + 1] if code.co_flags & _HAS_MANY_WORDS else ()
-    given = run.__defaults__ or ()
-    defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
+    default_values = run.__defaults__ or ()
+    defaults = dict(
+        zip(positional[len(positional) - len(default_values) :], default_values, strict=True)
+    )
     defaults |= run.__kwdefaults__ or {}
     for name, annotation in shared.items():
         defaults[name] = None if annotation.endswith(" | None") else KINDS.get(annotation, str)()
     annotations = run.__annotations__ | shared
-    found = []
+    parameters = []
     for name in (*positional, *many, *options, *shared):
         kind, choices, is_tuple = _shape(annotations[name], run.__globals__)
         is_many = is_tuple or name in many
-        found.append(
+        parameters.append(
             Parameter(
                 name=name,
                 kind=kind,
@@ -188,11 +212,11 @@ def _parameters(
                 zero_means=COUNTS.get(name, ""),
             )
         )
-    return tuple(found)
+    return tuple(parameters)
 
 
 def _group(run: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return the docstring of the group of options that a verb takes, and their annotations."""
+    """Return the docstring and the annotations of the option group of a verb; empty for none."""
     for annotation in run.__annotations__.values():
         if annotation.startswith("Unpack["):
             group = run.__globals__[annotation[7:-1]]
@@ -202,7 +226,10 @@ def _group(run: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _shape(annotation: str, tables: dict[str, Any]) -> tuple[type, tuple[str, ...], bool]:
-    """Return kind, choices, and whether it is a tuple. An empty choice means: not given."""
+    """Parse an annotation; return kind, choices, and whether it is a tuple.
+
+    An empty choice means that the option was not given, so it is left out.
+    """
     inner = annotation.removesuffix(" | None")
     is_tuple = inner.startswith("tuple[") and inner.endswith(", ...]")
     if is_tuple:
@@ -215,34 +242,3 @@ def _shape(annotation: str, tables: dict[str, Any]) -> tuple[type, tuple[str, ..
     if inner not in KINDS:
         raise TypeError(f"no interface knows how to ask for a {annotation}")
     return KINDS[inner], (), is_tuple
-
-
-def parse_docstring(text: str) -> tuple[str, str, dict[str, list[str]]]:
-    """Split a docstring into its first line, its paragraphs, and the lines of its sections."""
-    from textwrap import dedent  # only pages of text and tools pay for it
-
-    summary, _newline, rest = text.strip().partition("\n")
-    paragraphs: list[str] = []
-    sections: dict[str, list[str]] = {}
-    current = paragraphs
-    for line in dedent(rest).split("\n"):
-        if line.endswith(":") and line[:-1] in _SECTIONS:
-            current = sections.setdefault(line[:-1], [])
-        else:
-            current.append(line)
-    blocks = {
-        name: dedent("\n".join(rows)).strip("\n").split("\n") for name, rows in sections.items()
-    }
-    return summary, "\n".join(paragraphs).strip("\n"), blocks
-
-
-def _arguments(rows: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    name = ""
-    for row in rows:
-        if row.startswith(" "):
-            found[name] += " " + row.strip()
-        else:
-            name, _colon, found_help = row.partition(": ")
-            found[name] = found_help
-    return found

@@ -1,11 +1,11 @@
-"""Running a verb: the same for the command line, the servers and the Python API.
+"""Running a verb, for the command line, the servers and the Python API.
 
-A verb itself does not know whether it works on the global repository: what `--global` changes is
-here.
+Verbs do not know whether they work on the global repository: this module implements `--global`.
 """
 
 from __future__ import annotations
 
+from memtool.commands._layout import build_layout
 from memtool.errors import MemtoolError
 from memtool.store import derived
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from memtool.calls.signature import Interface
+    from memtool.commands._layout import Layout
     from memtool.store.context import Context
 
     Shaped = TypeVar("Shaped")
@@ -25,55 +26,37 @@ def run_verb(
     face: Interface,
     positional: Iterable[Any],
     options: Mapping[str, Any],
-    shape: Callable[[Any], Shaped],
+    shape: Callable[[Any, Layout], Shaped],
+    *,
+    width: int = 0,
 ) -> tuple[Any, Shaped]:
-    """Run a verb in a repository; return its value, and what `shape` makes of that.
+    """Run a verb in a repository; return its value, and the result of `shape` for it.
 
-    A value may read derived files when it is shaped; if one turns out to be damaged, the verb runs
-    again. What is written to the global repository is committed, since no user works in it.
+    `shape` also gets the layout for text of `width` cells, 0 for no limit. It may read derived
+    files; if one is damaged, the verb runs again. Changes of the global repository are always
+    committed.
 
     Raises:
         MemtoolError: the verb refuses.
     """
-    places, given = [*positional], dict(options)
-    if context.is_global and "commit" in given:
-        given["commit"] = True
+    # No user works in the global repository, so no one else would commit there.
+    places, all_options = [*positional], dict(options)
+    if context.is_global and "commit" in all_options:
+        all_options["commit"] = True
+
+    def layout() -> Layout:
+        has_index = not options.get("dry_run")
+        return build_layout(context, options.get("at"), width, has_index=has_index)
 
     def ask() -> tuple[Any, Shaped]:
-        value = face.run(context, *places, **given)
-        return value, shape(value)
+        value = face.run(context, *places, **all_options)
+        return value, shape(value, layout())
 
     try:
         return derived.retry_if_damaged(context, ask)
     except MemtoolError as error:
-        _redirect_hint(context, error, face.name, places)
+        from memtool.calls import refusal  # most calls are not refused
+
+        refusal.adapt_error(context, error, face.name, places, all_options)
+        error.shorten = layout().shorten
         raise
-
-
-def _redirect_hint(
-    context: Context, error: MemtoolError, verb: str, words: Iterable[object]
-) -> None:
-    """Make the hint of an error lead to the repository that is meant.
-
-    On global memories its commands get `--global`; where a project does not know an id that a
-    global memory has, it says so.
-    """
-    if context.is_global and "--global" not in error.hint:
-        words_of = error.hint.split(" ")
-        error.hint = " ".join(f"{w} --global" if w == "memtool" else w for w in words_of)
-        if error.code == "commit-refused":
-            for command in ("git commit", "git config"):
-                there = f"git -C {context.repository.top}{command[3:]}"
-                error.hint = error.hint.replace(command, there)
-    if error.code != "unknown-id" or context.beside is None:
-        return
-    from memtool.index import index  # only where a project does not know an id
-
-    try:
-        known = index.open(context.beside)
-    except MemtoolError:
-        return
-    for word in words:
-        if isinstance(word, str) and word in known:
-            error.hint = f"it is a global memory: memtool --global {verb} {word}"
-            return

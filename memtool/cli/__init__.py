@@ -1,1 +1,1 @@
-"""The command line: a thin surface that reads the verbs' signatures."""
+"""The command line: a thin interface that reads the verbs' signatures."""

@@ -1,4 +1,4 @@
-"""The manual: help pages, and the reference in `docs/`, both made of signatures and tables.
+"""The manual: help pages, and the reference in `docs/`, both from signatures and tables.
 
 python -m memtool.cli.manual > docs/reference.md
 """
@@ -10,122 +10,154 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from memtool.calls.signature import Interface, Parameter, interface, parse_docstring
-from memtool.cli.arguments import EXIT_CODES, HelpPage, label
+from memtool.calls.docstring import Rows, parse_blocks, parse_docstring
+from memtool.calls.signature import Interface, Parameter, read_interface
+from memtool.cli.arguments import HelpPage, format_label
+from memtool.cli.topics import COMMON_OPTIONS, QUERY_SYNTAX, TOPICS, Topic, format_default
 from memtool.commands import GROUPS, VERBS, names
-from memtool.errors import ERROR_CODES
+from memtool.errors import ERROR_CODES, EXIT_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
 from memtool.memory.lifecycle import PRESETS
 from memtool.memory.schema import CODES
 from memtool.search.filters import FILTERS
-from memtool.search.query import FILTER_VALUES
+from memtool.search.query import FILTER_VALUES, STATES
 from memtool.search.ranking import FACTORS
 from memtool.store.config import OPTIONS, Option
 from memtool.store.repository import ENVIRONMENT
 
-WIDTH = 100
-_GAP = 26
-"""Columns before the help text of an option."""
-EVERYWHERE = (
-    ("--json", "print JSON, errors too"),
-    ("-C DIR", "work in the repository of this directory"),
-    ("--global", "work on your global memories, which hold in all of your projects"),
-    ("-h, --help", "show this page"),
-)
-"""The help of the options that every verb takes."""
+WIDTH = 80
+MAX_TERM_WIDTH = 30
+"""Columns above which a term of a table has a line of its own."""
+INTRODUCTION = "Git-native memory for coding agents: reviewed markdown files in .memory/."
 
 
-def text(page: HelpPage) -> str:
+def render_page(page: HelpPage) -> str:
     """Return the text of a help page."""
     if page.actions:
-        return of_actions(page.actions)
-    return overview() if page.verb is None else of_verb(interface(page.verb))
+        return render_actions(page.actions)
+    if page.topic:
+        return render_topic(TOPICS[page.topic])
+    if page.verb is not None:
+        return render_verb(read_interface(page.verb))
+    return render_all() if page.is_all else render_overview()
 
 
-def overview() -> str:
-    """Return the help page of memtool itself."""
-    lines = [
-        "usage: memtool [-C DIR | --global] [--json] VERB …",
-        "",
-        "Git-native memory for coding agents: one reviewed markdown file per memory.",
+def render_overview() -> str:
+    """Return the help page of memtool itself: the daily verbs, by task."""
+    daily_verbs = [verb for verb in VERBS if verb.is_daily]
+    groups = {
+        title: [(verb.name, verb.summary) for verb in daily_verbs if verb.group == group]
+        for group, title in GROUPS.items()
+    }
+    topics = f"Topics (memtool help TOPIC): {', '.join(TOPICS)}"
+    blocks = [
+        INTRODUCTION,
+        "usage: memtool VERB …",
+        *_groups(groups),
+        textwrap.fill(topics, WIDTH, subsequent_indent="  ", break_on_hyphens=False),
+        f"One verb: memtool VERB --help. All {len(names())} verbs: memtool help --all",
     ]
-    for group, title in GROUPS.items():
-        lines += ["", f"{title}:"]
-        lines += [f"  {name:<11}{row[1]}" for name, row in names().items() if row[0] == group]
-    lines += [
-        "",
-        "memtool VERB --help explains a verb, with an example.",
-        "Exit codes: 0 fine, 1 problems found, 2 a wrong call, setting or state of git, 3 a bug.",
-    ]
-    return "\n".join(lines) + "\n"
+    return "\n\n".join(blocks) + "\n"
 
 
-def of_actions(name: str) -> str:
+def render_all() -> str:
+    """Return the help page with every verb and topic."""
+    groups = {
+        title: [(name, row[1]) for name, row in names().items() if row[0] == group]
+        for group, title in GROUPS.items()
+    }
+    groups["topics (memtool help TOPIC)"] = [(t.name, t.summary) for t in TOPICS.values()]
+    return "\n\n".join([INTRODUCTION, "usage: memtool VERB …", *_groups(groups)]) + "\n"
+
+
+def _groups(groups: dict[str, list[tuple[str, str]]]) -> list[str]:
+    """Format tables with a common width of their first column, without the empty ones."""
+    width = max(len(name) for rows in groups.values() for name, _summary in rows)
+    return [_rows(title.capitalize(), rows, width) for title, rows in groups.items() if rows]
+
+
+def render_topic(topic: Topic) -> str:
+    """Return the help page of a topic."""
+    return "\n\n".join(map(_block, topic.build())) + "\n"
+
+
+def render_actions(name: str) -> str:
     """Return the help page of a verb that has actions."""
     verbs = [verb for verb in VERBS if verb.name.startswith(f"{name} ")]
     module = import_module(f"memtool.commands.{verbs[0].module}")
     summary, description, sections = parse_docstring(module.__doc__ or "")
     rows = [(verb.name.partition(" ")[2], verb.summary) for verb in verbs]
     blocks = [
-        f"usage: memtool {name} [ACTION] …",
         summary,
-        *_paragraphs(description),
-        _rows("actions", rows),
-        _rows("options", EVERYWHERE),
+        f"usage: memtool {name} [ACTION] …",
+        *map(_block, parse_blocks(description)),
+        _rows(f"actions (without one: {rows[0][0]})", rows),
         _example("\n".join(sections["Example"])),
-        f"memtool {name} ACTION --help explains an action; without one it is {rows[0][0]}.",
+        f"One action: memtool {name} ACTION --help",
     ]
     return "\n\n".join(blocks) + "\n"
 
 
-def of_verb(face: Interface) -> str:
+def render_verb(face: Interface) -> str:
     """Return the help page of one verb, or of one action."""
-    blocks = [_wrapped("usage: ", usage(face)), face.summary, *_paragraphs(face.description)]
-    if face.positional:
-        blocks.append(_rows("arguments", [(p.metavar, explained(p)) for p in face.positional]))
-    options = [(name_of(option), option.help) for option in face.options]
-    blocks.append(_rows("options", [*options, *EVERYWHERE]))
-    if face.example:
-        blocks.append(_example(face.example))
-    return "\n\n".join(blocks) + "\n"
+    blocks = [
+        face.summary,
+        _wrap("usage: ", format_short_usage(face)),
+        *map(_block, parse_blocks(face.description)),
+    ]
+    for title, parameters in (("arguments", face.positional), ("options", face.options)):
+        if parameters:
+            rows = [(format_name(p), format_help(p, face.description)) for p in parameters]
+            blocks.append(_rows(title, rows))
+    return "\n\n".join([*blocks, _example(face.example)]) + "\n"
 
 
-def _paragraphs(description: str) -> list[str]:
-    return [textwrap.fill(part, WIDTH) for part in description.split("\n\n") if part]
+def _block(block: str | Rows) -> str:
+    if isinstance(block, Rows):
+        return _rows(block.title, block.rows)
+    return textwrap.fill(block, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _example(text: str) -> str:
-    return "example:\n" + textwrap.indent(text, "  ")
+    title = "examples" if "\n" in text else "example"
+    return f"{title}:\n" + textwrap.indent(text, "  ")
 
 
-def usage(face: Interface) -> str:
-    """Return the usage of a verb in one line."""
+def format_short_usage(face: Interface) -> str:
+    """Return the usage of a verb with its arguments only."""
+    return " ".join([*_usage_parts(face), *(["[options]"] if face.options else [])])
+
+
+def format_usage(face: Interface) -> str:
+    """Return the usage of a verb with its arguments and options."""
+    return " ".join([*_usage_parts(face), *(f"[{format_name(option)}]" for option in face.options)])
+
+
+def _usage_parts(face: Interface) -> list[str]:
     parts = [f"memtool {face.name}"]
     for parameter in face.positional:
-        many = " …" if parameter.is_many else ""
-        name = parameter.metavar + many
+        name = parameter.metavar + (" …" if parameter.is_many else "")
         parts.append(name if parameter.is_required else f"[{name}]")
-    parts += [f"[{name_of(option)}]" for option in face.options]
-    return " ".join(parts)
+    return parts
 
 
-def name_of(parameter: Parameter) -> str:
-    """Return a parameter as a usage line shows it: `TITLE`, or `--tag TAG`."""
+def format_name(parameter: Parameter) -> str:
+    """Return a parameter as in a usage line: `TITLE`, or `--tag TAG`."""
     if parameter.is_positional or parameter.kind is bool:
-        return label(parameter)
+        return format_label(parameter)
     return f"{parameter.flag} {parameter.metavar}"
 
 
-def explained(parameter: Parameter) -> str:
-    """Return the help of a parameter, with the choices where its name in the usage hides them."""
-    named = all(choice in parameter.help for choice in parameter.choices)
-    if parameter.is_positional and not named:
-        return f"{', '.join(parameter.choices)}: {parameter.help}"
-    return parameter.help
+def format_help(parameter: Parameter, description: str) -> str:
+    """Return the help of a parameter, with its choices if the page does not name them elsewhere."""
+    shown = f"{parameter.help} {parameter.metavar} {description}"
+    if all(choice in shown for choice in parameter.choices):
+        return parameter.help
+    return f"{parameter.help}: {', '.join(parameter.choices)}"
 
 
-def _wrapped(label: str, line: str) -> str:
-    # Brackets hold together: a break inside `[--tag TAG]` reads badly.
+def _wrap(label: str, line: str) -> str:
+    # A line break inside `[--tag TAG]` reads badly.
     glued = line.replace(" ", "\0").replace("\0[", " [").replace("]\0", "] ")
     glued = glued.replace("memtool\0", "memtool ", 1)
     filled = textwrap.fill(
@@ -139,19 +171,24 @@ def _wrapped(label: str, line: str) -> str:
     return filled.replace("\0", " ")
 
 
-def _rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    lines = [f"{title}:"]
-    for name, help_ in rows:
-        start = f"  {name}"
-        if len(start) + 2 > _GAP:
+def _rows(title: str, rows: Sequence[tuple[str, str]], width: int = 0) -> str:
+    """Format a table. `width` is that of the first column, by default its longest term."""
+    widths = [len(term) for term, _text in rows if len(term) <= MAX_TERM_WIDTH]
+    width = width or max(widths, default=0)
+    lines = [f"{title}:"] if title else []
+    indent = " " * (width + 4)
+    for term, text in rows:
+        start = f"  {term}"
+        if len(term) > width:
             lines.append(start)
             start = ""
         lines.append(
             textwrap.fill(
-                help_,
+                text,
                 WIDTH,
-                initial_indent=f"{start:<{_GAP}}",
-                subsequent_indent=" " * _GAP,
+                initial_indent=f"{start:<{width + 4}}",
+                subsequent_indent=indent,
+                break_long_words=False,
                 break_on_hyphens=False,
             )
         )
@@ -161,8 +198,8 @@ def _rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
 COMMAND = "python -m memtool.cli.manual > docs/reference.md"
 
 
-def reference() -> str:
-    """Return the page. It depends on nothing but the tables and signatures."""
+def render_reference() -> str:
+    """Return `docs/reference.md`. It only depends on the tables and signatures."""
     parts = [
         "# Reference",
         f"Made from the tables in the code by `{COMMAND}`; a test compares them.",
@@ -199,46 +236,53 @@ def _verbs() -> list[str]:
     parts = [
         "## Verbs",
         (
-            "Options may stand anywhere; `--option=value` and `--option value` mean the same, and "
+            "Options may appear anywhere; `--option=value` and `--option value` mean the same, and "
             "after `--` every word is an argument. Every verb takes these as well:"
         ),
-        _table(("option", "meaning"), ((f"`{name}`", text) for name, text in EVERYWHERE)),
+        _table(("option", "meaning"), ((f"`{name}`", text) for name, text in COMMON_OPTIONS)),
     ]
     for group, title in GROUPS.items():
-        found = [verb.name for verb in VERBS if verb.group == group]
+        group_verbs = [verb.name for verb in VERBS if verb.group == group]
         parts.append(
-            f"{title.capitalize()}: " + ", ".join(f"[{n}](#{n.replace(' ', '-')})" for n in found)
+            f"{title.capitalize()}: "
+            + ", ".join(f"[{n}](#{n.replace(' ', '-')})" for n in group_verbs)
         )
     for verb in VERBS:
-        parts += _verb(interface(verb))
+        parts += _verb(read_interface(verb))
     return parts
 
 
 def _verb(face: Interface) -> list[str]:
-    parts = [f"### {face.name}", face.summary, f"```\n{usage(face)}\n```"]
-    parts += [" ".join(part.split()) for part in face.description.split("\n\n") if part]
-    rows = [(f"`{name_of(parameter)}`", explained(parameter)) for parameter in face.parameters]
+    parts = [f"### {face.name}", face.summary, f"```\n{format_usage(face)}\n```"]
+    parts += [
+        block if isinstance(block, str) else _format_rows(block)
+        for block in parse_blocks(face.description)
+    ]
+    rows = [(f"`{format_name(p)}`", format_help(p, face.description)) for p in face.parameters]
     if rows:
         parts.append(_table(("parameter", "meaning"), rows))
-    return [*parts, f"```console\n{_prompted(face.example)}\n```"]
+    return [*parts, f"```console\n{_add_prompts(face.example)}\n```"]
 
 
-def _prompted(example: str) -> str:
+def _format_rows(block: Rows) -> str:
+    terms = ((_code(term), text) for term, text in block.rows)
+    return _table((block.title or "case", "meaning"), terms)
+
+
+def _add_prompts(example: str) -> str:
     return "\n".join(f"$ {row}" if row[:1].strip() else row for row in example.splitlines())
 
 
 def _query_language() -> list[str]:
     return [
         "## Query language",
-        (
-            "The same in `list`, `search`, `forget` and `export`. Words are ranked: one at least "
-            'has to occur. `"a phrase"` must occur as it is, `-word` must not, `OR` and '
-            "parentheses give alternatives, and filters must hold."
-        ),
+        "The same in `list`, `search`, `forget` and `export`.",
+        _table(("query", "meaning"), ((f"`{term}`", text) for term, text in QUERY_SYNTAX)),
         _table(
             ("filter", "takes", "matches"),
             ((f"`{row.name}:`", FILTER_VALUES[row.name], row.doc) for row in FILTERS.values()),
         ),
+        _table(("state", "meaning"), ((f"`is:{name}`", text) for name, text in STATES.items())),
     ]
 
 
@@ -254,14 +298,19 @@ def _fields() -> list[str]:
         _table(
             ("key", "holds", "may change", "meaning"),
             (
-                (f"`{field.name}`", _holds(field), "yes" if field.mutable else "", field.doc)
+                (
+                    f"`{field.name}`",
+                    _describe_values(field),
+                    "yes" if field.mutable else "",
+                    field.doc,
+                )
                 for field in FIELDS
             ),
         ),
     ]
 
 
-def _holds(field: Field) -> str:
+def _describe_values(field: Field) -> str:
     parts = [field.kind]
     if field.required:
         parts.insert(0, "required")
@@ -331,7 +380,7 @@ def _factors() -> list[str]:
         ),
         _table(
             ("factor", "least", "most", "meaning"),
-            ((f"`{row.name}`", f"{row.least:g}", f"{row.most:g}", row.doc) for row in FACTORS),
+            ((f"`{row.name}`", f"{row.minimum:g}", f"{row.maximum:g}", row.doc) for row in FACTORS),
         ),
     ]
 
@@ -352,9 +401,8 @@ def _settings() -> list[str]:
 
 
 def _default(row: Option) -> str:
-    if row.default in ("", (), {}):
-        return "none"
-    return f"`{str(row.default).lower() if isinstance(row.default, bool) else row.default}`"
+    text = format_default(row)
+    return text if text == "none" else f"`{text}`"
 
 
 def _allowed(row: Option) -> str:
@@ -364,7 +412,7 @@ def _allowed(row: Option) -> str:
         return "a list of texts" if isinstance(row.default, tuple) else "a table of reasons"
     if isinstance(row.default, bool):
         return "`true` `false`"
-    return "text" if isinstance(row.default, str) else f"{row.least:g} to {row.most:,.9g}"
+    return "text" if isinstance(row.default, str) else f"{row.minimum:g} to {row.maximum:,.9g}"
 
 
 def _code(names: str) -> str:
@@ -381,4 +429,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(reference().encode())
+    sys.stdout.buffer.write(render_reference().encode())

@@ -1,4 +1,4 @@
-"""What several verbs read: standard input and `--limit`. Standard input is read nowhere else."""
+"""Input that several verbs share: standard input, which only this module reads, and `--limit`."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ if TYPE_CHECKING:
     pass
 
 
-def read_stdin(most: int, *, is_cut: bool = False) -> bytes:
-    """Return what is on stdin; `is_cut` takes no more than that much of it, and nothing if closed.
+def read_stdin(max_bytes: int, *, is_cut: bool = False) -> bytes:
+    """Read standard input.
+
+    With `is_cut` the input is cut at `max_bytes`, and empty if stdin is closed.
 
     Raises:
-        MemtoolError: stdin is closed, or holds more bytes than that.
+        MemtoolError: without `is_cut`, if stdin is closed or has more than `max_bytes`.
     """
     if is_cut:
-        return sys.stdin.buffer.read(most) if sys.stdin is not None else b""
+        return sys.stdin.buffer.read(max_bytes) if sys.stdin is not None else b""
     if sys.stdin is None:
-        raise MemtoolError("there is no stdin to read from", hint="give the text as an argument")
+        raise MemtoolError("cannot read stdin: it is closed", hint="pass the text as an argument")
     if sys.stdin.isatty():
-        from memtool.store.progress import paused  # somebody is writing it here and now
+        from memtool.store.progress import paused  # the user is typing
 
         with paused():
-            data = sys.stdin.buffer.read(most + 1)
+            data = sys.stdin.buffer.read(max_bytes + 1)
     else:
-        data = sys.stdin.buffer.read(most + 1)
-    if len(data) > most:
+        data = sys.stdin.buffer.read(max_bytes + 1)
+    if len(data) > max_bytes:
         raise MemtoolError(
-            f"what is on stdin is longer than {most:,} bytes",
-            hint="split it, or keep it in a file and name that with --source file:PATH",
+            f"stdin is longer than {max_bytes:,} bytes",
+            hint="split it, or put it into a file and cite that with --source file:PATH",
             code="too-large",
         )
     return data
 
 
-def body_text(given: str) -> str:
-    """Return the text of a memory as it is given, or what is on stdin where that is `-`.
+def read_body(argument: str) -> str:
+    """Return the text of a memory: the argument itself, or standard input for `-`.
 
     Raises:
         MemtoolError: stdin is closed, too long, or not UTF-8.
     """
-    if given != "-":
-        return given
+    if argument != "-":
+        return argument
     from memtool.memory import document
 
     data = read_stdin(document.MAX_BYTES)
@@ -54,34 +56,35 @@ def body_text(given: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise MemtoolError(
-            f"the text on stdin is not UTF-8, the first odd byte is in line {line}",
-            hint="iconv -f ISO-8859-1 -t UTF-8 converts such a text",
+            f"stdin is not UTF-8 (line {line})",
+            hint="iconv -f ISO-8859-1 -t UTF-8",
             code="not-utf8",
         ) from None
 
 
-ALL = 2**31 - 1
-"""More than any store holds: what `--limit 0` means, in every verb."""
+NO_LIMIT = 2**31 - 1
+"""The value of `--limit 0` in every verb: more than any store has."""
 
 
-def limit_of(context: Context, limit: int | None) -> int:
-    """Return `--limit`, by default the setting search.limit."""
-    return context.settings.count("search.limit") if limit is None else most_of(limit)
+def resolve_limit(context: Context, limit: int | None) -> int:
+    """Return the number of rows for `--limit`; None means the setting search.limit, 0 means all."""
+    return context.settings.count("search.limit") if limit is None else all_if_zero(limit)
 
 
-def most_of(limit: int) -> int:
-    """Return how many a `--limit` admits: 0 is all."""
-    return limit or ALL
+def all_if_zero(limit: int) -> int:
+    """Return the number of rows for a `--limit`; 0 means all."""
+    return limit or NO_LIMIT
 
 
-def take_over(context: Context, so: str = "answers are not counted") -> None:
-    """Take the latest notes over into the ledger; where that is not possible, note what follows."""
+def fold_usage_log(context: Context, consequence: str = "answers are not counted") -> None:
+    """Move the latest usage notes into the ledger; if that fails, note the `consequence`."""
     from memtool.store import ledger  # imports SQLite
 
     try:
         if ledger.fold(context.repository.cache_dir):
             context.notes.append(
-                f"{ledger.NAME} was damaged and is {ledger.ASIDE} now: what is counted begins again"
+                f"{ledger.NAME} was damaged and renamed to {ledger.BROKEN_NAME}: "
+                "counting starts again"
             )
     except MemtoolError as error:
-        context.notes.append(f"the latest {so}: {error}")
+        context.notes.append(f"the latest {consequence}: {error}")

@@ -1,6 +1,6 @@
-"""Recording: every answer and change goes into the usage log.
+"""Records every answer and change in the usage log.
 
-Nothing here may disturb an answer: where notes cannot be kept, none are, and no error is shown.
+Recording never disturbs an answer: if the log cannot be written, the error is ignored.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 FAILED = "hook-failed"
-"""The verb under which a hook is noted that could not answer."""
+"""The verb under which a failed hook is recorded."""
 HASH_BYTES = 8
-HOT = ("check", "hook", "inject", "search")
-"""Verbs that an agent or a commit waits for."""
-FULL_BYTES = {True: 256 * 1024, False: 16 * 1024}
-"""Size of the file of notes from which a hot verb and any other take it over: the notes of some
-500 and 30 injections. It takes as long as several interpreter starts, so that the others do it."""
+HOT_VERBS = ("check", "hook", "inject", "search")
+"""Verbs for which an agent or a commit waits."""
+MAX_NOTES_BYTES = {True: 256 * 1024, False: 16 * 1024}
+"""Bytes of notes above which a verb moves them into the ledger, by whether the verb is hot."""
+# About 500 and 30 injections. The move takes as long as several interpreter starts, so it is
+# mostly left to verbs that are not hot.
 
 
-def note(context: Context, verb: str, answer: object, elapsed_ms: float) -> None:
-    """Note an answer of a verb: how long it took, and the memories that it showed.
+def record_answer(context: Context, verb: str, answer: object, elapsed_ms: float) -> None:
+    """Record an answer: how long it took, and the memories that it showed.
 
-    A line is appended, which takes a fraction of a millisecond; when the file of notes is full for
-    this verb, it is taken over into the ledger. A dry run leaves nothing behind, not even a note.
+    Appending a line takes a fraction of a millisecond. If the file of notes is too large for this
+    verb, it is moved into the ledger. A dry run records nothing.
     """
     if getattr(answer, "dry_run", False):
         return
@@ -40,11 +41,13 @@ def note(context: Context, verb: str, answer: object, elapsed_ms: float) -> None
 
         session_seen.keep(context, answer)
     try:
-        if not usage_log.is_kept(context):
+        if not usage_log.is_enabled(context):
             return
         directory = context.repository.cache_dir
-        size = usage_log.append_note(directory, _note(context.clock.now, verb, answer, elapsed_ms))
-        if size >= FULL_BYTES[verb in HOT]:
+        size = usage_log.append_note(
+            directory, _build_note(context.clock.now, verb, answer, elapsed_ms)
+        )
+        if size >= MAX_NOTES_BYTES[verb in HOT_VERBS]:
             from memtool.store import ledger  # imports SQLite
 
             ledger.fold(directory, is_patient=False)
@@ -52,75 +55,77 @@ def note(context: Context, verb: str, answer: object, elapsed_ms: float) -> None
         return
 
 
-def note_failure(context: Context) -> None:
-    """Note that a hook failed, for the statistics and the audit."""
+def record_failure(context: Context) -> None:
+    """Record that a hook failed, for the statistics and the audit."""
     try:
-        if usage_log.is_kept(context):
+        if usage_log.is_enabled(context):
             usage_log.append_note(
                 context.repository.cache_dir, Note(context.clock.now, FAILED, 0.0)
             )
-            usage_log.tell(context, FAILED, ())
+            usage_log.log_done(context, FAILED, ())
     except (OSError, MemtoolError):
         return
 
 
-def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
-    items = _SHOWN[verb](answer) if verb in _SHOWN else ()
+def _build_note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
+    items = _ITEMS_BY_VERB[verb](answer) if verb in _ITEMS_BY_VERB else ()
     events = cache.take_events()
-    one = Note(
+    entry = Note(
         now,
         verb,
         elapsed_ms,
         items=items,
         depth=getattr(answer, "depth", ""),
-        index=next((state for state in _STATES if state in events), ""),
+        index=next((state for state in _INDEX_STATES if state in events), ""),
         is_damaged=cache.DAMAGED in events,
         waited_ms=files.take_waited_s() * 1000,
     )
     if not hasattr(answer, "verdicts"):
-        return one
+        return entry
     verb = getattr(answer, "noted_as", verb)
-    return one.replace(verb=verb, prompt=hashed(answer.prompt), session=answer.session)
+    return entry.replace(verb=verb, prompt=hash_prompt(answer.prompt), session=answer.session)
 
 
-_STATES = (cache.BUILT, cache.READ, cache.HIT)
-"""What may become of an index, the worst first."""
+_INDEX_STATES = (cache.BUILT, cache.READ, cache.HIT)
+"""Events of the index, the most expensive first."""
 
 
-def hashed(prompt: str) -> str:
-    """Return the hash by which the ledger knows a prompt: 16 digits, none for an empty one."""
+def hash_prompt(prompt: str) -> str:
+    """Return the hash of a prompt in the ledger: 16 hexadecimal digits, "" for an empty prompt."""
     text = prompt.strip().encode(errors="surrogatepass")
     return digest(text, HASH_BYTES) if text else ""
 
 
-def _injected(answer: Any) -> tuple[ShownItem, ...]:
-    if not hasattr(answer, "verdicts"):  # it wrote the block of a file
+def _list_shown_items(answer: Any) -> tuple[ShownItem, ...]:
+    if not hasattr(answer, "verdicts"):  # `inject --into` has none
         return ()
-    verdicts = {(one.id, one.repository): one for one in answer.verdicts if one.is_taken}
+    verdicts = {
+        (verdict.id, verdict.repository): verdict for verdict in answer.verdicts if verdict.is_taken
+    }
     return tuple(
         ShownItem(
             f"{item.repository}:{item.id}" if item.repository else item.id,
             item.tier,
             item.score,
-            _reason(verdicts.get((item.id, item.repository))),
+            _format_reason(verdicts.get((item.id, item.repository))),
         )
         for item in answer.items
     )
 
 
-def _reason(verdict: Any) -> str:
-    """Return why a memory was taken: the factors that made a difference, then the verdict."""
+def _format_reason(verdict: Any) -> str:
+    """Return why a memory was taken: the factors other than 1, then the reason of the verdict."""
     if verdict is None:
         return ""
     factors = [f"{name} {value:.3g}" for name, value in verdict.factors.items() if value != 1]
     return "; ".join(filter(None, [" x ".join(factors), verdict.reason]))
 
 
-_SHOWN: dict[str, Callable[[Any], tuple[ShownItem, ...]]] = {
-    "hook": _injected,
-    "inject": _injected,
+_ITEMS_BY_VERB: dict[str, Callable[[Any], tuple[ShownItem, ...]]] = {
+    "hook": _list_shown_items,
+    "inject": _list_shown_items,
     "search": lambda answer: tuple(
-        ShownItem(one.id, "", one.score) for one in answer.results if not one.repository
+        ShownItem(result.id, "", result.score) for result in answer.results if not result.repository
     ),
     "show": lambda answer: (ShownItem(answer.id),),
     **dict.fromkeys(
@@ -128,7 +133,7 @@ _SHOWN: dict[str, Callable[[Any], tuple[ShownItem, ...]]] = {
         lambda answer: (ShownItem(answer.id),) if answer.duplicate_of else (),
     ),
 }
-"""The memories that an answer showed, by verb; the other verbs only took their time.
+"""The memories that an answer showed, by verb. Of other verbs only the time is recorded.
 
 A new memory that repeats an old one counts as a use of the old one.
 """

@@ -1,70 +1,189 @@
-"""What several verbs print: columns, memories that were written, rows as JSON lines."""
+"""Output that several verbs share: columns, written memories, rows as JSON lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from memtool.value import plain
+from memtool.commands._layout import measure, shorten_commit
+from memtool.memory.trust import SHORT_ID_DIGITS
+from memtool.value import first_few, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Protocol
 
-    from memtool.authoring.write import Changed, Written
+    from memtool.authoring.write import ChangeResult, WriteResult
+    from memtool.commands._layout import Layout
+    from memtool.memory.memory import Memory
+    from memtool.search.scope import MemoryRow
 
-WIDEST = 68
-"""As wide as an id that memtool makes. A longer cell pushes its own row to the right alone."""
+    class CommitFields(Protocol):
+        """A value with the commit that it comes from; unknown texts are empty."""
+
+        @property
+        def commit(self) -> str | None: ...
+        @property
+        def author(self) -> str: ...
+        @property
+        def pull_request(self) -> str: ...
+        @property
+        def co_authors(self) -> tuple[str, ...]: ...
 
 
-def columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a line per row, cells two spaces apart, without spaces at its end.
+MAX_CO_AUTHORS = 3
+MAX_NAMED_FILES = 2
+NOT_COMMITTED = "not committed (--commit does it)"
 
-    A column in which no row has anything is left out.
+
+def format_commit(fields: CommitFields, digits: int | None = SHORT_ID_DIGITS) -> str:
+    """Return a commit's abbreviated id and pull request: `b7329a8d01 (#12)`."""
+    number = f" ({fields.pull_request})" if fields.pull_request else ""
+    return f"{fields.commit[:digits]}{number}" if fields.commit else ""
+
+
+def format_authors(fields: CommitFields) -> str:
+    """Return the author and co-authors of a commit, such as `Ada, with Bo`."""
+    co_authors = first_few(fields.co_authors, MAX_CO_AUTHORS)
+    return f"{fields.author}, with {co_authors}" if co_authors else fields.author
+
+
+def list_states(layout: Layout, row: MemoryRow) -> list[str]:
+    """Return what is unusual about a memory in words, the most urgent first.
+
+    Confirmed, on the trusted branch and of medium or high confidence is usual.
     """
-    table = [list(row) for row in rows]
-    if not table:
-        return []
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(min(width, WIDEST)) for cell, width in zip(row, widths, strict=True) if width
-        ).rstrip()
-        for row in table
+    words = (
+        ("not committed", row.trust == "local"),
+        ("candidate", row.status == "candidate"),
+        ("not merged", row.trust == "committed" and layout.has_trusted),
+        ("unproven", bool(row.unproven)),
+        ("due", row.due),
+        (row.status, row.status in ("deprecated", "archived", "deleted", "pinned")),
+        ("low confidence", row.confidence == "low"),
+    )
+    return [word for word, is_true in words if is_true]
+
+
+def format_states(layout: Layout, states: Sequence[str]) -> str:
+    """Return all states in a wide row, else the most urgent alone."""
+    return ", ".join(states if layout.is_wide else states[:1])
+
+
+def format_kind(category: str) -> str:
+    """Return a category in words."""
+    return category.replace("_", " ")
+
+
+MAX_DETAIL_WIDTH = 24
+"""Cells of a detail in the row of a change; a longer one goes below it on a terminal."""
+
+
+def format_changes(
+    layout: Layout, rows: Sequence[tuple[str, str, str, str]], indent: str = ""
+) -> Iterator[str]:
+    """Yield a line per change: its mark or kind, short id, title and details."""
+    details = [detail for *_row, detail in rows]
+    is_below = [layout.width and measure(detail) > MAX_DETAIL_WIDTH for detail in details]
+    table = [
+        (*row, "" if is_long else detail)
+        for (*row, detail), is_long in zip(rows, is_below, strict=True)
     ]
+    lines = layout.table(table, title=2, indent=indent)
+    for line, detail, is_long in zip(lines, details, is_below, strict=True):
+        yield line
+        if is_long:
+            yield from layout.wrap(detail, f"{indent}    ")
 
 
 MEGABYTE = 1 << 20
 
 
-def size_text(count: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"
+def format_size(size: int) -> str:
+    """Format a number of bytes as MB or KB."""
+    return f"{size / MEGABYTE:.1f} MB" if size >= MEGABYTE // 10 else f"{-(-size // 1024)} KB"
 
 
-def written(answer: Written) -> str:
-    """Return the path, after the whole text where nothing was written."""
-    return f"{answer.text}\n{answer.path}" if answer.dry_run else answer.path
+def format_written(answer: WriteResult, layout: Layout) -> str:
+    """Return the path of a memory, and report what was written; a dry run shows its text."""
+    if answer.dry_run:
+        return f"{answer.text}\n{answer.path}"
+    memory = layout.memory(answer.id)
+    if answer.duplicate_of:
+        layout.report(f"Not written again: {layout.name(answer.id)}")
+    elif memory is not None:
+        layout.report(*_describe_written(memory, answer, layout))
+    return answer.path
 
 
-def changed(answer: Changed) -> str:
-    """Return one line per changed key, then the path."""
-    rows = [f"{key}: {old or '-'} -> {new or '-'}" for key, (old, new) in answer.changes.items()]
-    if not rows:
-        rows = [f"{answer.id} was so already"]
+def _describe_written(memory: Memory, answer: WriteResult, layout: Layout) -> Iterator[str]:
+    """Yield the receipt of a new memory: its name, then what kind it is and where it is kept."""
+    name = layout.name(memory.id)
+    olds = ", ".join(map(layout.short, memory.supersedes))
+    if memory.replaces:
+        yield f"Superseded {olds} by {name}"
+    elif memory.proposes:
+        yield f"Proposed {name}, to supersede {olds}"
+    else:
+        yield f"{'Remembered' if memory.type == 'semantic' else 'Wrote'} {name}"
+    kind = format_kind(memory.category)
+    files = memory.items("files")
+    about = f" about {first_few(files, MAX_NAMED_FILES)}" if files else ""
+    candidate = ", a candidate" if memory.status == "candidate" else ""
+    yield f"  {kind}{about}{candidate}; {format_where(answer.commit)}"
+
+
+def format_where(commit: str | None) -> str:
+    """Return where a change is kept."""
+    return f"committed as {shorten_commit(commit)}" if commit else NOT_COMMITTED
+
+
+def format_changed(answer: ChangeResult, layout: Layout) -> str:
+    """Return the path of a memory, and report what was changed."""
+    name = layout.name(answer.id)
+    if not answer.changes:
+        memory = layout.memory(answer.id)
+        where = f"committed as {shorten_commit(answer.commit)}" if answer.commit else ""
+        status = memory.status if memory else "so"
+        layout.report(f"{name}: {status} already, {where or 'nothing changed'}")
     elif answer.dry_run:
-        rows.insert(0, "would change:")
-    return "\n".join([*rows, answer.path])
+        layout.report(f"Would change {name}", *describe_changes(answer.changes))
+    else:
+        layout.report(
+            f"{_name_change(answer.changes)} {name}",
+            f"  {format_where(answer.commit)}; to take it back: "
+            f"memtool undo {layout.short(answer.id)}",
+        )
+    return answer.path
 
 
-STEP = 500
-"""Rows that are written as JSON lines at once."""
+def describe_changes(changes: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return a line for each changed key with its old and new text."""
+    return [f"  {key}: {old or '-'} -> {new or '-'}" for key, (old, new) in changes.items()]
 
 
-def jsonl(rows: Sequence[Any]) -> Iterator[str]:
-    """Yield rows as JSON, one a line in ASCII, many lines at once."""
-    import json  # most answers are text
+def _name_change(changes: Mapping[str, tuple[str, str]]) -> str:
+    """Return what happened to a memory, by its old and new status."""
+    old, new = changes.get("status", ("", "confirmed"))
+    if new == "confirmed":
+        words = {"pinned": "Unpinned", "archived": "Restored", "deprecated": "Restored"}
+        return "Restored" if old == "deleted" else words.get(old, "Confirmed")
+    words = {
+        "pinned": "Pinned",
+        "archived": "Archived",
+        "deprecated": "Deprecated",
+        "deleted": "Forgot",
+    }
+    return words.get(new, "Restored")
 
-    for first in range(0, len(rows), STEP):
-        some = rows[first : first + STEP]
-        yield "".join(json.dumps(plain(row), allow_nan=False) + "\n" for row in some)
+
+ROWS_PER_CHUNK = 500
+
+
+def iter_jsonl(rows: Sequence[Any]) -> Iterator[str]:
+    """Yield rows as JSON lines in ASCII, in chunks of many lines."""
+    import json  # most output is text
+
+    for first in range(0, len(rows), ROWS_PER_CHUNK):
+        chunk = rows[first : first + ROWS_PER_CHUNK]
+        yield "".join(json.dumps(plain(row), allow_nan=False) + "\n" for row in chunk)

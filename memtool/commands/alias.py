@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Literal
 
 from memtool.authoring import write
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.search import expansion
-from memtool.search.scope import aliases_file, aliases_path
+from memtool.search.scope import aliases_path, read_aliases_file
 from memtool.store import toml
 from memtool.store.context import Context
-from memtool.value import Value
+from memtool.value import Value, format_count
 
 
 class Alias(Value):
-    """A word and its expansions; `is_default` where the file does not set them."""
+    """A word and its expansions; `is_default` if they are built in."""
 
     word: str
     expansions: tuple[str, ...]
@@ -23,13 +23,17 @@ class Alias(Value):
 
 
 class Aliases(Value):
-    """The aliases that hold after the call. `changed` says that the file is another one now."""
+    """The aliases after the call; `changed` if the file was changed."""
+
+    json_fields = "path aliases changed commit dry_run"
 
     path: str
     aliases: tuple[Alias, ...]
     changed: bool = False
     commit: str | None = None
     dry_run: bool = False
+    is_whole_list: bool = False
+    """Whether every word was asked for; then the text only counts the built-in ones."""
 
 
 def alias(
@@ -37,89 +41,107 @@ def alias(
     action: Literal["list", "add", "remove"] = "list",
     word: str = "",
     *expansions: str,
+    all: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> Aliases:
-    """List the words that mean the same in a search, or add or remove one.
+    """List words that mean the same in a search, or add or remove one.
 
-    A question that holds the word is also searched for what it stands for, at half the weight, and
-    the other way round. Common ones are built in; removing one of those switches it off here. They
-    are kept in aliases.toml of the memory directory.
+    A search for the word also finds its expansions, at half their weight, and the other way round.
+    The common ones are built in; removing such a word switches it off in this repository.
 
     Example:
+        memtool alias list
         memtool alias add idp "identity provider" keycloak
 
     Args:
         action: list, add or remove
-        word: the word; with list only its row is shown
-        expansions: what it stands for: words or phrases
-        commit: commit just the file of aliases
-        dry_run: say what would change, write nothing
+        word: the word; list shows only this one
+        expansions: words or phrases that mean the same
+        all: list the built-in words as well
+        commit: commit the file of aliases only
+        dry_run: show what would change, write nothing
     """
-    wanted = expansion.key(word) if word else ""
+    wanted = expansion.normalize_key(word) if word else ""
     if action == "list":
         if expansions:
-            raise MemtoolError("list takes one word", hint="memtool alias add WORD EXPANSION…")
-        return Aliases(aliases_path(context), _rows(aliases_file(context), context, wanted))
+            raise MemtoolError(
+                "alias list takes a single word", hint="memtool alias add WORD EXPANSION"
+            )
+        return Aliases(
+            aliases_path(context),
+            _build_rows(read_aliases_file(context), context, wanted),
+            is_whole_list=not (wanted or all),
+        )
     if not wanted:
-        raise MemtoolError(f"{action} needs a word", hint=f"memtool alias {action} WORD")
+        raise MemtoolError(f"alias {action} needs a word", hint=f"memtool alias {action} WORD")
     if action == "add" and not expansions:
         raise MemtoolError(
-            f"{wanted} stands for nothing yet", hint=f"memtool alias add {wanted} EXPANSION…"
+            f"alias add {wanted} needs the words that it stands for",
+            hint=f"memtool alias add {wanted} EXPANSION",
         )
     if action == "remove" and expansions:
-        raise MemtoolError("remove takes one word", hint=f"memtool alias remove {wanted}")
-    added = tuple(dict.fromkeys(map(expansion.key, expansions)))
+        raise MemtoolError(
+            "alias remove takes a single word", hint=f"memtool alias remove {wanted}"
+        )
+    added = tuple(dict.fromkeys(map(expansion.normalize_key, expansions)))
     path = aliases_path(context)
     done = write.edit_file(
         context,
         path,
-        lambda before: _edited(before, path, action, wanted, added),
+        lambda before: _edit(before, path, action, wanted, added),
         f"memory: {action} alias {wanted}",
         commit=commit,
         dry_run=dry_run,
     )
-    rows = _rows(done.data, context, wanted)
+    rows = _build_rows(done.data, context, wanted)
     return Aliases(path, rows, done.changed, done.commit, dry_run)
 
 
-def render(shown: Aliases) -> str:
-    """Return one line per word, and whether the file was changed."""
-    rows = columns(
-        (row.word, ", ".join(row.expansions), "(default)" if row.is_default else "")
-        for row in shown.aliases
-    )
+def render(shown: Aliases, layout: Layout) -> str:
+    """Return one line per word, and report whether the file was changed.
+
+    Of the list of all words, those that are built in are only counted.
+    """
     if shown.changed:
-        rows.append(("would change " if shown.dry_run else "changed ") + shown.path)
+        would = "Would change" if shown.dry_run else "Changed"
+        layout.report(f"{would} {shown.path}")
+    hides_defaults = shown.is_whole_list
+    listed = [row for row in shown.aliases if not (hides_defaults and row.is_default)]
+    rows = layout.table([(row.word, ", ".join(row.expansions)) for row in listed])
+    hidden = len(shown.aliases) - len(listed)
+    if hidden:
+        builtin = format_count(hidden, "built-in word")
+        rows.append(f"{'and ' if rows else ''}{builtin} (memtool alias list --all)")
     return "\n".join(rows)
 
 
-def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ...]) -> bytes:
-    """Return the file with a row more or less.
+def _edit(data: bytes, path: str, action: str, word: str, added: tuple[str, ...]) -> bytes:
+    """Return the content of the file with one row added or removed.
 
     Raises:
-        MemtoolError: the file is broken, or there is no such word to remove.
+        MemtoolError: the file is broken, or does not have the word to remove.
     """
-    own = expansion.written(data, path)
-    spelled = next((raw for raw in toml.read(data, path) if expansion.key(raw) == word), word)
+    own_aliases = expansion.read_aliases(data, path)
+    spelled = next(
+        (raw for raw in toml.read(data, path) if expansion.normalize_key(raw) == word), word
+    )
     if action == "add":
-        known = own.get(word, expansion.DEFAULTS.get(word, ()))
-        row: list[str] | None = [*dict.fromkeys((*known, *added))]
-    elif word not in expansion.merged(own):
-        raise MemtoolError(
-            f"{word} is no alias", hint="memtool alias list shows them", code="unknown-alias"
-        )
+        expansions = own_aliases.get(word, expansion.DEFAULTS.get(word, ()))
+        row: list[str] | None = [*dict.fromkeys((*expansions, *added))]
+    elif word not in expansion.merge_with_defaults(own_aliases):
+        raise MemtoolError(f'no alias "{word}"', hint="memtool alias list", code="unknown-alias")
     else:
         row = [] if word in expansion.DEFAULTS else None
     return toml.set_key(data.decode(), (spelled,), row).encode()
 
 
-def _rows(data: bytes | None, context: Context, word: str) -> tuple[Alias, ...]:
+def _build_rows(data: bytes | None, context: Context, word: str) -> tuple[Alias, ...]:
     path = aliases_path(context)
-    own = {} if data is None else expansion.written(data, path)
-    found = expansion.merged(own)
+    own_aliases = {} if data is None else expansion.read_aliases(data, path)
+    merged = expansion.merge_with_defaults(own_aliases)
     return tuple(
-        Alias(one, others, one not in own)
-        for one, others in found.items()
-        if not word or one == word
+        Alias(term, expansions, term not in own_aliases)
+        for term, expansions in merged.items()
+        if not word or term == word
     )

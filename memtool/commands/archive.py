@@ -6,31 +6,29 @@ from collections.abc import Callable
 from typing import TypedDict, Unpack
 
 from memtool.authoring import resolve, write
-from memtool.authoring.write import Changed
+from memtool.authoring.write import ChangeResult
 from memtool.commands import _features
-from memtool.commands._render import changed as render
+from memtool.commands._render import format_changed as render
 from memtool.errors import MemtoolError
 from memtool.inject import answer, block
 from memtool.inject.gather import GatherRequest
 from memtool.memory import lifecycle, timestamps
-from memtool.memory.drift import BROKEN, clause
+from memtool.memory.drift import BROKEN, describe_base, describe_file
 from memtool.memory.memory import Fields, FieldValue, Memory
-from memtool.search.features import governed
-from memtool.search.scope import drift_in
-from memtool.store import usage_log
+from memtool.search.features import list_governed_paths
+from memtool.search.scope import build_drift_witness
+from memtool.store import sightings, usage_log
 from memtool.store.context import Context
-from memtool.store.files import governs
-from memtool.store.provenance import SHORT
+from memtool.store.files import matches_or_contains
 from memtool.value import first_few
 
-Keys = dict[str, FieldValue | None]
-"""New values of keys, None for one that goes away."""
+KeyChanges = dict[str, FieldValue | None]
+"""New values of frontmatter keys; None removes a key."""
 
-MOST_NAMED = 3
-"""Memories that one note names."""
+MAX_NAMED_MEMORIES = 3
 
-VOUCHED = ("confirmed", "pinned")
-"""Statuses of what a person vouched for."""
+VOUCHED_STATUSES = ("confirmed", "pinned")
+"""Statuses of memories that a person vouched for."""
 
 __all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
 
@@ -39,8 +37,8 @@ class ChangeOptions(TypedDict, total=False):
     """How the status of a memory is written.
 
     Args:
-        commit: commit just this file
-        dry_run: say what would change, write nothing
+        commit: commit this file only
+        dry_run: show what would change, write nothing
     """
 
     commit: bool
@@ -49,128 +47,131 @@ class ChangeOptions(TypedDict, total=False):
 
 def confirm(
     context: Context, id: str, *, still_holds: bool = False, **options: Unpack[ChangeOptions]
-) -> Changed:
-    """Vouch for a memory as it stands: a candidate becomes confirmed, an old one lives again.
+) -> ChangeResult:
+    """Vouch that a memory holds.
 
-    The file records when, who, and at which commit the code was looked at. The time to live of the
-    category counts from here. What became of the files that it names is told; where one is gone, or
-    a name or cited lines of it are, --still-holds must say that somebody has looked. Files that
-    differ from HEAD must be committed first, since that is the commit which is recorded.
+    A candidate becomes confirmed, and an old memory counts as new again. The file records when, by
+    whom, and at which commit, so the code that it names must be committed. If drift reports the
+    memory as broken, look at the code first, then use --still-holds.
 
     Example:
-        memtool confirm sem-2026-02-22-deploys-need-the-vpn --commit
+        memtool confirm sem-gnq8
+        memtool confirm epi-bg2z --still-holds --commit
 
     Args:
-        id: the memory, by its id or words of it
-        still_holds: confirm it although memtool drift calls it broken
+        id: the memory, by id or words
+        still_holds: confirm it although memtool drift reports it as broken
     """
-    false_alarms = _look_at_files(
+    false_alarms = _check_files(
         context, id, still_holds=still_holds, dry_run=options.get("dry_run", False)
     )
     head = context.repository.git.head()
-    checked = {"at": timestamps.render(context.clock.now), "by": write.author(context)}
-    if head:
-        checked["commit"] = head
+    checked = {"at": timestamps.render(context.clock.now), "by": write.find_author(context)}
 
-    def confirmed(memory: Memory) -> Keys:
+    def changes(memory: Memory) -> KeyChanges:
         write.refuse_deleted(memory)
+        if head:
+            checked["commit"] = head
+            (line,) = sightings.render_commit_sightings(context.repository, [(head, memory)])
+            if line:
+                checked["saw"] = line
         status = "pinned" if memory.status == "pinned" else "confirmed"
         return {"status": status, "checked": checked, "retired": None}
 
-    done = _vouch(context, id, confirmed, "confirm", **options)
+    done = _vouch(context, id, changes, "confirm", **options)
     if false_alarms and not options.get("dry_run"):
-        usage_log.tell(context, "still-holds", [done.id], " ".join(false_alarms))
+        usage_log.log_done(context, "still-holds", [done.id], " ".join(false_alarms))
     return done
 
 
-def pin(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
-    """Put a memory into the pinned tier, so that it is always injected first.
+def pin(context: Context, id: str, **options: Unpack[ChangeOptions]) -> ChangeResult:
+    """Pin a memory, so that every session begins with it.
 
-    A pinned memory does not expire by the time to live of its category. The tier holds few: where
-    it is full, what agents are not shown any more is named.
+    A pinned memory does not expire. Only a few fit (inject.max_pinned); if there are more, the
+    answer names those that agents no longer see.
 
     Example:
-        memtool pin dec-2026-02-22-keep-sessions-in-redis --commit
+        memtool pin dec-8t7d --commit
 
     Args:
-        id: the memory, by its id or words of it
+        id: the memory, by id or words
     """
-    changed = _vouch(context, id, _to("pinned"), "pin", needs_head=True, **options)
+    changed = _vouch(context, id, _build_status_change("pinned"), "pin", needs_head=True, **options)
     if not options.get("dry_run"):
         _note_crowded_out(context)
     return changed
 
 
-def unpin(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
-    """Take a memory out of the pinned tier; it is confirmed as before.
+def unpin(context: Context, id: str, **options: Unpack[ChangeOptions]) -> ChangeResult:
+    """Unpin a memory; it stays confirmed.
 
     Example:
-        memtool unpin dec-2026-02-22-keep-sessions-in-redis
+        memtool unpin dec-8t7d
 
     Args:
-        id: the memory, by its id or words of it
+        id: the memory, by id or words
     """
-    return write.change(context, id, _unpinned, "unpin", **options)
+    return write.change(context, id, _unpin_changes, "unpin", **options)
 
 
 def deprecate(
-    context: Context, id: str, *, why: str = "", **options: Unpack[ChangeOptions]
-) -> Changed:
-    """Keep a memory findable, but no longer inject it.
+    context: Context, id: str, *, reason: str = "", **options: Unpack[ChangeOptions]
+) -> ChangeResult:
+    """Stop showing a memory to agents, but keep it findable.
 
-    Where something better is known, supersede says it in one step.
+    If you know what holds instead, use memtool supersede.
 
     Example:
-        memtool deprecate dec-2026-02-22-keep-sessions-in-redis --why "we are moving off Redis"
+        memtool deprecate dec-2g54 --reason "we are moving off Redis"
 
     Args:
-        id: the memory, by its id or words of it
-        why: the reason, kept in the message of the commit
+        id: the memory, by id or words
+        reason: the reason, kept in the message of the commit
     """
-    return _put_away(context, id, "deprecated", "deprecate", why, options)
+    return _retire(context, id, "deprecated", "deprecate", reason, options)
 
 
 def archive(
-    context: Context, id: str, *, why: str = "", **options: Unpack[ChangeOptions]
-) -> Changed:
-    """Put a memory away: list, search and inject leave it out until they are asked for it.
+    context: Context, id: str, *, reason: str = "", **options: Unpack[ChangeOptions]
+) -> ChangeResult:
+    """Put a memory away: list, search and inject leave it out unless asked for it.
 
-    The file stays where it is. `memtool list status:archived` shows such memories.
-
-    Example:
-        memtool archive sta-2026-02-22-release-plan --commit
-
-    Args:
-        id: the memory, by its id or words of it
-        why: the reason, kept in the message of the commit
-    """
-    return _put_away(context, id, "archived", "archive", why, options)
-
-
-def restore(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Changed:
-    """Undo forget, archive or deprecate.
-
-    A forgotten memory gets the status that it had before; any other is confirmed. What was
-    superseded is no matter of its status: memtool undo takes that back.
+    The file stays where it is. memtool list is:archived shows what is archived.
 
     Example:
-        memtool restore dec-2026-02-22-keep-sessions-in-redis --commit
+        memtool archive sta-ywmh --commit
 
     Args:
-        id: the memory, by its id or words of it
+        id: the memory, by id or words
+        reason: the reason, kept in the message of the commit
     """
-    done = _vouch(context, id, _restored, "restore", **options)
-    tree = write.current(context, dry_run=options.get("dry_run", False))
+    return _retire(context, id, "archived", "archive", reason, options)
+
+
+def restore(context: Context, id: str, **options: Unpack[ChangeOptions]) -> ChangeResult:
+    """Bring back a memory that was forgotten, archived or deprecated.
+
+    A forgotten memory gets its former status; any other becomes confirmed. A superseded memory is
+    brought back by memtool undo.
+
+    Example:
+        memtool restore dec-2g54 --commit
+
+    Args:
+        id: the memory, by id or words
+    """
+    done = _vouch(context, id, _restore_changes, "restore", **options)
+    tree = write.open_current_tree(context, dry_run=options.get("dry_run", False))
     newer = tree.lineage.superseded_by.get(done.id, ())
     if newer and not (done.changes or done.commit):
         raise MemtoolError(
-            f"{done.id} is not put away, but superseded by {', '.join(newer)}",
+            f"cannot restore: {done.id} is superseded by {', '.join(newer)}",
             hint=f"memtool undo {done.id}",
             code="not-a-head",
         )
     if newer:
         context.notes.append(
-            f"{done.id} is superseded by {', '.join(newer)} all the same: memtool undo {done.id}"
+            f"{done.id} is still superseded by {', '.join(newer)}: memtool undo {done.id}"
         )
     return done
 
@@ -178,128 +179,141 @@ def restore(context: Context, id: str, **options: Unpack[ChangeOptions]) -> Chan
 def _vouch(
     context: Context,
     id_: str,
-    changes: Callable[[Memory], Keys],
+    changes: Callable[[Memory], KeyChanges],
     verb: str,
     *,
     commit: bool = False,
     dry_run: bool = False,
     needs_head: bool = False,
-) -> Changed:
-    """Change the status of a memory, and say what it replaces from now on if that was a proposal.
+) -> ChangeResult:
+    """Change the status of a memory, and note what it now replaces if it was only a proposal.
 
-    Digests that quote what it replaces are rebuilt.
+    Digests that quote replaced memories are rebuilt.
     """
     replaced: list[str] = []
 
-    def noted(memory: Memory) -> Keys:
+    def checked_changes(memory: Memory) -> KeyChanges:
         new = changes(memory)
-        was = (memory.table("retired").get("was") or memory.status) == "candidate"
-        if context.caller.agent and (verb == "confirm" or (was and new.get("status") in VOUCHED)):
+        was_candidate = (memory.table("retired").get("was") or memory.status) == "candidate"
+        if context.caller.agent and (
+            verb == "confirm" or (was_candidate and new.get("status") in VOUCHED_STATUSES)
+        ):
             raise MemtoolError(
-                f"an agent vouches for no memory, and {verb} would for {memory.id}",
-                hint=f"a person runs: memtool confirm {memory.id} --commit",
+                f"cannot {verb} {write.quote_memory(memory)}: only the user can confirm a memory",
+                hint=f"ask the user to run: memtool confirm {memory.id} --commit",
                 code="agent",
             )
         replaced[:] = memory.with_fields(**new).replaces if memory.proposes else ()
         return new
 
     done = write.change(
-        context, id_, noted, verb, commit=commit, dry_run=dry_run, needs_head=needs_head
+        context, id_, checked_changes, verb, commit=commit, dry_run=dry_run, needs_head=needs_head
     )
     if replaced:
         would = "would replace" if dry_run else "replaces"
         context.notes.append(f"{done.id} {would} {', '.join(replaced)} from now on")
-        lineage = write.current(context, dry_run=dry_run).lineage
+        lineage = write.open_current_tree(context, dry_run=dry_run).lineage
         context.notes += filter(None, [resolve.open_fork(lineage, done.id, replaced)])
         _features.follow_end(context, replaced, commit=commit, dry_run=dry_run)
     return done
 
 
-def _look_at_files(
+def _check_files(
     context: Context, id_: str, *, still_holds: bool, dry_run: bool
 ) -> tuple[str, ...]:
-    """Tell what became of the files of a memory, and refuse what nobody can have looked at.
+    """Note how the files of a memory have changed, and refuse those that differ from HEAD.
 
-    Returned are the rules that call it broken, sorted: gone, lines, name.
+    Return the drift rules that call it broken, sorted: gone, lines, name.
     """
     write.prepare(context, begins=False, dry_run=dry_run)
-    tree = write.current(context, dry_run=dry_run)
+    tree = write.open_current_tree(context, dry_run=dry_run)
     record = tree.find(id_)
-    named = [path.rstrip("/") for path in governed(record)]
+    witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
     git = context.repository.git
-    if not named or record.memory.status == "deleted" or not git.head():
+    if not list_governed_paths(record) or record.memory.status == "deleted" or not git.head():
         return ()
+    drift = witness(record)
+    moves = () if drift is None else drift.renames
+    governed_paths = [
+        path.rstrip("/") for path in (*list_governed_paths(record), *(move.now for move in moves))
+    ]
     differing = [
         path
         for _state, path in git.status()
         if not path.startswith(f"{context.directory}/")
-        and any(governs(pattern, path) for pattern in named)
+        and any(matches_or_contains(pattern, path) for pattern in governed_paths)
     ]
     if differing:
         raise MemtoolError(
-            f"{differing[0]} differs from HEAD, which is recorded as what was looked at",
-            hint=f"git commit it, or git stash it, then memtool confirm {record.id}",
+            f"cannot confirm {write.quote_memory(record.memory)}: {differing[0]} has uncommitted "
+            "changes",
+            hint=f"git commit -- {differing[0]}\nmemtool confirm {record.id}",
             code="not-committed",
         )
-    drift = drift_in(tree, lambda: context.witness(tree))(record)
-    if drift is None or not drift.since:  # nothing of it is committed
+    if drift is None or not drift.since:  # it is not committed
         return ()
     if drift.level == BROKEN and not still_holds:
         raise MemtoolError(
-            f"{record.id} has drifted from the code: {'; '.join(map(clause, drift.files))}",
-            hint=f"memtool supersede {record.id} TITLE corrects it; --still-holds confirms it",
+            f"cannot confirm {write.quote_memory(record.memory)}: "
+            f"{'; '.join(map(describe_file, drift.files))}",
+            hint=f"memtool supersede {record.id} TITLE\n"
+            f"still true: memtool confirm {record.id} --still-holds",
             code="drifted",
         )
-    context.notes += [f"since {drift.since[:SHORT]}: {clause(one)}" for one in drift.files]
-    return tuple(sorted({one.why for one in drift.files if one.level == BROKEN}))
+    context.notes += [
+        f"since {describe_base(drift)}: {describe_file(file)}" for file in drift.files
+    ]
+    return tuple(sorted({file.why for file in drift.files if file.level == BROKEN}))
 
 
-def _to(status: str) -> Callable[[Memory], Keys]:
-    """Return the change to a status in use, which a deleted memory is refused."""
+def _build_status_change(status: str) -> Callable[[Memory], KeyChanges]:
+    """Return a function that sets a status in use; it refuses a deleted memory."""
 
-    def changes(memory: Memory) -> Keys:
+    def changes(memory: Memory) -> KeyChanges:
         write.refuse_deleted(memory)
         return {"status": status, "retired": None}
 
     return changes
 
 
-def _put_away(
-    context: Context, id_: str, status: str, verb: str, why: str, options: ChangeOptions
-) -> Changed:
-    """Give a memory a status of what is not in use, which a deleted one is refused."""
+def _retire(
+    context: Context, id_: str, status: str, verb: str, reason: str, options: ChangeOptions
+) -> ChangeResult:
+    """Set a status that takes a memory out of use; refuse a deleted memory."""
 
     def changes(memory: Memory) -> Fields:
         write.refuse_deleted(memory)
-        kept = lifecycle.retired(memory, context.clock.now, write.author(context))
-        return {"status": status} | kept
+        fields = lifecycle.retire_fields(memory, context.clock.now, write.find_author(context))
+        return {"status": status} | fields
 
-    if why and not options.get("commit"):
-        context.notes.append("the reason is kept in a commit only: add --commit")
-    return write.change(context, id_, changes, verb, reason=why, **options)
+    if reason and not options.get("commit"):
+        context.notes.append("the reason is only stored in a commit: add --commit")
+    return write.change(context, id_, changes, verb, reason=reason, **options)
 
 
 def _note_crowded_out(context: Context) -> None:
-    """Note which pinned memories agents are not shown for lack of room."""
-    left_out = answer.crowded_out(GatherRequest(context), block.BY_NAME["text"])
+    """Note which pinned memories exceed the budget of the tier, so that agents do not see them."""
+    left_out = answer.find_crowded_out(GatherRequest(context), block.BY_NAME["text"])
     if left_out:
-        named = first_few([f"{one.id} ({one.reason})" for one in left_out], MOST_NAMED)
+        names = first_few(
+            [f"{omission.id} ({omission.reason})" for omission in left_out], MAX_NAMED_MEMORIES
+        )
         context.notes.append(
-            f"the pinned tier is full, agents are not shown {named}; memtool unpin ID makes room"
+            f"too many pinned memories: agents do not see {names}; to make room: memtool unpin ID"
         )
 
 
-def _unpinned(memory: Memory) -> Fields:
+def _unpin_changes(memory: Memory) -> Fields:
     if memory.status not in ("pinned", "confirmed"):
         raise MemtoolError(
-            f"{memory.id} is {memory.status}, not pinned",
-            hint="memtool list is:pinned shows what is",
+            f"cannot unpin: {write.quote_memory(memory)} is {memory.status}, not pinned",
+            hint="memtool list is:pinned",
             code="not-pinned",
         )
     return {"status": "confirmed"}
 
 
-def _restored(memory: Memory) -> Keys:
+def _restore_changes(memory: Memory) -> KeyChanges:
     if memory.status == "deleted":
         return {"status": memory.table("deleted").get("was", "confirmed"), "deleted": None}
     if memory.status in ("archived", "deprecated"):

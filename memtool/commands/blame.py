@@ -5,33 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout, clip
+from memtool.commands._render import format_authors, format_commit
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import strict
-from memtool.memory.memory import as_text, sections
+from memtool.memory.memory import split_sections, to_text
 from memtool.redaction.mask import Mask
 from memtool.store import versions
-from memtool.store.blame import UNCOMMITTED, lines
+from memtool.store.blame import UNCOMMITTED, blame_lines
 from memtool.store.context import Context
-from memtool.store.history import Commit, History, tip
-from memtool.store.provenance import SHORT
+from memtool.store.history import Commit, History, resolve_tip
 from memtool.store.tree import Record
 from memtool.value import Value
 
-VALUE_WIDTH = 48
-"""Characters of a value that the table shows."""
+MAX_VALUE_WIDTH = 48
+"""Cells of a value in the table."""
 OPENING = "(opening)"
 """The name of the text before the first heading."""
 
 
 class BlamePart(Value):
-    """A field or section and the newest commit among its lines.
+    """A field or section, and the newest commit of its lines.
 
-    `state` is committed, uncommitted (some line is in no commit), or shallow (history is cut off
-    before it was written); commit, author and date are empty unless it is committed. Lines are
-    those of the file, from 1, both inclusive.
+    `state` is committed, uncommitted (at least one line), or shallow (the clone lacks the commit).
+    Commit, author and date are empty unless it is committed. Line numbers of the file start at 1,
+    both inclusive. `pull_request`, such as `#12`, and `co_authors` are set if the commit names
+    them.
     """
+
+    json_optional = "pull_request co_authors"
 
     name: str
     value: str
@@ -41,6 +44,8 @@ class BlamePart(Value):
     state: str
     first_line: int
     last_line: int
+    pull_request: str = ""
+    co_authors: tuple[str, ...] = ()
 
 
 class Blame(Value):
@@ -53,96 +58,95 @@ class Blame(Value):
 
 
 def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
-    """Show which commit each field and section of a memory comes from, and who wrote it.
-
-    Of several commits the newest counts. Lines that no commit holds yet are marked.
+    """Show who wrote each key and section of a memory, and in which commit.
 
     Example:
-        memtool blame dec-2026-02-22-keep-sessions-in-redis
+        memtool blame dec-2g54
 
     Args:
-        id: the memory, by its id or words of it
+        id: the memory, by id or words
         at: a revision instead of the worktree
     """
     tree = index.open(context, at, exact=True)
     record = tree.find(id)
-    head = tip(context.repository, at)
+    head = resolve_tip(context.repository, at)
     files = tree.location.list_files()
     entries = tuple(entry for entry in files.entries if entry.path == record.path)
-    read = next(data for _entry, data in files.replace(entries=entries).read())
-    data = read if isinstance(read, bytes) else b""
-    memory = versions.of_bytes(data, record.path, context.settings.categories).memory
+    content = next(data for _entry, data in files.replace(entries=entries).read())
+    data = content if isinstance(content, bytes) else b""
+    memory = versions.parse_version(data, record.path, context.settings.categories).memory
     if memory is None:
         raise MemtoolError(
-            f"{record.path} changed while it was read",
-            hint="run the same command again",
+            f"{record.path} was changed in the meantime",
+            hint="run the command again",
             code="changed",
         )
-    masked = Mask(context.settings).of_file(memory, data)
-    with History(context.repository) as past:
-        commits = lines(past, tree.location, head, record.path, data)
-        return of_lines(record, data, commits, past, masked)
+    mask_text = Mask(context.settings).for_file(memory, data)
+    with History(context.repository) as history:
+        commits = blame_lines(history, tree.location, head, record.path, data)
+        return build_blame(record, data, commits, history, mask_text)
 
 
-class Past(Protocol):
-    """Who wrote a commit, and which of some commits is the newest."""
+class CommitHistory(Protocol):
+    """Finds the author of a commit, and the newest of several commits."""
 
-    def author_of(self, id_: str) -> Commit: ...
+    def find_author_commit(self, id_: str) -> Commit: ...
 
-    def newest(self, commits: Iterable[str]) -> str: ...
+    def find_newest(self, commits: Iterable[str]) -> str: ...
 
 
-def of_lines(
+def build_blame(
     record: Record,
     data: bytes,
     commits: Sequence[str],
-    past: Past,
-    masked: Callable[[str], str] = str,
+    history: CommitHistory,
+    mask_text: Callable[[str], str] = str,
 ) -> Blame:
-    """Return who wrote each part of a memory of which the commit of each line is known.
+    """Find the author of each part of a memory, given the commit of each line of its file.
 
-    `data` are the bytes of its file, which is sound.
+    `data` is the content of the file, and must be a valid memory.
     """
     header, body = strict.split(data.decode().removeprefix("\ufeff")) or ("", "")
     rows = data.split(b"\n")
     start = len(rows) - len(body.split("\n"))
-    spans = [
-        (key, masked(as_text(record.memory.fields.get(key))), first, last)
+    field_spans = [
+        (key, mask_text(to_text(record.memory.fields.get(key))), first, last)
         for key, (first, last) in strict.read_header(header).spans.items()
     ]
-    bodies = [
+    section_spans = [
         (
-            masked(part.title) or OPENING,
-            masked(part.text),
+            mask_text(part.title) or OPENING,
+            mask_text(part.text),
             start + part.first_line,
             start + part.last_line,
         )
-        for part in sections(body)
+        for part in split_sections(body)
     ]
-    fields = tuple(_part(past, commits, rows, *span) for span in spans)
-    texts = tuple(_part(past, commits, rows, *span) for span in bodies)
-    return Blame(record.id, record.path, fields, texts)
+    field_parts = tuple(_build_part(history, commits, rows, *span) for span in field_spans)
+    section_parts = tuple(_build_part(history, commits, rows, *span) for span in section_spans)
+    return Blame(record.id, record.path, field_parts, section_parts)
 
 
-def render(blame: Blame) -> str:
-    """Return a table: name, commit, day, author and the beginning of the value."""
+def render(blame: Blame, layout: Layout) -> str:
+    """Return a table: name, start of the value with short ids, commit, author and age."""
     rows = [
         (
             name,
-            part.commit[:SHORT] or {"uncommitted": "not committed"}.get(part.state, part.state),
-            part.date[:10],
-            part.author,
-            _short(part.value),
+            layout.shorten(" ".join(part.value.split())),
+            format_commit(part) or {"uncommitted": "not committed"}.get(part.state, part.state),
+            format_authors(part),
+            layout.when(part.date),
         )
         for prefix, parts in (("", blame.fields), ("## ", blame.sections))
         for part in parts
         for name in (part.name if part.name == OPENING else prefix + part.name,)
     ]
-    return "\n".join([blame.path, *columns(rows)])
+    clipped = [(row[0], clip(row[1], MAX_VALUE_WIDTH), *row[2:]) for row in rows]
+    return "\n".join([blame.path, *layout.table(clipped)])
 
 
-def _part(
-    past: Past,
+def _build_part(
+    history: CommitHistory,
     commits: Sequence[str],
     rows: Sequence[bytes],
     name: str,
@@ -150,18 +154,24 @@ def _part(
     first: int,
     last: int,
 ) -> BlamePart:
-    """Find the newest commit of some lines; blank ones at the end belong to what comes next."""
+    """Find the newest commit of a range of lines, without trailing blank lines."""
     last = min(last, len(rows))
     while last > first and not rows[last - 1].strip():
         last -= 1
-    among = commits[first - 1 : last]
-    if UNCOMMITTED in among:
+    line_commits = commits[first - 1 : last]
+    if UNCOMMITTED in line_commits:
         return BlamePart(name, value, "", "", "", "uncommitted", first, last)
-    commit = past.author_of(past.newest(among))
+    commit = history.find_author_commit(history.find_newest(line_commits))
     state = "committed" if commit.id else "shallow"
-    return BlamePart(name, value, commit.id, commit.author, commit.date, state, first, last)
-
-
-def _short(value: str) -> str:
-    line = " ".join(value.split())
-    return line if len(line) <= VALUE_WIDTH else line[: VALUE_WIDTH - 1] + "…"
+    return BlamePart(
+        name,
+        value,
+        commit.id,
+        commit.author,
+        commit.date,
+        state,
+        first,
+        last,
+        commit.pull_request,
+        commit.co_authors,
+    )

@@ -1,4 +1,4 @@
-"""`memtool check`: the gate, on the worktree, on what is staged, on commits, on all of history."""
+"""`memtool check`: the gate, on the worktree, the index, a range of commits or all of history."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import sys
 import time
 
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 ERROR = "error"
 SLOW_S = 0.4
-"""Seconds of CPU from which a check before a commit has read a large tree without an index."""
+"""Seconds of CPU above which a staged check has probably read a large tree without an index."""
 _WITHOUT_WORK_TREE = "memtool check --range A..B, or memtool check --history"
 
 
-class Checked(Value):
-    """How many files were looked at, and what is wrong, sorted by path and line.
+class CheckReport(Value):
+    """The number of checked files, and the problems, sorted by path and line.
 
-    `is_quiet` leaves out the line that says that nothing is.
+    With `is_quiet` the text is empty if there are no problems.
     """
 
     json_fields = "checked problems"
@@ -38,41 +39,40 @@ class Checked(Value):
 
     @property
     def exit_code(self) -> int:
-        """1 where something must not be committed; warnings refuse nothing."""
+        """1 if there is an error; warnings do not count."""
         return int(any(problem.severity == ERROR for problem in self.problems))
 
 
 def check(
     context: Context, *path: str, staged: bool = False, range: str = "", history: bool = False
-) -> Checked:
-    """Check memories: are they valid, free of secrets, unchanged where they must be, and linked.
+) -> CheckReport:
+    """Check that memories are valid, free of secrets, and changed only where allowed.
 
-    Without options every file of the worktree is checked and compared with HEAD; paths limit that.
-    --staged checks exactly what the next commit would hold, and is what the hook calls: only what
-    differs from HEAD, from all parents in a merge. Git does not tell a hook about --amend, so an
-    amended commit is compared with the one that it replaces. --range is for CI, since hooks can be
-    bypassed: secrets in every blob of the commits A..B, everything else in the tree of B, and
-    whether an owner made each change that the trust rules of A protect.
-    --history looks for secrets in all commits of all branches and tags.
+    What is checked:
+        (nothing)       all files of the worktree, or the given paths
+        --staged        what the next commit would contain; git's hook runs this
+        --range A..B    the commits of a pull request, for CI; also who may decide what
+        --history       secrets in all commits of all branches and tags
 
-    Errors refuse the commit, with exit code 1; warnings do not. Nothing is ever changed.
+    Errors give exit code 1; warnings do not. Nothing is changed.
 
     Example:
+        memtool check
         memtool check --range origin/main..HEAD
 
     Args:
-        path: check only these files, or what is in these directories
-        staged: check what is staged, as the hook does
-        range: check the commits A..B, or with A...B those since both parted
+        path: only these files and directories
+        staged: check what is staged
+        range: check the commits A..B, or A...B
         history: look for secrets in every commit
     """
     if sum((staged, bool(range), history)) > 1 or (path and (range or history)):
         raise MemtoolError(
-            "--staged, --range, --history and paths are different things to check",
-            hint="give one of them",
+            "--staged, --range, --history and paths exclude each other",
+            hint="leave out all but one",
         )
     if staged:
-        return _staged(context, path)
+        return _check_staged(context, path)
     from memtool.store.progress import Progress
 
     with Progress(sys.stderr) as progress:
@@ -80,82 +80,88 @@ def check(
             from memtool.gate import sources
 
             progress.begin("looking for secrets in every commit")
-            found = sources.scan(context)
-            return Checked(found.checked, found.problems)
-        content = _content(context, path, range)
+            scan_result = sources.scan_history(context)
+            return CheckReport(scan_result.checked, scan_result.problems)
+        content = _load_content(context, path, range)
         if content is None:
-            return Checked(0, (), is_quiet=True)
-        return _checked(context, content, path, progress)
+            return CheckReport(0, (), is_quiet=True)
+        return _check_content(context, content, path, progress)
 
 
-def _staged(context: Context, path: tuple[str, ...]) -> Checked:
-    """Check what is staged; that nothing is costs little."""
+def _check_staged(context: Context, path: tuple[str, ...]) -> CheckReport:
+    """Check the index; return at once if nothing is staged."""
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
-    from memtool.store.repository import staged_changes
+    from memtool.store.repository import list_staged_changes
 
-    sides, head = staged_changes(context.repository, context.directory, context.caller.env)
+    sides, head = list_staged_changes(context.repository, context.directory, context.caller.env)
     if not any(sides):
-        return Checked(0, (), is_quiet=True)
+        return CheckReport(0, (), is_quiet=True)
     from memtool.gate import sources
     from memtool.store.progress import Progress
 
-    with Progress(sys.stderr) as progress, context.repository.git.reading():
-        content = sources.of_staged(context, sides, head)
-        checked = _checked(context, content, path, progress, is_quiet=True)
-    _hasten(context)
-    return checked
+    with Progress(sys.stderr) as progress, context.repository.git.open_objects():
+        content = sources.read_staged(context, sides, head)
+        report = _check_content(context, content, path, progress, is_quiet=True)
+    _warm_index(context)
+    return report
 
 
-def _hasten(context: Context) -> None:
-    """Let another process build the index that a check lacked, so that the next one is fast."""
+def _warm_index(context: Context) -> None:
+    """Let a background process build the missing search index, so that the next check is fast."""
     if time.process_time() < SLOW_S or not context.is_cached:
         return
     from memtool.index import index
     from memtool.sessions import background
 
     repository = context.repository
-    if index.last_reader(repository, context.directory, context.settings) is None:
+    if index.open_last_reader(repository, context.directory, context.settings) is None:
         background.warm(repository.cache_dir, repository.top, context.caller.env, time.time())
 
 
-def _checked(
+def _check_content(
     context: Context,
     content: Content,
     path: tuple[str, ...],
     progress: Progress,
     *,
     is_quiet: bool = False,
-) -> Checked:
+) -> CheckReport:
     from memtool.gate import gate
 
-    problems = gate.problems(content, lambda name: progress.begin(f"checking: {name}"))
+    problems = gate.find_problems(content, lambda name: progress.begin(f"checking: {name}"))
     if path:
         from memtool.gate.sources import is_chosen
 
-        chosen = _inside(context, path)
+        chosen = _to_repository_paths(context, path)
         problems = tuple(p for p in problems if is_chosen(p.path, chosen))
     else:
-        problems = (*problems, *_blocks(context, content))
-    problems = (*problems, *_misplaced(context, content), *_unused(context, content, path))
-    problems += tuple(_unfinished(context, content, path))
-    problems = tuple(sorted(problems, key=lambda one: (one.path, one.line)))
-    if any(one.severity == ERROR for one in problems):
+        problems = (*problems, *_find_block_problems(context, content))
+    problems = (
+        *problems,
+        *_find_misplaced(context, content),
+        *_find_unused_settings(context, content, path),
+    )
+    problems += tuple(_find_unfinished(context, content, path))
+    problems = tuple(sorted(problems, key=lambda problem: (problem.path, problem.line)))
+    if any(problem.severity == ERROR for problem in problems):
         from memtool.authoring.tree import with_way_back
 
         problems = with_way_back(context, problems)
-    return Checked(len(content.files), problems, is_quiet)
+    return CheckReport(len(content.files), problems, is_quiet)
 
 
-def _unfinished(context: Context, content: Content, path: tuple[str, ...]) -> Iterator[Problem]:
-    """Yield the memories of a killed commit, which git's index only intends to hold."""
+def _find_unfinished(
+    context: Context, content: Content, path: tuple[str, ...]
+) -> Iterator[Problem]:
+    """Yield memories that a killed commit left in git's index as intent-to-add."""
     if content.kind != "worktree":
         return
     from memtool.gate.sources import is_chosen
     from memtool.memory.schema import Problem as Found
-    from memtool.store.commits import intended
+    from memtool.store.commits import list_intent_to_add
 
-    chosen = _inside(context, path)
-    for name in intended(context.repository, content.directory):
+    chosen = _to_repository_paths(context, path)
+    for name in list_intent_to_add(context.repository, content.directory):
         if not path or is_chosen(name, chosen):
             yield Found(
                 name,
@@ -167,43 +173,44 @@ def _unfinished(context: Context, content: Content, path: tuple[str, ...]) -> It
             )
 
 
-def _misplaced(context: Context, content: Content) -> list[Problem]:
-    """Return the memories of a project that say they hold in all: an error for new ones."""
+def _find_misplaced(context: Context, content: Content) -> list[Problem]:
+    """Return a problem for each project memory with `scope: global`: an error if it is new."""
     from memtool.memory.schema import Problem as Found
 
-    found = [one for one in content.files if "\nscope: global\n" in one.text]
-    if not found or context.project.is_in_global:
+    candidates = [file for file in content.files if "\nscope: global\n" in file.text]
+    if not candidates or context.project.is_in_global:
         return []
     hint = "leave scope out; memtool --global new keeps a memory for all your projects"
     return [
         Found(
-            one.path,
-            one.line_of("scope"),
+            file.path,
+            file.find_line("scope"),
             "foreign-scope",
             "scope: global has no effect in the file of a project",
             hint,
-            severity=ERROR if one.path in content.new else "warning",
+            severity=ERROR if file.path in content.new else "warning",
         )
-        for one in found
-        if one.memory is not None and one.memory.text("scope") == "global"
+        for file in candidates
+        if file.memory is not None and file.memory.text("scope") == "global"
     ]
 
 
-def _unused(context: Context, content: Content, path: tuple[str, ...]) -> list[Problem]:
-    """Return the settings of a project that only its users' own settings decide: none is used.
-
-    A repository that names whom its users ask, or what they run, is a mistake or an attack.
-    """
+def _find_unused_settings(
+    context: Context, content: Content, path: tuple[str, ...]
+) -> list[Problem]:
+    """Return a problem for each project setting that counts only among a user's own settings."""
+    # A repository that sets what its users run, or which servers they ask, is a mistake or an
+    # attack.
     from memtool.gate.sources import is_chosen
     from memtool.memory.schema import Problem as Found
     from memtool.store.config import CONFIG_NAME, USER_ONLY
 
     file = f"{content.directory}/{CONFIG_NAME}"
-    given = sorted(USER_ONLY.keys() & content.settings.given.keys())
+    user_only_keys = sorted(USER_ONLY.keys() & content.settings.values.keys())
     if (
-        not given
+        not user_only_keys
         or context.project.is_in_global
-        or (path and not is_chosen(file, _inside(context, path)))
+        or (path and not is_chosen(file, _to_repository_paths(context, path)))
     ):
         return []
     return [
@@ -215,66 +222,77 @@ def _unused(context: Context, content: Content, path: tuple[str, ...]) -> list[P
             f"take {key} out; memtool --global config {key} VALUE",
             severity="warning",
         )
-        for key in given
+        for key in user_only_keys
     ]
 
 
-def _blocks(context: Context, content: Content) -> list[Problem]:
-    """Return what is wrong with the blocks of files such as AGENTS.md; where there are none, none.
+def _find_block_problems(context: Context, content: Content) -> list[Problem]:
+    """Return the problems of managed blocks in files such as AGENTS.md.
 
     Before a commit the files on disk are compared with the memories on disk.
     """
     from memtool.inject import agents_md
 
     at = content.head if content.kind == "commit" else None
-    found = agents_md.agent_files(
+    agent_files = agents_md.find_agent_files(
         lambda path: (
-            context.project.stored_file(path, at)
+            context.project.read_stored_file(path, at)
             if at
             else agents_md.read_at(context.repository.top, path)
         )
     )
-    if not found:
+    if not agent_files:
         return []
-    return agents_md.problems(context, found, at)
+    return agents_md.find_problems(context, agent_files, at)
 
 
-def render(checked: Checked) -> str:
-    """Return two lines per problem, errors first: where and what, then what to do; and a count."""
+def render(report: CheckReport, layout: Layout) -> str:
+    """Return each problem with its hint, errors first, then the counts.
+
+    A fork is a problem of each of its sides, and shown once.
+    """
     rows = []
-    for problem in sorted(checked.problems, key=lambda problem: problem.severity != ERROR):
+    forks = {problem.message: problem for problem in reversed(report.problems)}
+    problems = [
+        problem
+        for problem in report.problems
+        if problem.code != "fork" or problem is forks[problem.message]
+    ]
+    for problem in sorted(problems, key=lambda problem: problem.severity != ERROR):
         mark = "" if problem.severity == ERROR else "warning: "
-        rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{problem.message}")
+        message = layout.shorten(problem.message)
+        rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{message}")
         if problem.hint:
-            rows.append(f"  hint: {problem.hint}")
-    errors = sum(problem.severity == ERROR for problem in checked.problems)
-    warnings = len(checked.problems) - errors
-    if not rows and checked.is_quiet:
+            rows.append(f"  hint: {layout.shorten(problem.hint)}")
+    errors = sum(problem.severity == ERROR for problem in problems)
+    warnings = len(problems) - errors
+    if not rows and report.is_quiet:
         return ""
-    told = [plural(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    files = plural(checked.checked, "file")
-    return "\n".join([*rows, f"{files} checked: {', '.join(told) or 'nothing is wrong'}"])
+    counts = [format_count(errors, "error") if errors else "no errors"]
+    counts += [format_count(warnings, "warning")] * bool(warnings)
+    files = format_count(report.checked, "file")
+    return "\n".join([*rows, f"{files} checked: {', '.join(counts)}"])
 
 
-def _content(context: Context, path: tuple[str, ...], range_: str) -> Content | None:
+def _load_content(context: Context, path: tuple[str, ...], range_: str) -> Content | None:
     if range_:
         from memtool.gate import sources
         from memtool.store import config
 
-        start, end = _ends(context, range_)
-        stored = context.project.stored_file(context.project.config_path, end) or b""
+        start, end = _parse_range(context, range_)
+        stored = context.project.read_stored_file(context.project.config_path, end) or b""
         settings = config.parse(stored, context.project.config_path)
-        return sources.of_range(context, settings, start, end)
+        return sources.read_range(context, settings, start, end)
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.gate import sources
 
     context.project.refuse_absent()
-    return sources.of_worktree(context, _inside(context, path))
+    return sources.read_worktree(context, _to_repository_paths(context, path))
 
 
-def _inside(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return paths from the top. Raises MemtoolError for one outside of the memory directory."""
-    found = []
+def _to_repository_paths(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return paths relative to the top; "" for the memory directory or a parent of it."""
+    relative_paths = []
     for path in paths:
         full = os.path.normpath(os.path.join(os.path.realpath(context.caller.cwd), path))
         inside = os.path.relpath(full, os.path.realpath(context.repository.top)).replace(
@@ -285,28 +303,28 @@ def _inside(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
         if not above and not inside.startswith(f"{context.directory}/"):
             raise MemtoolError(
                 f"{path} is not in {context.directory}",
-                hint="memtool check without a path checks every memory",
+                hint="every memory: memtool check",
             )
-        found.append("" if above else inside)
-    return tuple(found)
+        relative_paths.append("" if above else inside)
+    return tuple(relative_paths)
 
 
-def _ends(context: Context, range_: str) -> tuple[str, str]:
-    """Return the commits that a range starts behind and ends with.
+def _parse_range(context: Context, range_: str) -> tuple[str, str]:
+    """Return the commits of a range A..B: A, which is excluded, and B.
 
-    A start of only zeros, which forges send for a new branch, means no commit.
+    A is "" if it is all zeros, which forges send for a new branch.
     """
     git = context.repository.git
-    left, dots, right = range_.partition("..")
+    start_name, dots, end_name = range_.partition("..")
     if not dots:
         raise MemtoolError(
             f"{range_!r} is not a range", hint=f"memtool check --range {range_}..HEAD"
         )
-    is_merge_base = right.startswith(".")
-    end = git.rev(right.removeprefix(".") or "HEAD")
-    if left and not left.strip("0"):
+    is_merge_base = end_name.startswith(".")
+    end = git.resolve(end_name.removeprefix(".") or "HEAD")
+    if start_name and not start_name.strip("0"):
         return "", end
-    start = git.rev(left or "HEAD")
+    start = git.resolve(start_name or "HEAD")
     if is_merge_base:
         start = git.line("merge-base", start, end, allowed=(0, 1))
     return start, end

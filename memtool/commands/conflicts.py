@@ -6,26 +6,27 @@ from collections import Counter
 from collections.abc import Mapping
 
 from memtool.commands import _filters
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout, clip, shorten_commit
 from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.trust import Origin
 from memtool.search import conflicts as gate
-from memtool.search.contradictions import SUSPECTED
-from memtool.search.scope import day
+from memtool.search.conflicts import DUPLICATE, FORK
+from memtool.search.contradictions import OPPOSITION, SUSPECTED
+from memtool.search.scope import format_day
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT
 from memtool.store.tree import Record, Tree
-from memtool.value import Value
+from memtool.value import Value, format_count
 
-MOST_BESIDE = 3
-"""Memories that are shown beside each other; more are below each other, one a line."""
+MAX_COLUMNS = 3
+"""Memories that are shown side by side; more are shown one per line."""
+MAX_CELL_WIDTH = 56
 
 
 class ConflictSide(Value):
-    """One memory of a conflict. `date` is that of its last commit, empty without one."""
+    """One memory of a conflict. `date` is the date of its last commit, empty without one."""
 
     id: str
     title: str
@@ -40,10 +41,10 @@ class ConflictSide(Value):
 
 
 class ConflictRow(Value):
-    """A conflict with its sides, in the order of `ids`; `values` is what each gives to one thing.
+    """A conflict with its sides, in the order of `ids`, and the value that each states.
 
-    `differs` has them in a row, each once: `6379 against 6380`. `certainty` is `certain`, and then
-    it is marked wherever the memories are shown, or `suspected`.
+    `differs` lists the distinct values: `6379 against 6380`. `certainty` is `suspected`, or
+    `certain`: then the conflict is marked wherever its memories are shown.
     """
 
     kind: str
@@ -57,11 +58,10 @@ class ConflictRow(Value):
 
 
 class Conflicts(Value):
-    """What contradicts each other: forks first, then oppositions, values and duplicates.
+    """Conflicts: forks first, then oppositions, values and duplicates.
 
-    `since` is the commit that they were compared with, empty for none. `kinds` counts all of them
-    by kind, also those beyond the limit, `memories` those that take part, `open` what is not
-    accepted.
+    `since` is the commit of --since, "" without it. The counts include conflicts beyond the limit:
+    `kinds` by kind, `memories` of memories that take part, `open` of those not accepted.
     """
 
     json_fields = "conflicts total kinds memories since"
@@ -72,15 +72,17 @@ class Conflicts(Value):
     kinds: Mapping[str, int] = {}
     memories: int = 0
     open: int = 0
+    is_detailed: bool = False
+    """Whether the text compares the sides field by field."""
 
     @property
     def total(self) -> int:
-        """How many there are, with those beyond the limit."""
+        """The number of conflicts, including those beyond the limit."""
         return sum(self.kinds.values())
 
     @property
     def exit_code(self) -> int:
-        """1 where a conflict is open, for hooks and CI."""
+        """1 if a conflict is open, for hooks and CI."""
         return int(self.open > 0)
 
 
@@ -92,79 +94,81 @@ def conflicts(
     all: bool = False,
     limit: int = 20,
 ) -> Conflicts:
-    """List the memories that contradict each other, side by side.
+    """List memories that contradict each other, side by side.
 
-    A conflict is a fork (heads that replace the same memory), an opposition (one says use, always,
-    enable, add, must or allow, the other the contrary of the same thing), or two values for the
-    same key, version, port, path or measure. Only memories in use count, and of their text only
-    title and first sentence. All that contradict each other about one thing are one conflict, and
-    where they give it values, these are shown first. Where one is open the exit code is 1.
+        fork         two memories replace the same one
+        opposition   one says to do something, the other not to
+        values       they name different values for a key, version, port, path or unit
 
-    With --since only those are listed in which a memory takes part that was not there at that
-    revision, and new memories that say what another one says: what a merge has brought. A
-    post-merge hook runs memtool conflicts --since ORIG_HEAD.
+    Titles and first sentences of active memories are compared. Exit code 1 means that a conflict is
+    open. After a merge, memtool conflicts --since ORIG_HEAD lists only what it brought.
 
     Example:
+        memtool conflicts
         memtool conflicts --since ORIG_HEAD
 
     Args:
-        ids: only the conflicts of these memories, by id or words of it
+        ids: only the conflicts of these memories, by id or words
         at: a revision instead of the worktree
-        since: a revision; only what is new since then
-        all: also those that were accepted
-        limit: most conflicts to show, 0 for all; the summary counts all of them
+        since: only what is new since this revision
+        all: also list accepted conflicts
+        limit: the number of conflicts to show, 0 for all
     """
-    base = context.repository.git.rev(since) if since else ""
-    if base and not ids and not _names(context, at) - _names(context, base):
-        return Conflicts((), base)  # most merges bring no memory, and need not wait
+    base = context.repository.git.resolve(since) if since else ""
+    if base and not ids and not _list_file_names(context, at) - _list_file_names(context, base):
+        return Conflicts((), base)  # fast path: most merges bring no memory
     tree = index.open(context, at, exact=True)
     now, categories = context.clock.now, context.settings.categories
     wanted = {tree.find(id_).id for id_ in ids}
-    found: list[gate.Conflict] = []
+    all_conflicts: list[gate.Conflict] = []
     new: set[str] | None = None
     if since:
-        there = _names(context, base)
-        new = {record.id for record in tree.records if f"{record.id}.md" not in there}
+        base_names = _list_file_names(context, base)
+        new = {record.id for record in tree.records if f"{record.id}.md" not in base_names}
     if new is None or new:
         cache_dir = context.repository.cache_dir if context.is_cached else ""
-        found = gate.contradictions(tree, now, cache_dir)
+        all_conflicts = gate.find_contradictions(tree, now, cache_dir)
     if new:
-        judged = [record for record in gate.living(tree, now) if record.id in new]
-        near = near_duplicates.Neighbours(())
-        if judged:
-            place = (context.repository, context.directory, context.settings)
-            near = (
-                near_duplicates.of_commit(*place, at) if at else near_duplicates.of_worktree(*place)
+        new_records = [record for record in gate.find_living(tree, now) if record.id in new]
+        similar = near_duplicates.DuplicateIndex(())
+        if new_records:
+            location = (context.repository, context.directory, context.settings)
+            similar = (
+                near_duplicates.from_commit(*location, at)
+                if at
+                else near_duplicates.from_worktree(*location)
             )
         threshold = context.settings.number(THRESHOLD_KEY)
-        found += near_duplicates.repetitions(tree, judged, near, threshold, now, categories)
-    found = [
+        all_conflicts += near_duplicates.find_repetitions(
+            tree, new_records, similar, threshold, now, categories
+        )
+    all_conflicts = [
         conflict
-        for conflict in found
+        for conflict in all_conflicts
         if (all or not conflict.accepted)
         and (not wanted or wanted.intersection(conflict.ids))
         and (new is None or new.intersection(conflict.ids))
     ]
-    together = gate.clusters(found)
-    shown = together[: _filters.most_of(limit)]
+    clusters = gate.find_clusters(all_conflicts)
+    shown = clusters[: _filters.all_if_zero(limit)]
     return Conflicts(
-        _with_sides(context, tree, shown),
+        _build_rows(context, tree, shown),
         base,
-        Counter(one.kind for one in together),
-        len({id_ for one in together for id_ in one.ids}),
-        sum(not one.accepted for one in together),
+        Counter(conflict.kind for conflict in clusters),
+        len({id_ for conflict in clusters for id_ in conflict.ids}),
+        sum(not conflict.accepted for conflict in clusters),
+        is_detailed=bool(ids),
     )
 
 
-def _names(context: Context, at: str | None) -> set[str]:
-    """Return the names of the files of a tree that may be memories."""
+def _list_file_names(context: Context, at: str | None) -> set[str]:
     return {entry.path.rpartition("/")[2] for entry in context.snapshot(at).entries}
 
 
-def _with_sides(
-    context: Context, tree: Tree, found: list[gate.Conflict]
+def _build_rows(
+    context: Context, tree: Tree, shown: list[gate.Conflict]
 ) -> tuple[ConflictRow, ...]:
-    records = {id_: tree[id_] for conflict in found for id_ in conflict.ids}
+    records = {id_: tree[id_] for conflict in shown for id_ in conflict.ids}
     origins = context.origins(tree, records.values())
     return tuple(
         ConflictRow(
@@ -172,16 +176,16 @@ def _with_sides(
             conflict.ids,
             conflict.reason,
             conflict.accepted,
-            tuple(_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
+            tuple(_build_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
             conflict.values,
             conflict.differs,
             conflict.certainty,
         )
-        for conflict in found
+        for conflict in shown
     )
 
 
-def _side(record: Record, origin: Origin) -> ConflictSide:
+def _build_side(record: Record, origin: Origin) -> ConflictSide:
     memory = record.memory
     return ConflictSide(
         id=record.id,
@@ -197,51 +201,85 @@ def _side(record: Record, origin: Origin) -> ConflictSide:
     )
 
 
-def render(found: Conflicts) -> str:
-    """Return each conflict with its sides next to each other, and how to settle it."""
-    if not found.conflicts:
-        return f"no new conflict since {found.since[:SHORT]}" if found.since else "no open conflict"
-    parts = ["\n".join(_rows(conflict)) for conflict in found.conflicts]
-    total = found.total
-    if total > 1:
-        counts = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in found.kinds.items())
-        left = total - len(found.conflicts)
-        rest = f"; {left} not shown, --limit 0 shows all" if left else ""
-        parts.append(f"{total} conflicts among {found.memories} memories: {counts}{rest}")
-    return "\n\n".join(parts)
+def render(report: Conflicts, layout: Layout) -> str:
+    """Return each conflict with its sides, the newest first, and the command that settles it."""
+    if not report.conflicts:
+        since = f"new conflict since {shorten_commit(report.since)}" if report.since else ""
+        layout.report(f"no {since or 'open conflict'}")
+        return ""
+    rows = []
+    for number, conflict in enumerate(map(_sort_sides, report.conflicts), 1):
+        heading = _describe_conflict(conflict, layout)
+        if report.is_detailed and conflict.kind == OPPOSITION:
+            heading += f": {conflict.reason}"
+        rows += layout.wrap(f"{number}. {heading}")
+        rows += (
+            _compare_sides(conflict, layout)
+            if report.is_detailed
+            else layout.table([_format_side(side, layout) for side in conflict.sides], indent="  ")
+        )
+        if not conflict.accepted:
+            ids = " ".join(layout.short(side.id) for side in conflict.sides)
+            rows.append(f"  memtool resolve {ids} --keep newer --reason TEXT")
+    hidden = report.total - len(report.conflicts)
+    total = format_count(report.total, "conflict")
+    ways = ", the newer side first. Or --keep ID, --keep both, --merge TITLE" if report.open else ""
+    hidden_note = f" ({hidden:,} not shown; --limit 0 shows all)" if hidden else ""
+    return "\n".join([*rows, f"{total}{ways}{hidden_note}"])
 
 
-def _plural(kind: str, count: int) -> str:
-    return kind if count == 1 or kind.endswith("s") else f"{kind}s"
+def _sort_sides(conflict: ConflictRow) -> ConflictRow:
+    """Put the newest side first, and its value too."""
+    places = sorted(
+        range(len(conflict.sides)),
+        key=lambda at: (timestamps.parse(conflict.sides[at].timestamp), conflict.sides[at].id),
+        reverse=True,
+    )
+    values = [conflict.values[at] for at in places] if conflict.values else []
+    return conflict.replace(
+        sides=tuple(conflict.sides[at] for at in places),
+        values=tuple(values),
+        differs=" against ".join(dict.fromkeys(values)),
+    )
 
 
-def _rows(conflict: ConflictRow) -> list[str]:
-    sides = conflict.sides
+def _describe_conflict(conflict: ConflictRow, layout: Layout) -> str:
     state = ", accepted" if conflict.accepted else ""
     state += ", suspected" if conflict.certainty == SUSPECTED else ""
+    ancestor = conflict.reason.rpartition(" ")[2]
+    title = layout.title(ancestor)
+    words = {
+        FORK: f"{'Both' if len(conflict.sides) == 2 else 'All'} supersede {layout.short(ancestor)}"
+        + f" ({title})" * bool(title),
+        OPPOSITION: "They say the opposite",
+        DUPLICATE: "They say the same",
+    }
+    return (conflict.differs or words.get(conflict.kind, conflict.reason)) + state
+
+
+def _format_side(side: ConflictSide, layout: Layout) -> tuple[str, ...]:
+    return (layout.short(side.id), side.title, side.author, format_day(side.timestamp))
+
+
+def _compare_sides(conflict: ConflictRow, layout: Layout) -> list[str]:
+    """Return a table of the fields of each side, side by side if they are few."""
+    sides = conflict.sides
     cells: list[tuple[str, ...]] = [
-        ("", *(side.id for side in sides)),
+        ("", *(layout.short(side.id) for side in sides)),
         *([("value", *conflict.values)] if conflict.values else []),
-        ("title", *(_clipped(side.title) for side in sides)),
-        ("source", *(_clipped(", ".join(side.source)) for side in sides)),
+        ("title", *(clip(side.title, MAX_CELL_WIDTH) for side in sides)),
+        ("source", *(clip(", ".join(side.source), MAX_CELL_WIDTH) for side in sides)),
         ("author", *(side.author or "-" for side in sides)),
-        ("written", *(day(side.timestamp) for side in sides)),
+        ("written", *(format_day(side.timestamp) for side in sides)),
         (
             "commit",
-            *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-" for side in sides),
+            *(
+                f"{shorten_commit(side.commit)} {side.date[:10]}" if side.commit else "-"
+                for side in sides
+            ),
         ),
         ("confidence", *(side.confidence for side in sides)),
         ("trust", *(side.trust for side in sides)),
     ]
-    table = columns(cells if len(sides) <= MOST_BESIDE else zip(*cells, strict=True))
-    rows = [
-        f"{conflict.kind}{state}: {conflict.differs or conflict.reason}",
-        *(f"  {row}" for row in table),
-    ]
-    if not conflict.accepted:
-        rows.append(f"  hint: memtool resolve {' '.join(conflict.ids)} --keep newer --why REASON")
-    return rows
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= 56 else f"{text[:55]}…"
+    rows = cells if len(sides) <= MAX_COLUMNS else [*zip(*cells, strict=True)]
+    return layout.table(rows, indent="  ")

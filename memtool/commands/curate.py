@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from memtool.authoring import write
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.memory.memory import Fields, Memory
 from memtool.redaction.mask import Mask
 from memtool.sessions import findings, manager, store
-from memtool.sessions.model import printable
-from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, count, fitting
+from memtool.sessions.model import make_printable
+from memtool.sessions.promote import (
+    PIN,
+    Action,
+    count,
+    find_alive_heads,
+    propose_by_model,
+    propose_by_rules,
+    select_fitting,
+)
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
+from memtool.store.messages import MEMORY_ID, PROPOSES
 from memtool.store.tree import Record
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
-MOST_NAMED = 5
-"""Proposals that do not fit, as they are named."""
+MAX_NAMED_PROPOSALS = 5
 _NO_PLAN = "no plan waits; memtool curate makes one"
 _NO_CANDIDATES = "there are no candidates; memtool promote makes them of sessions"
 
 
 class CurationStep(Value):
-    """One action of the plan, with the titles of the memories. `is_done` after it was applied."""
+    """One action of the plan, with the titles of its memories; `is_done` once it was applied."""
 
     do: str
     id: str
@@ -34,9 +43,9 @@ class CurationStep(Value):
 
 
 class CurationPlan(Value):
-    """What is proposed, by `rules` or by the name of the model, and the commit that did it.
+    """The proposed steps, `by` the rules or a model, and the commit that applied them.
 
-    `is_waiting`: it is the one that waits until somebody carries it out.
+    `is_waiting`: the plan is stored until the user applies it.
     """
 
     by: str
@@ -55,56 +64,55 @@ def curate(
     drop: bool = False,
     session: str = "",
 ) -> CurationPlan:
-    """Propose how candidates fit in: what they supersede, resolve, go with, and what to pin.
+    """Propose what candidates supersede, resolve or belong to, and what to pin.
 
-    The plan is shown; --apply carries it out. Only candidates get new relations, and only
-    confirmed memories are pinned, so that nothing that somebody vouched for changes what it says.
-    The setting extractor.command names a model that makes the plan; without one, rules propose
-    that a candidate supersedes what it contradicts.
+        memtool curate        show a plan
+        --apply               carry the plan out; confirmed memories keep their text
+        --waiting             show the plan that the manager made after a session
+        --waiting --apply     carry that plan out
 
-    With the user's own setting manager.enabled a plan is made after each session, in the
-    background; memtool status says that it waits. --waiting shows it, as far as it still fits, and
-    --waiting --apply carries it out. What the manager did is in sessions/manager.log below memtool
-    in the git directory.
+    Rules make the plan, or the model of the setting extraction.command. With the setting
+    manager.enabled a plan is made after every session; memtool status mentions it.
 
     Example:
         memtool curate
         memtool curate --apply --commit
-        memtool curate --waiting
 
     Args:
         apply: carry the plan out
-        commit: commit what --apply changed, and nothing else
-        waiting: the plan that waits, in place of another one
-        keep: let the plan wait until somebody looks at it, in place of the one before
-        drop: show the plan that waits for the last time
-        session: a session to read first, with the model where there is one
+        commit: commit what --apply changed
+        waiting: use the waiting plan
+        keep: keep this plan as the waiting one
+        drop: show the waiting plan once more, then drop it
+        session: read this session first
     """
     if (keep and (apply or waiting or drop)) or (drop and apply):
         raise MemtoolError(
-            "a plan is kept, dropped or applied, one of these",
-            hint="memtool curate --waiting --apply carries out the plan that waits",
+            "a plan can be stored, dropped or applied, but only one of these",
+            hint="apply the stored plan: memtool curate --waiting --apply",
             code="usage",
         )
     if not keep:
-        return _curated(context, apply=apply, commit=commit, is_waiting=waiting or drop, drop=drop)
+        return _curate(context, apply=apply, commit=commit, is_waiting=waiting or drop, drop=drop)
     try:
         if session:
-            sessions = store.opened(context)
-            findings.learned(context, sessions, [session])
+            sessions = store.open_sessions(context)
+            findings.learn_all(context, sessions, [session])
             count(context, sessions)
-        plan = _curated(context, is_kept=True)
+        plan = _curate(context, is_kept=True)
     except MemtoolError as error:
         manager.note(context, session, f"failed: {error.message}")
         raise
     steps = (
-        f"{plural(len(plan.steps), 'step')} by {plan.by}" if plan.steps else "nothing to propose"
+        f"{format_count(len(plan.steps), 'step')} by {plan.by}"
+        if plan.steps
+        else "nothing to propose"
     )
     manager.note(context, session, "; ".join([steps, *context.notes]))
     return plan
 
 
-def _curated(
+def _curate(
     context: Context,
     *,
     apply: bool = False,
@@ -115,32 +123,37 @@ def _curated(
 ) -> CurationPlan:
     write.prepare(context, dry_run=False)
     tree = context.tree()
-    mask = Mask(context.settings)  # a model reads them, and so does a person
-    alive = [one.replace(memory=mask.memory(one.memory)) for one in alive_heads(context, tree)]
+    mask = Mask(context.settings)  # a model and a person read them
+    alive = [
+        record.replace(memory=mask.memory(record.memory))
+        for record in find_alive_heads(context, tree)
+    ]
     candidates = [record for record in alive if record.memory.status == "candidate"]
-    others = [record for record in alive if record.memory.status != "candidate"]
-    left = manager.waiting(context) if is_waiting else None
-    if left is not None:
-        by, proposed = left.by, list(left.actions)
+    confirmed = [record for record in alive if record.memory.status != "candidate"]
+    waiting_plan = manager.read_waiting(context) if is_waiting else None
+    if waiting_plan is not None:
+        by, proposals = waiting_plan.by, list(waiting_plan.actions)
     elif is_waiting or not candidates:
         context.notes.append(_NO_PLAN if is_waiting else _NO_CANDIDATES)
-        by, proposed = "rules", []
+        by, proposals = "rules", []
     else:
-        by, proposed = _proposed(context, candidates, others)
-    actions = fitting(proposed, candidates, others, tree.lineage)
-    dropped = len(proposed) - len(actions)
+        by, proposals = _propose_actions(context, candidates, confirmed)
+    actions = select_fitting(proposals, candidates, confirmed, tree.lineage)
+    dropped = len(proposals) - len(actions)
     if dropped:
-        left_out = [one for one in proposed if one not in actions and one.do != PIN]
-        named = ", ".join(f"{one.do} {one.id} {one.to}" for one in left_out[:MOST_NAMED])
-        which = f": {printable(named)}" if named else ""
+        omitted = [action for action in proposals if action not in actions and action.do != PIN]
+        named = ", ".join(
+            f"{action.do} {action.id} {action.to}" for action in omitted[:MAX_NAMED_PROPOSALS]
+        )
+        which = f": {make_printable(named)}" if named else ""
         context.notes.append(
-            f"{dropped} of {len(proposed)} proposals do not fit and are left out{which}"
+            f"{dropped} of {len(proposals)} proposals do not fit and were left out{which}"
         )
     titles = {record.id: record.memory.title for record in alive}
-    changed: list[str] = []
+    changed_paths: list[str] = []
     for number, action in enumerate(actions if apply else ()):
-        with files.naming(before.id for before in actions[:number]):
-            changed.append(_applied(context, action))
+        with files.reporting_done(before.id for before in actions[:number]):
+            changed_paths.append(_apply_action(context, action))
     steps = tuple(
         CurationStep(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply)
         for a in actions
@@ -149,53 +162,54 @@ def _curated(
         manager.keep(context, by, actions)
     elif drop or (is_waiting and (apply or not actions)):
         manager.drop(context)
-    done = None
-    if commit and changed:
+    commit_id = None
+    if commit and changed_paths:
         replaced = sorted({action.to for action in actions if action.do == "supersedes"})
-        done = commit_files(
+        commit_id = commit_files(
             context,
-            sorted(set(changed)),
+            sorted(set(changed_paths)),
             f"memory: curate {len(actions)} relations of candidates",
-            {"Memory-Id": ", ".join(sorted({action.id for action in actions}))}
-            | ({write.PROPOSES: ", ".join(replaced)} if replaced else {}),
+            {MEMORY_ID: ", ".join(sorted({action.id for action in actions}))}
+            | ({PROPOSES: ", ".join(replaced)} if replaced else {}),
         )
-    return CurationPlan(by, steps, done, is_waiting=(is_waiting and not drop) or is_kept)
+    return CurationPlan(by, steps, commit_id, is_waiting=(is_waiting and not drop) or is_kept)
 
 
-def render(plan: CurationPlan) -> str:
-    """Return a paragraph per step, and the next command."""
+def render(plan: CurationPlan, layout: Layout) -> str:
+    """Return a paragraph for each step, and the next command."""
     rows = []
     for step in plan.steps:
         if step.do == PIN:
-            rows.append(f"pin {step.id}  {step.title}\n  {step.why}".rstrip())
+            rows += layout.wrap(f"pin {layout.short(step.id)}  {step.title}")
         else:
-            rows.append(
-                f"{step.id}  {step.title}\n  {step.do} {step.to}  {step.to_title}\n  {step.why}"
-            )
+            rows += layout.wrap(f"{layout.short(step.id)}  {step.title}")
+            relation = step.do.replace("_", " ")
+            rows += layout.wrap(f"{relation} {layout.short(step.to)}  {step.to_title}", "  ")
+        rows += layout.wrap(layout.shorten(step.why), "  ")
     if not rows:
-        return "nothing to propose"
-    if not any(step.is_done for step in plan.steps):
+        layout.report("nothing to propose")
+    elif not any(step.is_done for step in plan.steps):
         which = " --waiting" if plan.is_waiting else ""
-        rows.append(f"memtool curate{which} --apply carries this out")
+        rows.append(f"Nothing was changed. To do it: memtool curate{which} --apply")
     return "\n".join(rows)
 
 
-def _proposed(
-    context: Context, candidates: list[Record], others: list[Record]
+def _propose_actions(
+    context: Context, candidates: list[Record], confirmed: list[Record]
 ) -> tuple[str, list[Action]]:
     from memtool.sessions.extract.llm import Unusable
 
-    model = findings.model(context)
+    model = findings.read_model(context)
     if model is not None:
         try:
-            return model.name, by_model(model, candidates, others)
+            return model.name, propose_by_model(model, candidates, confirmed)
         except Unusable as error:
             context.notes.append(f"{error.message}; the rules were used instead")
-    return "rules", by_rules(candidates, others)
+    return "rules", propose_by_rules(candidates, confirmed)
 
 
-def _applied(context: Context, action: Action) -> str:
-    """Carry out one action, and return the path of the file that it changed."""
+def _apply_action(context: Context, action: Action) -> str:
+    """Carry out one action, and return the path of the changed file."""
 
     def changes(memory: Memory) -> Fields:
         if action.do == PIN:

@@ -6,34 +6,31 @@ import os
 import shlex
 
 from memtool import demo as demo_repository
+from memtool.commands._layout import Layout
 from memtool.demo import NEIGHBOUR, Demo
 from memtool.store.context import Context
 
 
 def demo(context: Context, directory: str, *, dry_run: bool = False) -> Demo:
-    """Build the repository of a made-up team: the quickest way to look around.
+    """Build a sample repository to try things in, of a team that sells ferry tickets.
 
-    Four people sell ferry tickets there, with two agents. It has sixty memories of half a year: a
-    chain of four decisions, a fork, contradictions that are open, settled and accepted, drift,
-    candidates, pinned, deprecated, archived, expired and forgotten memories, a branch that is not
-    merged, a remote that lacks the last commits, sessions with findings, and a usage log. Authors
-    and dates are fixed: the commits have the same ids wherever it is built. Nothing leaves the
-    directory, and removing that removes all of it. In it lies the repository of another team, too,
-    for a fleet of two: what sets that in your own settings is printed, and not done.
+    It has sixty memories of half a year: decisions that replaced others, conflicts, drift,
+    candidates, sessions, and a branch that is not merged. It is the same wherever it is built, and
+    only writes to the directory. A second repository inside it is there to try memtool fleet.
 
     Example:
         memtool demo harbor
 
     Args:
-        directory: where it goes; it must be absent or empty
-        dry_run: say what would be built, write nothing
+        directory: where to build it; must be absent or empty
+        dry_run: describe what would be built, write nothing
     """
-    place = os.path.abspath(os.path.join(context.caller.cwd, directory))
-    return demo_repository.build(context.caller.env, place, dry_run=dry_run)
+    path = os.path.abspath(os.path.join(context.caller.cwd, directory))
+    return demo_repository.build(context.caller.env, path, dry_run=dry_run)
 
 
-def render(built: Demo) -> str:
-    """Return what was built, and what to try next."""
+def render(built: Demo, _layout: Layout) -> str:
+    """Return the counts of the repository, and commands to try."""
     what = (
         f"{built.memories} memories in {built.commits} commits on {len(built.branches)} branches, "
         f"{built.sessions} sessions, {built.answers} answers in the usage log"
@@ -45,14 +42,20 @@ def render(built: Demo) -> str:
         f"its story ends on {built.now[:10]}; MEMTOOL_NOW={built.now} shows it as of then",
         f"next: cd {shlex.quote(built.directory)}",
     ]
-    tries = ("status", "search 'how long is a seat held'", "conflicts", "promote --list", "serve")
-    neighbour = shlex.quote(os.path.join(built.directory, NEIGHBOUR))
-    fleet = (f"--global config fleet.repositories {neighbour}", "fleet sync", "fleet similar")
+    commands = (
+        "status",
+        "search 'how long is a seat held'",
+        "conflicts",
+        "promote --list",
+        "serve",
+    )
+    other_team = shlex.quote(os.path.join(built.directory, NEIGHBOUR))
+    fleet = (f"--global config fleet.repositories {other_team}", "fleet sync", "fleet similar")
     return "\n".join(
         [
             *rows,
-            *(f"next: memtool {one}" for one in tries),
+            *(f"next: memtool {command}" for command in commands),
             "or ask another team, too:",
-            *(f"next: memtool {one}" for one in fleet),
+            *(f"next: memtool {command}" for command in fleet),
         ]
     )

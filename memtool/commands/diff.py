@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from memtool.commands._render import columns
+from collections import Counter
+
+from memtool.commands._layout import Layout, shorten_commit
+from memtool.commands._render import format_changes
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.memory.changes import Change, Version, compare, sentence
+from memtool.memory.changes import Change, Version, compare, describe_change
 from memtool.redaction.mask import Mask
 from memtool.store import versions
 from memtool.store.context import Context
 from memtool.store.git import GitError
-from memtool.store.provenance import SHORT
 from memtool.value import Value
 
 WORKTREE = "worktree"
@@ -30,67 +32,98 @@ class Diff(Value):
 
 
 def diff(context: Context, range: str = "") -> Diff:
-    """Show what changed between two revisions, in memory terms.
+    """Compare the memories of two revisions: added, superseded, confirmed or edited.
 
-    A..B compares two revisions, A...B the second with where they parted, A alone compares with
-    the worktree, and without a range the worktree is compared with HEAD. A confirmed memory whose
-    claim was edited in place is marked as a silent edit.
+        (nothing)   the worktree with HEAD
+        A           the worktree with A
+        A..B        B with A
+        A...B       B with the commit where it left A
+
+    A confirmed memory whose claim was edited in place is marked as a silent edit.
 
     Example:
+        memtool diff
         memtool diff main..HEAD
 
     Args:
-        range: A..B, A...B or A; an empty side of the dots is HEAD
+        range: A, A..B or A...B; an empty side is HEAD
     """
-    old, new = _ends(context, range)
+    old, new = _parse_range(context, range)
     categories = context.settings.categories
     if new:
-        taken = context.snapshot(new)
-        changes = compare(*versions.between(context.snapshot(old), taken, categories))
-        titled = _titled(changes, versions.called(taken, _bare(changes), categories))
-        return Diff(old, new, _masked(context, titled))
+        snapshot = context.snapshot(new)
+        changes = compare(*versions.compare_snapshots(context.snapshot(old), snapshot, categories))
+        titled_changes = _with_titles(
+            changes, versions.read_by_id(snapshot, _find_pathless_ids(changes), categories)
+        )
+        return Diff(old, new, _mask_changes(context, titled_changes))
     tree = index.open(context, exact=True)
     if old and not tree.problems and versions.is_committed(tree, old):
         return Diff(old, WORKTREE, ())
     before = context.snapshot(old) if old else None
-    changes = compare(*versions.uncommitted(tree, before, categories))
-    records = [tree[id_] for id_ in sorted(_bare(changes)) if id_ in tree]
-    known = {record.id: Version(record.path, record.memory) for record in records}
-    return Diff(old, WORKTREE, _masked(context, _titled(changes, known)))
+    changes = compare(*versions.find_uncommitted(tree, before, categories))
+    records = [tree[id_] for id_ in sorted(_find_pathless_ids(changes)) if id_ in tree]
+    versions_by_id = {record.id: Version(record.path, record.memory) for record in records}
+    return Diff(old, WORKTREE, _mask_changes(context, _with_titles(changes, versions_by_id)))
 
 
-def render(diff: Diff) -> str:
-    """Return one line per change, or that there is none."""
-    ends = f"{diff.old[:SHORT] or 'nothing'}..{diff.new[:SHORT]}"
+MARKS = {"added": "+", "removed": "-"}
+"""The mark of a change; all others have `~`."""
+
+
+def render(diff: Diff, layout: Layout) -> str:
+    """Return one line per change, then how many there are of each kind."""
+    ends = f"{shorten_commit(diff.old) or 'nothing'}..{_name_end(diff.new)}"
     if not diff.changes:
-        return f"no memory changed in {ends}"
-    rows = [(change.kind, change.id, _details(change)) for change in diff.changes]
-    return "\n".join([ends, *columns(rows)])
+        layout.report(f"no memory changed in {ends}")
+        return ""
+    rows = [
+        (
+            MARKS.get(change.kind, "~"),
+            layout.short(change.id),
+            change.title,
+            layout.shorten(_describe(change)),
+        )
+        for change in diff.changes
+    ]
+    kinds = Counter(change.kind for change in diff.changes)
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    return "\n".join([*format_changes(layout, rows), f"{ends}: {counts}"])
 
 
-def _details(change: Change) -> str:
-    said = sentence(change)
-    return f"{change.title} ({said})" if said and change.title else said or change.title
+def _name_end(commit: str) -> str:
+    return commit if commit == WORKTREE else shorten_commit(commit)
 
 
-def _bare(changes: tuple[Change, ...]) -> frozenset[str]:
-    """Return the ids of what was superseded while its own file stayed as it was."""
+def _describe(change: Change) -> str:
+    """Return kind and details of a change; a mark says enough of added and removed memories."""
+    details = {name: value for name, value in change.details.items() if name != "supersedes"}
+    description = describe_change(change.replace(details=details))
+    words = [change.kind] * (change.kind not in MARKS) + [description] * bool(description)
+    colon = " " if description.startswith("by ") else ": "
+    return f"({colon.join(words)})" if words else ""
+
+
+def _find_pathless_ids(changes: tuple[Change, ...]) -> frozenset[str]:
+    """Return the ids of changes without a path: memories superseded by another file."""
     return frozenset(change.id for change in changes if not change.path)
 
 
-def _titled(changes: tuple[Change, ...], known: dict[str, Version]) -> tuple[Change, ...]:
-    """Give those memories title and path, which comparing did not need to read."""
-    bare = _bare(changes) & known.keys()
+def _with_titles(
+    changes: tuple[Change, ...], versions_by_id: dict[str, Version]
+) -> tuple[Change, ...]:
+    """Add title and path to changes without them; the comparison does not read those files."""
+    pathless_ids = _find_pathless_ids(changes) & versions_by_id.keys()
     return tuple(
-        change.replace(title=known[change.id].title, path=known[change.id].path)
-        if change.id in bare
+        change.replace(title=versions_by_id[change.id].title, path=versions_by_id[change.id].path)
+        if change.id in pathless_ids
         else change
         for change in changes
     )
 
 
-def _masked(context: Context, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Return changes in whose words no secret stands: history is not what the index masks."""
+def _mask_changes(context: Context, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Mask secrets in the texts of changes: old versions are not masked by the index."""
     mask = Mask(context.settings)
     return tuple(
         change.replace(title=mask.line(change.title), details=mask.details(change.details))
@@ -98,27 +131,27 @@ def _masked(context: Context, changes: tuple[Change, ...]) -> tuple[Change, ...]
     )
 
 
-def _ends(context: Context, range_: str) -> tuple[str, str]:
-    """Return the commit ids of both ends; empty for no commit yet, and for the worktree."""
+def _parse_range(context: Context, range_: str) -> tuple[str, str]:
+    """Return the commits of both ends; "" for no commit yet (first) or the worktree (second)."""
     git = context.repository.git
-    left, dots, right = range_.partition("..")
-    is_merge_base = right.startswith(".")
-    right = right.removeprefix(".") if dots else ""
+    start_name, dots, end_name = range_.partition("..")
+    is_merge_base = end_name.startswith(".")
+    end_name = end_name.removeprefix(".") if dots else ""
     if not dots:
-        context.repository.refuse_bare(f"memtool diff {left or 'HEAD~1'}..HEAD")
+        context.repository.refuse_bare(f"memtool diff {start_name or 'HEAD~1'}..HEAD")
     if not range_:
         head = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
         return head, ""
     if not dots:
-        return git.rev(left), ""
-    old, new = git.rev(left or "HEAD"), git.rev(right or "HEAD")
+        return git.resolve(start_name), ""
+    old, new = git.resolve(start_name or "HEAD"), git.resolve(end_name or "HEAD")
     if is_merge_base:
         try:
             old = git.line("merge-base", old, new)
         except GitError:
             raise MemtoolError(
-                f"{left or 'HEAD'} and {right or 'HEAD'} have no commit in common",
-                hint=f"memtool diff {left or 'HEAD'}..{right or 'HEAD'}",
+                f"{start_name or 'HEAD'} and {end_name or 'HEAD'} have no commit in common",
+                hint=f"memtool diff {start_name or 'HEAD'}..{end_name or 'HEAD'}",
                 code="unrelated",
             ) from None
     return old, new

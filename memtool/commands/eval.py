@@ -7,30 +7,30 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memtool.commands import _filters
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.schema import Problem
 from memtool.search import evaluation
-from memtool.search.evaluation import GOLDEN_NAME, Golden, parse
+from memtool.search.evaluation import GOLDEN_NAME, GoldenQuery, parse
 from memtool.search.features import Facts
 from memtool.search.prose import search_prose
-from memtool.search.retrieve import Found, Hit, Scope
-from memtool.search.scope import scope_of
+from memtool.search.retrieve import Hit, Scope, SearchResult
+from memtool.search.scope import build_scope
 from memtool.store.context import Context
-from memtool.store.files import read_regular, refusing
+from memtool.store.files import explaining_errors, read_regular
 from memtool.value import Value
 
 DIGITS = 4
-"""Digits of a measure behind the point."""
+"""Decimal places of a measure."""
 SCORE_DIGITS = 6
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 
 
 class QueryResult(Value):
-    """What one query gave. `ranks` holds the rank of each expected memory that was found.
+    """The result of one query. `ranks` has the rank of each expected memory that was found.
 
-    `missed` are the expected ones that were not found, `results` the ids that were, in order.
+    `missed` are the expected ids that were not found, `results` all ids that were, in order.
     """
 
     qid: str
@@ -43,47 +43,47 @@ class QueryResult(Value):
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON, with each measure as a field of its own."""
         fields = super().plain()
-        found = _rounded(fields.pop("measures"))
-        return {"qid": fields.pop("qid"), "query": fields.pop("query"), **found, **fields}
+        measures = _round_measures(fields.pop("measures"))
+        return {"qid": fields.pop("qid"), "query": fields.pop("query"), **measures, **fields}
 
 
-class KeptScope(Scope):
-    """A scope for many queries: each fact is worked out once, not once per query."""
+class CachedScope(Scope):
+    """A scope for many queries: facts are computed once, not once per query."""
 
-    kept: Facts | None = None
+    cached_facts: Facts | None = None
 
     def facts(self) -> Facts:
-        """Return the facts that are kept, fresh ones where none are."""
-        return super().facts() if self.kept is None else self.kept
+        return super().facts() if self.cached_facts is None else self.cached_facts
 
 
-class Evaluated(Value):
+class EvalReport(Value):
     """The means over all queries, by the names of `evaluation.MEASURES`.
 
-    `below` holds the floors that were not reached. `problems` are the lines that expect what is not
-    there (errors), or what no prose can find, such as a superseded memory (warnings). `asked` is
-    None unless every query was to be shown.
+    `below` has the floors that were not reached. `problems` are golden queries that expect a memory
+    that does not exist (errors), or one that a search hides, such as a superseded one (warnings).
+    `query_results` is None without --verbose.
     """
 
-    json_optional = "asked"
+    json_names = (("query_results", "asked"),)
+    json_optional = "query_results"
 
     queries: int
     measures: dict[str, float]
     below: dict[str, float]
     problems: tuple[Problem, ...]
-    asked: tuple[QueryResult, ...] | None = None
+    query_results: tuple[QueryResult, ...] | None = None
 
     @property
     def exit_code(self) -> int:
-        """1 where a floor was not reached, or a memory is expected that is not there."""
+        """1 if a floor was not reached, or an expected memory does not exist."""
         errors = any(problem.severity == "error" for problem in self.problems)
         return 1 if self.below or errors else 0
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON, with each measure as a field of its own."""
         fields = super().plain()
-        found = _rounded(fields.pop("measures"))
-        return {"queries": fields.pop("queries"), **found, **fields}
+        measures = _round_measures(fields.pop("measures"))
+        return {"queries": fields.pop("queries"), **measures, **fields}
 
 
 def eval(  # noqa: A001  # a verb is named as the user types it
@@ -93,127 +93,145 @@ def eval(  # noqa: A001  # a verb is named as the user types it
     verbose: bool = False,
     run: str = "",
     floor: tuple[str, ...] = (),
-    limit: int = evaluation.DEPTH,
+    limit: int = evaluation.MAX_RANK,
     gated: bool = False,
     at: str | None = None,
     as_of: str | None = None,
-) -> Evaluated:
-    """Measure how well a search finds what golden queries expect.
+) -> EvalReport:
+    """Measure how well searches find what they should.
 
-    A line of the file is {"qid": "q1", "query": "where do sessions live?", "expect": ["dec-a"]},
-    and if wanted "files": ["src/auth.py"], which are open, and "as_of": the moment to ask from.
-    Queries are prose, in which nothing is an operator, and only living heads are found. What is
-    measured is the ranking; with --gated it is what inject would let pass, where a memory that
-    holds too little of the query is not found at all.
+    A line of the file is a query and the memories that it should find, such as {"qid": "q1",
+    "query": "where do sessions live?", "expect": ["dec-2g54"]}. It may also have "files", which are
+    open, and "as_of", the time of the query.
 
-    Measured are recall@5, recall@10, mrr@10 and ndcg@10, as means over all queries. The exit code
-    is 1 where a measure is below its floor, or where a memory is expected that does not exist.
+    It prints recall@5, recall@10, mrr@10 and ndcg@10. Exit code 1 means that a measure is below its
+    --floor, or that an expected memory does not exist.
 
     Example:
+        memtool eval
         memtool eval .memory/golden.jsonl --floor recall@5=0.8
 
     Args:
-        golden: the golden queries; golden.jsonl of the memory directory where none is named
-        verbose: show every query: what was found at which rank, and what was not
-        run: write the results to this file, a line of qid, id, rank and score each, with tabs
-        floor: a measure and the least it may be, such as recall@5=0.6
-        limit: results per query in the run file and in --verbose, 0 for all; at least 10 are ranked
-        gated: leave out what holds too little of the query, as inject does
-        at: the memories of this revision instead of the worktree
-        as_of: ask from this moment where a query names none
+        golden: the file of queries; by default .memory/golden.jsonl
+        verbose: show what each query found and missed
+        run: write the results to this file: qid, id, rank, score
+        floor: the minimum of a measure; may be repeated
+        limit: results per query, at least 10; 0 for all
+        gated: leave out what inject would hold back
+        at: a revision instead of the worktree
+        as_of: the time of queries that name none
     """
-    floors = dict(_floor(text) for text in floor)
-    most = _filters.most_of(limit)
+    floors = dict(_parse_floor(text) for text in floor)
+    max_results = _filters.all_if_zero(limit)
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
-    place = os.path.join(
+    path = os.path.join(
         context.caller.cwd if golden else context.repository.top or context.caller.cwd, name
     )
-    queries = parse(_read(place, name), name)
-    depth = max(most, evaluation.DEPTH)
-    found: dict[str, Found] = {}
+    queries = parse(_read_queries(path, name), name)
+    depth = max(max_results, evaluation.MAX_RANK)
+    answers: dict[str, SearchResult] = {}
     problems: list[Problem] = []
     for moment in sorted({query.as_of for query in queries}):
-        those = [query for query in queries if query.as_of == moment]
-        scope = _scope(context, those[0], name, at, moment or as_of)
-        for query in those:
-            found[query.qid] = search_prose(scope, query.query, query.files, depth, is_gated=gated)
-        problems += _problems(those, scope, name)
+        moment_queries = [query for query in queries if query.as_of == moment]
+        scope = _open_scope(context, moment_queries[0], name, at, moment or as_of)
+        for query in moment_queries:
+            answers[query.qid] = search_prose(
+                scope, query.query, query.files, depth, is_gated=gated
+            )
+        problems += _find_problems(moment_queries, scope, name)
     if run:
-        rows = [row for query in queries for row in _run_rows(query, found[query.qid].hits[:most])]
-        _write(os.path.join(context.caller.cwd, run), run, "".join(rows))
-    context.notes += dict.fromkeys(note for one in found.values() for note in one.notes)
-    asked = tuple(_asked(query, found[query.qid]) for query in queries)
-    means = evaluation.mean([one.measures for one in asked])
-    return Evaluated(
-        queries=len(asked),
+        rows = [
+            row
+            for query in queries
+            for row in _format_run_rows(query, answers[query.qid].hits[:max_results])
+        ]
+        _write_run(os.path.join(context.caller.cwd, run), run, "".join(rows))
+    context.notes += dict.fromkeys(note for answer in answers.values() for note in answer.notes)
+    results = tuple(_score_query(query, answers[query.qid]) for query in queries)
+    means = evaluation.compute_means([result.measures for result in results])
+    return EvalReport(
+        queries=len(results),
         measures=means,
-        below={measure: least for measure, least in floors.items() if means[measure] < least},
+        below={measure: minimum for measure, minimum in floors.items() if means[measure] < minimum},
         problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.id))),
-        asked=tuple(one.replace(results=one.results[:most]) for one in asked) if verbose else None,
+        query_results=tuple(
+            result.replace(results=result.results[:max_results]) for result in results
+        )
+        if verbose
+        else None,
     )
 
 
-def render(evaluated: Evaluated) -> str:
-    """Return the queries if wanted, then the means with their floors, then what is wrong."""
+def render(report: EvalReport, layout: Layout) -> str:
+    """Return the queries with --verbose, then the means with their floors, then the problems."""
     lines = []
-    if evaluated.asked:
-        lines += [*columns(_told(one) for one in evaluated.asked), ""]
+    if report.query_results:
+        rows = [_format_query(result, layout) for result in report.query_results]
+        lines += [*layout.table(rows, title=3, drop=(4,)), ""]
     means = [
         (
             name,
             f"{value:.4f}",
-            f"below {evaluated.below[name]:g}" if name in evaluated.below else "",
+            f"below {report.below[name]:g}" if name in report.below else "",
         )
-        for name, value in evaluated.measures.items()
+        for name, value in report.measures.items()
     ]
-    lines += columns([("queries", f"{evaluated.queries}", ""), *means])
-    lines += [problem.text() for problem in evaluated.problems]
+    lines += layout.table([("queries", f"{report.queries}", ""), *means], title=2)
+    lines += [problem.text() for problem in report.problems]
     return "\n".join(lines)
 
 
-def _told(one: QueryResult) -> tuple[str, ...]:
-    ranks = [f"{id_} at {rank}" for id_, rank in one.ranks.items()]
-    missed = [f"{id_} not found" for id_ in one.missed]
-    recall, gain = one.measures["recall@5"], one.measures["ndcg@10"]
-    return (one.qid, f"{recall:.2f}", f"{gain:.2f}", one.query[:60], "; ".join(ranks + missed))
+def _format_query(result: QueryResult, layout: Layout) -> tuple[str, ...]:
+    ranks = [f"{layout.short(id_)} at {rank}" for id_, rank in result.ranks.items()]
+    missed = [f"{layout.short(id_)} not found" for id_ in result.missed]
+    recall, gain = result.measures["recall@5"], result.measures["ndcg@10"]
+    return (
+        result.qid,
+        f"{recall:.2f}",
+        f"{gain:.2f}",
+        result.query,
+        "; ".join(ranks + missed),
+    )
 
 
-def _floor(text: str) -> tuple[str, float]:
-    """Read `MEASURE=NUMBER`. Raises MemtoolError where it is not that."""
+def _parse_floor(text: str) -> tuple[str, float]:
+    """Parse `MEASURE=NUMBER`. Raises MemtoolError if it is not that."""
     name, _equals, number = text.partition("=")
     if name not in evaluation.MEASURES:
         raise MemtoolError(
-            f"there is no measure {name!r}", hint=f"measures are {', '.join(evaluation.MEASURES)}"
+            f"unknown measure {name!r}", hint=f"the measures are {', '.join(evaluation.MEASURES)}"
         )
     try:
-        least = float(number)
+        minimum = float(number)
     except ValueError:
-        least = -1.0
-    if not 0 <= least <= 1:
+        minimum = -1.0
+    if not 0 <= minimum <= 1:
         raise MemtoolError(
-            f"the floor of {name} must be a number from 0 to 1, not {number!r}",
+            f"--floor {name} takes a number from 0 to 1, not {number!r}",
             hint=f"--floor {name}=0.6",
         )
-    return name, least
+    return name, minimum
 
 
-def _read(place: str, name: str) -> bytes:
-    hint = "memtool eval FILE, with a golden query on each line"
-    with refusing(f"{name} cannot be read", hint, "bad-golden"):
-        data = read_regular(place, MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise MemtoolError(f"{name} has more than {MOST_BYTES:,} bytes", code="bad-golden")
+def _read_queries(path: str, name: str) -> bytes:
+    hint = "memtool eval FILE"
+    with explaining_errors(f"{name} cannot be read", hint, "bad-golden"):
+        data = read_regular(path, MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise MemtoolError(f"{name} has more than {MAX_BYTES:,} bytes", code="bad-golden")
     return data
 
 
-def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: str | None) -> Scope:
-    """Return what is searched from a moment, read and opened once for all queries of it.
+def _open_scope(
+    context: Context, query: GoldenQuery, name: str, at: str | None, as_of: str | None
+) -> Scope:
+    """Open the scope for all queries of one moment.
 
-    What this clone was shown does not count: measures are the same on every machine.
+    Usage of this clone does not count, so that measures are the same on every machine.
     """
     try:
         tree = index.open(context, at, as_of, exact=True)
-        scope = scope_of(context, tree, context.clock.moment_of(as_of)).replace(is_replay=True)
+        scope = build_scope(context, tree, context.clock.parse_as_of(as_of)).replace(is_replay=True)
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":
             raise
@@ -221,51 +239,51 @@ def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: st
             f"{name}:{query.line}: {error.message}", hint=error.hint, code=error.code
         ) from None
     fields = {field: getattr(scope, field) for field in Scope.field_names}
-    return KeptScope(**fields, kept=scope.facts())
+    return CachedScope(**fields, cached_facts=scope.facts())
 
 
-def _asked(query: Golden, found: Found) -> QueryResult:
-    ranked = tuple(hit.record.id for hit in found.hits)
+def _score_query(query: GoldenQuery, answer: SearchResult) -> QueryResult:
+    ranked = tuple(hit.record.id for hit in answer.hits)
     ranks = {id_: rank for rank, id_ in enumerate(ranked, 1) if id_ in query.expect}
     return QueryResult(
         qid=query.qid,
         query=query.query,
-        measures=evaluation.measure(ranked, query.expect),
+        measures=evaluation.compute_measures(ranked, query.expect),
         ranks=ranks,
         missed=tuple(id_ for id_ in query.expect if id_ not in ranks),
         results=ranked,
     )
 
 
-def _rounded(found: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, DIGITS) for name, value in found.items()}
+def _round_measures(measures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, DIGITS) for name, value in measures.items()}
 
 
-def _run_rows(query: Golden, hits: Iterable[Hit]) -> Iterator[str]:
+def _format_run_rows(query: GoldenQuery, hits: Iterable[Hit]) -> Iterator[str]:
     for rank, hit in enumerate(hits, 1):
         yield f"{query.qid}\t{hit.record.id}\t{rank}\t{hit.score:.{SCORE_DIGITS}f}\n"
 
 
-def _problems(queries: Iterable[Golden], scope: Scope, name: str) -> Iterator[Problem]:
+def _find_problems(queries: Iterable[GoldenQuery], scope: Scope, name: str) -> Iterator[Problem]:
     facts = scope.facts()
     for query in queries:
         for id_ in query.expect:
             record = scope.tree.get(id_)
-            states = sorted(facts.hidden(record)) if record else []
+            states = sorted(facts.find_hiding_states(record)) if record else []
             if record is None:
                 message = f"{query.qid} expects {id_}, which is not here"
                 hint = "memtool list shows every id"
                 yield Problem(name, query.line, "dangling", message, hint, id_)
             elif states:
                 message = f"{query.qid} expects {id_}, which is {' and '.join(states)}"
-                hint = f"memtool show {id_} says what took its place"
+                hint = f"memtool show {id_}"
                 yield Problem(name, query.line, "unreachable", message, hint, id_, "warning")
 
 
-def _write(place: str, name: str, text: str) -> None:
+def _write_run(path: str, name: str, text: str) -> None:
     hint = "name a file in a directory that is there"
     with (
-        refusing(f"{name} cannot be written", hint),
-        open(place, "w", encoding="utf-8", newline="\n") as file,
+        explaining_errors(f"{name} cannot be written", hint),
+        open(path, "w", encoding="utf-8", newline="\n") as file,
     ):
         file.write(text)

@@ -1,7 +1,7 @@
-"""`memtool fleet`: the repositories whose memories are asked beside those of this one.
+"""Use the memories of other repositories.
 
-Whom to ask is in the user's own settings alone: paths, globs and remotes in fleet.repositories.
-What is kept of them lies in the user's cache, and may be deleted.
+Your own settings name them: paths, globs and remotes in fleet.repositories. Copies are kept in your
+cache, and may be deleted.
 
 Example:
     memtool --global config fleet.repositories '~/src/*,git@example.org:acme/billing.git'
@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memtool.commands._render import columns, size_text
+from memtool.commands._layout import Layout, shorten_commit
+from memtool.commands._render import format_size
 from memtool.errors import MemtoolError
 from memtool.fleet import backend, git_backend, opensearch
 from memtool.fleet.opensearch import SHARDS
 from memtool.fleet.repositories import without_password
 from memtool.memory import timestamps
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
     from memtool.fleet.repositories import FleetRepository
 
-INIT_S = 60.0
-"""Seconds that a server may take to make an index."""
-MOST_SHARDS = 1_024
+INIT_TIMEOUT_S = 60.0
+"""Seconds that a server may take to create an index."""
+MAX_SHARDS = 1_024
 
 
 class FleetRow(Value):
-    """A repository of the fleet. `problem` says why it is not asked, or not as it is now.
+    """A repository of the fleet. `problem` says why it is left out, or out of date.
 
-    `memories` is how many of it are asked, and `note` which are not.
+    `memories` counts its searchable memories, and `note` says which are left out.
     """
 
     repository: str
@@ -51,9 +51,9 @@ class FleetRow(Value):
 
 
 class FleetStatus(Value):
-    """The fleet as the last sync left it; `synced` is its moment, empty where there was none.
+    """The fleet after the last sync; `synced` is its moment, empty before the first.
 
-    `size` is the bytes of clones and index, `url` the server that is asked instead, where the user
+    `size` is the bytes of clones and index. `url` is the server that is asked instead, if the user
     has set one.
     """
 
@@ -65,7 +65,7 @@ class FleetStatus(Value):
 
 
 class FleetSync(Value):
-    """The fleet after a sync. `indexed` counts the repositories whose memories are indexed anew."""
+    """The fleet after a sync. `indexed` counts the repositories that were indexed again."""
 
     json_fields = "synced memories size indexed repositories dry_run problems"
 
@@ -78,63 +78,66 @@ class FleetSync(Value):
 
     @property
     def problems(self) -> int:
-        """How many repositories have one."""
+        """The number of repositories with a problem."""
         return sum(bool(row.problem) for row in self.repositories)
 
     @property
     def exit_code(self) -> int:
-        """1 where a repository has a problem."""
+        """1 if a repository has a problem."""
         return int(self.problems > 0)
 
 
 def fleet_status(context: Context) -> FleetStatus:
-    """Say which repositories a fleet has, how many memories, how old that is, and what is wrong.
+    """Show which repositories can be searched, and what is wrong with them.
 
-    Nothing is fetched: it is what the last memtool fleet sync has left.
+    Nothing is fetched: it shows the result of the last memtool fleet sync.
 
     Example:
         memtool fleet status
     """
-    asked = backend.required(context)
-    home = backend.home_of(context.caller.env)
-    state = git_backend.state_of(home)
-    rows = _rows(state.repositories) if state else ()
-    if state is None and asked.repositories:
-        context.notes.append("nothing of it is here yet: memtool fleet sync fetches and indexes it")
+    settings = backend.read_settings(context)
+    if not settings.is_set:
+        refusal = backend.unset_error(context)
+        context.notes += [refusal.message, f"to set some: {refusal.hint.partition(chr(10))[0]}"]
+        return FleetStatus("", 0, 0, "", ())
+    home = backend.find_fleet_home(context.caller.env)
+    state = git_backend.read_state(home)
+    rows = _build_rows(state.repositories) if state else ()
+    if state is None and settings.repositories:
+        context.notes.append("nothing is fetched yet: memtool fleet sync")
     return FleetStatus(
         timestamps.render(state.synced) if state else "",
         sum(row.memories for row in rows),
-        git_backend.size_of(home),
-        without_password(asked.url),
+        git_backend.measure_size(home),
+        without_password(settings.url),
         rows,
     )
 
 
 def fleet_sync(context: Context, *, dry_run: bool = False) -> FleetSync:
-    """Bring the fleet up to date: fetch its remotes, and index what changed.
+    """Fetch the repositories of the fleet, and index what changed.
 
-    A repository at a path is read as it is there, from its trusted tree, which is the default
-    branch of its remote as last fetched, or its own where it has no remote. A remote is kept as a
-    bare clone of one commit. One that cannot be read is listed with its problem, and stops no
-    other; then the exit code is 1.
+    Only memories on the default branch count. Exit code 1 means that a repository could not be
+    read; the others are up to date.
 
     Example:
         memtool fleet sync
+        memtool fleet sync --dry-run
 
     Args:
-        dry_run: fetch nothing and write nothing; say which repositories are new or changed
+        dry_run: list new and changed repositories, fetch and write nothing
     """
     import sys
 
     from memtool.store.progress import Progress
 
     with Progress(sys.stderr, "fleet sync") as progress:
-        done = git_backend.sync(context, is_dry=dry_run, tell=_telling(progress.begin))
-    rows = _rows(done.state.repositories)
+        done = git_backend.sync(context, is_dry=dry_run, report=_build_reporter(progress.begin))
+    rows = _build_rows(done.state.repositories)
     return FleetSync(
         timestamps.render(done.state.synced) if done.state.synced else "",
         sum(row.memories for row in rows),
-        git_backend.size_of(backend.home_of(context.caller.env)),
+        git_backend.measure_size(backend.find_fleet_home(context.caller.env)),
         done.indexed,
         rows,
         dry_run,
@@ -142,7 +145,7 @@ def fleet_sync(context: Context, *, dry_run: bool = False) -> FleetSync:
 
 
 class FleetInit(Value):
-    """An index that is there now. `is_new` says that it was made, `roles` are of its server."""
+    """An index on a server; `is_new` if this call created it. `roles` are those that it needs."""
 
     url: str
     index: str
@@ -159,106 +162,110 @@ def fleet_init(
     replicas: int = 1,
     dry_run: bool = False,
 ) -> FleetInit:
-    """Make the index of a fleet on an OpenSearch server, and print the roles that it needs.
+    """Create the index of a fleet on an OpenSearch server.
 
-    It takes the credentials of an administrator, once for each version of memtool's analyzer: the
-    name of the index ends with it, and begins with the last part of the server's address.
-    An index that is there stays as it is. docs/fleet.md says how to give the roles, and what they
-    cannot do: no role keeps a publisher from writing in the name of another repository of its
-    index. With --for a repository or an organisation gets an index of its own, which only the role
-    that is printed for it may write; then what others publish in its name is not shown.
+    It prints the roles to create. It needs the credentials of an administrator. An existing index
+    is not changed. A publisher can write in the name of any repository of its index; --for gives a
+    repository or organisation an index of its own. docs/fleet.md explains the roles.
 
     Example:
         memtool fleet init --replicas 2 --dry-run
         memtool fleet init --for acme/billing
 
     Args:
-        for_: the repository, ORG/NAME, or the organisation, ORG, that gets an index of its own
-        shards: into how many parts the index is cut; 2 are enough for a million memories
-        replicas: how many copies of each part other nodes have
-        dry_run: print the roles, and ask no server
+        for_: a repository (ORG/NAME) or organisation that gets its own index
+        shards: the number of shards; 2 are enough for a million memories
+        replicas: the number of copies of each shard
+        dry_run: print the roles, do not contact the server
     """
-    for name, count, least in (("--shards", shards, 1), ("--replicas", replicas, 0)):
-        if not least <= count <= MOST_SHARDS:
+    for name, count, minimum in (("--shards", shards, 1), ("--replicas", replicas, 0)):
+        if not minimum <= count <= MAX_SHARDS:
             raise MemtoolError(
-                f"{name} is {count}, and must be between {least} and {MOST_SHARDS}",
-                hint=f"memtool fleet init {name} {max(least, 1)}",
+                f"{name} must be between {minimum} and {MAX_SHARDS}, not {count}",
+                hint=f"memtool fleet init {name} {max(minimum, 1)}",
                 code="bad-limit",
             )
-    url = backend.settings_of(context).url
+    url = backend.read_settings(context).url
     if not url:
         raise MemtoolError(
-            "there is no server to make an index on",
+            "cannot create an index: no server is configured",
             hint=f"{backend.URL_VARIABLE}=https://search.example.org/memories memtool fleet init",
             code="no-fleet",
         )
-    server = opensearch.server_at(url, context.caller.env)
-    index = server.own_index(for_) if for_ else server.index
+    server = opensearch.parse_server(url, context.caller.env)
+    index = server.find_own_index(for_) if for_ else server.index
     if not index:
         raise MemtoolError(
-            f"--for {for_!r} is no ORG or ORG/NAME that an index can be named by",
+            f"--for takes ORG or ORG/NAME, not {for_!r}",
             hint="memtool fleet init --for acme/billing",
             code="usage",
         )
     is_new = False
     if not dry_run:
         try:
-            is_new = opensearch.prepare(server, shards, replicas, INIT_S, for_)
+            is_new = opensearch.prepare(server, shards, replicas, INIT_TIMEOUT_S, for_)
         except backend.FleetUnavailable as error:
-            hint = "memtool fleet init makes what is missing when it is run again"
-            if isinstance(error, opensearch.FleetRefused):
+            hint = "memtool fleet init"
+            if isinstance(error, opensearch.FleetAccessError):
                 hint = (
                     "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD must be those of an "
                     "administrator of the index; memtool fleet init --dry-run prints the roles"
                 )
-            raise MemtoolError(f"the index is not made: {error}", hint=hint, code="fleet") from None
-    return FleetInit(server.name, index, is_new, opensearch.roles(server, for_), dry_run)
+            raise MemtoolError(
+                f"cannot create the index: {error}", hint=hint, code="fleet"
+            ) from None
+    return FleetInit(server.name, index, is_new, opensearch.build_roles(server, for_), dry_run)
 
 
-def _telling(begin: Callable[[str], None]) -> Callable[[str], None]:
-    return lambda at: begin(f"fleet sync: {at}")
+def _build_reporter(begin: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda step: begin(f"fleet sync: {step}")
 
 
-def render(shown: FleetStatus | FleetSync | FleetInit) -> str:
-    """Return a line per repository, then one about all of them; of an index its roles."""
+def render(shown: FleetStatus | FleetSync | FleetInit, layout: Layout) -> str:
+    """Return a line per repository and the totals; for a new index its roles."""
     if isinstance(shown, FleetInit):
         import json
 
-        there = "is made" if shown.is_new else "is there already"
-        made = "would be made where it is missing" if shown.dry_run else there
-        return f"{json.dumps(shown.roles, indent=2)}\n{shown.url}: index {shown.index} {made}"
-    rows = columns(
-        (
-            row.repository or "-",
-            f"@{row.commit[:SHORT]}" if row.commit else "",
-            f"{row.memories:,}",
-            row.team,
-            "; ".join(filter(None, (row.problem, row.note))),
-            row.source if row.problem or not row.repository else "",
-        )
-        for row in shown.repositories
+        state = "is made" if shown.is_new else "is there already"
+        outcome = "would be made where it is missing" if shown.dry_run else state
+        return f"{json.dumps(shown.roles, indent=2)}\n{shown.url}: index {shown.index} {outcome}"
+    rows = layout.table(
+        [
+            (
+                row.repository or "-",
+                f"@{shorten_commit(row.commit)}" if row.commit else "",
+                f"{row.memories:,}",
+                row.team,
+                "; ".join(filter(None, (row.problem, row.note))),
+                row.source if row.problem or not row.repository else "",
+            )
+            for row in shown.repositories
+        ],
+        title=4,
     )
+    if isinstance(shown, FleetStatus) and not (shown.repositories or shown.url or shown.synced):
+        return ""
     count = len(shown.repositories)
-    said = [
+    parts = [
         "1 repository" if count == 1 else f"{count:,} repositories",
         "1 memory" if shown.memories == 1 else f"{shown.memories:,} memories",
-        size_text(shown.size),
-        f"synced {shown.synced}" if shown.synced else "never synced",
+        format_size(shown.size),
+        f"synced {layout.when(shown.synced)}" if shown.synced else "never synced",
     ]
-    wrong = sum(bool(row.problem) for row in shown.repositories)
-    if wrong:
-        said.append("1 problem" if wrong == 1 else f"{wrong:,} problems")
+    problem_count = sum(bool(row.problem) for row in shown.repositories)
+    if problem_count:
+        parts.append("1 problem" if problem_count == 1 else f"{problem_count:,} problems")
     if isinstance(shown, FleetSync):
-        said.append(f"{shown.indexed:,} {'would be ' if shown.dry_run else ''}indexed anew")
+        parts.append(f"{shown.indexed:,} {'would be ' if shown.dry_run else ''}indexed anew")
     elif shown.url:
-        said.append(f"asked is {shown.url}")
-    return "\n".join([*rows, ", ".join(said)])
+        parts.append(f"server {shown.url}")
+    return "\n".join([*rows, ", ".join(parts)])
 
 
-def _rows(found: Iterable[FleetRepository]) -> tuple[FleetRow, ...]:
+def _build_rows(repositories: Iterable[FleetRepository]) -> tuple[FleetRow, ...]:
     return tuple(
         FleetRow(
             row.name, row.source, row.team, row.commit or None, row.count, row.problem, row.note
         )
-        for row in found
+        for row in repositories
     )

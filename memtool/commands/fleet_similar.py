@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from memtool.commands._render import columns
+from memtool.authoring.write import quote_memory
+from memtool.commands._layout import Layout, shorten_commit, shorten_foreign
 from memtool.errors import MemtoolError
 from memtool.fleet import similar
 from memtool.fleet.similar import KINDS, Comparison, FleetDecision, SharedDecision
@@ -12,24 +13,23 @@ from memtool.index import index
 from memtool.memory import timestamps
 from memtool.search import conflicts
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TEXT, MARKDOWN = "text", "markdown"
-MOST_SECONDS = 3_600
-MOST_NAMED = 20
-"""Decisions of one group that are shown; a hundred repositories may have copied one."""
+MAX_TIME_LIMIT_S = 3_600
+MAX_SHOWN_DECISIONS = 20
+"""Decisions shown of one group; a hundred repositories may have copied one."""
 
 
 class FleetSimilar(Value):
-    """What is shared, the contrary first; `about` is the id that was asked about, empty for all.
+    """Groups of shared decisions, contrary ones first; `about` is the compared id, "" for all.
 
-    `kinds` counts all groups by kind, also those beyond the limit. `compared` is how many memories
-    were compared, of so many `repositories`, and `left_out` says what the time did not suffice for.
+    `kinds` counts all groups by kind, including those beyond the limit. `compared` counts memories,
+    `repositories` their repositories. `left_out` names what was not compared for lack of time.
     """
 
     json_fields = "about total kinds compared repositories is_cut left_out made shared"
@@ -46,12 +46,12 @@ class FleetSimilar(Value):
 
     @property
     def total(self) -> int:
-        """How many groups there are, with those beyond the limit."""
+        """The number of groups, including those beyond the limit."""
         return sum(self.kinds.values())
 
     @property
     def is_cut(self) -> bool:
-        """Whether the time did not suffice."""
+        """Whether the time ran out."""
         return bool(self.left_out)
 
 
@@ -64,143 +64,157 @@ def fleet_similar(
     seconds: int = 60,
     format: Literal["text", "markdown"] = "text",
 ) -> FleetSimilar:
-    """Say what other repositories decided alike, or to the contrary, and what they gave up.
+    """Compare decisions between repositories: alike, contrary or replaced.
 
-    Compared are a memory and what the fleet has about it, or all decisions of this repository. Two
-    say the same in nearly the same words, or where they state the same in title or first sentence;
-    they contradict each other as for memtool conflicts. A repository that replaced a memory which
-    another one still holds under the same id is listed, too. Each decision stands with its
-    repository, its commit and what it replaced.
+    What is compared:
+        (nothing)   each decision of this repository with those of the fleet
+        ID          one memory with those of the fleet
+        --all       all decisions of all repositories on this machine with each other
 
-    With --all every decision of every repository on this machine is compared with all others, as
-    memtool fleet sync left them: 10,000 take some seconds, 100,000 about a minute. What the time
-    did not suffice for is said. A server is asked about some memories and never for all of them,
-    so that --all is not for one.
-
-    Words are compared, in English, and only title and first sentence for what is contrary: who
-    puts the same decision quite differently is not found.
+    Titles and first sentences are compared word by word, in English, so the same decision in quite
+    different words is not found.
 
     Example:
+        memtool fleet similar dec-8t7d
         memtool fleet similar --all --format markdown > report.md
 
     Args:
-        id: a memory of this repository, by id or words of it; by default all its decisions
-        all: all decisions of all repositories of the fleet that are on this machine
-        limit: most groups to show, 0 for all; the summary counts all of them
-        seconds: time after which what was found is shown, and said to be cut
+        id: a memory of this repository, by id or words
+        all: compare all repositories on this machine
+        limit: the number of groups to show, 0 for all
+        seconds: stop after this time, and show what was found
         format: text, or markdown for a report
     """
     if id and all:
-        raise MemtoolError("an id and --all do not go together", hint=f"memtool fleet similar {id}")
-    if not 1 <= seconds <= MOST_SECONDS:
+        raise MemtoolError("an id and --all exclude each other", hint=f"memtool fleet similar {id}")
+    if not 1 <= seconds <= MAX_TIME_LIMIT_S:
         raise MemtoolError(
-            f"--seconds {seconds} is not between 1 and {MOST_SECONDS:,}",
+            f"--seconds must be between 1 and {MAX_TIME_LIMIT_S:,}, not {seconds}",
             hint="memtool fleet similar --seconds 60",
         )
     about = ""
-    most = limit if limit > 0 else None
+    max_groups = limit if limit > 0 else None
     if all:
-        found = similar.compare_fleet(context, seconds, most)
+        comparison = similar.compare_fleet(context, seconds, max_groups)
     elif id:
         record = index.open(context).find(id)
         about = record.id
-        if not similar.counts(record.memory):
+        if not similar.is_comparable(record.memory):
             raise MemtoolError(
-                f"{record.id} is a {record.memory.type}: only decisions and semantic memories "
-                "claim what others may share",
-                hint="memtool fleet similar compares all decisions of this repository",
+                f"cannot compare {quote_memory(record.memory)}: only decisions and semantic "
+                "memories can be compared",
+                hint="all decisions: memtool fleet similar",
             )
-        found = similar.compare_project(context, [record], seconds, most)
+        comparison = similar.compare_project(context, [record], seconds, max_groups)
     else:
-        found = similar.compare_project(context, _decisions(context), seconds, most)
-    return _answer(context, found, about).replace(format=format)
+        comparison = similar.compare_project(context, _list_decisions(context), seconds, max_groups)
+    return _build_report(context, comparison, about).replace(format=format)
 
 
-def _decisions(context: Context) -> list[Any]:
+def _list_decisions(context: Context) -> list[Any]:
     tree = index.open(context)
-    living = conflicts.living(tree, context.clock.now)
-    return [one for one in living if one.memory.type == "decision" and similar.counts(one.memory)]
+    living = conflicts.find_living(tree, context.clock.now)
+    return [
+        record
+        for record in living
+        if record.memory.type == "decision" and similar.is_comparable(record.memory)
+    ]
 
 
-def _answer(context: Context, found: Comparison, about: str) -> FleetSimilar:
-    total = sum(found.kinds.values())
-    if found.left_out:
-        context.notes.append(f"the time ran out: {found.left_out}; --seconds gives it longer")
-    if len(found.shared) < total:
+def _build_report(context: Context, comparison: Comparison, about: str) -> FleetSimilar:
+    total = sum(comparison.kinds.values())
+    if comparison.left_out:
+        context.notes.append(f"out of time: {comparison.left_out}; for more: --seconds")
+    if len(comparison.shared) < total:
         context.notes.append(
-            f"{len(found.shared)} of {total} groups are shown; --limit 0 shows all"
+            f"{len(comparison.shared)} of {total} groups are shown (--limit 0: all)"
         )
     return FleetSimilar(
         about,
-        found.shared,
-        {kind: found.kinds[kind] for kind in KINDS if kind in found.kinds},
-        found.compared,
-        found.repositories,
-        found.left_out,
+        comparison.shared,
+        {kind: comparison.kinds[kind] for kind in KINDS if kind in comparison.kinds},
+        comparison.compared,
+        comparison.repositories,
+        comparison.left_out,
         timestamps.render(context.clock.now),
     )
 
 
-def render(found: FleetSimilar) -> str:
-    """Return a group after the other and a line about all, as text or as markdown."""
-    rows = _markdown(found) if found.format == MARKDOWN else _text(found)
+def render(report: FleetSimilar, layout: Layout) -> str:
+    """Return the groups and a summary, as text or as markdown."""
+    rows = _format_markdown(report) if report.format == MARKDOWN else _format_text(report, layout)
     return "\n".join(rows)
 
 
-def _text(found: FleetSimilar) -> Iterator[str]:
-    for group in found.shared:
+def _format_text(report: FleetSimilar, layout: Layout) -> Iterator[str]:
+    for group in report.shared:
         yield f"{group.kind}: {group.reason}"
-        yield from (f"  {row}" for row in columns(map(_row, _named(group))))
-        if group.count > MOST_NAMED:
-            yield f"  and {group.count - MOST_NAMED:,} more"
+        decisions = [*map(_format_decision, _limit_decisions(group))]
+        yield from layout.table(decisions, title=3, drop=(5,), indent="  ")
+        if group.count > MAX_SHOWN_DECISIONS:
+            yield f"  and {group.count - MAX_SHOWN_DECISIONS:,} more"
         yield ""
-    yield _summary(found)
+    yield _format_summary(report)
 
 
-def _row(one: FleetDecision) -> Sequence[str]:
-    replaced = f"replaces {', '.join(one.supersedes)}" if one.supersedes else ""
-    return one.repository, _cited(one), one.date, one.title, one.value, replaced
+def _format_decision(decision: FleetDecision) -> Sequence[str]:
+    olds = ", ".join(map(shorten_foreign, decision.supersedes))
+    replaced = f"supersedes {olds}" if olds else ""
+    return (
+        decision.repository,
+        _format_citation(decision),
+        decision.date,
+        decision.title,
+        decision.value,
+        replaced,
+    )
 
 
-def _cited(one: FleetDecision) -> str:
-    return f"{one.id}@{one.commit[:SHORT] or 'local'}"
+def _format_citation(decision: FleetDecision) -> str:
+    return f"{shorten_foreign(decision.id)}@{shorten_commit(decision.commit) or 'local'}"
 
 
-def _named(group: SharedDecision) -> Sequence[FleetDecision]:
-    return group.decisions[:MOST_NAMED]
+def _limit_decisions(group: SharedDecision) -> Sequence[FleetDecision]:
+    return group.decisions[:MAX_SHOWN_DECISIONS]
 
 
-def _summary(found: FleetSimilar) -> str:
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
-    what = plural(found.total, "group")
-    told = f"{what} ({kinds})" if kinds else "nothing is shared"
-    memories = plural(found.compared, "memory", "memories")
-    whose = plural(found.repositories, "repository", "repositories")
-    return f"{told} among {memories} of {whose}{', cut for time' if found.left_out else ''}"
+def _format_summary(report: FleetSimilar) -> str:
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.kinds.items())
+    what = format_count(report.total, "group")
+    groups = f"{what} ({kinds})" if kinds else "nothing is shared"
+    memories = format_count(report.compared, "memory", "memories")
+    whose = format_count(report.repositories, "repository", "repositories")
+    return f"{groups} among {memories} of {whose}{', cut for time' if report.left_out else ''}"
 
 
-def _markdown(found: FleetSimilar) -> Iterator[str]:
-    """Yield the report. What others wrote stands in code spans, where nothing means anything."""
+def _format_markdown(report: FleetSimilar) -> Iterator[str]:
+    """Yield the report. Texts of other repositories are in code spans, so that no markup counts."""
     yield "# Decisions that repositories share"
     yield ""
-    yield f"{found.made[:10]}: {_summary(found)}."
-    for kind, said in KINDS.items():
-        groups = [one for one in found.shared if one.kind == kind]
+    yield f"{report.made[:10]}: {_format_summary(report)}."
+    for kind, meaning in KINDS.items():
+        groups = [shared_group for shared_group in report.shared if shared_group.kind == kind]
         if groups:
-            yield from ("", f"## {kind.capitalize()}: {said}")
+            yield from ("", f"## {kind.capitalize()}: {meaning}")
         for group in groups:
-            yield from ("", _code(group.reason), "")
+            yield from ("", _format_code_span(group.reason), "")
             yield "| repository | decision | day | title | replaced |"
             yield "|---|---|---|---|---|"
-            for one in _named(group):
-                title = f"{one.title}: {one.value}" if one.value else one.title
-                cells = (one.repository, _cited(one), one.date, title, ", ".join(one.supersedes))
-                yield f"| {' | '.join(map(_code, cells))} |"
-            if group.count > MOST_NAMED:
-                yield from ("", f"And {group.count - MOST_NAMED:,} more.")
+            for decision in _limit_decisions(group):
+                title = f"{decision.title}: {decision.value}" if decision.value else decision.title
+                cells = (
+                    decision.repository,
+                    _format_citation(decision),
+                    decision.date,
+                    title,
+                    ", ".join(map(shorten_foreign, decision.supersedes)),
+                )
+                yield f"| {' | '.join(map(_format_code_span, cells))} |"
+            if group.count > MAX_SHOWN_DECISIONS:
+                yield from ("", f"And {group.count - MAX_SHOWN_DECISIONS:,} more.")
 
 
-def _code(text: str) -> str:
-    """Return a text as a code span of a table: no link, mention, mark or HTML in it counts."""
+def _format_code_span(text: str) -> str:
+    """Return a text as a code span for a table, in which no link, mention or HTML counts."""
     plain_text = " ".join(text.replace("`", "'").replace("|", "¦").split())
     return f"`{plain_text}`" if plain_text else ""

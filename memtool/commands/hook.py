@@ -6,9 +6,10 @@ import os
 import time
 
 from memtool.agents import AGENTS, BLOCK_FORMATS
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
-from memtool.hosts.contracts import MOST_INPUT, Contract, Given
+from memtool.hosts.contracts import MAX_EVENT_BYTES, Contract, HookEvent
 from memtool.store import derived
 from memtool.value import Value
 
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Annotated
 
-    from memtool.inject.block import BlockFormat, BlockItem, Injected
+    from memtool.inject.block import BlockFormat, BlockItem, InjectedBlock
     from memtool.inject.candidates import CandidateVerdict
     from memtool.store.context import Context
 
-ENDED = "session-end"
-"""The event of every host after which no more will come."""
+END_EVENT = "session-end"
+"""The last event of a session, for every host."""
 
 
-class Hooked(Value):
-    """The answer to a host: `answer` is for stdout, `meaning` what the event is for memtool.
+class HookResult(Value):
+    """The answer to a host: `answer` is for stdout, `meaning` is memtool's name of the event.
 
-    `session` names the one context that saw the memories: the session, or a helper inside it.
+    `session` names the context that sees the memories: the session, or a subagent of it.
     """
 
     json_fields = "answer meaning session ids depth degraded"
@@ -47,7 +48,7 @@ class Hooked(Value):
 
     @property
     def noted_as(self) -> str:
-        """The verb that the ledger counts it under: a prompt is an injection like any other."""
+        """The verb in the ledger: a prompt counts as an injection."""
         return "inject" if self.meaning == contracts.PROMPT else f"hook-{self.meaning}"
 
     @property
@@ -63,53 +64,58 @@ def hook(
     *,
     input: str = "-",
     dry_run: bool = False,
-) -> Hooked:
-    """Answer an event of an agent host, in the host's own contract.
+) -> HookResult:
+    """Answer an event of an agent.
 
-    memtool install puts this into the settings of the hosts. A session that starts, or goes on
-    after its context was lost, gets the primer; a prompt gets the memories that answer it or govern
-    the files it names; an edit gets the decisions and warnings that govern the file. No session
-    is shown a memory twice unless it changed. The end of a turn, of a session, and a compaction
-    hand the transcript on. When a command fails, the state of the worktree is noted, so that it can
-    be run again as it was. Where a host runs the hooks of a project and of the user, one of them
-    answers.
+    Agents run it; memtool install sets it up. What they get:
+        session start        the primer
+        prompt               memories that answer it, or govern the files it names
+        edit                 decisions and warnings about the file
+        end of a turn        captures the transcript; also at the end of a session, and before
+                             the agent compacts it
 
-    An agent is never disturbed: whatever goes wrong, within two seconds the command has printed
-    nothing, or the host's empty answer, and ends with 0. What went wrong stands in hook.log in the
-    memtool directory of git. The directory that the host names decides on the repository.
+    An agent is never disturbed: if something fails, the answer is empty, the exit code is 0, and
+    the error is in .git/memtool/hook.log. It takes at most two seconds.
 
     Example:
         memtool hook claude session-start < event.json
 
     Args:
-        host: who calls
-        event: the host's name of the event, with hyphens, such as user-prompt-submit
-        input: the JSON of the event, or - to read it from stdin
-        dry_run: answer, but note nothing, and hand nothing on
+        host: claude, codex, gemini, opencode or cursor
+        event: the agent's name of the event, such as user-prompt-submit
+        input: the event as JSON, or - to read it from stdin
+        dry_run: answer, but record and capture nothing
     """
-    return answered(context, host, event, read(input), is_dry=dry_run)
+    return answer_event(context, host, event, read_event(input), is_dry=dry_run)
 
 
-def answered(context: Context, host: str, event: str, given: Given, *, is_dry: bool) -> Hooked:
-    """Answer an event that was read already, in the repository that it is about."""
-    contract = _contract(host, event)
-    session = context_of(given)
-    happened = HookCall(contract, given, is_dry)
-    reply = _reply(context, happened)
+def answer_event(
+    context: Context, host: str, event: str, hook_event: HookEvent, *, is_dry: bool
+) -> HookResult:
+    """Answer an event that was already read, in the repository that it is about."""
+    contract = _find_contract(host, event)
+    session = build_context_name(hook_event)
+    call = HookCall(contract, hook_event, is_dry)
+    reply = _find_reply(context, call)
 
-    def ask() -> Injected | None:
-        if contract.meaning in _READING and context.project.is_begun:
-            _narrow(context, given)
-        return reply(context, happened) if reply else None
+    def ask() -> InjectedBlock | None:
+        if contract.meaning in _ANSWERED_MEANINGS and context.project.has_directory:
+            _narrow_to_unindexed(context, hook_event)
+        return reply(context, call) if reply else None
 
+    is_first = bool(reply) and _is_first_start(context, contract, hook_event)
     injected = derived.retry_if_damaged(context, ask) if reply else None
+    message = _format_message(context) if is_first else ""
+    if context.caller.is_unfinished:
+        finish_in_background(context)
     if injected is None:
-        return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
-    return Hooked(
-        answer=contract.written(injected.text),
+        silence = contract.format_output("", message)
+        return HookResult(silence, contract.meaning, session, dry_run=is_dry)
+    return HookResult(
+        answer=contract.format_output(injected.text, message),
         meaning=contract.meaning,
         session=session,
-        prompt=given.prompt,
+        prompt=hook_event.prompt,
         items=injected.items,
         verdicts=injected.verdicts,
         versions=injected.versions,
@@ -119,301 +125,356 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
     )
 
 
-def _reply(
-    context: Context, event: HookCall
-) -> Callable[[Context, HookCall], Injected | None] | None:
-    """Return what is done for an event, None for nothing.
+def _is_first_start(context: Context, contract: Contract, hook_event: HookEvent) -> bool:
+    """Return whether a session starts for the first time, in a host that shows messages."""
+    if not (contract.shows_messages and hook_event.session and context.project.has_directory):
+        return False
+    from memtool.inject import session_seen
 
-    Cursor also runs the hooks of Claude Code, for which it has its own; and a host that has memtool
-    for the project and for the user runs both. What is captured twice is stored once.
-    """
-    contract, given = event.contract, event.given
-    if context.caller.is_off or given.client not in ("", contract.host):
+    return not session_seen.find_beginnings(context.repository.cache_dir, hook_event.session)
+
+
+def _format_message(context: Context) -> str:
+    """Return what waits for the user; empty if an index must be built first."""
+    from memtool.index import unindexed
+    from memtool.inject import duties
+
+    return "" if unindexed.is_partial(context) else duties.format_duties(context)
+
+
+def _find_reply(
+    context: Context, event: HookCall
+) -> Callable[[Context, HookCall], InjectedBlock | None] | None:
+    """Return the function that answers an event, None if it is ignored."""
+    # Cursor also runs the hooks of Claude Code, in addition to its own; and a host with memtool
+    # installed for both the project and the user runs both. Captures need no guard: what is
+    # captured twice is stored once.
+    contract, hook_event = event.contract, event.hook_event
+    if context.caller.is_off or hook_event.client not in ("", contract.host):
         return None
-    if contract.meaning in (*_READING, contracts.FAILURE) and context.project.is_begun:
-        is_noted = given.session and given.digest and not event.is_dry
+    if (
+        contract.meaning in (*_ANSWERED_MEANINGS, contracts.FAILURE)
+        and context.project.has_directory
+    ):
+        is_noted = hook_event.session and hook_event.digest and not event.is_dry
         cache, now = context.repository.cache_dir, int(time.time())
-        if is_noted and contracts.is_twin(cache, contract, given, now):
+        if is_noted and contracts.is_duplicate(cache, contract, hook_event, now):
             return None
     return _REPLIES.get(contract.meaning)
 
 
-UNREADABLE = (
+UNREADABLE_SETTINGS = (
     "The settings of memtool in this repository cannot be read, so nothing of its memory is shown. "
     "`memtool status` says what is wrong with them; the user should know of it.\n"
 )
 
 
-FOREIGN = (
+FOREIGN_REPOSITORY = (
     "Git refuses this repository, since it belongs to another user, so nothing of its memory is "
     "shown. `git status` there says how to trust it; the user should know of it.\n"
 )
 
 
-def excuse(context: Context, host: str, event: str, given: Given, error: MemtoolError) -> str:
-    """Return what a session is told, once, where settings are broken; empty for other failures.
+def settings_error_message(
+    context: Context, host: str, event: str, hook_event: HookEvent, error: MemtoolError
+) -> str:
+    """Return the message that the settings are broken, once per session; "" for other errors.
 
-    Nothing of the file is repeated: it may hold anything.
+    It quotes nothing from the settings file, which may contain anything.
     """
     if error.code != "config" or context.caller.is_off:
         return ""
-    return _told_once(context.repository.cache_dir, host, event, given, UNREADABLE)
+    return _report_once(context.repository.cache_dir, host, event, hook_event, UNREADABLE_SETTINGS)
 
 
-def refusal(host: str, event: str, given: Given, cache_dir: str) -> str:
-    """Return what a session is told, once, where git refuses a repository that has memories.
+def foreign_repository_message(host: str, event: str, hook_event: HookEvent, cache_dir: str) -> str:
+    """Return the message that git refuses a repository with memories, once per session.
 
-    That it was told is noted in `cache_dir`, which is the user's own: nothing is written to a
-    directory that git does not trust.
+    `cache_dir`, which records that, is the user's own: nothing is written to a directory that git
+    does not trust.
     """
-    return _told_once(cache_dir, host, event, given, FOREIGN)
+    return _report_once(cache_dir, host, event, hook_event, FOREIGN_REPOSITORY)
 
 
-def _told_once(cache_dir: str, host: str, event: str, given: Given, text: str) -> str:
-    """Return the answer to a host that holds a text, empty where its session was told before."""
-    contract, session = _contract(host, event), context_of(given)
-    if not (contract.answer and session) or contract.meaning not in _READING:
+def _report_once(cache_dir: str, host: str, event: str, hook_event: HookEvent, text: str) -> str:
+    """Return a host's answer with a text, "" if its session has had it already."""
+    contract, session = _find_contract(host, event), build_context_name(hook_event)
+    if not (contract.answer and session) or contract.meaning not in _ANSWERED_MEANINGS:
         return ""
     from memtool.inject import session_seen
 
-    mark = session_seen.notice(text)
+    mark = session_seen.notice_line(text)
     if mark in session_seen.read(cache_dir, session):
         return ""
     try:
         session_seen.add(cache_dir, session, [mark])
-    except OSError:  # it would come with every prompt
+    except OSError:  # otherwise it would be repeated with every prompt
         return ""
-    return contract.written(text)
+    return contract.format_output(text)
 
 
-def render(hooked: Hooked) -> str:
-    """Return exactly the answer to the host."""
-    return hooked.answer
+def render(result: HookResult, _layout: Layout) -> str:
+    """Return the answer to the host, unchanged."""
+    return result.answer
 
 
-def _contract(host: str, event: str) -> Contract:
-    """Return the row of an event. Raises MemtoolError where the host has no such event."""
-    found = contracts.BY_EVENT.get((host, event))
-    if found is None:
-        known = [row.event for row in contracts.CONTRACTS if row.host == host]
+def _find_contract(host: str, event: str) -> Contract:
+    """Return the contract of an event. Raises MemtoolError if the host has no such event."""
+    contract = contracts.BY_EVENT.get((host, event))
+    if contract is None:
+        events = [row.event for row in contracts.CONTRACTS if row.host == host]
         raise MemtoolError(
-            f"{host} has no event {event!r} that memtool answers",
-            hint=f"one of {', '.join(known)}" if known else "memtool hook --help names the hosts",
+            f"memtool does not answer the event {event!r} of {host}",
+            hint=f"the events are {', '.join(events)}" if events else "memtool hook --help",
             code="unknown-event",
         )
-    return found
+    return contract
 
 
-def read(input: str) -> Given:
-    """Read the event that the host sent: the text itself, or what is on stdin.
+def read_event(input: str) -> HookEvent:
+    """Read the event that the host sent: the text itself, or standard input for `-`.
 
     Raises:
-        MemtoolError: it is too large, or no JSON object.
+        MemtoolError: it is too large, or not a JSON object.
     """
     data = input.encode(errors="replace")
     if input == "-":
         from memtool.commands import _filters
 
-        data = _filters.read_stdin(
-            MOST_INPUT + 1, is_cut=True
-        )  # a host may start us with it closed
+        # A host may start us with stdin closed.
+        data = _filters.read_stdin(MAX_EVENT_BYTES + 1, is_cut=True)
     try:
         return contracts.read(data)
     except contracts.UnreadableEvent as error:
         raise MemtoolError(
-            f"what the host sent cannot be read: {error}",
-            hint="give the host's JSON",
+            f"cannot read the input of the hook: {error}",
+            hint="the input must be the host's JSON",
             code="bad-event",
         ) from None
 
 
-def silence(words: Sequence[str]) -> str:
-    """Return the empty answer to a host and its event, as they were called."""
+def find_empty_answer(words: Sequence[str]) -> str:
+    """Return the empty answer for a host and event, the first two of `words`."""
     contract = contracts.BY_EVENT.get((words[0], words[1])) if len(words) > 1 else None
     return contract.silence if contract is not None else ""
 
 
 def is_logging_failures() -> bool:
-    """Tell whether the user wants failures in the log of hooks, as they do by default."""
-    return contracts.is_kept(contracts.ERROR, os.environ.get(contracts.LOG_VARIABLE, ""))
+    """Return whether failures go into the log of hooks, as they do by default."""
+    return contracts.is_logged(contracts.ERROR, os.environ.get(contracts.LOG_VARIABLE, ""))
 
 
-def log(cache_dir: str, args: Sequence[str], what: str, *, is_failure: bool = False) -> None:
-    """Note in the log of hooks how a call went, if the user wants to know that."""
-    level, mark = (contracts.ERROR, contracts.FAILED) if is_failure else (contracts.ALL, "")
-    if contracts.is_kept(level, os.environ.get(contracts.LOG_VARIABLE, "")):
+def log_call(
+    cache_dir: str, args: Sequence[str], outcome: str, *, is_failure: bool = False
+) -> None:
+    """Write the outcome of a call into the log of hooks, if the log level asks for it."""
+    level, mark = (contracts.ERROR, contracts.FAILURE_PREFIX) if is_failure else (contracts.ALL, "")
+    if contracts.is_logged(level, os.environ.get(contracts.LOG_VARIABLE, "")):
         from memtool.memory import timestamps
 
         moment = timestamps.render(int(time.time()))
-        contracts.note(cache_dir, moment, " ".join(args[:3]), mark + what)
+        contracts.log_outcome(cache_dir, moment, " ".join(args[:3]), mark + outcome)
 
 
-def finish_apart(context: Context) -> None:
-    """Let another process finish what there was no time for, so that the next call is fast."""
-    from memtool.sessions import background  # a hook that is in time needs none of it
+def finish_in_background(context: Context) -> None:
+    """Let a background process finish the index, so that the next call is fast."""
+    from memtool.sessions import background  # not needed by a hook that is in time
 
-    place = context.repository
-    background.warm(place.cache_dir, place.top or place.git_dir, context.caller.env, time.time())
+    repository = context.repository
+    background.warm(
+        repository.cache_dir, repository.top or repository.git_dir, context.caller.env, time.time()
+    )
 
 
-def context_of(given: Given) -> str:
-    """Return the name of the context that an answer reaches: a helper's is not the session's."""
-    return f"{given.session}/{given.agent}" if given.session and given.agent else given.session
+def build_context_name(hook_event: HookEvent) -> str:
+    """Return the name of the context that an answer reaches; a subagent has its own."""
+    return (
+        f"{hook_event.session}/{hook_event.agent}"
+        if hook_event.session and hook_event.agent
+        else hook_event.session
+    )
 
 
 class HookCall(Value):
     """An event: its contract, what the host sent, and whether it is a dry run."""
 
     contract: Contract
-    given: Given
+    hook_event: HookEvent
     is_dry: bool
 
 
-def _start(context: Context, event: HookCall) -> Injected | None:
-    """Return the primer; the next prompt brings it where this host takes no text at the start.
-
-    A session that is resumed still has what it was shown. A subagent is no session of its own.
-    """
+def _answer_start(context: Context, event: HookCall) -> InjectedBlock | None:
+    """Return the primer, or None if the host takes no text here; then the next prompt brings it."""
+    # A resumed session still has what it was shown. A subagent is not a session of its own.
     from memtool.inject import session_primer, session_seen
 
-    if not context.project.is_begun and context.beside is None:
+    if not context.project.has_directory and context.global_context is None:
         context.project.refuse_absent()
-    session, cache = context_of(event.given), context.repository.cache_dir
-    is_resumed = event.given.source == contracts.RESUME or (
-        event.given.source == contracts.OPEN and session_seen.has_seen(cache, session)
+    session, cache = build_context_name(event.hook_event), context.repository.cache_dir
+    is_resumed = event.hook_event.source == contracts.RESUME or (
+        event.hook_event.source == contracts.OPEN and session_seen.has_seen(cache, session)
     )
     if session and not event.is_dry:
         if not is_resumed:
             session_seen.forget(cache, session)
-        if not event.given.agent:
+        if not event.hook_event.agent:
             session_primer.begin(context, session, is_resumed=is_resumed)
     if not event.contract.answer:
         return None
-    is_brief = bool(event.given.agent) or (is_resumed and session_seen.has_seen(cache, session))
-    return _primer(context, event, is_brief=is_brief)
+    is_brief = bool(event.hook_event.agent) or (
+        is_resumed and session_seen.has_seen(cache, session)
+    )
+    return _build_primer(context, event, is_brief=is_brief)
 
 
-def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
-    """Return the primer, with the note that the session was given it."""
+def _build_primer(context: Context, event: HookCall, *, is_brief: bool) -> InjectedBlock:
+    """Return the primer, marked as shown to the session."""
     from memtool.index import unindexed
     from memtool.inject import gather, session_primer, session_seen
     from memtool.inject.budget import plan
     from memtool.sessions import lifecycle
 
-    session = context_of(event.given)
-    primed = session_primer.prime(
+    session = build_context_name(event.hook_event)
+    primed = session_primer.build_primer(
         gather.GatherRequest(context, session=session),
-        _form(event),
-        plan(context.project.strict_settings, _budget(context, event), None),
-        None if is_brief else lifecycle.recap(context, event.given.session),
+        _find_format(event),
+        plan(context.project.strict_settings, _compute_budget(context, event), None),
+        None if is_brief else lifecycle.find_recap(context, event.hook_event.session),
         is_brief=is_brief,
     )
-    if not session or unindexed.is_partial(context):  # the rest comes with a later prompt
+    if not session or unindexed.is_partial(context):  # a later prompt brings what is missing
         return primed
-    mark = session_seen.primed(context.repository.cache_dir, session)
+    mark = session_seen.primed_line(context.repository.cache_dir, session)
     return primed.replace(versions=(*primed.versions, mark))
 
 
-def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.commands._features import added_tiers
+def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
+    from memtool.commands._features import build_tiers
     from memtool.inject import file_rules, gather, session_seen
     from memtool.inject.answer import build_block
-    from memtool.inject.budget import plan, tokens
+    from memtool.inject.budget import estimate_tokens, plan
 
-    given = event.given
-    session, cache = context_of(given), context.repository.cache_dir
-    budget = _budget(context, event)
-    summary = contracts.last_summary(event.contract.host, given.transcript)
+    hook_event = event.hook_event
+    session, cache = build_context_name(hook_event), context.repository.cache_dir
+    budget = _compute_budget(context, event)
+    summary = contracts.find_last_summary(event.contract.host, hook_event.transcript)
     if summary and session and not event.is_dry:
-        session_seen.summed_up(cache, session, summary)
-    primer: Injected | None = None
+        session_seen.forget_seen(cache, session, summary)
+    primer: InjectedBlock | None = None
     if session and session_seen.is_due(cache, session):
-        primer = _primer(context, event, is_brief=session_seen.has_seen(cache, session))
-        left = contracts.most_tokens(event.contract.host) - tokens(primer.text)
-        budget = max(0, min(budget, left))
-    files = file_rules.inside(context, given.files)
-    prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
+        primer = _build_primer(context, event, is_brief=session_seen.has_seen(cache, session))
+        tokens_left = contracts.max_tokens(event.contract.host) - estimate_tokens(primer.text)
+        budget = max(0, min(budget, tokens_left))
+    files = file_rules.paths_from_top(context, hook_event.files)
+    prompt = hook_event.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(
+        errors="replace"
+    )
     shown = primer.versions if primer else ()
-    asked = gather.GatherRequest(context, prompt, files, session, shown=shown)
+    request = gather.GatherRequest(context, prompt, files, session, shown=shown)
     shares = plan(context.project.strict_settings, budget, None)
-    found = build_block(asked, _form(event), shares, added_tiers(context))
-    return primer.followed_by(found) if primer else found
+    block = build_block(request, _find_format(event), shares, build_tiers(context))
+    return primer.join(block) if primer else block
 
 
-def _edit(context: Context, event: HookCall) -> Injected | None:
-    if not event.given.files:
+def _answer_edit(context: Context, event: HookCall) -> InjectedBlock | None:
+    if not event.hook_event.files:
         return None
     from memtool.inject import answer, file_rules, gather
 
-    files = file_rules.inside(context, event.given.files)
-    asked = gather.GatherRequest(context, "", files, context_of(event.given))
-    return answer.build_rules_block(asked, _form(event), _budget(context, event))
+    files = file_rules.paths_from_top(context, event.hook_event.files)
+    request = gather.GatherRequest(context, "", files, build_context_name(event.hook_event))
+    block = answer.build_rules_block(request, _find_format(event), _compute_budget(context, event))
+    if not event.is_dry:
+        _look_for_renames(context)
+    return block
 
 
-def _close(context: Context, event: HookCall) -> None:
-    """Hand the transcript on to a process of its own: it may be long, and a host does not wait."""
+def _look_for_renames(context: Context) -> None:
+    """Let a background process look for renamed files after a commit, for the next edit."""
+    from memtool.index import index
+    from memtool.search.scope import build_drift_witness
+
+    tree = index.open(context)
+    if build_drift_witness(tree, lambda: context.provenance_reader(tree)).is_waiting():
+        from memtool.sessions import background
+
+        repository = context.repository
+        env, verb = context.caller.env, background.DRIFT
+        background.warm(
+            repository.cache_dir, repository.top or repository.git_dir, env, time.time(), verb
+        )
+
+
+def _hand_over_transcript(context: Context, event: HookCall) -> None:
+    """Capture the transcript in a background process: it may be long, and a host does not wait."""
     context.project.refuse_absent()
-    given = event.given
-    if event.is_dry or given.agent:
+    hook_event = event.hook_event
+    if event.is_dry or hook_event.agent:
         return
     from memtool.sessions import background
 
-    name = ENDED if event.contract.meaning == contracts.END else event.contract.event
-    background.capture_hook(context, event.contract.host, given.session, given.transcript, name)
+    name = END_EVENT if event.contract.meaning == contracts.END else event.contract.event
+    background.capture_hook(
+        context, event.contract.host, hook_event.session, hook_event.transcript, name
+    )
 
 
-def _fail(context: Context, event: HookCall) -> None:
-    """Note what the worktree is when a command fails: no transcript tells that later."""
+def _note_failure(context: Context, event: HookCall) -> None:
+    """Record the state of the worktree when a command fails; a transcript does not have it."""
     context.project.refuse_absent()
-    given = event.given
-    if event.is_dry or not given.error:
+    hook_event = event.hook_event
+    if event.is_dry or not hook_event.error:
         return
     from memtool.sessions import consent, failure_state
 
     if not consent.is_capturing(context):
         return
 
-    place = given.cwd or context.caller.cwd
+    cwd = hook_event.cwd or context.caller.cwd
     host = event.contract.host
-    failure_state.note(context, host, given.session, given.command, given.error, place)
+    failure_state.note(context, host, hook_event.session, hook_event.command, hook_event.error, cwd)
 
 
-_REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {
-    contracts.START: _start,
-    contracts.PROMPT: _prompt,
-    contracts.EDIT: _edit,
-    contracts.FAILURE: _fail,
-    contracts.COMPACT: _close,  # a session that goes on afterwards starts again
-    contracts.STOP: _close,
-    contracts.END: _close,
+_REPLIES: dict[str, Callable[[Context, HookCall], InjectedBlock | None]] = {
+    contracts.START: _answer_start,
+    contracts.PROMPT: _answer_prompt,
+    contracts.EDIT: _answer_edit,
+    contracts.FAILURE: _note_failure,
+    contracts.COMPACT: _hand_over_transcript,  # a session that goes on afterwards starts again
+    contracts.STOP: _hand_over_transcript,
+    contracts.END: _hand_over_transcript,
 }
-"""What is done for an event, by its meaning; what is returned is what the agent should know."""
+"""The function that answers an event, by its meaning; it returns the text for the agent."""
 
 
-_READING = (contracts.START, contracts.PROMPT, contracts.EDIT)
-"""What is answered with memories."""
+_ANSWERED_MEANINGS = (contracts.START, contracts.PROMPT, contracts.EDIT)
+"""Events that are answered with memories."""
 
 
-def _narrow(context: Context, given: Given) -> None:
-    """Answer with what needs no index, where one has to be built, which another process does."""
+def _narrow_to_unindexed(context: Context, hook_event: HookEvent) -> None:
+    """Answer without an index if one has to be built, which a background process then does."""
     from memtool.index import unindexed
 
     if unindexed.is_late(context):
         from memtool.inject import file_rules
 
-        named = (*given.files, *file_rules.named_files(context, given.prompt))
-        if unindexed.narrow(context, file_rules.inside(context, named)):
-            finish_apart(context)
+        named = (*hook_event.files, *file_rules.find_named_files(context, hook_event.prompt))
+        if unindexed.narrow(context, file_rules.paths_from_top(context, named)):
+            finish_in_background(context)
 
 
-def _budget(context: Context, event: HookCall) -> int:
-    """Return the tokens of an answer: the usual ones, but never more than the host would show."""
-    own = context.caller.budget_tokens
-    usual = context.project.strict_settings.count("inject.budget_tokens") if own is None else own
-    return min(usual, contracts.most_tokens(event.contract.host))
+def _compute_budget(context: Context, event: HookCall) -> int:
+    """Return the token budget of an answer: the user's, but never more than the host shows."""
+    given_budget = context.caller.budget_tokens
+    usual = (
+        context.project.strict_settings.count("inject.budget_tokens")
+        if given_budget is None
+        else given_budget
+    )
+    return min(usual, contracts.max_tokens(event.contract.host))
 
 
-def _form(event: HookCall) -> BlockFormat:
+def _find_format(event: HookCall) -> BlockFormat:
     from memtool.inject import block
 
     return block.BY_NAME[BLOCK_FORMATS[event.contract.host]]

@@ -6,57 +6,65 @@ import shlex
 from collections.abc import Iterator
 
 from memtool.authoring import tree
-from memtool.authoring.tree import Initialized
+from memtool.authoring.tree import InitResult
 from memtool.commands import _features
+from memtool.commands._layout import Layout
+from memtool.store import fetched
 from memtool.store.context import Context
 
 
 def init(
     context: Context, *, directory: str = "", commit: bool = False, dry_run: bool = False
-) -> Initialized:
-    """Make the memory directory of a repository: settings, templates, and two lines for git.
+) -> InitResult:
+    """Create .memory/ in this repository: settings, templates, and two lines for git.
 
-    Doing it again adds only what is missing. The templates, .memory/_decision.md and so on, are
-    yours to change. The lines in .gitattributes keep git from converting line ends in memories, and
-    name the merge driver that memtool install git sets up. Offered are the hook, and the agent
-    hosts that are used here and lack memtool; nothing is installed unasked.
+    Repeating it adds only what is missing. It installs nothing: its last lines name the commands
+    for git's hooks, and for the agents in use here.
 
     Example:
+        memtool init
         memtool init --commit
 
     Args:
-        directory: keep the memories here instead of .memory; .memtool.toml at the top says so
-        commit: commit just these files
-        dry_run: say which files would be written, write nothing
+        directory: keep the memories here instead of in .memory
+        commit: commit these files only
+        dry_run: list the files, write nothing
     """
-    begun = tree.begin(context, directory, commit=commit, dry_run=dry_run)
-    return begun if context.is_global else begun.replace(offers=tuple(_offers(context)))
+    initialized = tree.begin(context, directory, commit=commit, dry_run=dry_run)
+    return (
+        initialized
+        if context.is_global
+        else initialized.replace(offers=tuple(_find_offers(context)))
+    )
 
 
 FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
-"""Files that name what a formatter leaves alone: it would rewrite memories."""
+"""Ignore files of formatters: unless it is listed there, a formatter would rewrite memories."""
 
 
-def _offers(context: Context) -> Iterator[str]:
-    """Yield commands for formatters, and what features offer."""
+def _find_offers(context: Context) -> Iterator[str]:
+    """Yield commands for formatters and for a fork, and those that features suggest."""
     for name in FORMATTER_IGNORES:
-        data = context.project.file(name)
-        if data is not None and not _is_named(context.directory, data):
+        data = context.project.read_file(name)
+        if data is not None and not _is_ignored(context.directory, data):
             line = shlex.quote(f"{context.directory}/")
-            # Behind a last line without its end, the line needs one before it.
+            # If the last line has no newline, one must come first.
             program = "echo" if not data or data.endswith(b"\n") else r"printf '\n%s\n'"
             yield f"{program} {line} >> {name}"
-    yield from _features.offers(context)
+    proposed = fetched.find_upstream_branch(context.repository)
+    if proposed and not context.project.trust_settings.text("trust.ref"):
+        yield f"memtool config trust.ref {proposed}"
+    yield from _features.list_offers(context)
 
 
-def _is_named(directory: str, data: bytes) -> bool:
-    """Tell whether a line of an ignore file is the memory directory."""
+def _is_ignored(directory: str, data: bytes) -> bool:
+    """Return whether an ignore file lists the memory directory."""
     rows = data.decode(errors="replace").splitlines()
     return directory in {row.strip().strip("/").removesuffix("/**") for row in rows}
 
 
-def render(initialized: Initialized) -> str:
-    """Return one line per file, then what to do next."""
+def render(initialized: InitResult, _layout: Layout) -> str:
+    """Return a line per file, then the next commands."""
     offers = [f"next: {command}" for command in initialized.offers]
     if not initialized.written:
         return "\n".join([f"{initialized.directory} is ready, nothing was missing", *offers])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from memtool.agents import BLOCK_FORMATS
-from memtool.commands._features import added_tiers
+from memtool.commands._features import build_tiers
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject.answer import build_block
-from memtool.inject.block import Injected
+from memtool.inject.block import InjectedBlock
 from memtool.inject.budget import plan
-from memtool.inject.candidates import gates_of
-from memtool.inject.file_rules import inside
+from memtool.inject.candidates import read_gates
+from memtool.inject.file_rules import paths_from_top
 from memtool.inject.gather import MAX_PROMPT, GatherRequest
-from memtool.search.answer_gate import preset
-from memtool.search.scope import tell_expired
+from memtool.search.answer_gate import choose_preset
+from memtool.search.scope import note_expired
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
@@ -42,74 +43,63 @@ def inject(
     exact: bool = False,
     no_global: bool = False,
     primer: bool = False,
-    write: str = "",
+    into: str = "",
     dry_run: bool = False,
-) -> Injected | Block:
-    """Print the memories that an agent should know of before it answers.
+) -> InjectedBlock | Block:
+    """Print what an agent should know; nothing if nothing is relevant.
 
-    Pinned memories come first, then what governs a file that is named, then what answers. Each
-    stands with its citation, its date and its trust; heads of a fork stand side by side, and are
-    marked. Where nothing is pinned and nothing is relevant, nothing is printed. The same tree,
-    prompt, files and moment give the same bytes.
+    What to print:
+        --prompt TEXT     what answers this prompt
+        --files PATH      what governs these files
+        --primer          what a session begins with: pinned memories, the work, what is new
+        --into PATH       refresh the block in a file such as AGENTS.md, for agents without hooks
 
-    The user's global memories stand beside those of the project, and give way to what it says
-    itself. With --at they are left out: no revision of the project knows of them.
-
-    Below all others follow up to three of other repositories, where the user's own settings say
-    inject.fleet: only what clearly answers, and is not against what is known here. --explain says
-    of each of them why it was taken or not.
-
-    Tokens are estimated, as a quarter of the bytes. The whole text stays within --budget, else
-    within what --remaining allows, else within MEMTOOL_BUDGET or the setting inject.budget_tokens.
-
-    --primer prints what a session should know at its start: what is pinned, the session before,
-    the state of the work, what governs files changed lately, what is new, what waits.
-
-    --write puts what is pinned, and the titles of what stays true, between two marker lines of a
-    file such as AGENTS.md, for agents without hooks; the rest of the file keeps its bytes, and
-    memtool check warns when the block is out of date.
+    Pinned memories come first. Your global memories are included, and give way to those of the
+    project. The block is at most --budget tokens long (setting inject.budget_tokens), about 4 bytes
+    each.
 
     Example:
         memtool inject --prompt "why do we keep sessions in redis?" --for claude
+        memtool inject --files harbor/payments.py
 
     Args:
         prompt: what the agent was asked, or - to read it from stdin
         files: the files that the work is about
-        for_: the agent that reads it; decides the format
-        format: the format, instead of the agent's own
-        budget: most tokens of the whole text
-        remaining: tokens that the agent's window still has
-        session: the session that it is for, which is shown no memory twice unless it changed
-        at: the memories of this revision instead of the worktree
-        as_of: the memories as they stood at this moment
-        explain: say why each memory was taken or not
-        exact: check every file for a change, also where there are very many
-        no_global: leave out the user's global memories
-        primer: the primer of a session, instead of what answers a prompt
-        write: refresh the block in this file, instead of printing one
-        dry_run: with --write, only say what would be done
+        for_: claude, codex, gemini, opencode, cursor or plain
+        format: xml, markdown, text or json, instead of the agent's own
+        budget: the maximum number of tokens
+        remaining: the tokens that the agent's window still has
+        session: a session that is shown no memory twice
+        at: a revision instead of the worktree
+        as_of: a past time: a date, RFC 3339, or an age such as 30d
+        explain: explain for each memory why it is in or out
+        exact: check every file for changes, even in very large stores
+        no_global: leave out your global memories
+        primer: print what a session begins with
+        into: refresh the block in this file, instead of printing one
+        dry_run: with --into, only show what would be done
     """
     if context.caller.is_off:
-        return _silent(context, format, session)
-    if dry_run and not write:
-        raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
-    if (primer or write) and (prompt or files or explain):
+        return _build_empty_answer(context, format, session)
+    if dry_run and not into:
+        raise MemtoolError("--dry-run needs --into", hint="memtool inject --into AGENTS.md")
+    if (primer or into) and (prompt or files or explain):
         raise MemtoolError(
-            "--primer and --write answer no prompt: --prompt, --files and --explain say nothing",
+            "--prompt, --files and --explain have no effect with --primer or --into",
             hint="memtool inject --primer",
         )
-    if write:
-        given = (primer, for_ != "plain", format, session, exact, no_global)
-        is_other = any(given) or (budget, remaining, at, as_of) != (None,) * 4
-        return _written(context, write, dry_run=dry_run, is_other=is_other)
+    if into:
+        other_options = (primer, for_ != "plain", format, session, exact, no_global)
+        is_other = any(other_options) or (budget, remaining, at, as_of) != (None,) * 4
+        return _write_block(context, into, dry_run=dry_run, is_other=is_other)
     if budget is None and remaining is None:
         budget = context.caller.budget_tokens
     shares = plan(context.project.strict_settings, budget, remaining)
-    form = block.BY_NAME[BLOCK_FORMATS[for_] if format in ("", "json") else format]
-    asked = GatherRequest(
+    block_format = block.BY_NAME[BLOCK_FORMATS[for_] if format in ("", "json") else format]
+    request = GatherRequest(
         context,
         _read_prompt(prompt),
-        inside(context, files),
+        paths_from_top(context, files),
         session,
         at,
         as_of,
@@ -121,47 +111,55 @@ def inject(
         from memtool.inject import session_primer  # not at every prompt
         from memtool.sessions import lifecycle
 
-        injected = session_primer.prime(asked, form, shares, lifecycle.recap(context, session))
+        injected = session_primer.build_primer(
+            request, block_format, shares, lifecycle.find_recap(context, session)
+        )
     else:
-        injected = build_block(asked, form, shares, added_tiers(context))
-        _note_silence(context, injected, format, explain=explain)
-    injected = injected.replace(format=format or form.name)
-    tell_expired(context, injected.expired)
+        injected = build_block(request, block_format, shares, build_tiers(context))
+        _note_empty_block(context, injected, format, explain=explain)
+    injected = injected.replace(format=format or block_format.name)
+    note_expired(context, injected.expired)
+    gates = _read_gates(context) if explain else {}
     if explain:
-        injected = injected.replace(explain=_final(injected.verdicts), gates=_gates(context))
+        injected = injected.replace(
+            explain=_choose_verdicts(injected.verdicts),
+            gates={JSON_NAMES.get(name, name): gate for name, gate in gates.items()},
+        )
     if explain and format != "json":
-        numbers = ", ".join(f"{name} {value:g}" for name, value in _gates(context).items())
-        context.notes.append(f"the gates, settings of inject: {numbers}")
-        context.notes.extend(map(_explained, injected.explain or ()))
+        numbers = ", ".join(f"{name} {value:g}" for name, value in gates.items())
+        context.notes.append(f"the thresholds (settings of inject): {numbers}")
+        context.notes.extend(map(_format_verdict, injected.explain or ()))
         if not injected.explain:
-            context.notes.append("nothing is pinned, nothing answers the prompt")
+            context.notes.append("nothing is pinned, and nothing matches the prompt")
     return injected
 
 
-def _note_silence(context: Context, injected: Injected, format: str, *, explain: bool) -> None:
-    """Say at a terminal that an empty block has reasons; a pipe is an agent's."""
+def _note_empty_block(
+    context: Context, injected: InjectedBlock, format: str, *, explain: bool
+) -> None:
+    """Note at a terminal that nothing is relevant; a pipe belongs to an agent."""
     if context.caller.is_person and not (injected.text or explain or format == "json"):
         context.notes.append("nothing relevant; --explain shows what was held back")
 
 
-def _written(context: Context, path: str, *, dry_run: bool, is_other: bool) -> Block:
-    """Answer --write. Raises MemtoolError where another option `is_other` is given with it."""
+def _write_block(context: Context, path: str, *, dry_run: bool, is_other: bool) -> Block:
+    """Carry out --into. Raises MemtoolError if another option is given (`is_other`)."""
     if is_other:
         raise MemtoolError(
-            "the block of a file is the same for everybody: --write takes no other option",
-            hint=f"memtool inject --write {path}",
+            "--into does not take other options: the block in a file is the same for everyone",
+            hint=f"memtool inject --into {path}",
         )
     from memtool.inject import agents_md  # not at every prompt
 
     return agents_md.mark(context, path, dry_run=dry_run)
 
 
-def render(injected: Injected | Block) -> str:
-    """Return exactly the block, or the JSON that was asked for as a format."""
-    if not isinstance(injected, Injected):
+def render(injected: InjectedBlock | Block, _layout: Layout) -> str:
+    """Return the block, unchanged, or with --format json its JSON."""
+    if not isinstance(injected, InjectedBlock):
         from memtool.inject import agents_md
 
-        return agents_md.rendered(injected)
+        return agents_md.format_block_result(injected)
     if injected.format != "json":
         return injected.text
     import json
@@ -170,47 +168,76 @@ def render(injected: Injected | Block) -> str:
 
 
 def _read_prompt(prompt: str) -> str:
-    """Return the prompt. What is not UTF-8 in it is no word that anybody could look for."""
+    """Return the prompt, with bytes that are not UTF-8 replaced: they match no word."""
     if prompt != "-":
         return prompt.encode(errors="replace")[:MAX_PROMPT].decode(errors="replace")
     # A host may start us with stdin closed.
-    from memtool.commands import _filters  # a hook hands the prompt over
+    from memtool.commands import _filters  # rarely needed: hooks pass the prompt
 
     return _filters.read_stdin(MAX_PROMPT, is_cut=True).decode(errors="replace")
 
 
-def _silent(context: Context, format: str, session: str) -> Injected:
-    """Return the answer of a memtool that is switched off."""
-    return Injected(plan(context.settings, 0, None), (), "", format, EXACT, session)
+def _build_empty_answer(context: Context, format: str, session: str) -> InjectedBlock:
+    """Return the empty answer that is given while memtool is switched off."""
+    return InjectedBlock(plan(context.settings, 0, None), (), "", format, EXACT, session)
 
 
-def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]:
-    """Keep one verdict for each memory: that it was taken, else the first reason against it.
+def _choose_verdicts(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]:
+    """Return one verdict per memory: that it was taken, else the first that refused it.
 
-    What was taken comes first.
+    Taken memories come first.
     """
-    kept: dict[tuple[str, str], CandidateVerdict] = {}
+    chosen: dict[tuple[str, str], CandidateVerdict] = {}
     for verdict in verdicts:
         key = verdict.id, verdict.repository
-        if key not in kept or (verdict.is_taken and not kept[key].is_taken):
-            kept[key] = verdict
-    return tuple(sorted(kept.values(), key=lambda verdict: not verdict.is_taken))
+        if key not in chosen or (verdict.is_taken and not chosen[key].is_taken):
+            chosen[key] = verdict
+    return tuple(sorted(chosen.values(), key=lambda verdict: not verdict.is_taken))
 
 
-def _gates(context: Context) -> dict[str, float]:
-    """Return the numbers by which a block is chosen, each under the name of its setting."""
-    chosen = preset(context.project.strict_settings)
+JSON_NAMES = {
+    "min_coverage": "share",
+    "sufficient_rare_words": "most",
+    "min_rare_words": "floor",
+    "candidate_pool": "looked_at",
+}
+"""Settings that `gates` in JSON calls otherwise, since keys of answers do not change."""
+
+
+def _read_gates(context: Context) -> dict[str, float]:
+    """Return the thresholds that choose a block, each by the name of its setting."""
+    chosen = choose_preset(context.project.strict_settings)
     return {
         **chosen.strictness.plain(),
         "threshold": chosen.threshold,
-        **gates_of(context.project.strict_settings).plain(),
+        **read_gates(context.project.strict_settings).plain(),
     }
 
 
-def _explained(verdict: CandidateVerdict) -> str:
+def _format_verdict(verdict: CandidateVerdict) -> str:
     fate = "taken" if verdict.is_taken else "not taken"
     numbers = [] if verdict.score is None else [f"score {verdict.score:.3f}"]
     numbers += [f"{name} {value:.3f}" for name, value in sorted(verdict.factors.items())]
     tail = f" ({', '.join(numbers)})" if numbers else ""
     whose = f" of {verdict.repository}" if verdict.repository else ""
     return f"{verdict.id}{whose}: {fate} as {verdict.tier}: {verdict.reason}{tail}"
+
+
+def _refuse_bare_prompt(words: list[str], _directory: str) -> None:
+    """Refuse `memtool inject how long`: the text is an option."""
+    if words:
+        raise MemtoolError(
+            "inject takes its text with --prompt",
+            hint=f"memtool inject --prompt {_quote(' '.join(words))}",
+        )
+
+
+def _quote(text: str) -> str:
+    """Quote a text for a shell; with double quotes if it holds nothing that these expand."""
+    import shlex  # for a wrong call only
+
+    return shlex.quote(text) if any(mark in text for mark in '"$`\\!') else f'"{text}"'
+
+
+MISREADINGS = {"inject": _refuse_bare_prompt}
+"""Refusals of arguments that are often misread, by verb; they get the words and that of -C."""

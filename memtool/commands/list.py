@@ -6,35 +6,43 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from memtool.commands import _filters
-from memtool.commands._render import STEP, columns, jsonl
+from memtool.commands._layout import Layout
+from memtool.commands._render import (
+    ROWS_PER_CHUNK,
+    format_kind,
+    format_states,
+    iter_jsonl,
+    list_states,
+)
 from memtool.index import index
-from memtool.search.query import parse, with_depth
-from memtool.search.retrieve import count_expired
-from memtool.search.saved import text_of
+from memtool.memory.drift import format_renamed_mark
+from memtool.search.query import Query, find_leaves, parse, with_depth
+from memtool.search.retrieve import Scope, count_expired
+from memtool.search.saved import expand_words
 from memtool.search.scope import (
     ACCESSED,
     MemoryRow,
-    day,
-    first,
-    row_of,
-    scope_of,
-    shown_to,
-    tell_expired,
-    tell_rest,
-    tell_withheld,
-    told_trust,
+    build_row,
+    build_scope,
+    find_first,
+    note_expired,
+    note_truncated,
+    note_withheld,
+    restricted_for,
 )
 from memtool.store.context import Context
 from memtool.store.tree import Record
 from memtool.value import Value, plain
 
-Rows = Callable[[Sequence[Record]], Iterator[MemoryRow]]
+MAX_RENAMES = 10
+"""Memories whose renamed files are noted."""
+RowFactory = Callable[[Sequence[Record]], Iterator[MemoryRow]]
 
 
 class Stream(Sequence[MemoryRow]):
-    """Rows that are made of records when they are read, some at a time, and not kept."""
+    """Rows that are built in chunks when they are read, and not stored."""
 
-    def __init__(self, make: Rows, records: Sequence[Record]) -> None:
+    def __init__(self, make: RowFactory, records: Sequence[Record]) -> None:
         self._make = make
         self._records = records
 
@@ -48,14 +56,14 @@ class Stream(Sequence[MemoryRow]):
         return row
 
     def __iter__(self) -> Iterator[MemoryRow]:
-        for at in range(0, len(self._records), STEP):
-            yield from self._make(self._records[at : at + STEP])
+        for at in range(0, len(self._records), ROWS_PER_CHUNK):
+            yield from self._make(self._records[at : at + ROWS_PER_CHUNK])
 
 
 class MemoryList(Value):
     """Rows in order; `total` counts all that match, before the limit.
 
-    `expired` counts what matches but for its age.
+    `expired` counts memories that would match if they had not expired.
     """
 
     total: int
@@ -63,7 +71,7 @@ class MemoryList(Value):
     expired: int = 0
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields, the rows of a stream read to the end."""
+        """Return the fields, with all rows of a stream."""
         return super().plain() | {"memories": plain(tuple(self.memories))}
 
 
@@ -78,68 +86,86 @@ def list(  # noqa: A001  # a verb is named as the user types it
     at: str | None = None,
     as_of: str | None = None,
 ) -> MemoryList:
-    """List the memories that match filters, the newest first.
+    """List memories by filter, newest first.
 
-    Filters are those of search, such as type:decision,state tag:auth file:src/ since:30d is:due
-    parent:ID. Of plain words one at least has to occur. Superseded, deleted, archived and expired
-    memories are listed only when asked for, such as with status:archived or is:superseded. @NAME
-    is a query saved in queries.toml of the memory directory, with values for its parameters
-    (@recent tag=auth); memtool list @ names them.
+        type:decision since:30d     filters; all must match (memtool help filters)
+        words                       at least one must occur
+        is:superseded is:archived   also what is left out by default
+        @NAME                       a saved query; memtool list @ lists them
 
     Example:
         memtool list type:decision tag:auth since:90d
-        memtool list parent:release-plan --depth 2 --limit 0 --format jsonl
+        memtool list is:due --limit 0
 
     Args:
-        filters: what they must match; everything without any
-        limit: most memories, 0 for all, by default the setting search.limit
-        offset: pass over so many of them first
-        sort: the order; accessed is what was shown most often first
-        depth: how many steps supersedes:, related: and parent: go, 0 for all, by default one
-        format: jsonl writes one JSON object a line, each as soon as it is read
-        at: the memories of this revision instead of the worktree
-        as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
-            such as 30d
+        filters: filters and words; without any, all memories
+        limit: the number of memories, 0 for all; default: search.limit
+        offset: skip this many
+        sort: newest, oldest, importance, accessed, title or id
+        depth: how far supersedes:, related: and parent: go; 0: all
+        format: text, or jsonl for one JSON object per line
+        at: a revision instead of the worktree
+        as_of: a past time: a date, RFC 3339, or an age such as 30d
     """
-    most = _filters.limit_of(context, limit)
-    asked = with_depth(parse(text_of(context, filters)), depth)
+    max_rows = _filters.resolve_limit(context, limit)
+    query = with_depth(parse(expand_words(context, filters)), depth)
     tree = index.open(context, at, as_of, exact=True)
     if sort == ACCESSED:
-        _filters.take_over(context)
-    scope = shown_to(context, scope_of(context, tree, context.clock.moment_of(as_of)))
-    shown, total = first(scope, asked, sort, most + offset)
+        _filters.fold_usage_log(context)
+    scope = restricted_for(context, build_scope(context, tree, context.clock.parse_as_of(as_of)))
+    shown, total = find_first(scope, query, sort, max_rows + offset)
     del shown[:offset]
-    tell_rest(context, len(shown), total, "--limit N lists more", offset)
-    expired = count_expired(scope.facts(), asked)
-    tell_expired(context, expired)
-    tell_withheld(context, scope, asked)
+    note_truncated(context, len(shown), total, "--limit 0 lists all", offset)
+    expired = count_expired(scope.facts(), query)
+    note_expired(context, expired)
+    note_withheld(context, scope, query)
     if not total:
-        context.notes.append("no memory matches" if filters else "there is no memory yet")
+        query_text = " ".join(filters)
+        context.notes.append(
+            f'no memory matches "{query_text}"; sessions too: memtool search --deep'
+            if query_text
+            else "no memories yet; to write one: memtool new decision TITLE"
+        )
     now = scope.now
+    _note_renames(context, scope, query, shown)
 
-    def rows(some: Sequence[Record]) -> Iterator[MemoryRow]:
-        origins = context.origins(tree, some)
-        return (row_of(context, record, origins, now) for record in some)
+    def rows(records: Sequence[Record]) -> Iterator[MemoryRow]:
+        origins = context.origins(tree, records)
+        return (build_row(context, record, origins, now) for record in records)
 
     if format == "jsonl":
         return MemoryList(total, Stream(rows, shown), expired)
     return MemoryList(total, tuple(rows(shown)), expired)
 
 
-def render(listed: MemoryList) -> str | Iterator[str]:
-    """Return one line per memory: id, day, type and category, status, trust, title."""
+def _note_renames(context: Context, scope: Scope, query: Query, records: Sequence[Record]) -> None:
+    """Note which memories that a file: filter found name the file by an older path."""
+    asks_for_files = any(getattr(leaf, "name", "") == "file" for leaf in find_leaves(query.root))
+    if not asks_for_files or scope.drift is None:
+        return
+    moves = scope.drift.find_moves()
+    notes = [
+        f"{record.id}: {format_renamed_mark(moves.find(record))}"
+        for record in records
+        if moves.find(record)
+    ]
+    context.notes += notes[:MAX_RENAMES]
+    if notes[MAX_RENAMES:]:
+        context.notes.append(f"and {len(notes) - MAX_RENAMES:,} more that name renamed files")
+
+
+def render(listed: MemoryList, layout: Layout) -> str | Iterator[str]:
+    """Return a line per memory: short id, title, state, age and kind."""
     if isinstance(listed.memories, Stream):
-        return jsonl(listed.memories)
-    return "\n".join(
-        columns(
-            (
-                row.id,
-                day(row.timestamp),
-                f"{row.type}/{row.category}",
-                f"{row.status}, due" if row.due else row.status,
-                told_trust(row.trust, row.unproven),
-                row.title,
-            )
-            for row in listed.memories
+        return iter_jsonl(listed.memories)
+    rows = [
+        (
+            layout.short(row.id),
+            row.title,
+            format_states(layout, list_states(layout, row)),
+            layout.when(row.timestamp),
+            format_kind(row.category) if layout.is_wide else "",
         )
-    )
+        for row in listed.memories
+    ]
+    return "\n".join(layout.table(rows, drop=(4, 2, 3)))

@@ -1,40 +1,44 @@
 """`memtool log`: the history of memories from git, and two tables from the ledger of this clone.
 
-`--injected` shows what agents were given, `--audit` what was done that git does not record.
+`--injected` shows what agents were shown, `--audit` acts that git does not record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from memtool.commands import _filters
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout, measure
+from memtool.commands._render import format_authors, format_changes, format_commit
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import ids, timestamps
-from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
+from memtool.memory.changes import Change, Detail, Version, compare, describe_change, id_from_path
 from memtool.redaction.mask import Mask
 from memtool.store import ledger, snapshot, usage_log, versions
 from memtool.store.context import Context
 from memtool.store.git import Touch
-from memtool.store.history import Commit, History, Trace, Walk, tip, trace
+from memtool.store.history import Commit, History, Trace, Walk, resolve_tip, trace
 from memtool.store.ledger import Act
-from memtool.store.provenance import SHORT
+from memtool.store.messages import filter_trailers, find_reason
 from memtool.store.tree import Tree
-from memtool.store.versions import Stamp, stamps_of
+from memtool.store.versions import Stamp, list_stamps
 from memtool.value import Value
 
-READ_AT_ONCE = 500
-"""Changed files that are read and compared together."""
+MAX_FILES_PER_BATCH = 500
 NOT_COMMITTED = "not committed"
 
 
 class LogEntry(Value):
-    """One change of one memory and the commit that made it; `commit` is empty for none.
+    """One change of one memory and its commit; `commit` is "" if it is not committed.
 
-    Commit, author and date are empty too where a shallow clone hides them. `reason` is the
-    commit's `Reason:` trailer.
+    Commit, author and date are also "" if a shallow clone lacks them. `reason` is the commit's
+    `Reason:` trailer. `pull_request`, such as `#12`, and `co_authors` are set if the commit names
+    them.
     """
+
+    json_optional = "pull_request co_authors"
 
     kind: str
     id: str
@@ -46,13 +50,15 @@ class LogEntry(Value):
     date: str = ""
     subject: str = ""
     reason: str = ""
+    pull_request: str = ""
+    co_authors: tuple[str, ...] = ()
 
 
 class AuditRow(Value):
     """One act: when it began, and its outcome: running, done, refused or interrupted.
 
     `subjects` are ids of memories, findings and sessions, or paths. `detail` is a reason, the code
-    of what refused it, or a count.
+    of the error that refused it, or a count.
     """
 
     moment: str
@@ -63,9 +69,9 @@ class AuditRow(Value):
 
 
 class InjectionRow(Value):
-    """A memory of a block that an agent got; `prompt` is the hash of what was asked.
+    """A memory of a block that an agent got; `prompt` is the hash of the prompt.
 
-    `score` is None for what was not searched.
+    `score` is None if the memory was not found by a search.
     """
 
     moment: str
@@ -78,17 +84,18 @@ class InjectionRow(Value):
 
 
 class Log(Value):
-    """Events, newest first. `id` is empty where all memories were asked for.
+    """Events, newest first. `id` is empty for the log of all memories.
 
-    `removed` says that the memory is no longer in the tree, `more` that the limit cut something
-    off. `injections` or `audit` are there, instead of events, where they were asked for.
+    `removed` if the memory is no longer in the tree, `has_more` if the limit cut rows off.
+    `injections` or `audit` replace the events if they were requested.
     """
 
+    json_names = (("has_more", "more"),)
     json_optional = "injections audit"
 
     id: str
     removed: bool
-    more: bool
+    has_more: bool
     events: tuple[LogEntry, ...]
     injections: tuple[InjectionRow, ...] | None = None
     audit: tuple[AuditRow, ...] | None = None
@@ -105,58 +112,58 @@ def log(
     kind: tuple[str, ...] = (),
     limit: int = 50,
 ) -> Log:
-    """Show the history of a memory and its lineage, or of all memories, newest first.
+    """Show the history of a memory and those it replaced, or of all, newest first.
 
-    Changes are told in memory terms: added, superseded, confirmed, forgotten, edited and so on.
-    With an id, what the memory replaced and what replaced it is followed too, through moved and
-    renamed files; a memory that was removed is still found. What is not committed comes first.
-
-    With --injected it shows instead what agents were given in this clone: when, which memory at
-    which place of the block, why, and the hash of the prompt. The prompt itself is kept nowhere.
-
-    With --audit it shows what was done in this clone that git alone does not tell: promotions and
-    what was not promoted, deletions, redactions, merged duplicates, purges, captures, sessions that
-    ended, hooks that failed. The intent is noted before an act, so that one that was cut off shows
-    as interrupted. 5,000 events are kept; deletions and redactions for 90 days at least.
+    What is shown:
+        (nothing)    changes of memories: added, superseded, confirmed, edited and so on
+        --injected   what agents were shown in this clone: when, why, and for which prompt (a hash)
+        --audit      what was done in this clone: promotions, deletions, redactions, captures, ...
 
     Example:
-        memtool log dec-2026-02-22-keep-sessions-in-redis
+        memtool log dec-2g54
         memtool log --audit --since 30d --kind purge
 
     Args:
-        id: a memory, by its id or words of it; without one, all of them
-        at: a revision to look back from, instead of the worktree
-        injected: show what was injected, from the ledger of this clone
-        audit: show what was done, from the ledger of this clone
-        since: with --audit, only from this moment or age on, such as 30d
-        kind: with --audit, only this kind, such as forget or promote; may be repeated
-        limit: how many events at most, 0 for all
+        id: a memory, by id or words; without one, all memories
+        at: a revision instead of the worktree
+        injected: show what agents were shown
+        audit: show what was done in this clone
+        since: with --audit, only from this date or age on, such as 30d
+        kind: with --audit, only this kind, such as forget; may be repeated
+        limit: the number of events, 0 for all
     """
     if (since or kind) and not audit:
         raise MemtoolError("--since and --kind are for --audit", hint="memtool log --audit")
     if injected and audit:
-        raise MemtoolError("--injected and --audit are two tables", hint="give one of them")
+        raise MemtoolError(
+            "--injected and --audit exclude each other", hint="leave out one of them"
+        )
     if at is not None and (injected or audit):
         raise MemtoolError(
-            f"--at and --{'audit' if audit else 'injected'} do not go together",
-            hint="the ledger knows moments, not revisions: leave --at out",
+            f"--at and --{'audit' if audit else 'injected'} exclude each other",
+            hint="leave out --at: the ledger has no revisions",
         )
     if audit:
-        return _audit(context, id, limit, since, kind)
-    return _injections(context, id, limit) if injected else _history(context, id, at, limit)
+        return _read_audit(context, id, limit, since, kind)
+    return (
+        _read_injections(context, id, limit) if injected else _read_history(context, id, at, limit)
+    )
 
 
-def logs(
+def build_logs(
     tree: Tree, events: Sequence[LogEntry], wanted: Iterable[str], limit: int
 ) -> Iterator[Log]:
-    """Yield the log of each of some memories of a tree; `events` are those of all, newest first."""
+    """Yield the log of each wanted memory; `events` are those of the whole tree, newest first."""
     by_id: dict[str, list[tuple[int, LogEntry]]] = {}
     for number, event in enumerate(events):
         by_id.setdefault(event.id, []).append((number, event))
     lineage = tree.lineage.as_proposed
     for id_ in wanted:
-        todo, names = [id_, *lineage.predecessors(id_), *lineage.successors(id_)], set[str]()
-        while todo:  # what was renamed has events under its older names, too
+        todo, names = (
+            [id_, *lineage.find_predecessors(id_), *lineage.find_successors(id_)],
+            set[str](),
+        )
+        while todo:  # older names have events as well
             name = todo.pop()
             if name not in names:
                 names.add(name)
@@ -169,102 +176,150 @@ def logs(
         yield Log(id_, False, len(rows) > limit, shown)
 
 
-def render(log: Log) -> str:
-    """Return one line per event: date, commit, what happened to which memory, and who did it.
-
-    An injection is a line with its moment, the hash of the prompt, tier, score, memory and reason,
-    an act one with its moment, kind, outcome, subjects and detail.
-    """
-    about = f" {log.id}" if log.id else ""
-    first = []
+def render(log: Log, layout: Layout) -> str:
+    """Return a line per commit and its changes below, or a table of injections or acts."""
+    about = f" {layout.short(log.id)}" if log.id else ""
     if log.audit is not None:
-        rows = [_audit_cells(row) for row in log.audit]
-        nothing = f"the audit holds nothing {f'about {log.id}' if log.id else 'of that'}"
-        more = "--limit 0 shows all"
+        rows = [*_format_notes([_format_act(row, layout) for row in log.audit], layout)]
+        nothing = f"the audit has nothing about {log.id}" if log.id else "the audit has no such act"
+        command = "memtool log --audit --limit 0"
     elif log.injections is not None:
-        rows = [_injection_cells(row) for row in log.injections]
-        nothing = f"{log.id} was never injected here" if about else "nothing was injected here yet"
-        more = f"memtool log{about} --injected --limit 0"
+        rows = [*_format_notes([_format_injection(row, layout) for row in log.injections], layout)]
+        nothing = (
+            f"{about.strip()} was never injected here" if about else "nothing was injected yet"
+        )
+        command = f"memtool log{about} --injected --limit 0"
     else:
-        first = [f"{log.id} is no longer in the tree"] if log.removed else []
-        rows = [_event_cells(event) for event in log.events]
+        rows = [f"{log.id} is no longer in the tree"] if log.removed else []
+        # Neither uncommitted changes nor those beyond a shallow clone's boundary have a commit.
+        for _key, events in groupby(log.events, key=lambda e: (e.commit, e.kind == "unknown")):
+            rows += _format_commit(list(events), layout)
         nothing = "no memory was ever committed here"
-        more = f"memtool log{about} --limit 0"
-    lines = [*first, *(columns(rows) or [nothing])]
-    return "\n".join([*lines, f"more is there: {more}"] if log.more else lines)
+        command = f"memtool log{about} --limit 0"
+    if not rows:
+        layout.report(nothing)
+    return "\n".join([*rows, f"and more ({command})"] if log.has_more else rows)
 
 
-def _event_cells(event: LogEntry) -> tuple[str, ...]:
-    commit = event.commit[:SHORT] or (NOT_COMMITTED if event.kind != "unknown" else "shallow")
-    return (event.date[:10], commit, event.kind, event.id, event.author, _details(event))
+def _format_commit(events: Sequence[LogEntry], layout: Layout) -> list[str]:
+    """Return a commit, and below it a row for each change of a memory."""
+    first = events[0]
+    heading = f"{format_commit(first)}  {first.subject}".rstrip()
+    if not first.commit:
+        heading = "not in this clone" if first.kind == "unknown" else NOT_COMMITTED
+    who = ", ".join(filter(None, (format_authors(first), layout.when(first.date))))
+    rows = [
+        (
+            event.kind,
+            layout.short(event.id),
+            event.title or layout.title(event.id),
+            layout.shorten(_format_details(event)),
+        )
+        for event in events
+    ]
+    reason = [f"  {first.reason}"] if first.reason else []
+    return [
+        *layout.title_line(heading, who),
+        *reason,
+        *format_changes(layout, rows, "  "),
+    ]
 
 
-def _audit_cells(row: AuditRow) -> tuple[str, ...]:
-    return (row.moment, row.kind, row.outcome, " ".join(row.subjects), row.detail)
+def _format_notes(notes: Sequence[tuple[tuple[str, ...], str]], layout: Layout) -> Iterator[str]:
+    """Yield cells and details of notes of the ledger; details are below if there is no room."""
+    if not layout.width:
+        yield from layout.table([(*cells, details) for cells, details in notes], title=2)
+        return
+    lines = layout.table([cells for cells, _details in notes], title=2)
+    for line, (_cells, details) in zip(lines, notes, strict=True):
+        whole = f"{line}  {details}".rstrip()
+        if measure(whole) <= layout.width:
+            yield whole
+        else:
+            yield line
+            yield from layout.wrap(details, "    ")
 
 
-def _injection_cells(row: InjectionRow) -> tuple[str, ...]:
+def _format_act(row: AuditRow, layout: Layout) -> tuple[tuple[str, ...], str]:
+    subjects = " ".join(map(layout.short, row.subjects))
+    details = ": ".join(filter(None, (subjects, layout.shorten(row.detail))))
+    return (_format_moment(row.moment, layout), row.kind, row.outcome), details
+
+
+def _format_injection(row: InjectionRow, layout: Layout) -> tuple[tuple[str, ...], str]:
+    moment = _format_moment(row.moment, layout)
     score = "" if row.score is None else f"{row.score:.3f}"
-    prompt = row.prompt or "no prompt"
-    return (row.moment, prompt, row.session, row.tier, score, row.id, row.reason)
+    session = f"session {row.session}" * bool(row.session)
+    prompt = f"prompt {row.prompt}" if row.prompt else "no prompt"
+    details = "; ".join(filter(None, (layout.shorten(row.reason), session, prompt)))
+    return (moment, layout.short(row.id), layout.title(row.id), row.tier, score), details
 
 
-def _details(event: LogEntry) -> str:
-    change = Change(event.kind, event.id, event.title, event.path, event.details)
-    reason = event.reason if event.details.get("reason") != event.reason else ""
-    said = "; ".join(filter(None, (sentence(change), reason)))
-    return f"{event.title} ({said})" if said and event.title else said or event.title
+def _format_moment(moment: str, layout: Layout) -> str:
+    """Return the age of a note on a terminal, its second in a pipe."""
+    return layout.when(moment) if layout.width else moment
 
 
-def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
-    """Return the events of git's history, and what is not committed."""
+def _format_details(event: LogEntry) -> str:
+    """Return what the kind of an event does not say already."""
+    if event.kind == "superseded":
+        return ""  # by the memory that the same commit added
+    details = {name: value for name, value in event.details.items() if name != "supersedes"}
+    change = Change(event.kind, event.id, event.title, event.path, details)
+    reason = "" if event.details.get("reason") != event.reason else event.reason
+    description = describe_change(change)
+    return description.removesuffix(reason).removesuffix("; ") if reason else description
+
+
+def _read_history(context: Context, id: str, at: str | None, limit: int) -> Log:
+    """Return the uncommitted changes, then the events of git's history."""
     tree = index.open(context, at, exact=True)
-    head = tip(context.repository, at)
-    pending = _pending(context, tree, head) if at is None else ()
+    head = resolve_tip(context.repository, at)
+    pending = _find_pending(context, tree, head) if at is None else ()
     names: frozenset[str] | None = None
     wanted = ""
     with History(context.repository) as history:
         walk: Iterator[tuple[str, tuple[Touch, ...]]] = iter(())
         if id:
-            traced, whole = _traced(context, tree, history, head, pending, id)
+            traced, commits = _trace_lineage(context, tree, history, head, pending, id)
             wanted, names = traced.id, traced.names
-            walk = iter(whole)
+            walk = iter(commits)
         elif head:
             walk = history.walk(head, context.directory)
         events: list[LogEntry] = []
-        for event in _events(context, tree, history, walk, pending, names, limit):
+        for event in _read_events(context, tree, history, walk, pending, names, limit):
             events.append(event)
             if limit and len(events) > limit:
                 break
         if history.boundary and context.repository.is_partial:
             context.notes.append(
-                "this clone is partial: it does not hold what came before, so that is not known; "
-                "git fetch --refetch --no-filter brings it"
+                "this clone is partial, so older changes are unknown: "
+                "git fetch --refetch --no-filter"
             )
         elif history.boundary:
             context.notes.append(
-                "this clone is shallow: what is older than its boundary is not known, "
-                "git fetch --unshallow brings it"
+                "this clone is shallow, so older changes are unknown: git fetch --unshallow"
             )
     titles = {event.id: (event.title, event.path) for event in events if event.title}
     mask = Mask(context.settings)
-    some = events[:limit] if limit else events
-    shown = tuple(_masked(_titled(event, tree, titles), mask) for event in some)
+    limited = events[:limit] if limit else events
+    shown = tuple(_mask_event(_with_title(event, tree, titles), mask) for event in limited)
     return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
 
 
-def _masked(event: LogEntry, mask: Mask) -> LogEntry:
-    """Return an event in whose words no secret stands: history is not what the index masks."""
+def _mask_event(event: LogEntry, mask: Mask) -> LogEntry:
+    """Mask secrets in the texts of an event: old versions are not masked by the index."""
     return event.replace(
         title=mask.line(event.title),
         details=mask.details(event.details),
         subject=mask.line(event.subject),
+        co_authors=tuple(map(mask.line, event.co_authors)),
         reason=mask.line(event.reason),
     )
 
 
-def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> LogEntry:
-    """Give an event that came without them the title and path of now, or else of another event."""
+def _with_title(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> LogEntry:
+    """Add missing title and path to an event: today's, else those of another event."""
     if event.title and event.path:
         return event
     record = tree.get(event.id)
@@ -274,7 +329,7 @@ def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) 
     return event.replace(title=event.title or title, path=event.path or path)
 
 
-def _traced(
+def _trace_lineage(
     context: Context,
     tree: Tree,
     history: History,
@@ -282,38 +337,38 @@ def _traced(
     pending: tuple[Change, ...],
     id: str,
 ) -> tuple[Trace, Walk]:
-    """Find a memory and all ids of its story, and the commits that changed one of them.
+    """Find a memory with all ids of its lineage, and the commits that changed any of them.
 
-    What a memory is called and replaces now is known; history is asked about renamed and removed
-    ones. Where these lead to further ids of the tree, it is walked again.
+    The tree has the current lineage; history adds renamed and removed memories. If these lead to
+    further ids of the tree, history is walked again.
     """
-    known = set(tree.ids)
-    names = _lineage(tree, id)
+    all_ids = set(tree.ids)
+    names = _find_lineage(tree, id)
     while True:
-        away = known - names
+        excluded = all_ids - names
 
-        def is_wanted(path: str, away: set[str] = away) -> bool:
-            return stem(path) not in away
+        def is_wanted(path: str, away: set[str] = excluded) -> bool:
+            return id_from_path(path) not in away
 
         walk = history.walk(head, context.directory, is_wanted) if head else ()
-        whole = [(commit, _memories(context, touches)) for commit, touches in walk]
-        traced = trace(tree, whole, pending, context.settings.categories, id)
-        if traced.names.isdisjoint(away):
-            return traced, whole
+        commits = [(commit, _filter_memories(context, touches)) for commit, touches in walk]
+        traced = trace(tree, commits, pending, context.settings.categories, id)
+        if traced.names.isdisjoint(excluded):
+            return traced, commits
         names |= traced.names
 
 
-def _lineage(tree: Tree, id: str) -> set[str]:
-    """Return the ids that a memory of a tree replaces or is replaced by, and its own."""
+def _find_lineage(tree: Tree, id: str) -> set[str]:
+    """Return the ids that a memory replaces or is replaced by, and its own."""
     try:
         name = tree.find(id).id
     except MemtoolError:
         return set()
     lineage = tree.lineage.as_proposed
-    return {name, *lineage.successors(name), *lineage.predecessors(name)}
+    return {name, *lineage.find_successors(name), *lineage.find_predecessors(name)}
 
 
-def _memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
+def _filter_memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
     return tuple(
         touch
         for touch in touches
@@ -322,14 +377,14 @@ def _memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]
     )
 
 
-def _pending(context: Context, tree: Tree, head: str) -> tuple[Change, ...]:
+def _find_pending(context: Context, tree: Tree, head: str) -> tuple[Change, ...]:
     if head and not tree.problems and versions.is_committed(tree, head):
         return ()
     stored = context.snapshot(head) if head else None
-    return compare(*versions.uncommitted(tree, stored, context.settings.categories))
+    return compare(*versions.find_uncommitted(tree, stored, context.settings.categories))
 
 
-def _events(
+def _read_events(
     context: Context,
     tree: Tree,
     history: History,
@@ -338,62 +393,68 @@ def _events(
     names: frozenset[str] | None,
     limit: int,
 ) -> Iterator[LogEntry]:
-    """Yield events newest first; `names` limits them to some ids.
+    """Yield events, newest first; `names` limits them to some ids.
 
-    A `limit` of more than 0 says how many are likely to be taken.
+    `limit` only sets the size of the first batch, 0 for a full one.
     """
-    yield from (_event(c) for c in pending if names is None or c.id in names)
-    first = min(limit + 1, READ_AT_ONCE) if limit else READ_AT_ONCE
-    for batch in _batches(context, walk, names, first):
-        stamps = [stamp for _commit, touches in batch for stamp in stamps_of(touches)]
-        records = tree.with_ids({stem(path) for path, _oid in stamps})
-        held = {(record.path, record.oid): record.memory for record in records}
-        read = versions.of_stamps(context.repository, stamps, context.settings.categories, held)
+    yield from (_build_entry(c) for c in pending if names is None or c.id in names)
+    first = min(limit + 1, MAX_FILES_PER_BATCH) if limit else MAX_FILES_PER_BATCH
+    for batch in _split_batches(context, walk, names, first):
+        stamps = [stamp for _commit, touches in batch for stamp in list_stamps(touches)]
+        records = tree.with_ids({id_from_path(path) for path, _oid in stamps})
+        memories_by_blob = {(record.path, record.oid): record.memory for record in records}
+        read = versions.read_stamps(
+            context.repository, stamps, context.settings.categories, memories_by_blob
+        )
         for commit, touches in batch:
             if commit in history.boundary:
                 for touch in touches:
                     if touch.oid:
                         title = read[touch.path, touch.oid].title
-                        yield LogEntry("unknown", stem(touch.path), title, touch.path, {})
+                        yield LogEntry("unknown", id_from_path(touch.path), title, touch.path, {})
                 continue
-            for change in _compared(touches, read):
+            for change in _compare_touches(touches, read):
                 if names is None or change.id in names:
-                    yield _event(change, history.commit(commit))
+                    yield _build_entry(change, history.commit(commit))
 
 
-def _batches(
+def _split_batches(
     context: Context,
     walk: Iterator[tuple[str, tuple[Touch, ...]]],
     names: frozenset[str] | None,
-    most: int,
+    max_touches: int,
 ) -> Iterator[Walk]:
-    """Group commits so that their files are read together, some `most` of them at first."""
+    """Group commits so that their files are read together; `max_touches` bounds the first batch."""
     batch: Walk = []
     size = 0
     for commit, touches in walk:
         wanted = tuple(
             touch
-            for touch in _memories(context, touches)
-            if names is None or stem(touch.path) in names or stem(touch.old_path) in names
+            for touch in _filter_memories(context, touches)
+            if names is None
+            or id_from_path(touch.path) in names
+            or id_from_path(touch.old_path) in names
         )
         if wanted:
             batch.append((commit, wanted))
             size += len(wanted)
-        if size >= most:
+        if size >= max_touches:
             yield batch
-            batch, size, most = [], 0, READ_AT_ONCE
+            batch, size, max_touches = [], 0, MAX_FILES_PER_BATCH
     if batch:
         yield batch
 
 
-def _compared(touches: tuple[Touch, ...], read: Mapping[Stamp, Version]) -> tuple[Change, ...]:
+def _compare_touches(
+    touches: tuple[Touch, ...], read: Mapping[Stamp, Version]
+) -> tuple[Change, ...]:
     before = [read[t.old_path, t.old_oid] for t in touches if t.old_oid]
     after = [read[t.path, t.oid] for t in touches if t.oid]
     paired = {t.path: t.old_path for t in touches if t.path != t.old_path}
     return compare(before, after, paired)
 
 
-def _event(change: Change, commit: Commit | None = None) -> LogEntry:
+def _build_entry(change: Change, commit: Commit | None = None) -> LogEntry:
     entry = LogEntry(change.kind, change.id, change.title, change.path, change.details)
     if commit is None:
         return entry
@@ -402,82 +463,84 @@ def _event(change: Change, commit: Commit | None = None) -> LogEntry:
         author=commit.author,
         date=commit.date,
         subject=commit.subject,
-        reason=commit.trailer("Reason"),
+        reason=find_reason(filter_trailers(commit.trailers, [change.id])),
+        pull_request=commit.pull_request,
+        co_authors=commit.co_authors,
     )
 
 
-def _audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, ...]) -> Log:
-    """Return the acts on one subject, or on all; a limit of 0 means no limit.
+def _read_audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, ...]) -> Log:
+    """Return the acts on one subject, or on all; a `limit` of 0 means no limit.
 
     Raises:
-        MemtoolError: there is no such kind, or the ledger cannot be read.
+        MemtoolError: the kind is unknown, or the ledger cannot be read.
     """
     for name in kind:
         if name not in usage_log.KINDS:
-            near = ids.nearest(name, list(usage_log.KINDS))
+            suggestions = ids.find_nearest(name, list(usage_log.KINDS))
             raise MemtoolError(
-                f"the audit has no kind {name!r}",
-                hint=f"did you mean {' or '.join(near)}?"
-                if near
+                f"unknown kind {name!r}",
+                hint=f"did you mean {' or '.join(suggestions)}?"
+                if suggestions
                 else f"the kinds are {', '.join(usage_log.KINDS)}",
             )
-    begin = context.clock.moment(since) if since else None
-    usage_log.tell_cut_off(context)
-    _filters.take_over(context, "acts are not shown")
-    found = [
+    begin = context.clock.parse_moment(since) if since else None
+    usage_log.report_interrupted(context)
+    _filters.fold_usage_log(context, "acts are not shown")
+    acts = [
         act
-        for act in _acts(context)
+        for act in _read_acts(context)
         if (not kind or act.kind in kind)
         and (begin is None or act.moment >= begin)
         and (not id or any(subject.startswith(id) for subject in act.subjects))
     ]
-    shown = found[:limit] if limit else found
+    shown = acts[:limit] if limit else acts
     rows = tuple(
         AuditRow(timestamps.render(act.moment), act.kind, act.outcome, act.subjects, act.detail)
         for act in shown
     )
-    return Log(id, False, len(found) > len(shown), (), audit=rows)
+    return Log(id, False, len(acts) > len(shown), (), audit=rows)
 
 
-def _acts(context: Context) -> list[Act]:
-    """Return every act, newest first: of the ledger, and what only the plain file still knows."""
+def _read_acts(context: Context) -> list[Act]:
+    """Return every act, newest first: those of the ledger, and older ones of the plain file."""
     directory = context.repository.cache_dir
     acts: list[Act] = []
     try:
-        with ledger.reading(directory) as stored:
+        with ledger.open_ledger(directory) as stored:
             acts += stored.acts()
     except MemtoolError as error:
-        context.notes.append(f"the audit is that of {usage_log.LASTING_FILE} alone: {error}")
-    known = {act.operation for act in acts}
+        context.notes.append(f"the audit is only that of {usage_log.LASTING_FILE}: {error}")
+    operations = {act.operation for act in acts}
     acts += [
-        Act(one.moment, one.kind, one.phase, one.subjects, one.detail, one.operation)
-        for one in usage_log.lasting(directory)
-        if one.operation not in known
+        Act(act.moment, act.kind, act.phase, act.subjects, act.detail, act.operation)
+        for act in usage_log.read_lasting_events(directory)
+        if act.operation not in operations
     ]
     return sorted(acts, key=lambda act: (-act.moment, act.operation))
 
 
-def _injections(context: Context, id: str, limit: int) -> Log:
-    """Return the injections of one memory, or of all; a limit of 0 means no limit.
+def _read_injections(context: Context, id: str, limit: int) -> Log:
+    """Return the injections of one memory, or of all; a `limit` of 0 means no limit.
 
     Raises:
-        MemtoolError: neither the tree nor the ledger knows the id, or several ids begin so.
+        MemtoolError: the id is unknown to tree and ledger, or the beginning of several ids.
     """
-    _filters.take_over(context, "answers are not shown")
+    _filters.fold_usage_log(context, "answers are not shown")
     tree = index.open(context, exact=True)
-    most = limit + 1 if limit else 0
-    with ledger.reading(context.repository.cache_dir) as stored:
-        wanted, found = id, stored.injections(id, most)
-        if id and not found:  # perhaps the beginning of an id, perhaps never injected
+    max_rows = limit + 1 if limit else 0
+    with ledger.open_ledger(context.repository.cache_dir) as stored:
+        wanted, injections = id, stored.injections(id, max_rows)
+        if id and not injections:  # may be a prefix, or never injected
             wanted = tree.find(id).id
-            found = stored.injections(wanted, most)
-    shown = found[:limit] if limit else found
+            injections = stored.injections(wanted, max_rows)
+    shown = injections[:limit] if limit else injections
     rows = tuple(
         InjectionRow(
-            **{name: getattr(one, name) for name in InjectionRow.field_names}
-            | {"moment": timestamps.render(one.moment)}
+            **{name: getattr(injection, name) for name in InjectionRow.field_names}
+            | {"moment": timestamps.render(injection.moment)}
         )
-        for one in shown
+        for injection in shown
     )
     is_removed = bool(wanted) and wanted not in tree
-    return Log(wanted, is_removed, len(found) > len(shown), (), injections=rows)
+    return Log(wanted, is_removed, len(injections) > len(shown), (), injections=rows)

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from memtool.authoring import write
-from memtool.authoring.tree import bytes_of
+from memtool.authoring.tree import read_bytes
+from memtool.commands._layout import MAX_ROWS, Layout, shorten_commit
+from memtool.commands._render import format_size
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
+from memtool.memory.drift import Drift
 from memtool.redaction.mask import Mask
-from memtool.search.scope import drift_in
+from memtool.search.conflicts import KINDS as CONFLICT_KINDS
+from memtool.search.scope import build_drift_witness
 from memtool.sessions import store
-from memtool.store import ledger, provenance, usage_log
-from memtool.store.commits import message
+from memtool.store import ledger, messages, provenance, sightings, usage_log
 from memtool.store.context import Context
 from memtool.store.edits import (
-    HEADS,
+    BRANCH_PREFIX,
     Branch,
-    base_of,
     commit_edits,
     commit_to_branch,
     find_branch,
+    find_parent,
     is_interrupted,
 )
-from memtool.store.history import Upholding
-from memtool.store.provenance import SHORT
+from memtool.store.history import UpholdingCommit
 from memtool.store.repository import Repository
 from memtool.store.tree import Tree
 from memtool.upkeep import cleanup, steps
@@ -35,11 +38,11 @@ from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
 from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan
 from memtool.upkeep.steps import UpkeepStep
-from memtool.value import Value, plural
+from memtool.value import Value, first_few, format_count
 
 
 def _is_here(repository: Repository, target: Branch | None) -> bool:
-    """Return whether the commit goes to the branch of this worktree.
+    """Return whether the target branch is that of this worktree.
 
     Raises:
         MemtoolError: the branch is checked out in another worktree.
@@ -57,8 +60,8 @@ def _is_here(repository: Repository, target: Branch | None) -> bool:
     return True
 
 
-def _accesses(context: Context) -> Uses:
-    """Return what the ledger has counted; nothing where it cannot be read."""
+def _read_accesses(context: Context) -> Uses:
+    """Return the counts of the ledger; empty if it cannot be read."""
     directory = context.repository.cache_dir
     try:
         ledger.fold(directory)
@@ -68,33 +71,45 @@ def _accesses(context: Context) -> Uses:
         return Uses()
 
 
-def _upheld(context: Context, tree: Tree, inputs: PlanInputs, base: str) -> dict[str, Upholding]:
-    """Return what the commits of the trusted branch uphold, of `base` where there is none."""
-    since = upkeep_plan.upheld_from(tree, inputs)
+def _read_seen(repository: Repository, tree: Tree, renamed: Mapping[str, Drift]) -> dict[str, str]:
+    """Return the `checked.saw` of memories with renamed files, by path; recomputed if missing."""
+    records = [record for record in tree.records if record.path in renamed]
+    seen_lines = {record.path: record.memory.table("checked").get("saw", "") for record in records}
+    lacking = [
+        record for record in records if not seen_lines[record.path] and renamed[record.path].since
+    ]
+    wanted = [(renamed[record.path].since, record.memory) for record in lacking]
+    lines = sightings.render_commit_sightings(repository, wanted)
+    return seen_lines | {record.path: line for record, line in zip(lacking, lines, strict=True)}
+
+
+def _read_upheld(
+    context: Context, tree: Tree, inputs: PlanInputs, base: str
+) -> dict[str, UpholdingCommit]:
+    """Return what commits of the trusted branch uphold; those of `base` without such a branch."""
+    since = upkeep_plan.find_upheld_from(tree, inputs)
     ref = context.project.trust_settings.text("trust.ref")
     history = provenance.resolve_trusted(context.repository, ref) or base
     return upkeep_plan.read_upheld(tree, history, since)
 
 
-def _dirty_memories(context: Context) -> tuple[str, ...]:
-    """Return the memory files that are not as HEAD has them, or not in this checkout, by path."""
+def _find_dirty_memories(context: Context) -> tuple[str, ...]:
+    """Return the memory files that differ from HEAD or are not checked out, sorted."""
     git = context.repository.git
-    found = {path for _letters, path in git.status(context.directory)}
+    paths = {path for _letters, path in git.status(context.directory)}
     if os.path.exists(os.path.join(context.repository.git_dir, "info", "sparse-checkout")):
-        found |= {entry.path for entry in git.ls_files(context.directory) if entry.is_skipped}
-    return tuple(sorted(path for path in found if path.endswith(".md")))
+        paths |= {entry.path for entry in git.ls_files(context.directory) if entry.is_skipped}
+    return tuple(sorted(path for path in paths if path.endswith(".md")))
 
 
-SHOWN = 20
-"""Rows of each kind that the text shows; `--json` has all."""
+class MaintenanceReport(Value):
+    """A plan, and with `applied` its result.
 
-
-class Maintained(Value):
-    """A plan, and with `applied` what was done.
-
-    `base` is the commit that it was made of, empty where there is none yet. `left_out` are memory
-    files with changes that are not committed: they stay as they are.
+    `base` is the commit that it was made from, empty before the first. `left_out` are memory files
+    with uncommitted changes, which are not touched.
     """
+
+    json_fields = "periods base branch steps chores flags left_out applied commit dry_run only"
 
     periods: tuple[str, ...]
     base: str
@@ -107,19 +122,20 @@ class Maintained(Value):
     commit: str | None = None
     dry_run: bool = False
     only: str = ""
+    has_all_rows: bool = False
 
     @property
     def what(self) -> str:
-        """What was looked after, for the commit and the audit."""
+        """The scope of the run, for the commit and the audit."""
         return self.only or ", ".join(self.periods)
 
 
-def next_due(context: Context) -> int | None:
-    """Return the second at which upkeep is due next; None without a schedule."""
+def find_next_due(context: Context) -> int | None:
+    """Return when upkeep is due next, in Unix seconds; None without a schedule."""
     cache, now = context.repository.cache_dir, context.clock.now
     if not context.settings.texts(upkeep_plan.SCHEDULE):
         return None
-    return min(upkeep_plan.due_moments(context.settings, cache, now).values())
+    return min(upkeep_plan.find_due_moments(context.settings, cache, now).values())
 
 
 def maintain(
@@ -129,147 +145,151 @@ def maintain(
     weekly: bool = False,
     monthly: bool = False,
     due: bool = False,
-    only: Literal["", "decay", "sessions", "index", "digests"] = "",
+    only: Literal["", "decay", "sessions", "index", "digests", "renames"] = "",
     apply: bool = False,
     branch: str = "",
+    all: bool = False,
     dry_run: bool = False,
-) -> Maintained:
-    """Plan the upkeep of the memories, and with --apply do it, as one commit to be reviewed.
+) -> MaintenanceReport:
+    """Plan the upkeep of the memories; with --apply do it, as one commit.
 
-    Nightly: what says the same is merged, candidates whose first day is over are confirmed where
-    somebody opened them or a commit upholds them and else count less, contradictions are told, and
-    what was used and has a low confidence waits for a person. Weekly: what has expired
-    is archived, so are the least important of more than 3,000, what is due for review is told, or
-    renewed where a commit upholds it, digests are rebuilt, leftovers removed. Only commits of the
-    trusted branch uphold, and no access renews anything. Monthly: names that
-    lead nowhere are told, the index is made anew, sessions that have ended are pruned after
-    maintain.prune_days. Without a period all of it is planned; with --due the periods
-    of the setting maintain.schedule whose time has come since they were last carried out here.
-    --only takes one thing out of all: what expires and fades, sessions, the index, or digests.
+        nightly   merge duplicates; confirm candidates that are used, fade unused ones; report
+                  contradictions
+        weekly    archive what expired; report what is due; follow renamed files; renew digests
+        monthly   report names that lead nowhere; rebuild the index; prune ended sessions
 
-    With the setting importance.learn on, --weekly also plans another importance for confirmed
-    memories that were used often in the last 90 days, or no longer are.
-
-    The plan is made of the last commit, the ledger and the clock. Memory files with changes that
-    are not committed are left out; what a confirmed memory claims is never edited; nothing is
-    deleted. Done once, it leaves nothing to plan. An interrupted run is taken back by the next one.
+    Without a period all of it is planned. Nothing is deleted. Memories with uncommitted changes are
+    left out, and the claim of a confirmed memory is never edited.
 
     Example:
         memtool maintain
-        memtool maintain --weekly --apply
         memtool maintain --weekly --apply --branch memtool/maintain
-        memtool maintain --only decay
 
     Args:
-        nightly: plan what is due every night
-        weekly: plan what is due every week
-        monthly: plan what is due every month
-        due: plan the periods whose time has come, as the setting maintain.schedule says
-        only: plan just this
-        apply: do what is planned, and commit it
-        branch: work on this branch, which need not be checked out; it begins at HEAD
-        dry_run: say what would be done, even with --apply
+        nightly: only the nightly part
+        weekly: only the weekly part
+        monthly: only the monthly part
+        due: the parts whose time has come (setting maintain.schedule)
+        only: only decay, sessions, index, digests or renames
+        apply: do it, and commit
+        branch: commit to this branch, for a pull request
+        all: show every row of the plan
+        dry_run: show the plan, even with --apply
     """
     chosen = tuple(p for p, is_on in zip(PERIODS, (nightly, weekly, monthly), strict=True) if is_on)
     if only and (chosen or due):
         raise MemtoolError(
-            "--only says what, the others say when",
+            "--only excludes --nightly, --weekly, --monthly and --due",
             hint=f"memtool maintain --only {only}",
             code="usage",
         )
     directory = context.repository.cache_dir
     if due:
-        found_due = upkeep_plan.due_periods(context.settings, directory, context.clock.now)
-        chosen = tuple(period for period in PERIODS if period in {*chosen, *found_due})
+        due_periods = upkeep_plan.find_due_periods(context.settings, directory, context.clock.now)
+        chosen = tuple(period for period in PERIODS if period in {*chosen, *due_periods})
         if not chosen:
             context.notes.append("no upkeep is due yet")
     periods = chosen if due or chosen else () if only else PERIODS
-    does = apply and not dry_run and context.repository.is_made
+    is_applying = apply and not dry_run and context.repository.is_created
     if not context.repository.is_bare:
-        if does:
+        if is_applying:
             write.prepare(context, begins=False, dry_run=False)
         else:
             context.project.refuse_absent()
-    elif does:
+    elif is_applying:
         context.project.refuse_newer()
     target = find_branch(context.repository, branch) if branch else None
     here = _is_here(context.repository, target)
-    if not does:
-        return _planned(context, periods, only, target, here=here)[0].replace(dry_run=dry_run)
-    with steps.alone(context.repository):
+    if not is_applying:
+        return _plan_upkeep(context, periods, only, target, here=here)[0].replace(
+            dry_run=dry_run, has_all_rows=all
+        )
+    with steps.hold_lock(context.repository):
         if here:
             steps.refuse_unready(context.repository)
             steps.recover_before(context)
-        found, tree, plan = _planned(context, periods, only, target, here=here)
+        report, tree, plan = _plan_upkeep(context, periods, only, target, here=here)
         ids = [step.id for step in plan.steps]
-        with usage_log.act(context, "maintain", *ids, detail=found.what, dry_run=not ids):
-            done = _committed(context, tree, plan, found, target, here=here) if plan.steps else None
-        _do_chores(context, plan, found)
-    return found.replace(applied=True, commit=done)
+        with usage_log.audit(context, "maintain", *ids, detail=report.what, dry_run=not ids):
+            done = (
+                _commit_plan(context, tree, plan, report, target, here=here) if plan.steps else None
+            )
+        _do_chores(context, plan, report)
+    return report.replace(applied=True, commit=done, has_all_rows=all)
 
 
-def _planned(
+def _plan_upkeep(
     context: Context, periods: tuple[str, ...], only: str, target: Branch | None, *, here: bool
-) -> tuple[Maintained, Tree, MaintenancePlan]:
+) -> tuple[MaintenanceReport, Tree, MaintenancePlan]:
     repository = context.repository
     base, lacking = repository.git.head(), 0
     branch = ""
     if target is not None:
-        branch = target.ref.removeprefix(HEADS)
-        base, lacking = base_of(repository, target, base)
+        branch = target.ref.removeprefix(BRANCH_PREFIX)
+        base, lacking = find_parent(repository, target, base)
     if lacking:
         context.notes.append(
-            f"{branch} is planned as it is: not merged, and {plural(lacking, 'commit')} behind"
+            f"{branch} is planned as it is, not merged: {format_count(lacking, 'commit')} behind"
         )
     if not base:
-        context.notes.append("nothing is committed yet, so there is nothing to look after")
-        nothing = Maintained(periods, "", branch, (), (), (), (), only=only)
+        context.notes.append("nothing is committed yet, so no upkeep is needed")
+        nothing = MaintenanceReport(periods, "", branch, (), (), (), (), only=only)
         return nothing, context.tree(), MaintenancePlan()
     if here and is_interrupted(repository):
-        context.notes.append("an earlier run was interrupted; --apply takes back what it wrote")
+        context.notes.append("an earlier run was interrupted; --apply removes what it wrote")
     tree = context.tree(base)
-    dirty = _dirty_memories(context) if here and not repository.is_bare else ()
-    odd = {record.path for record in tree.records if "\n" in record.path}  # git takes one a line
-    frozen = odd.union(dirty)
-    candidates = [one.path for one in tree.records if one.memory.status == "candidate"]
+    dirty = _find_dirty_memories(context) if here and not repository.is_bare else ()
+    multiline_paths = {
+        record.path for record in tree.records if "\n" in record.path
+    }  # git reads one path per line
+    frozen = multiline_paths.union(dirty)
+    candidates = [record.path for record in tree.records if record.memory.status == "candidate"]
     added = upkeep_plan.read_added(repository, base, candidates, context.directory)
-    grounds = PlanInputs(
+    drift = build_drift_witness(tree, lambda: context.provenance_reader(tree))
+    renamed = {
+        path: memory_drift
+        for path, memory_drift in drift.find(tree.records).items()
+        if memory_drift.renames
+    }
+    inputs = PlanInputs(
         context.clock.now,
         context.settings,
-        _accesses(context),
+        _read_accesses(context),
         context.directory,
         frozenset(frozen),
-        drift_in(tree, lambda: context.witness(tree)).broken(tree.records),
+        drift.find_broken(tree.records),
         added,
+        renamed=renamed,
+        seen=_read_seen(repository, tree, renamed),
     )
-    grounds = grounds.replace(upheld=_upheld(context, tree, grounds, base))
+    inputs = inputs.replace(upheld=_read_upheld(context, tree, inputs, base))
     plan = upkeep_plan.plan(
         tree,
-        grounds,
-        store.opened(context),
+        inputs,
+        store.open_sessions(context),
         repository.cache_dir,
         periods,
-        context.random_for,
+        context.random_id_bytes,
         only,
     )
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
-        context.notes.append("this clone is shallow: which commits are missing, nobody can tell")
-    found = Maintained(
+        context.notes.append("this clone is shallow, so missing commits are unknown")
+    report = MaintenanceReport(
         periods,
         base,
         branch,
-        _shown(context, plan.steps),
+        _mask_steps(context, plan.steps),
         plan.chores,
         plan.flags,
         dirty,
         only=only,
     )
-    return found, tree, plan
+    return report, tree, plan
 
 
-def _shown(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:
-    """Return steps as they may be told: what they write is made of the true bytes."""
+def _mask_steps(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:
+    """Mask secrets in steps for display; what is written uses the original bytes."""
     mask = Mask(context.settings)
     return tuple(
         step.replace(
@@ -280,92 +300,139 @@ def _shown(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, .
     )
 
 
-def _committed(
+def _commit_plan(
     context: Context,
     tree: Tree,
     plan: MaintenancePlan,
-    found: Maintained,
+    report: MaintenanceReport,
     target: Branch | None,
     *,
     here: bool,
 ) -> str | None:
     repository, categories = context.repository, context.settings.categories
-    subject, body = steps.subject(plan.steps), steps.body(plan.steps)
-    trailers = {steps.TRAILER: found.what}
+    subject, body = steps.format_subject(plan.steps), steps.format_body(plan.steps)
+    trailers = {messages.MAINTAIN: report.what}
     if here:
-        edits = steps.edits_of(plan.steps, lambda path: _read(context, path), categories)
+        edits = steps.build_edits(plan.steps, lambda path: _read_file(context, path), categories)
         return commit_edits(context, edits, subject, body, trailers)
     entries = tree.location.list_files().entries
     oids = {entry.path: entry.oid for entry in entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
     blobs = repository.git.blobs([oids[path] for path in changed], MAX_BYTES)
     data = dict(zip(changed, blobs, strict=True))
-    edits = steps.edits_of(plan.steps, data.__getitem__, categories)
+    edits = steps.build_edits(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in entries}
-    text = message(subject, trailers, body)
-    return commit_to_branch(repository, target, found.base, edits, modes, text)
+    text = messages.compose(subject, trailers, body)
+    return commit_to_branch(repository, target, report.base, edits, modes, text)
 
 
-def _read(context: Context, path: str) -> bytes:
-    data = bytes_of(context.repository.top, path)
+def _read_file(context: Context, path: str) -> bytes:
+    data = read_bytes(context.repository.top, path)
     if data is None:
-        raise MemtoolError(f"{path} is gone", hint="run the same command again", code="changed")
+        raise MemtoolError(f"{path} is gone", hint="run the command again", code="changed")
     return data
 
 
-def _do_chores(context: Context, plan: MaintenancePlan, found: Maintained) -> None:
+def _do_chores(context: Context, plan: MaintenancePlan, report: MaintenanceReport) -> None:
     directory = context.repository.cache_dir
-    cleanup.do(plan.chores, directory, store.opened(context))
+    cleanup.do(plan.chores, directory, store.open_sessions(context))
     is_rebuilt = any(chore.do == "rebuild" for chore in plan.chores)
     if is_rebuilt and not context.repository.is_bare:
         from memtool.index import index
 
         index.open(context, exact=True)
-    if is_rebuilt or MONTHLY in found.periods:
+    if is_rebuilt or MONTHLY in report.periods:
         cleanup.note_rebuilt(directory, context.clock.now)
-    if found.periods:
-        cleanup.note_runs(directory, found.periods, context.clock.now)
+    if report.periods:
+        cleanup.note_runs(directory, report.periods, context.clock.now)
 
 
-def render(done: Maintained) -> str:
-    """Return the plan by kind of step, then what people should look at, then the commit."""
-    rows = []
-    if done.steps:
-        rows += [
-            f"{steps.counted(done.steps)}:",
-            *_some([f"  {step.do} {step.id}: {step.why}" for step in done.steps]),
-        ]
+def render(done: MaintenanceReport, layout: Layout) -> str:
+    """Return a section for each kind of step, then what is left to the user."""
+    rows = [_format_heading(done)]
+    for kind, title in STEP_TITLES.items():
+        steps_of_kind = [step for step in done.steps if step.do == kind]
+        if steps_of_kind:
+            rows += _format_steps(title, steps_of_kind, done, layout)
     if done.chores:
-        rows += ["in this clone:", *_some([_chore(chore) for chore in done.chores])]
-    if done.flags:
-        rows += ["to be looked at:", *_some([_flag(flag) for flag in done.flags])]
+        chores = [_format_chore(chore, layout) for chore in done.chores]
+        limit = len(chores) if done.has_all_rows else MAX_ROWS
+        rows += layout.wrap(f"In this clone: {first_few(chores, limit)}")
     if done.left_out:
-        rows += [
-            "left out, since they are not committed:",
-            *_some([f"  {path}" for path in done.left_out]),
-        ]
-    if not done.steps and not done.chores:
-        rows.append("nothing to do")
-    elif done.commit:
-        rows.append(
-            f"committed as {done.commit[:SHORT]}{f' on {done.branch}' if done.branch else ''}"
-        )
-    elif not done.applied:
-        rows.append("nothing was changed; --apply does it")
+        shown = first_few(done.left_out, len(done.left_out) if done.has_all_rows else MAX_ROWS)
+        rows += layout.wrap(f"Left out, since they have uncommitted changes: {shown}")
+    rows += _format_flags(done, layout)
     return "\n".join(rows)
 
 
-def _some(rows: list[str]) -> list[str]:
-    more = len(rows) - SHOWN
-    return [*rows[:SHOWN], f"  and {more:,} more, which --json tells"] if more > 0 else rows
+STEP_TITLES = {
+    "renew": "Renew ({}), upheld in a commit since last checked",
+    "archive": "Archive ({}), their time is over",
+    "merge": "Merge ({}), they say the same",
+    "rename": "Rename ({}), their files have new paths",
+    "deprecate": "Deprecate ({})",
+    "strengthen": "Strengthen ({}), they were stated again",
+    "confirm": "Confirm ({}), candidates that proved useful",
+    "fade": "Fade ({}), candidates that nobody used",
+    "weigh": "Weigh ({}), by how often they were used",
+    "digest": "Sum up ({})",
+}
+"""Headings of the steps, by kind in the order of `steps.KINDS`."""
 
 
-def _chore(chore: Chore) -> str:
-    size = f" ({chore.bytes:,} bytes)" if chore.bytes else ""
-    return f"  {chore.do} {chore.what}{size}: {chore.why}"
+def _format_heading(done: MaintenanceReport) -> str:
+    plan = format_count(len(done.steps) + len(done.chores), "step")
+    branch = f" on {done.branch}" if done.branch else ""
+    if not done.steps and not done.chores:
+        return "Nothing to do."
+    if done.commit:
+        return f"Committed {plan} as {shorten_commit(done.commit)}{branch}."
+    if done.applied:
+        return f"Done: {plan}."
+    return f"Plan of {plan}; nothing was changed. To do it: memtool maintain --apply"
 
 
-def _flag(flag: Flag) -> str:
-    where = " ".join(flag.ids) or flag.path
-    return f"  {flag.kind} {where}: {flag.message}; {flag.hint}"
+def _format_steps(
+    title: str, chosen: list[UpkeepStep], done: MaintenanceReport, layout: Layout
+) -> list[str]:
+    """Return a heading, and a row for each step; a reason that all share is left to the heading."""
+    has_one_reason = len({step.why for step in chosen}) == 1 and len(chosen) > 1
+    rows = [
+        (
+            layout.short(step.id),
+            step.title,
+            "" if has_one_reason else f"since {step.since}" if step.since else step.why,
+        )
+        for step in chosen
+    ]
+    heading = f"{title.format(f'{len(chosen):,}')}:"
+    command = "memtool maintain --all"
+    return [heading, *layout.section(rows, command, is_whole=done.has_all_rows, drop=(2,))]
+
+
+def _format_chore(chore: Chore, layout: Layout) -> str:
+    size = f" ({format_size(chore.bytes)})" if chore.bytes else ""
+    what = f"the {chore.what}" if chore.do == "rebuild" else layout.short(chore.what)
+    return f"{chore.do} {what}{size}"
+
+
+def _format_flags(done: MaintenanceReport, layout: Layout) -> Iterator[str]:
+    """Yield what only the user can decide: counted, with --all one line each."""
+    if not done.flags:
+        return
+    if done.has_all_rows:
+        yield "Left to you:"
+        for flag in done.flags:
+            names = ", ".join(layout.quote(id_) for id_ in flag.ids) or flag.path
+            yield from layout.wrap(f"{flag.kind}: {names}: {layout.shorten(flag.message)}", "  ")
+            yield from layout.wrap(layout.shorten(flag.hint), "    ")
+        return
+    counts = Counter(
+        "conflict" if flag.kind in CONFLICT_KINDS else flag.kind for flag in done.flags
+    )
+    shown = [
+        format_count(count, kind) if kind == "conflict" else f"{count:,} {kind}"
+        for kind, count in counts.items()
+    ]
+    yield from layout.wrap(f"Left to you: {', '.join(shown)} (memtool status, or --all)")

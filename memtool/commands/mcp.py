@@ -1,13 +1,14 @@
 """`memtool mcp`: the verbs as tools of an agent, over the Model Context Protocol.
 
-The server is a surface like the command line, which starts it in place of calling a function here.
-Here is only what every surface reads: the name, the options and the help.
+The server is an interface like the command line, which starts it instead of calling a verb. This
+module only has what every interface reads: the name, the options and the help.
 """
 
 from __future__ import annotations
 
 from typing import Never, NoReturn
 
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.store.context import Context
 
@@ -15,34 +16,28 @@ from memtool.store.context import Context
 def mcp(
     context: Context, *, all: bool = False, read_only: bool = False, structured: bool = False
 ) -> NoReturn:
-    """Serve the memories of this repository to an agent, over the Model Context Protocol.
+    """Serve the memories to an agent over the Model Context Protocol.
 
-    A host starts it and talks to it through standard input and output, until it closes them. The
-    tools are verbs: search, show, list, inject, remember and supersede. Hosts send what describes
-    them with every request to the model, so the rest is offered only with --all: why, log, blame,
-    diff, conflicts, check and status read; new, resolve, confirm, pin, unpin, restore, undo and
-    forget write. Memories are resources, too: memory://ID. What another process changes is seen by
-    the next call.
-
-    Where the directory is in no repository, the client is asked which one it works in. docs/mcp.md
-    shows how each host is told of it.
+    By default it offers the tools search, show, list, inject, remember and supersede; --all adds
+    new, confirm, resolve, forget and the others. Every tool takes part of the agent's window.
+    Memories are also resources: memory://ID. docs/mcp.md shows the settings of each agent.
 
     Example:
         memtool mcp --read-only
 
     Args:
         all: offer every tool
-        read_only: offer only the tools that read
-        structured: answer programs with the value of --json beside the text
+        read_only: offer only tools that read
+        structured: also answer with JSON
     """
     del context, all, read_only, structured
     raise MemtoolError(
-        "an MCP server has a process of its own, whose input and output it speaks through",
-        hint="let the host run: memtool mcp",
+        "mcp can only be started from the command line",
+        hint="memtool mcp",
         code="surface",
     )
 
 
-def render(_served: Never) -> str:
+def render(_served: Never, _layout: Layout) -> str:
     """Return nothing: standard output belongs to the protocol."""
     return ""

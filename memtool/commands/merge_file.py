@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from memtool.authoring import merge
-from memtool.errors import MemtoolError, reason_of
+from memtool.commands._layout import Layout
+from memtool.errors import MemtoolError, find_reason
 from memtool.memory.three_way import Sides
 from memtool.store import files
 from memtool.store.context import Context
@@ -13,7 +14,7 @@ from memtool.value import Value
 
 
 class MergedFile(Value):
-    """The path of the memory, whether both sides fit in, and the text, with markers where not."""
+    """The path of the memory, and the merged text, with conflict markers unless `is_clean`."""
 
     path: str
     is_clean: bool
@@ -22,36 +23,30 @@ class MergedFile(Value):
 
     @property
     def exit_code(self) -> int:
-        """1 where something conflicts, which tells git to leave the file to the user."""
+        """1 if there is a conflict: git then leaves the file to the user."""
         return int(not self.is_clean)
 
 
 def merge_file(
     context: Context, base: str, ours: str, theirs: str, path: str = "", *, dry_run: bool = False
 ) -> MergedFile:
-    """Merge a memory that two branches changed. Git runs it; memtool install git tells it to.
+    """Merge a memory that two branches changed.
 
-    Lifecycle keys are merged one by one, whatever lines they are on: the more restrictive status,
-    the later confirmation, the tags of both, the reasons of both. Which branch is merged into which
-    makes no difference. What the memory claims is merged as any text; where that conflicts, git's
-    markers are left there, the exit code is 1, and the file is yours to settle. A file that is no
-    memory is merged as git would, and so is one of a tree of a newer format.
-
-    The attribute merge=memtool in .gitattributes, which memtool init writes, names the driver. A
-    clone without it merges as git does, and memtool resolve then settles what is divided in
-    lifecycle keys only.
+    Git runs it; memtool install git sets it up. Keys such as status and tags are merged one by one:
+    the stricter status, the later confirmation, the tags of both sides. The claim is merged as
+    text; if that conflicts, git's markers are left in the file and the exit code is 1.
 
     Example:
         memtool merge-file base.md ours.md theirs.md .memory/decision/2026-02/dec-a.md
 
     Args:
-        base: a file with the text that both sides began with; an empty one if there is none
-        ours: a file with the text of this side, in whose place the result is written
-        theirs: a file with the text of the other side
-        path: where the memory is in the repository, for messages
+        base: the common ancestor; an empty file if there is none
+        ours: this side; the result is written here
+        theirs: the other side
+        path: the path of the memory in the repository, for messages
         dry_run: print the result, write nothing
     """
-    texts = [_read(context, name) for name in (base, ours, theirs)]
+    texts = [_read_file(context, name) for name in (base, ours, theirs)]
     sides = Sides(texts[0] or None, texts[1], texts[2])
     is_known = not context.settings.is_newer
     merged = merge.merge_texts(context.repository.git, sides, path, knows_keys=is_known)
@@ -62,20 +57,20 @@ def merge_file(
     return MergedFile(path or ours, merged.is_clean, text, dry_run)
 
 
-def _read(context: Context, name: str) -> bytes:
+def _read_file(context: Context, name: str) -> bytes:
     try:
         return files.read_regular(os.path.join(context.caller.cwd, name))
     except (OSError, ValueError) as error:
-        reason = reason_of(error)
+        reason = find_reason(error)
         raise MemtoolError(
-            f"{name} cannot be read: {reason}",
-            hint="memtool merge-file BASE OURS THEIRS, three files",
+            f"cannot read {name}: {reason}",
+            hint="memtool merge-file BASE OURS THEIRS",
             code="usage",
         ) from None
 
 
-def render(merged: MergedFile) -> str:
-    """Return the result of a dry run; else only that something conflicts, as git does."""
+def render(merged: MergedFile, _layout: Layout) -> str:
+    """Return the text of a dry run; otherwise nothing but a conflict, as git does."""
     if merged.dry_run:
         return merged.text
     return "" if merged.is_clean else f"memtool: {merged.path} conflicts in what it says"

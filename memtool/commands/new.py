@@ -5,40 +5,40 @@ from __future__ import annotations
 from typing import Literal, TypedDict, Unpack
 
 from memtool.authoring import draft, resolve, write
-from memtool.authoring.write import Written
+from memtool.authoring.write import WriteResult
 from memtool.commands import _features, _filters
-from memtool.commands._render import written as render
+from memtool.commands._render import format_written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
-from memtool.memory.memory import Fields, Memory, title_of
-from memtool.sessions.extract.user_rules import category_of
+from memtool.memory.memory import Fields, Memory, first_sentence
+from memtool.sessions.extract.user_rules import classify
 from memtool.store.context import Context
 
 __all__ = ["new", "remember", "render", "supersede"]
 
-INHERITED = {field.name for field in FIELDS if field.group == "retrieval"} | {"privacy"}
-"""Keys that the new memory takes over: what it is found by, and how it is to be handled."""
+INHERITED_KEYS = {field.name for field in FIELDS if field.group == "retrieval"} | {"privacy"}
+"""Keys that a new memory takes over from the old one: how it is found, and its privacy."""
 
 
 class DraftOptions(TypedDict, total=False):
-    """What a new memory holds beside its type and title, and what is done with it.
+    """What a new memory contains in addition to type and title, and how it is written.
 
     Args:
         body: the text, or - to read it from stdin
-        section: a section of the body as NAME=TEXT; may be repeated
-        category: a row of the category table
-        tag: a key word; may be repeated
+        section: a section as NAME=TEXT; may be repeated
+        category: a category (memtool help categories)
+        tag: a keyword; may be repeated
         file: a file or glob that it governs; may be repeated
-        source: where it comes from, such as commit:SHA, file:PATH#L1-L9 or url:…; may be repeated
-        confidence: how sure you are, medium by default
+        source: commit:SHA, file:PATH#L1, url:…; may be repeated
+        confidence: how sure you are: low, medium (default) or high
         importance: 0 to 1
-        valid_through: last day or moment on which it holds
-        supersedes: id of a memory that it replaces; may be repeated
-        set: any other key as KEY=VALUE; may be repeated
-        said_by_user: the user's own words for it, quoted
-        id: the id, instead of a made one
-        edit: open it in your editor before it is written; a dry run opens none
-        commit: commit just this file
+        valid_through: the last day or moment on which it holds
+        supersedes: a memory that it replaces; may be repeated
+        set: a key (memtool help fields); may be repeated
+        said_by_user: the user's own words, quoted
+        id: the id, instead of a new one
+        edit: open it in your editor first
+        commit: commit this file only
         dry_run: print the file instead of writing it
     """
 
@@ -65,38 +65,42 @@ def new(
     type: Literal["decision", "semantic", "episodic", "state"],
     title: str,
     **options: Unpack[DraftOptions],
-) -> Written:
-    """Write a memory from the template of its type, and print its path.
+) -> WriteResult:
+    """Record a decision, a fact, a failure or the state of the work.
 
-    The file goes to .memory/TYPE/YEAR-MONTH/ID.md. Without --body and --section your editor opens
-    with the template, .memory/_TYPE.md; what is left empty there is not written. Without a terminal
-    a text is needed. Without --source you are the source.
+    Types:
+        decision   a choice between alternatives, with its reason
+        semantic   a fact, rule or preference that stays true
+        episodic   what happened: a failure, its cause and its fix
+        state      where the work stands, and what comes next
 
-    What a living memory says already, in the same words, is not written again: that memory gains
-    0.1 of importance instead. What one says nearly so (check.duplicate_threshold), or in one of its
-    sentences, and what has the title of one of its type is refused, unless the new memory names it
-    in --supersedes or --set related_to=ID. Where no --tag is given, tags of other memories that fit
-    are proposed.
+    It prints the path of the new file. Without a text, or with --edit, your editor opens with the
+    template of the type.
+
+    What a memory says already is not written again. What is nearly the same is refused, unless you
+    name that memory with --supersedes or --set related_to=ID.
 
     Example:
         memtool new decision "Keep sessions in Redis" --body "Sessions live in Redis." --tag auth
+        memtool new episodic "Expired holds blocked seats" --section "Fix=Release them hourly."
 
     Args:
-        type: a choice, a stable fact, a trace of what happened, or where the work stands
-        title: one line that says it
-        category: a row of the category table, by default the type's
+        type: decision, semantic, episodic or state
+        title: the claim in one line
     """
     write.prepare(context, dry_run=options.get("dry_run", False))
     older = options.get("supersedes", ())
-    ids = write.replaceable(context.tree(), older) if older else ()
-    memory = _drafted(context, type, title, options, ids)
-    done = _submitted(context, memory, options)
+    ids = write.find_replaceable(context.tree(), older) if older else ()
+    memory = _build_draft(context, type, title, options, ids)
+    done = _submit_draft(context, memory, options)
     if not memory.items("tags") and not done.duplicate_of:
-        fitting = draft.proposed_tags(context, memory)
-        if fitting:
+        fitting_tags = draft.propose_tags(context, memory)
+        if fitting_tags:
             dry_run = options.get("dry_run")
             how = "--tag TAG" if dry_run else "tags: in its file, or --tag TAG the next time"
-            context.notes.append(f"tags of other memories fit: {', '.join(fitting)} ({how})")
+            context.notes.append(
+                f"matching tags of other memories: {', '.join(fitting_tags)} ({how})"
+            )
     _note_anchors(context, memory, done)
     return done
 
@@ -110,42 +114,43 @@ def remember(
     said_by_user: str = "",
     commit: bool = False,
     dry_run: bool = False,
-) -> Written:
-    """Write down what the user said, as a confirmed fact in their own words.
+) -> WriteResult:
+    """Keep what the user stated, as a confirmed fact in their own words.
 
-    Its words decide the category, and the answer says which; what they forbid about a file is a
-    warning. What an agent writes without the user's words is its own, and a candidate. What a
-    living memory says already is not written again, as with memtool new.
+    The category follows from the words: what must not be done to a file becomes a warning. What an
+    agent writes without --said-by-user is a candidate. A fact that a memory states already is not
+    written again.
 
     Example:
         memtool remember "Deploys run on Tuesdays only, never before a holiday."
+        memtool remember "Never log addresses of passengers." --file app/log.py
 
     Args:
         text: what to remember, or - to read it from stdin
-        category: a row of the category table, by default what its words are
-        tag: a key word; may be repeated
+        category: a category; by default, the words decide
+        tag: a keyword; may be repeated
         file: a file or glob that it is about; may be repeated
-        said_by_user: the user's own words for it, quoted
-        commit: commit just this file
+        said_by_user: the user's own words, quoted
+        commit: commit this file only
         dry_run: print the file instead of writing it
     """
     write.prepare(context, dry_run=dry_run)
-    words = _filters.body_text(" ".join(text)).strip()
+    words = _filters.read_body(" ".join(text)).strip()
     if not words:
         raise MemtoolError(
-            "there is nothing to remember",
+            "cannot remember: the text is missing",
             hint='memtool remember "Deploys run on Tuesdays only."',
         )
-    spoken = () if context.caller.agent else (f"human:{write.author(context)}",)
-    vouching, quoted = draft.vouched(context, said_by_user, spoken)
-    memory = draft.draft(
+    spoken = () if context.caller.agent else (f"human:{write.find_author(context)}",)
+    vouching, quoted = draft.vouching_fields(context, said_by_user, spoken)
+    memory = draft.build_draft(
         context,
         "semantic",
-        title_of(words),
+        first_sentence(words),
         body=words,
         section=quoted,
         fields={
-            "category": category or category_of(words, file),
+            "category": category or classify(words, file),
             "confidence": "medium" if context.caller.agent and not quoted else "high",
             "tags": tag,
             "files": file,
@@ -154,8 +159,6 @@ def remember(
     )
     write.refuse_blank(memory)
     done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
-    if not category and not done.duplicate_of:
-        context.notes.append(f"filed as {memory.category}; --category takes another")
     _note_anchors(context, memory, done)
     return done
 
@@ -167,37 +170,38 @@ def supersede(
     *,
     type: Literal["", "decision", "semantic", "episodic", "state"] = "",
     **options: Unpack[DraftOptions],
-) -> Written:
-    """Correct a memory: write a new one that takes its place. The old file keeps every byte.
+) -> WriteResult:
+    """Correct a memory: write a new one that replaces it.
 
-    Type, category, scope and what it is found by (tags, files, aliases, trigger phrases, domain
-    and the like) are those of the old memory unless they are given, and a pinned one stays pinned.
-    Two heads of a fork are joined with --supersedes OTHER.
+    The old one stays readable. Type, category, tags, files and the like carry over unless you name
+    others, and a pinned memory stays pinned. To join two memories that replace the same one, name
+    the second with --supersedes.
 
     Example:
-        memtool supersede dec-2026-02-22-keep-sessions-in-redis "Keep sessions in Postgres" --edit
+        memtool supersede dec-2g54 "Hold a seat for 25 minutes" --body "Banks are slow."
+        memtool supersede dec-2g54 "Hold a seat for 25 minutes" --edit --commit
 
     Args:
-        old: the memory to replace, by its id or words of it; nothing may supersede it yet
-        title: one line that says what holds now
-        type: what kind of memory, by default that of the old one
-        supersedes: id of another memory that it replaces as well; may be repeated
-        id: the id of the new memory, instead of a made one
-        commit: commit just this file, with the trailers Memory-Id and Supersedes
+        old: the memory to replace, by id or words; nothing may supersede it yet
+        title: what holds now, in one line
+        type: decision, semantic, episodic or state
+        supersedes: another memory that it replaces; may be repeated
+        id: the id, instead of a new one
+        commit: commit this file only
     """
     dry_run = options.get("dry_run", False)
     write.prepare(context, dry_run=dry_run, begins=False)
-    tree = write.current(context, dry_run=dry_run)
-    ids = write.replaceable(tree, (old, *options.get("supersedes", ())))
+    tree = write.open_current_tree(context, dry_run=dry_run)
+    ids = write.find_replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree[ids[0]].memory
-    memory = _drafted(context, type or replaced.type, title, options, ids, replaced)
-    done = _submitted(context, memory, options)
+    memory = _build_draft(context, type or replaced.type, title, options, ids, replaced)
+    done = _submit_draft(context, memory, options)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
     context.notes += filter(None, [still_open])
     return done
 
 
-def _drafted(
+def _build_draft(
     context: Context,
     type_: str,
     title: str,
@@ -205,21 +209,21 @@ def _drafted(
     supersedes: tuple[str, ...],
     replaced: Memory | None = None,
 ) -> Memory:
-    """Return the memory that is to be written; one that replaces another inherits from it."""
-    vouching, quoted = draft.vouched(
+    """Build the memory to write; it inherits from the memory that it replaces."""
+    vouching, quoted = draft.vouching_fields(
         context, options.get("said_by_user", ""), options.get("source", ())
     )
     inherited: Fields = {}
     if replaced is not None:
-        inherited = {key: value for key, value in replaced.fields.items() if key in INHERITED}
+        inherited = {key: value for key, value in replaced.fields.items() if key in INHERITED_KEYS}
         if not context.is_global:
-            inherited.pop("scope", None)  # one of old, which has no effect in a project
+            inherited.pop("scope", None)  # older versions wrote it; no effect in a project
         if type_ == replaced.type:
             inherited["category"] = replaced.text("category")
         if replaced.status == "pinned" and (quoted or not context.caller.agent):
             vouching["status"] = "pinned"
     importance = options.get("importance")
-    given: Fields = vouching | {
+    own_fields: Fields = vouching | {
         "id": options.get("id", ""),
         "category": options.get("category", ""),
         "confidence": options.get("confidence", ""),
@@ -229,21 +233,21 @@ def _drafted(
         "importance": "" if importance is None else f"{importance:g}",
         "valid_through": options.get("valid_through", ""),
     }
-    return draft.draft(
+    return draft.build_draft(
         context,
         type_,
         title,
-        body=_filters.body_text(options.get("body", "")),
+        body=_filters.read_body(options.get("body", "")),
         section=(*options.get("section", ()), *quoted),
         extra=options.get("set", ()),
-        fields=inherited | {key: value for key, value in given.items() if value},
+        fields=inherited | {key: value for key, value in own_fields.items() if value},
     )
 
 
-def _submitted(context: Context, memory: Memory, options: DraftOptions) -> Written:
-    """Write a draft, and rebuild the digests that quote what it supersedes."""
+def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> WriteResult:
+    """Write a draft, and rebuild the digests that quote superseded memories."""
     commit, dry_run = options.get("commit", False), options.get("dry_run", False)
-    done = draft.submit(
+    done = draft.submit_draft(
         context,
         memory,
         has_own_id=bool(options.get("id")),
@@ -253,18 +257,16 @@ def _submitted(context: Context, memory: Memory, options: DraftOptions) -> Writt
     )
     if memory.proposes:
         olds = ", ".join(memory.proposes)
-        context.notes.append(
-            f"it proposes to replace {olds}, which holds until memtool confirm {done.id}"
-        )
+        context.notes.append(f"it proposes to replace {olds}; to do it: memtool confirm {done.id}")
     if memory.replaces:
         _features.follow_end(context, memory.replaces, commit=commit, dry_run=dry_run)
     return done
 
 
-def _note_anchors(context: Context, memory: Memory, done: Written) -> None:
-    """Say how drift could notice that a memory no longer fits the files that it names."""
-    offered = "" if done.duplicate_of else draft.proposed_anchors(context, memory)
-    if offered:
+def _note_anchors(context: Context, memory: Memory, done: WriteResult) -> None:
+    """Suggest identifiers or lines by which drift could detect changes in the named files."""
+    anchors = "" if done.duplicate_of else draft.propose_anchors(context, memory)
+    if anchors:
         context.notes.append(
-            f"drift would see the end of its files only; it checks {offered} as well"
+            f"drift only notices when its files are removed, so it also checks {anchors}"
         )

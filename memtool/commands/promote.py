@@ -1,31 +1,38 @@
-"""`memtool promote`: what sessions taught, as memories."""
+"""`memtool promote`: findings of sessions as memories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from memtool.authoring import write
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
-from memtool.memory.changes import stem
+from memtool.memory.changes import id_from_path
 from memtool.sessions import consent, findings, manager, model, store
 from memtool.sessions import promote as promotion
-from memtool.sessions.model import Finding, Head
-from memtool.sessions.promote import Judged, Made, judge, note_waiting
+from memtool.sessions.model import Finding, Session
+from memtool.sessions.promote import (
+    JudgedFinding,
+    PromotedMemory,
+    count_lessons,
+    judge,
+    note_waiting,
+)
 from memtool.store import files, usage_log
 from memtool.store.context import Context
-from memtool.value import Value
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.authoring.write import Repeats
 
-MOST_AT_ONCE = 100
-"""Memories of one run: more at a time is nothing that a person reads."""
+MAX_MEMORIES_PER_RUN = 100
+"""Memories of one run: a person would not read more."""
 
 
 class FindingRow(Value):
-    """A finding as the list shows it. `why` is what it lacks, or what became of it."""
+    """A finding in the list. `why` is the evidence that it lacks, or what became of it."""
 
     id: str
     content: str
@@ -44,14 +51,14 @@ class FindingRow(Value):
     dismissed: bool = False
 
 
-class Promoted(Value):
-    """All findings that were looked at, and the memories that were made of them."""
+class PromoteResult(Value):
+    """All findings that were judged, and the memories made from them."""
 
     json_fields = "preset findings memories commit dry_run"
 
     preset: str
     findings: tuple[FindingRow, ...]
-    memories: tuple[Made, ...] = ()
+    memories: tuple[PromotedMemory, ...] = ()
     commit: str | None = None
     dry_run: bool = False
     is_list: bool = False
@@ -64,62 +71,56 @@ def promote(
     list: bool = False,
     finding: tuple[str, ...] = (),
     dismiss: tuple[str, ...] = (),
-    why: str = "",
+    reason: str = "",
     dismissed: bool = False,
     reopen: tuple[str, ...] = (),
     preset: Literal["", "conservative", "balanced", "aggressive"] = "",
     auto: bool = False,
     commit: bool = False,
     dry_run: bool = False,
-) -> Promoted:
-    """Make candidate memories of what sessions taught, as far as the evidence suffices.
+) -> PromoteResult:
+    """Turn what sessions taught into candidates: memories that a person must confirm.
 
-    A finding is one statement with the messages that back it: what a person decided, wished or
-    warned of, a command that failed and what resolved it. Its signals give points: a person's
-    intent 5, a pin 5, two or more sessions 2, an error that was resolved 2, two or more agents 1,
-    an importance of 0.7 or more 1. The preset says how many it needs: conservative 4 points,
-    importance 0.4 and 50 characters; balanced 3, 0.25 and 30; aggressive 2, 0.15 and 20. What a
-    person stated as a rule or asked to keep qualifies whatever its length.
+    Points of a finding:
+        5   the user stated it, or asked to keep it
+        2   two or more sessions; a failure that was fixed
+        1   two or more agents; an importance of 0.7 or more
 
-    What qualifies goes through the same gate as memtool new, with session:ID#N as its sources, and
-    starts as a candidate, or pinned where a person asked for that ("Please pin this: …"). A memory
-    that says it already is strengthened instead. What was promoted and then forgotten is not
-    promoted again. memtool why ID leads back to the messages. With the user's own setting
-    capture.promote each session that ends is promoted so: candidates only, and no commit.
-
-    What is worth nothing is dismissed: it is not proposed again, nor are the same words of another
-    session. That stays in this clone, and goes with its session.
+    A finding needs 4 points (conservative), 3 (balanced) or 2 (aggressive), and some length. If a
+    memory says it already, that memory gains importance instead. A dismissed finding is never
+    proposed again in this clone.
 
     Example:
         memtool promote --list
         memtool promote --commit
-        memtool promote --finding f-3f2a9c41b7d0
-        memtool promote --dismiss f-3f2a9c41b7d0 --why "it held for that day only"
+        memtool promote --dismiss f-3f2a --reason "it held for that day only"
 
     Args:
-        session: only the findings of this session, by its id or the beginning of it
-        list: show every finding with its points and what it lacks, promote nothing
-        finding: promote this finding, whatever its points; may be repeated
-        dismiss: never propose this finding again; may be repeated
-        why: the reason for dismissing
-        dismissed: show the findings that were dismissed, with --list beside the others
-        reopen: take back that this finding was dismissed; may be repeated
-        preset: how much evidence is needed, by default the setting promote.preset
-        auto: as an automatic run does it: nothing while capture.auto is off, and of the memories
-            that are there only candidates are strengthened
-        commit: commit the memories, also those that an earlier promotion left uncommitted, and
-            nothing else
-        dry_run: say what would be promoted, write nothing
+        session: only findings of this session, by id or its beginning
+        list: list the findings and their points, promote nothing
+        finding: promote this one, whatever its points; may be repeated
+        dismiss: never propose this one again; may be repeated
+        reason: the reason for dismissing
+        dismissed: list the dismissed findings
+        reopen: take back a dismissal; may be repeated
+        preset: conservative, balanced or aggressive
+        auto: only do what an automatic run may do
+        commit: commit promoted memories only
+        dry_run: show what would be promoted, write nothing
     """
     if dismiss or reopen:
-        _refuse_both(dismiss, reopen, others=bool(finding or auto or commit or list or dismissed))
-        return _set_aside(context, session, dismiss, reopen, why, dry_run=dry_run)
-    if why:
-        raise MemtoolError("a reason goes with dismissing", hint='--dismiss ID --why "REASON"')
+        _refuse_both(
+            dismiss, reopen, has_others=bool(finding or auto or commit or list or dismissed)
+        )
+        return _dismiss_or_reopen(context, session, dismiss, reopen, reason, dry_run=dry_run)
+    if reason:
+        raise MemtoolError(
+            "--reason needs --dismiss", hint='memtool promote --dismiss ID --reason "REASON"'
+        )
     is_last = auto and bool(session) and consent.is_promoting(context)
     before = len(context.notes)
     try:
-        done = _promoted(
+        done = _promote(
             context,
             session,
             finding,
@@ -134,100 +135,113 @@ def promote(
             manager.note(context, session, f"nothing was promoted: {error.message}")
         raise
     if is_last:
-        new = [one.id for one in done.memories if one.is_new]
-        told = [f"candidates to look at: {', '.join(new)}"] if new else []
+        new = [memory.id for memory in done.memories if memory.is_new]
+        summary = [f"candidates to look at: {', '.join(new)}"] if new else []
         manager.note(
-            context, session, "; ".join([*told, *context.notes[before:]]) or "no candidate"
+            context, session, "; ".join([*summary, *context.notes[before:]]) or "no candidate"
         )
         manager.go_on(context, session)
     is_whole = not done.is_list or (list and dismissed)
-    return done if is_whole else _shown(context, done, dismissed=dismissed)
+    return done if is_whole else _filter_dismissed(context, done, dismissed=dismissed)
 
 
-def _shown(context: Context, done: Promoted, *, dismissed: bool) -> Promoted:
-    """Return a list without what was dismissed, or with that alone."""
-    rows = [one for one in done.findings if one.dismissed == dismissed]
+def _filter_dismissed(context: Context, done: PromoteResult, *, dismissed: bool) -> PromoteResult:
+    """Return the result without dismissed findings, or with only those."""
+    rows = [row for row in done.findings if row.dismissed == dismissed]
     hidden = len(done.findings) - len(rows)
     if dismissed and not rows:
         context.notes.append("nothing was dismissed")
     if hidden and not dismissed:
         what = "finding was" if hidden == 1 else "findings were"
-        context.notes.append(f"{hidden} {what} dismissed; memtool promote --dismissed shows them")
+        context.notes.append(f"{hidden} {what} dismissed: memtool promote --dismissed")
     return done.replace(findings=tuple(rows))
 
 
-def _refuse_both(dismiss: tuple[str, ...], reopen: tuple[str, ...], *, others: bool) -> None:
-    """Raise MemtoolError where more is asked for than to dismiss, or to take that back."""
-    if others or (dismiss and reopen):
+def _refuse_both(dismiss: tuple[str, ...], reopen: tuple[str, ...], *, has_others: bool) -> None:
+    """Raise MemtoolError if --dismiss or --reopen is combined with another action."""
+    if has_others or (dismiss and reopen):
         raise MemtoolError(
-            "to dismiss findings, and to take that back, each goes alone",
-            hint='memtool promote --dismiss ID --why "REASON", or memtool promote --reopen ID',
+            "--dismiss and --reopen exclude each other and all other options",
+            hint='memtool promote --dismiss ID --reason "REASON"\nmemtool promote --reopen ID',
         )
 
 
-def _set_aside(
+def _dismiss_or_reopen(
     context: Context,
     session: str,
     dismiss: tuple[str, ...],
     reopen: tuple[str, ...],
-    why: str,
+    reason: str,
     *,
     dry_run: bool,
-) -> Promoted:
-    """Dismiss findings, or take that back. Raises MemtoolError where one cannot be."""
-    reason = write.one_line(context, why)
-    sessions, heads, read = _read(context, session, is_kept=False, with_model=False)
-    chosen = _meant(read, dismiss or reopen)
+) -> PromoteResult:
+    """Dismiss findings, or reopen them. Raises MemtoolError if one cannot be."""
+    reason = write.to_one_line(context, reason)
+    sessions, heads, read = _read_findings(context, session, is_kept=False, with_model=False)
+    chosen = _resolve_findings(read, dismiss or reopen)
     name = context.settings.text("promote.preset")
     judged = judge(context, sessions, heads, read, model.PRESETS[name])
-    meant = [one for one in judged if one.finding.id in chosen]
-    for one in meant:
-        if dismiss and one.memory:
+    chosen_judgements = [judgement for judgement in judged if judgement.finding.id in chosen]
+    for judgement in chosen_judgements:
+        if dismiss and judgement.memory:
             raise MemtoolError(
-                f"{one.finding.id} is the memory {one.memory}",
-                hint=f'memtool forget {one.memory} --why "REASON"',
+                f"cannot dismiss: {judgement.finding.id} was promoted to {judgement.memory}",
+                hint=f'memtool forget {judgement.memory} --reason "REASON"',
                 code="promoted",
             )
-        if bool(one.dismissals) == bool(dismiss):
-            state = one.lack if dismiss else "not dismissed"
+        if bool(judgement.dismissals) == bool(dismiss):
+            state = judgement.lack if dismiss else "not dismissed"
             raise MemtoolError(
-                f"{one.finding.id} is {state}",
-                hint=f"memtool promote --reopen {one.finding.id}"
+                f"{judgement.finding.id} is {state}",
+                hint=f"memtool promote --reopen {judgement.finding.id}"
                 if dismiss
-                else "memtool promote --dismissed shows what is",
+                else "memtool promote --dismissed",
                 code="dismissed",
             )
     if not dry_run:
         if dismiss:
-            findings.dismiss(sessions, [one.finding for one in meant], reason, context.clock.now)
+            findings.dismiss(
+                sessions,
+                [judgement.finding for judgement in chosen_judgements],
+                reason,
+                context.clock.now,
+            )
         else:
-            findings.reopen(sessions, [gone for one in meant for gone in one.dismissals])
-        usage_log.tell(context, "dismiss" if dismiss else "reopen", sorted(chosen))
+            findings.reopen(
+                sessions, [gone for judgement in chosen_judgements for gone in judgement.dismissals]
+            )
+        usage_log.log_done(context, "dismiss" if dismiss else "reopen", sorted(chosen))
         judged = judge(context, sessions, heads, read, model.PRESETS[name])
         promotion.count(context, sessions)
-    rows = [_row(one) for one in judged if one.finding.id in chosen]
-    return Promoted(name, tuple(rows), dry_run=dry_run, is_list=True)
+    rows = [_build_row(judgement) for judgement in judged if judgement.finding.id in chosen]
+    return PromoteResult(name, tuple(rows), dry_run=dry_run, is_list=True)
 
 
-def _read(
+def _read_findings(
     context: Context, session: str, *, is_kept: bool, with_model: bool
-) -> tuple[store.Sessions, list[Head], dict[str, Finding]]:
+) -> tuple[store.Sessions, list[Session], dict[str, Finding]]:
     """Return the sessions of this clone, and the findings of all of them or of one."""
-    if session.startswith("f-"):
+    sessions = store.open_sessions(context)
+    heads, failures = sessions.heads()
+    context.notes.extend(f"passed over: {reason}" for reason in failures)
+    is_lesson = session.startswith("f-")
+    ids = [head.id for head in heads]
+    if session and not is_lesson:
+        ids = [sessions.head(sessions.find(session)).id]
+    read = findings.learn_all(context, sessions, ids, is_kept=is_kept, with_model=with_model)
+    if is_lesson:
+        is_known = any(id_.startswith(session) for id_ in read)
         raise MemtoolError(
-            f"{session} is no session, but may be a finding",
-            hint=f"memtool promote --finding {session}; memtool promote --list shows every finding",
+            f"cannot promote: {session} is a lesson, not a session"
+            if is_known
+            else f"cannot promote: no lesson begins with {session}",
+            hint=f"memtool promote --finding {session}" if is_known else "memtool promote --list",
             code="no-session",
         )
-    sessions = store.opened(context)
-    heads, wrong = sessions.heads()
-    context.notes.extend(f"passed over: {one}" for one in wrong)
-    ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
-    read = findings.learned(context, sessions, ids, is_kept=is_kept, with_model=with_model)
     return sessions, heads, read
 
 
-def _promoted(
+def _promote(
     context: Context,
     session: str,
     finding: tuple[str, ...],
@@ -237,181 +251,268 @@ def _promoted(
     auto: bool,
     commit: bool,
     dry_run: bool,
-) -> Promoted:
-    """Do as `promote` says."""
+) -> PromoteResult:
     name = preset or context.settings.text("promote.preset")
     if auto and not consent.is_capturing(context):
-        context.notes.append("automatic promotion is off; memtool auto on switches it on again")
-        return Promoted(name, (), dry_run=dry_run, is_list=list)
+        context.notes.append("automatic promotion is off: memtool auto on")
+        return PromoteResult(name, (), dry_run=dry_run, is_list=list)
     writes = not (list or dry_run)
     if not list:
         write.prepare(context, dry_run=dry_run)
-    # What somebody names is known already; nothing is read anew, or written, only to be refused.
+    # A named finding was read before; do not read or write again only to refuse it.
     is_kept = not (dry_run or finding)
-    sessions, heads, read = _read(
+    sessions, heads, read = _read_findings(
         context, session, is_kept=is_kept, with_model=writes and not finding
     )
-    chosen = _meant(read, finding)
+    chosen = _resolve_findings(read, finding)
     if not read:
-        context.notes.append(
-            "no session has taught anything yet; memtool capture reads transcripts"
-        )
+        context.notes.append("no lessons yet; to read a transcript: memtool capture PATH")
     done = None
     with files.locked(context.repository.cache_dir, "promote.lock", is_needed=writes):
         judged = judge(context, sessions, heads, read, model.PRESETS[name], chosen)
         if list:
-            return Promoted(name, tuple(map(_row, judged)), dry_run=dry_run, is_list=True)
+            return PromoteResult(
+                name, tuple(map(_build_row, judged)), dry_run=dry_run, is_list=True
+            )
         _refuse_settled(judged, chosen)
-        wanted = [one for one in judged if not one.lack and one.finding.id in (chosen or read)]
-        if len(wanted) > MOST_AT_ONCE:
-            context.notes.append(f"{len(wanted) - MOST_AT_ONCE} more qualify: run it again")
-        wanted = wanted[:MOST_AT_ONCE]
-        named = [one.finding.id for one in wanted]
-        with usage_log.act(context, "promote", *named, dry_run=dry_run or not wanted) as act:
+        qualifying = [
+            judgement
+            for judgement in judged
+            if not judgement.lack and judgement.finding.id in (chosen or read)
+        ]
+        if len(qualifying) > MAX_MEMORIES_PER_RUN:
+            context.notes.append(
+                f"{len(qualifying) - MAX_MEMORIES_PER_RUN} more qualify: run the command again"
+            )
+        qualifying = qualifying[:MAX_MEMORIES_PER_RUN]
+        finding_ids = [judgement.finding.id for judgement in qualifying]
+        with usage_log.audit(
+            context, "promote", *finding_ids, dry_run=dry_run or not qualifying
+        ) as act:
             repeats: Repeats = "leave" if auto else "strengthen"
-            made = _made(context, sessions, wanted, repeats, dry_run=dry_run)
+            memories = _write_memories(context, sessions, qualifying, repeats, dry_run=dry_run)
             if commit and not dry_run:
-                done = _committed(context, sessions, tuple(made.values()))
-            act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
+                done = _commit_memories(context, sessions, tuple(memories.values()))
+            act.subjects = tuple(
+                name for memory in memories.values() for name in (memory.finding, memory.id)
+            )
         if writes:
-            _note_denied(context, judged, made)
-        if made and writes and (session or preset):  # others wait as well
+            _note_denied(context, judged, memories)
+        if memories and writes and (session or preset):  # other findings wait, too
             promotion.count(context, sessions)
         elif writes and not (session or preset):
-            left = sum(not one.lack and one.finding.id not in made for one in judged)
-            note_waiting(context.repository.cache_dir, left)
-    rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
-    return Promoted(name, rows, tuple(made.values()), done, dry_run)
+            lessons = count_lessons(judged, promoted=memories)
+            note_waiting(context.repository.cache_dir, lessons)
+    rows = tuple(_build_row(judgement, memories.get(judgement.finding.id)) for judgement in judged)
+    return PromoteResult(name, rows, tuple(memories.values()), done, dry_run)
 
 
-def _made(
+def _write_memories(
     context: Context,
     sessions: store.Sessions,
-    wanted: Sequence[Judged],
+    qualifying: Sequence[JudgedFinding],
     repeats: Repeats,
     *,
     dry_run: bool,
-) -> dict[str, Made]:
-    """Write the memory of each finding; return them by finding, without those that are refused.
+) -> dict[str, PromotedMemory]:
+    """Write the memory of each finding; return them by id of the finding, without refused ones.
 
     Raises:
-        MemtoolError: the disk refuses; the message names those that are written.
+        MemtoolError: writing failed; the message names the memories that were written.
     """
-    made: dict[str, Made] = {}
-    for one in promotion.by_moment(wanted):
-        with files.naming([] if dry_run else [before.id for before in made.values()]):
-            candidate = promotion.make(context, sessions, one, repeats, dry_run=dry_run)
+    memories: dict[str, PromotedMemory] = {}
+    for judgement in promotion.sort_by_moment(qualifying):
+        with files.reporting_done([] if dry_run else [before.id for before in memories.values()]):
+            candidate = promotion.make(context, sessions, judgement, repeats, dry_run=dry_run)
         if candidate is not None:
-            made[one.finding.id] = candidate
-    return made
+            memories[judgement.finding.id] = candidate
+    return memories
 
 
-def _committed(context: Context, sessions: store.Sessions, made: tuple[Made, ...]) -> str | None:
-    """Commit what was made, and what an earlier run made and no commit has; None for nothing."""
+def _commit_memories(
+    context: Context, sessions: store.Sessions, memories: tuple[PromotedMemory, ...]
+) -> str | None:
+    """Commit the new memories, and uncommitted ones of an earlier run; None if there are none."""
     new = {
-        stem(path): path
+        id_from_path(path): path
         for letters, path in context.repository.git.status(context.directory)
         if letters in ("??", " A")
     }
-    ids = {one.id for one in made}
-    rows = {row.memory: row for row in promotion.promotions(sessions) if row.is_new} if new else {}
-    left = [
-        Made(rows[id_].finding, id_, path, is_new=True)
+    ids = {memory.id for memory in memories}
+    rows = (
+        {row.memory: row for row in promotion.read_promotions(sessions) if row.is_new}
+        if new
+        else {}
+    )
+    uncommitted = [
+        PromotedMemory(rows[id_].finding, id_, path, is_new=True)
         for id_, path in new.items()
         if id_ in rows and id_ not in ids
     ]
-    if left:
-        names = ", ".join(one.id for one in left)
+    if uncommitted:
+        names = ", ".join(memory.id for memory in uncommitted)
         context.notes.append(f"promoted before, and committed now: {names}")
-    return promotion.commit(context, (*made, *left)) if made or left else None
+    return promotion.commit(context, (*memories, *uncommitted)) if memories or uncommitted else None
 
 
-def _note_denied(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
-    """Log what was denied, and note what contradicts a living memory."""
-    for one in judged:
-        if one.blocker:
-            usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
-    new = {one.id for one in made.values() if one.is_new}
+def _note_denied(
+    context: Context, judged: Sequence[JudgedFinding], memories: Mapping[str, PromotedMemory]
+) -> None:
+    """Record denied findings in the audit, and note what contradicts a living memory."""
+    for judgement in judged:
+        if judgement.blocker:
+            usage_log.log_done(
+                context, "deny", (judgement.finding.id, judgement.blocker), judgement.lack
+            )
+    new = {memory.id for memory in memories.values() if memory.is_new}
     if new:
-        promotion.note_opposed(context, new)
+        promotion.note_contradictions(context, new)
 
 
-def render(promoted: Promoted) -> str:
-    """Return every finding where they are listed, else the path of each memory."""
-    if promoted.is_list:
-        return "\n".join(map(_finding_text, promoted.findings))
-    rows = []
-    contents = {row.id: row.content for row in promoted.findings}
-    for made in promoted.memories if promoted.dry_run else ():
-        what = "would be new" if made.is_new else f"would strengthen {made.id}"
-        rows.append(f"{made.finding}  {what}: {contents[made.finding]}")
-    if not promoted.dry_run:
-        rows = list(dict.fromkeys(made.path for made in promoted.memories))
-    return "\n".join(rows) or "nothing to promote; memtool promote --list shows what is lacking"
+def render(result: PromoteResult, layout: Layout) -> str:
+    """Return the lessons of a list, else the path of each memory."""
+    if result.is_list:
+        return "\n".join(_format_lessons(result.findings, layout))
+    contents = {row.id: row.content for row in result.findings}
+    short = shorten_finding_ids([row.id for row in result.findings])
+    for memory in result.memories:
+        if result.dry_run:
+            what = "would be a new candidate" if memory.is_new else "would strengthen"
+        else:
+            what = "new candidate" if memory.is_new else "strengthens"
+        id_ = "" if result.dry_run and memory.is_new else f" {layout.short(memory.id)}"
+        layout.report(f"{short[memory.finding]}: {what}{id_}  {contents[memory.finding]}")
+    if not result.memories:
+        layout.report("nothing to promote; memtool promote --list shows what is lacking")
+    if result.dry_run:
+        return ""
+    return "\n".join(dict.fromkeys(memory.path for memory in result.memories))
 
 
-def _finding_text(row: FindingRow) -> str:
-    named = ", ".join(row.signals) or "no signal"
-    head = f"{row.id}  {row.category}  {row.points} points ({named})"
-    where = f"{row.session}#{','.join(map(str, row.messages))}"
-    return f"{head}\n  {row.content}\n  {where}: {row.why or 'qualifies'}"
+SIGNAL_WORDS = {
+    model.INTENT: "the user said it",
+    model.PIN: "the user asked to pin it",
+    model.TWO_SESSIONS: "in several sessions",
+    model.RESOLVED: "an error that was resolved",
+    model.TWO_AGENTS: "to several agents",
+    model.IMPORTANT: "important",
+}
+"""Each reason to promote a finding, as the list shows it."""
 
 
-def _meant(read: Mapping[str, Finding], wanted: tuple[str, ...]) -> frozenset[str]:
-    """Return the ids of findings that are named, each by its id or the beginning of it.
+def shorten_finding_ids(ids: Sequence[str]) -> dict[str, str]:
+    """Return the shortest unique beginning of each id, of at least four digits after `f-`."""
+    short = {}
+    for id_ in ids:
+        length = len("f-") + 4
+        while length < len(id_) and any(o != id_ and o.startswith(id_[:length]) for o in ids):
+            length += 1
+        short[id_] = id_[:length]
+    return short
+
+
+def _format_lessons(rows: Sequence[FindingRow], layout: Layout) -> Iterator[str]:
+    """Yield the lessons that can be promoted, then those that cannot, each text once."""
+    short = shorten_finding_ids([row.id for row in rows])
+    groups: dict[tuple[str, str], list[FindingRow]] = {}
+    for row in rows:
+        groups.setdefault((row.content, row.why), []).append(row)
+    ready = [group for (_content, why), group in groups.items() if not why]
+    waiting = [group for (_content, why), group in groups.items() if why]
+    if ready:
+        can = (
+            "1 lesson can become a candidate"
+            if len(ready) == 1
+            else (f"{len(ready):,} lessons can become candidates")
+        )
+        yield f"{can}. All of them: memtool promote --commit"
+    for group in (*ready, *waiting):
+        yield from _format_lesson(group, short, layout)
+    if ready:
+        first = short[ready[0][0].id]
+        yield from layout.wrap(
+            f"One of them: memtool promote --finding {first}. "
+            f"Never: memtool promote --dismiss {first}"
+        )
+
+
+def _format_lesson(
+    rows: Sequence[FindingRow], short: Mapping[str, str], layout: Layout
+) -> Iterator[str]:
+    """Yield one lesson of one or several sessions: id, text, evidence, where it is from."""
+    first = rows[0]
+    label = f"{short[first.id]}  "
+    margin = " " * len(label)
+    for number, line in enumerate(layout.wrap(first.content, margin)):
+        yield label + line.lstrip() if not number else line
+    named = [SIGNAL_WORDS.get(name, name) for name in first.signals]
+    points = format_count(first.points, "point")
+    evidence = f"{first.category}, {points}: {', '.join(named) or 'no evidence yet'}"
+    yield from layout.wrap(evidence, margin)
+    where = [f"{row.session}#{','.join(map(str, row.messages))}" for row in rows]
+    yield from layout.wrap(", ".join(where), margin)
+    if first.why:
+        yield from layout.wrap(layout.shorten(first.why), margin)
+
+
+def _resolve_findings(read: Mapping[str, Finding], wanted: tuple[str, ...]) -> frozenset[str]:
+    """Return the ids of the named findings, each given by its id or a prefix.
 
     Raises:
-        MemtoolError: one names none, or several.
+        MemtoolError: a name fits no finding, or several.
     """
-    found = set()
+    ids = set()
     for name in wanted:
-        near = [id_ for id_ in read if id_.startswith(name)] if name else []
-        if len(near) != 1:
+        matches = [id_ for id_ in read if id_.startswith(name)] if name else []
+        if len(matches) != 1:
             raise MemtoolError(
-                f"{len(near)} findings begin with {name}"
-                if near
-                else f"there is no finding {name!r}",
-                hint="memtool promote --list shows every finding",
+                f"cannot promote: {len(matches) or 'no'} "
+                f"{'lessons begin' if len(matches) > 1 else 'lesson begins'} with {name}",
+                hint="memtool promote --list",
                 code="no-finding",
             )
-        found.update(near)
-    return frozenset(found)
+        ids.update(matches)
+    return frozenset(ids)
 
 
-def _refuse_settled(judged: Sequence[Judged], chosen: frozenset[str]) -> None:
-    """Raise MemtoolError where a finding that is named was promoted or denied, and say why."""
-    for one in judged:
-        if one.finding.id in chosen and one.lack:
+def _refuse_settled(judged: Sequence[JudgedFinding], chosen: frozenset[str]) -> None:
+    """Raise MemtoolError if a named finding was already promoted or denied."""
+    for judgement in judged:
+        if judgement.finding.id in chosen and judgement.lack:
             raise MemtoolError(
-                f"{one.finding.id} is not promoted: {one.lack}",
-                hint=f"memtool promote --reopen {one.finding.id}"
-                if one.dismissals
-                else f"memtool restore {one.blocker}, or memtool remember says it anew"
-                if one.blocker
-                else f"memtool show {one.memory}",
-                code="denied" if one.blocker or one.dismissals else "promoted",
+                f"cannot promote {judgement.finding.id}: {judgement.lack}",
+                hint=f"memtool promote --reopen {judgement.finding.id}"
+                if judgement.dismissals
+                else f"memtool restore {judgement.blocker}\nor again: memtool remember TEXT"
+                if judgement.blocker
+                else f"memtool show {judgement.memory}",
+                code="denied" if judgement.blocker or judgement.dismissals else "promoted",
             )
 
 
-def _row(judged: Judged, made: Made | None = None) -> FindingRow:
-    one = judged.finding
+def _build_row(judged: JudgedFinding, memory: PromotedMemory | None = None) -> FindingRow:
+    finding = judged.finding
     why = judged.lack
-    if made is not None:
-        why = f"promoted: {made.id}" if made.is_new else f"{made.id} says so and was strengthened"
+    if memory is not None:
+        why = (
+            f"promoted: {memory.id}"
+            if memory.is_new
+            else f"{memory.id} says so and was strengthened"
+        )
     return FindingRow(
-        id=one.id,
-        content=one.content,
-        category=one.category,
+        id=finding.id,
+        content=finding.content,
+        category=finding.category,
         points=judged.points,
         signals=judged.signals,
-        session=one.session,
-        promoted=bool(judged.memory or made),
+        session=finding.session,
+        promoted=bool(judged.memory or memory),
         why=why,
-        memory=judged.memory or (made.id if made else ""),
-        confidence=one.confidence,
-        importance=one.importance,
-        messages=one.messages,
-        files=one.files,
-        tags=one.tags,
+        memory=judged.memory or (memory.id if memory else ""),
+        confidence=finding.confidence,
+        importance=finding.importance,
+        messages=finding.messages,
+        files=finding.files,
+        tags=finding.tags,
         dismissed=bool(judged.dismissals),
     )

@@ -1,15 +1,16 @@
-"""`memtool purge`: remove for good what was forgotten, or plan how a leak leaves history."""
+"""`memtool purge`: remove forgotten memories for good, or plan to purge a leak from history."""
 
 from __future__ import annotations
 
 from memtool.authoring import write
+from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
-from memtool.memory import ids, timestamps
+from memtool.memory import short_ids, timestamps
 from memtool.redaction.mask import Mask
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.upkeep import purge as purge_rules
-from memtool.upkeep.purge import DUE, HELD, LATER, Parting
+from memtool.upkeep.purge import DUE, HELD, LATER, PurgeCandidate
 from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from memtool.store.tree import Record, Tree
-    from memtool.upkeep.rewrite_history import Leaked, Rewritten
+    from memtool.upkeep.rewrite_history import LeakReport, RewriteReport
 
-_SHOWN = 5
+MAX_NAMES = 5
 
 
-class PurgeCandidate(Value):
-    """A memory that was forgotten: `due`, `later` or `held`, for what `reason` then says.
+class PurgeRow(Value):
+    """A forgotten memory, whose `state` is `due`, `later` or `held`.
 
-    `deleted` and `due` are moments; from `due` on it may be removed.
+    `reason` says why it is held, else why it was forgotten. `deleted` and `due` are moments; from
+    `due` on it may be removed.
     """
 
     id: str
@@ -37,14 +39,15 @@ class PurgeCandidate(Value):
     reason: str
 
 
-class Purged(Value):
-    """What may go and what went. `along` is derived from it, each id with the one it came from.
+class PurgeResult(Value):
+    """Memories that may be removed, and those that were.
 
-    It goes too where `is_cascade`. `removed` are ids, `sessions` those of private sessions whose
-    messages still hold the words.
+    `along` has memories derived from them, by id, with the id of the original; they are removed
+    with `is_cascade`. `removed` are ids. `sessions` are ids of private sessions whose messages
+    still contain the text.
     """
 
-    forgotten: tuple[PurgeCandidate, ...]
+    forgotten: tuple[PurgeRow, ...]
     along: dict[str, str]
     sessions: tuple[str, ...]
     removed: tuple[str, ...] = ()
@@ -63,181 +66,205 @@ def purge(
     secret: str = "",
     into: str = "",
     dry_run: bool = False,
-) -> Purged | Rewritten | Leaked:
-    """Remove for good what was forgotten 30 days ago, or take a leak out of history.
+) -> PurgeResult | RewriteReport | LeakReport:
+    """Remove forgotten memories for good, or take a leaked secret out of history.
 
-    Without --apply it shows what is due, and what will be. With it the files go in one commit of
-    their own, whose trailer Purges: names them; the gate lets nothing else remove a memory. Until
-    then memtool restore brings one back. --cascade also removes what was derived from them only,
-    and the old digests that quote them; it withdraws the findings that they came from. History
-    keeps what was removed.
-
-    --history alone lists the secrets that some version of a memory holds, by fingerprint. With an
-    id, or with --secret, it plans how that memory or secret leaves all of history: which commits,
-    branches and remotes hold it, and what that costs everybody. With --apply --into DIR it runs
-    git-filter-repo on a mirror of this clone in DIR, verifies that nothing holds it any more and
-    that everything else is there, and prints the commands that replace the remote. It never pushes,
-    and never rewrites this clone.
+        memtool purge               list what was forgotten 30 days ago or earlier
+        --apply                     remove it; memtool restore no longer helps
+        --cascade                   also remove what was derived from it only
+        --history                   list the secrets in old versions of memories, by fingerprint
+        --history ID, --secret FP   plan how to take it out of every commit, branch and remote
+        ... --apply --into DIR      do that in a copy, check the copy, print the commands to
+                                    replace the remote; this clone and the remote stay as they are
 
     Example:
-        memtool purge
         memtool purge --apply --commit
-        memtool purge --secret 3f2a9c41b7d01122 --apply --into ../cleansed
+        memtool purge --secret 3f2a9c41b7d01122 --apply --into ../clean
 
     Args:
-        id: only these memories, by their ids or words of them
+        id: only these memories, by id or words
         apply: do it, instead of showing what would be done
-        commit: commit the removal, which a purge of committed memories needs
+        commit: commit the removal
         cascade: also remove what was derived from them only
-        history: take the memories out of every commit, not only out of the next one
-        secret: take a secret out of every commit, by its fingerprint from memtool purge --history
-        into: the directory for the rewritten mirror, which must not be there yet
-        dry_run: show what would be done, also with --apply
+        history: take the memories out of every commit
+        secret: take a secret out of every commit
+        into: the directory for the copy; must be absent
+        dry_run: show what would be done, even with --apply
     """
     apply = apply and not dry_run
     if history or secret:
         from memtool.upkeep import rewrite_history
 
         if not (id or secret or apply):
-            return rewrite_history.listed(context)
+            return rewrite_history.list_leaks(context)
         return rewrite_history.rewrite(context, id, secret, into, apply=apply)
     if into:
-        raise MemtoolError("--into is for --history", hint="memtool purge --history ID --into DIR")
+        raise MemtoolError("--into needs --history", hint="memtool purge --history ID --into DIR")
     write.prepare(context, begins=False, dry_run=dry_run)
     with files.locked(context.repository.cache_dir, "write.lock", is_needed=apply):
         here = context.tree()
         head = context.tree("HEAD") if context.repository.git.head() else None
         days = context.settings.count("purge.after_days")
-        partings = _chosen(here, purge_rules.plan(here, head, context.clock.now, days), id)
-        due = [one for one in partings if one.state == DUE]
-        going = {one.record.id: one.record for one in due}
-        along = _along(here, head, going.keys())
-        held = _held(along, here, head)
-        findings = purge_rules.findings_of(context, {*going, *(one.id for one, _id in along)})
+        candidates = _choose_candidates(
+            here, purge_rules.plan(here, head, context.clock.now, days), id
+        )
+        due = [candidate for candidate in candidates if candidate.state == DUE]
+        to_remove = {candidate.record.id: candidate.record for candidate in due}
+        derived = _find_derived(here, head, to_remove.keys())
+        uncommitted = _find_uncommitted(derived, here, head)
+        findings = purge_rules.collect_findings(
+            context, {*to_remove, *(record.id for record, _id in derived)}
+        )
         if cascade:
-            going |= {one.id: one for one, _id in along}
-        _note_rest(context, here, going, along, held, is_cascade=cascade)
-        plan = Purged(
-            forgotten=tuple(_candidate(one, Mask(context.settings)) for one in partings),
-            along={one.id: origin for one, origin in along},
+            to_remove |= {record.id: record for record, _id in derived}
+        _note_consequences(context, here, to_remove, derived, uncommitted, is_cascade=cascade)
+        plan = PurgeResult(
+            forgotten=tuple(
+                _build_row(candidate, Mask(context.settings)) for candidate in candidates
+            ),
+            along={record.id: origin for record, origin in derived},
             sessions=tuple(findings),
             dry_run=not apply,
             is_cascade=cascade,
         )
-        if not apply or not going:
+        if not apply or not to_remove:
             return plan
-        _refuse(going, held if cascade else [], head, commit=commit)
-        with usage_log.act(context, "purge", *sorted(going)):
-            done = purge_rules.remove(context, going, head)
+        _refuse_unclean(to_remove, uncommitted if cascade else [], head, commit=commit)
+        with usage_log.audit(context, "purge", *sorted(to_remove)):
+            done = purge_rules.remove(context, to_remove, head)
             if cascade:
                 purge_rules.withdraw(context, findings)
-    return plan.replace(removed=tuple(sorted(going)), commit=done)
+    return plan.replace(removed=tuple(sorted(to_remove)), commit=done)
 
 
-def render(purged: Purged | Rewritten | Leaked) -> str:
+def render(result: PurgeResult | RewriteReport | LeakReport, layout: Layout) -> str:
     """Return a line per memory, or the plan of a rewrite."""
-    if not isinstance(purged, Purged):
+    if not isinstance(result, PurgeResult):
         from memtool.upkeep import rewrite_history
 
-        return rewrite_history.text(purged)
-    if purged.removed:
-        rows = [f"removed {id_}" for id_ in purged.removed]
-        return "\n".join([*rows, f"commit {purged.commit}"] if purged.commit else rows)
+        return rewrite_history.text(result)
+    if result.removed:
+        rows = [f"removed {id_}" for id_ in result.removed]
+        commit = f"committed as {shorten_commit(result.commit)}"
+        return "\n".join([*rows, commit] if result.commit else rows)
     rows = []
-    for one in purged.forgotten:
-        when = {DUE: "is due", LATER: f"is due on {one.due[:10]}", HELD: f"stays: {one.reason}"}
-        why = f" ({one.reason})" if one.state != HELD and one.reason else ""
-        rows.append(f"{one.id} {when[one.state]}: forgotten on {one.deleted[:10]}{why}")
-    lot, also = ("goes with it", " --cascade") if purged.is_cascade else ("stays", "")
-    rows += [f"{id_} {lot}: derived from {origin}" for id_, origin in purged.along.items()]
-    if any(one.state == DUE for one in purged.forgotten):
+    for row in result.forgotten:
+        when = {
+            DUE: "due now",
+            LATER: f"due on {row.due[:10]}",
+            HELD: f"stays: {row.reason}",
+        }
+        why = f": {row.reason}" if row.state != HELD and row.reason else ""
+        rows += layout.wrap(layout.name(row.id))
+        rows += layout.wrap(f"{when[row.state]}, forgotten on {row.deleted[:10]}{why}", "  ")
+    fate, cascade_option = ("goes with it", " --cascade") if result.is_cascade else ("stays", "")
+    rows += [
+        f"{layout.name(id_)} {fate}: derived from {layout.short(origin)}"
+        for id_, origin in result.along.items()
+    ]
+    if any(row.state == DUE for row in result.forgotten):
         rows.append(
-            f"memtool purge --apply --commit{also} removes what is due; until then: "
-            "memtool restore ID"
+            f"To remove what is due: memtool purge --apply --commit{cascade_option}. "
+            "To keep it: memtool restore ID"
         )
-    return "\n".join(rows) or "no memory is forgotten"
+    if not rows:
+        layout.report("no memory is forgotten")
+    return "\n".join(rows)
 
 
-def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[Parting]:
-    """Return those that are named, all without a name.
+def _choose_candidates(
+    here: Tree, candidates: list[PurgeCandidate], wanted: Sequence[str]
+) -> list[PurgeCandidate]:
+    """Return the named candidates, all if none is named.
 
     Raises:
-        MemtoolError: one is not known, not forgotten, or not due yet.
+        MemtoolError: one is unknown, not forgotten, or not due yet.
     """
     chosen = []
     for name in wanted:
-        meant = ids.meant(name, [one.record.id for one in partings])
-        found = [one for one in partings if one.record.id in meant]
-        exact = [one for one in found if one.record.id == name]
-        if not found:
+        meant = short_ids.find_meant(name, [candidate.record.id for candidate in candidates])
+        matches = [candidate for candidate in candidates if candidate.record.id in meant]
+        exact = [candidate for candidate in matches if candidate.record.id == name]
+        if not matches:
             record = here.find(name)
             raise MemtoolError(
-                f"{record.id} is not forgotten",
-                hint=f'memtool forget {record.id} --why "REASON"; it may be purged later',
+                f"cannot purge: {write.quote_memory(record.memory)} is not forgotten",
+                hint=f'memtool forget {record.id} --reason "REASON"',
                 code="not-deleted",
             )
-        if len(found) > 1 and not exact:
+        if len(matches) > 1 and not exact:
             raise MemtoolError(
-                f"{len(found)} forgotten memories fit {name!r}",
-                hint="memtool purge lists them",
+                f'cannot purge: {len(matches)} forgotten memories match "{name}"',
+                hint="memtool purge",
                 code="ambiguous-id",
             )
-        one = (exact or found)[0]
-        if one.state == LATER:
+        candidate = (exact or matches)[0]
+        if candidate.state == LATER:
             raise MemtoolError(
-                f"{one.record.id} is due on {timestamps.date(one.due)}",
-                hint=f"until then memtool restore {one.record.id} brings it back; "
-                "memtool config purge.after_days says how long that is",
+                f"cannot purge: {write.quote_memory(candidate.record.memory)} is not due until "
+                f"{timestamps.format_date(candidate.due)}",
+                hint=f"to get it back: memtool restore {candidate.record.id}\n"
+                "to see the period: memtool config purge.after_days",
                 code="not-due",
             )
-        if one.state == HELD:
+        if candidate.state == HELD:
             raise MemtoolError(
-                f"{one.record.id} stays: {one.reason}",
-                hint=f"git commit -- {one.record.path}",
+                f"cannot purge {candidate.record.id}: {candidate.reason}",
+                hint=f"git commit -- {candidate.record.path}",
                 code="dirty",
             )
-        chosen.append(one)
-    return chosen if wanted else partings
+        chosen.append(candidate)
+    return chosen if wanted else candidates
 
 
-def _along(here: Tree, head: Tree | None, ids: Collection[str]) -> list[tuple[Record, str]]:
-    """Return what was derived from memories only, also what is gone from the worktree alone."""
-    found = {one.id: (one, origin) for one, origin in purge_rules.along(head, ids)} if head else {}
-    found |= {one.id: (one, origin) for one, origin in purge_rules.along(here, ids)}
-    return [found[id_] for id_ in sorted(found)]
+def _find_derived(here: Tree, head: Tree | None, ids: Collection[str]) -> list[tuple[Record, str]]:
+    """Return memories derived only from these, including any that only HEAD still has."""
+    derived = (
+        {record.id: (record, origin) for record, origin in purge_rules.find_derived(head, ids)}
+        if head
+        else {}
+    )
+    derived |= {
+        record.id: (record, origin) for record, origin in purge_rules.find_derived(here, ids)
+    }
+    return [derived[id_] for id_ in sorted(derived)]
 
 
-def _held(along: Sequence[tuple[Record, str]], here: Tree, head: Tree | None) -> list[str]:
-    """Return the ids of what would go along, but has changes that are not committed."""
+def _find_uncommitted(
+    derived: Sequence[tuple[Record, str]], here: Tree, head: Tree | None
+) -> list[str]:
+    """Return the ids of derived memories with uncommitted changes."""
     return [
         record.id
-        for record, _origin in along
-        if purge_rules.held_by(here.get(record.id), None if head is None else head.get(record.id))
+        for record, _origin in derived
+        if purge_rules.find_holder(
+            here.get(record.id), None if head is None else head.get(record.id)
+        )
     ]
 
 
-def _note_rest(
+def _note_consequences(
     context: Context,
     here: Tree,
-    going: Mapping[str, Record],
-    along: Sequence[tuple[Record, str]],
-    held: Sequence[str],
+    to_remove: Mapping[str, Record],
+    derived: Sequence[tuple[Record, str]],
+    uncommitted: Sequence[str],
     *,
     is_cascade: bool,
 ) -> None:
-    """Note what else goes, or is in the way, before the user goes on."""
-    if not going:
+    """Note what else will be removed, and what must be done first."""
+    if not to_remove:
         return
-    if along and not is_cascade:
-        derived = first_few([record.id for record, _origin in along], _SHOWN, ", …")
-        context.notes.append(f"--cascade also removes what was derived from them: {derived}")
-    for id_ in held:
-        context.notes.append(f"{id_} has changes that are not committed")
-    for record in purge_rules.mentions(here, going.keys()):
-        if record.id not in going:
+    if derived and not is_cascade:
+        names = first_few([record.id for record, _origin in derived], MAX_NAMES, ", …")
+        context.notes.append(f"--cascade also removes what was derived from them: {names}")
+    for id_ in uncommitted:
+        context.notes.append(f"{id_} has uncommitted changes")
+    for record in purge_rules.find_mentions(here, to_remove.keys()):
+        if record.id not in to_remove:
             context.notes.append(
                 f"{record.id} still quotes them; memtool digest "
-                f"{record.memory.category} --commit writes it anew"
+                f"{record.memory.category} --commit rewrites it"
             )
     rows = (
         context.repository.git.run(
@@ -253,36 +280,38 @@ def _note_rest(
     )
     if rows:
         context.notes.append(
-            f"merge {first_few(rows, _SHOWN, ', …')} first: where a branch edited a similar "
+            f"merge {first_few(rows, MAX_NAMES, ', …')} first: where a branch edited a similar "
             "memory, git may take the removed file for it"
         )
-    context.notes.append("history keeps what is removed; memtool purge --history ID plans that")
+    context.notes.append(
+        "git history still has them; to remove them there: memtool purge --history ID"
+    )
 
 
-def _refuse(
-    going: Mapping[str, Record], held: Sequence[str], head: Tree | None, *, commit: bool
+def _refuse_unclean(
+    to_remove: Mapping[str, Record], uncommitted: Sequence[str], head: Tree | None, *, commit: bool
 ) -> None:
-    """Raise MemtoolError where the removal would not be one commit of its own."""
-    if held:
+    """Raise MemtoolError if the removal would not be one commit of its own."""
+    if uncommitted:
         raise MemtoolError(
-            f"{held[0]} has changes that are not committed",
-            hint=f"git commit -- {going[held[0]].path}",
+            f"cannot purge: {uncommitted[0]} has uncommitted changes",
+            hint=f"git commit -- {to_remove[uncommitted[0]].path}",
             code="dirty",
         )
-    if head is not None and not commit and any(id_ in head for id_ in going):
+    if head is not None and not commit and any(id_ in head for id_ in to_remove):
         raise MemtoolError(
-            "a purge is a commit of its own, whose trailer names what it removes",
+            "cannot purge: --apply needs --commit, since a purge is a commit of its own",
             hint="memtool purge --apply --commit",
         )
 
 
-def _candidate(one: Parting, mask: Mask) -> PurgeCandidate:
-    return PurgeCandidate(
-        id=one.record.id,
-        title=mask.line(one.record.memory.title),
-        path=one.record.path,
-        state=one.state,
-        deleted=timestamps.render(one.deleted),
-        due=timestamps.render(one.due),
-        reason=mask.line(one.reason),
+def _build_row(candidate: PurgeCandidate, mask: Mask) -> PurgeRow:
+    return PurgeRow(
+        id=candidate.record.id,
+        title=mask.line(candidate.record.memory.title),
+        path=candidate.record.path,
+        state=candidate.state,
+        deleted=timestamps.render(candidate.deleted),
+        due=timestamps.render(candidate.due),
+        reason=mask.line(candidate.reason),
     )

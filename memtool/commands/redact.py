@@ -1,4 +1,4 @@
-"""`memtool redact`: take secrets and personal data out of files and of what git has staged."""
+"""`memtool redact`: remove secrets and personal data from files and from what is staged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from memtool.authoring import write
-from memtool.authoring.tree import bytes_of
+from memtool.authoring.tree import read_bytes
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.gate import rewrite
 from memtool.gate.rewrite import Rewrite, Rules
-from memtool.redaction.find import allowlist
+from memtool.redaction.find import build_allowlist
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.store.git import IndexEntry
@@ -25,9 +26,9 @@ _HINT = "name text files of this worktree; without any, all memories are looked 
 
 
 class Spot(Value):
-    """One finding: its kind, its line from 1, and the fingerprint to allow it by.
+    """One finding: its kind, its line (from 1), and the fingerprint for redaction.allow.
 
-    `where` is `worktree`, `staged`, or `both` where both hold the same.
+    `where` is `worktree`, `staged`, or `both` if it is in both.
     """
 
     kind: str
@@ -37,15 +38,15 @@ class Spot(Value):
 
 
 class RedactedFile(Value):
-    """A file with findings; `staged` says whether what git has staged is rewritten as well."""
+    """A file with findings; `staged` if the staged content is rewritten as well."""
 
     path: str
     findings: tuple[Spot, ...]
     staged: bool
 
 
-class Redacted(Value):
-    """What was redacted, or with `dry_run` would be; `checked` counts the files looked through."""
+class RedactResult(Value):
+    """The redacted files; `checked` counts all that were scanned."""
 
     checked: int
     files: tuple[RedactedFile, ...]
@@ -54,12 +55,12 @@ class Redacted(Value):
 
     @property
     def exit_code(self) -> int:
-        """1 if anything was found, as the fixers of pre-commit end that changed a file."""
+        """1 if anything was found, like fixers of pre-commit that changed a file."""
         return int(bool(self.files))
 
 
 class _Side(Value):
-    """The bytes of one side of a file, and what is to become of them."""
+    """One side of a file, on disk or staged: its bytes and its redaction."""
 
     data: bytes
     new: Rewrite
@@ -71,22 +72,21 @@ def redact(
     strategy: Literal["redact", "hash", "token"] = "redact",
     staged: bool = False,
     dry_run: bool = False,
-) -> Redacted:
-    """Replace secrets and personal data in files by marks, and stage them again.
+) -> RedactResult:
+    """Remove secrets and personal data from files, and stage the files again.
 
-    Any text file of the worktree may be named; without one all memories are looked through. A
-    mark is [REDACTED:kind]. With hash it also has 8 digits of a hash, equal for equal secrets in
-    this clone only, whose key stays in its git directory. With token it has a number, equal for
-    equal secrets in one file.
+    How a secret is replaced:
+        redact   [REDACTED:kind]
+        hash     with a hash that is equal for equal secrets in this clone
+        token    with a number that is equal for equal secrets in one file
 
-    A file and what is staged of it are redacted each on its own, so unstaged edits stay unstaged.
-    Run by the pre-commit framework it leaves the index alone: add the files again. What was
-    committed before stays in history: change such a secret where it is used.
+    What may stay:
+        memtool: allow KIND                  in a comment on the line
+        memtool: allow-file KIND -- REASON   in a comment, for the whole file
+        redaction.allow                      a setting, for all files
 
-    What is harmless may stay: on one line with the comment memtool: allow KIND, in a whole file
-    with memtool: allow-file KIND -- REASON, everywhere by the setting redaction.allow.
-
-    Ends with 1 if it found something, as fixers do, and with 0 if there was nothing to do.
+    Staged and unstaged changes stay separate. What was committed before stays in history: change
+    such a secret where it is used. Exit code 1 means that something was replaced.
 
     Example:
         memtool redact
@@ -94,65 +94,71 @@ def redact(
         memtool redact --staged --dry-run
 
     Args:
-        path: a file; all memories without any
-        strategy: redact hides all, hash and token let equal secrets be recognised
+        path: files; without any, all memories
+        strategy: redact (default), hash or token, see above
         staged: only files with staged changes
-        dry_run: say what would be replaced, write nothing
+        dry_run: show what would be replaced, write nothing
     """
     write.prepare(context, begins=False, dry_run=dry_run)
     repository = context.repository
-    named = tuple(dict.fromkeys(_located(context, one) for one in path))
+    named = tuple(dict.fromkeys(_resolve_path(context, argument) for argument in path))
     needs_key = strategy == "hash"
-    key = rewrite.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
-    rules = Rules(allowlist(context.settings), strategy, key, context.settings.categories)
+    key = rewrite.load_key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
+    rules = Rules(build_allowlist(context.settings), strategy, key, context.settings.categories)
     with files.locked(repository.cache_dir, "write.lock", is_needed=not dry_run):
-        entries = rewrite.staged(repository, named or (context.directory,))
-        names = _paths(context, named, entries, only_staged=staged)
-        found = {}
-        for name, on_disk, in_index in _sides(
+        entries = rewrite.find_staged(repository, named or (context.directory,))
+        names = _list_paths(context, named, entries, only_staged=staged)
+        sides_by_path = {}
+        for name, on_disk, in_index in _read_sides(
             context, names, entries, rules, is_strict=bool(named)
         ):
-            if on_disk.new.found or in_index.new.found:
-                found[name] = on_disk, in_index
+            if on_disk.new.removals or in_index.new.removals:
+                sides_by_path[name] = on_disk, in_index
         may_stage = FRAMEWORK not in context.caller.env
-        if may_stage and not dry_run and any(side.new.found for _disk, side in found.values()):
+        if (
+            may_stage
+            and not dry_run
+            and any(side.new.removals for _disk, side in sides_by_path.values())
+        ):
             rewrite.refuse_partial_commit(context.caller.env)
-        with usage_log.act(context, "redact", *found, dry_run=dry_run or not found):
+        with usage_log.audit(
+            context, "redact", *sides_by_path, dry_run=dry_run or not sides_by_path
+        ):
             if not dry_run:
-                _write(context, found, entries, may_stage=may_stage)
-    if found and not may_stage and not dry_run:
+                _write_files(context, sides_by_path, entries, may_stage=may_stage)
+    if sides_by_path and not may_stage and not dry_run:
         context.notes.append(
-            "git add the files again; if they came back as they were, the framework undid this: "
+            "git add the files again; if they are unchanged, the framework undid this: "
             "memtool redact --staged"
         )
-    return Redacted(
+    return RedactResult(
         checked=len(names),
         files=tuple(
-            RedactedFile(name, _spots(*sides), may_stage and bool(sides[1].new.found))
-            for name, sides in found.items()
+            RedactedFile(name, _merge_spots(*sides), may_stage and bool(sides[1].new.removals))
+            for name, sides in sides_by_path.items()
         ),
         strategy=strategy,
         dry_run=dry_run,
     )
 
 
-def render(redacted: Redacted) -> str:
-    """Return one line per file with kinds and lines, never with what was there."""
-    files = "1 file" if redacted.checked == 1 else f"{redacted.checked:,} files"
-    if not redacted.files:
+def render(result: RedactResult, _layout: Layout) -> str:
+    """Return a line per file with kinds and line numbers, never with the secrets."""
+    files = "1 file" if result.checked == 1 else f"{result.checked:,} files"
+    if not result.files:
         return f"nothing to redact in {files}"
     rows = [
-        f"{file.path}: {_counted(file.findings)}{' (staged again)' if file.staged else ''}"
-        for file in redacted.files
+        f"{file.path}: {_count_spots(file.findings)}{' (staged again)' if file.staged else ''}"
+        for file in result.files
     ]
-    if redacted.dry_run:
+    if result.dry_run:
         rows = [row.replace(" (staged again)", " (staged as well)") for row in rows]
         rows.insert(0, "would redact:")
     return "\n".join(rows)
 
 
-def _counted(spots: Sequence[Spot]) -> str:
-    """Return how many findings of which kind are on which lines."""
+def _count_spots(spots: Sequence[Spot]) -> str:
+    """Return the number of findings of each kind, with their lines."""
     lines: dict[tuple[str, str], list[int]] = {}
     for spot in spots:
         lines.setdefault((spot.kind, spot.where), []).append(spot.line)
@@ -164,60 +170,64 @@ def _counted(spots: Sequence[Spot]) -> str:
     return "; ".join(rows)
 
 
-def _spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
-    """Return the findings of both sides in order of lines, those that both have only once."""
-    rest = list(in_index.new.found)
+def _merge_spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
+    """Return the findings of both sides by line; a finding that both have is listed once."""
+    remaining = list(in_index.new.removals)
     spots = []
-    for one in on_disk.new.found:
-        is_both = one in rest
+    for finding in on_disk.new.removals:
+        is_both = finding in remaining
         if is_both:
-            rest.remove(one)
+            remaining.remove(finding)
         where = "both" if is_both else "worktree"
-        spots.append(Spot(one.kind, one.line, one.fingerprint, where))
-    spots += [Spot(one.kind, one.line, one.fingerprint, "staged") for one in rest]
+        spots.append(Spot(finding.kind, finding.line, finding.fingerprint, where))
+    spots += [
+        Spot(finding.kind, finding.line, finding.fingerprint, "staged") for finding in remaining
+    ]
     return tuple(sorted(spots, key=lambda spot: (spot.line, spot.kind, spot.where)))
 
 
-def _write(
+def _write_files(
     context: Context,
-    found: dict[str, tuple[_Side, _Side]],
+    sides_by_path: dict[str, tuple[_Side, _Side]],
     entries: dict[str, IndexEntry],
     *,
     may_stage: bool,
 ) -> None:
-    """Write the index first, all at once: where it is locked, nothing is changed at all."""
+    """Write the redacted files, git's index first: if it is locked, nothing changes."""
     top = context.repository.top
     if may_stage:
         rewrite.restage(
             context.repository,
             [
                 (entries[name], side.new.data)
-                for name, (_disk, side) in found.items()
-                if side.new.found
+                for name, (_disk, side) in sides_by_path.items()
+                if side.new.removals
             ],
         )
     written = (
-        ["git's index"] if may_stage and any(new.new.found for _, new in found.values()) else []
+        ["git's index"]
+        if may_stage and any(new.new.removals for _, new in sides_by_path.values())
+        else []
     )
-    with files.naming(written):
-        for name, (side, _index) in found.items():
-            if side.new.found:
+    with files.reporting_done(written):
+        for name, (side, _index) in sides_by_path.items():
+            if side.new.removals:
                 files.replace(top, name, side.new.data, expected=side.data)
                 written.append(name)
 
 
-def _paths(
+def _list_paths(
     context: Context, named: tuple[str, ...], entries: dict[str, IndexEntry], *, only_staged: bool
 ) -> list[str]:
-    """Return the paths to look at, those of all memories unless some are named, sorted."""
-    found = set(named)
+    """Return the paths to scan, sorted: the named ones, else those of all memories."""
+    paths = set(named)
     if not named:
-        found = {entry.path for entry in context.snapshot().entries}
-        found |= {path for path in entries if is_memory_path(path, context.directory)}
-    return sorted(found & rewrite.changed(context.repository) if only_staged else found)
+        paths = {entry.path for entry in context.snapshot().entries}
+        paths |= {path for path in entries if is_memory_path(path, context.directory)}
+    return sorted(paths & rewrite.find_changed(context.repository) if only_staged else paths)
 
 
-def _sides(
+def _read_sides(
     context: Context,
     names: Sequence[str],
     entries: dict[str, IndexEntry],
@@ -225,18 +235,18 @@ def _sides(
     *,
     is_strict: bool,
 ) -> Iterator[tuple[str, _Side, _Side]]:
-    """Yield each path with its side on disk and its side in the index; a side may be empty.
+    """Yield each path with its side on disk and its side in git's index; a side may be empty.
 
-    A file that cannot be redacted is an error if it was named, and is noted otherwise.
+    A file that cannot be redacted is an error with `is_strict`, otherwise a note.
     """
     oids = [entries[name].oid for name in names if name in entries]
-    blobs = context.repository.git.blobs(oids, rewrite.MOST_BYTES)
+    blobs = context.repository.git.blobs(oids, rewrite.MAX_BYTES)
     for name in names:
         staged = next(blobs) if name in entries else b""
         try:
-            data = bytes_of(context.repository.top, name)
+            data = read_bytes(context.repository.top, name)
             if data is None and name not in entries:
-                raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
+                raise MemtoolError(f"no file {name}", hint=_HINT, code="no-file")
             on_disk = rewrite.rewrite(data or b"", name, rules)
             same = on_disk if data == staged else rewrite.rewrite(staged, name, rules)
         except MemtoolError as error:
@@ -247,22 +257,22 @@ def _sides(
         yield name, _Side(data or b"", on_disk), _Side(staged, same)
 
 
-def _located(context: Context, given: str) -> str:
-    """Return a path that was given, from the top. Raises MemtoolError where it is no file here."""
-    folder, name = os.path.split(os.path.join(context.caller.cwd, given))
+def _resolve_path(context: Context, argument: str) -> str:
+    """Return an argument as a path from the top. Raises MemtoolError if it is not a file here."""
+    folder, name = os.path.split(os.path.join(context.caller.cwd, argument))
     try:
         path = os.path.relpath(os.path.join(os.path.realpath(folder), name), context.repository.top)
         mode = os.lstat(os.path.join(context.repository.top, path)).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        mode = stat.S_IFREG  # perhaps it is staged, and deleted in the worktree
+        mode = stat.S_IFREG  # may be staged, and deleted in the worktree
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "that is no file name"
-        raise MemtoolError(f"{given!r} cannot be read: {reason}", hint=_HINT) from None
+        raise MemtoolError(f"cannot read {argument!r}: {reason}", hint=_HINT) from None
     parts = path.split("/")
     if parts[0] == ".." or parts[0].lower() == ".git":
-        raise MemtoolError(f"{given!r} is not in this worktree", hint=_HINT, code="outside")
+        raise MemtoolError(f"{argument!r} is not in this worktree", hint=_HINT, code="outside")
     if stat.S_ISDIR(mode) or name in ("", ".", ".."):
-        raise MemtoolError(f"{given!r} is a directory", hint=_HINT)
+        raise MemtoolError(f"{argument!r} is a directory", hint=_HINT)
     if not stat.S_ISREG(mode):
-        raise MemtoolError(f"{given!r} is a link or device", hint=_HINT, code="symlink")
+        raise MemtoolError(f"{argument!r} is a link or device", hint=_HINT, code="symlink")
     return path

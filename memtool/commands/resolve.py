@@ -1,4 +1,4 @@
-"""`memtool resolve`: settle what contradicts each other, with a record of why."""
+"""`memtool resolve`: settle conflicts between memories, with a reason."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Sequence
 from memtool.authoring import draft, write
 from memtool.authoring import merge as unfinished
 from memtool.authoring import resolve as settlement
-from memtool.authoring.merge import Finished
-from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settled
+from memtool.authoring.merge import FinishedMerge
+from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settlement
 from memtool.commands import _filters
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.memory.memory import Memory
-from memtool.search.conflicts import Conflict, clusters, contradictions
+from memtool.search.conflicts import Conflict, find_clusters, find_contradictions
 from memtool.store.context import Context
 from memtool.store.tree import Tree
 from memtool.value import Value
 
 
-class Resolved(Value):
-    """What was settled, in order; `finished` are files whose merge was unfinished."""
+class ResolveResult(Value):
+    """The settled conflicts, in order; `finished` are files whose merge was completed."""
 
     json_fields = "resolved finished"
     json_optional = "finished"
 
-    resolved: tuple[Settled, ...]
-    finished: tuple[Finished, ...] = ()
+    resolved: tuple[Settlement, ...]
+    finished: tuple[FinishedMerge, ...] = ()
     dry_run: bool = False
 
 
@@ -35,153 +36,151 @@ def resolve(
     keep: str = "",
     merge: str = "",
     body: str = "",
-    why: str = "",
+    reason: str = "",
     all: bool = False,
     each: bool = False,
-    keep_both: bool = False,
     commit: bool = False,
     dry_run: bool = False,
-) -> Resolved:
+) -> ResolveResult:
     """Settle a conflict between memories, and keep the reason.
 
-    What a memory claims is never edited: --keep ID or --keep newer writes a new memory with the
-    text of that one, which replaces all sides and gives the reason under Rationale; --merge writes
-    one with a text of your own. With --keep both each names the others in conflicts_accepted, and
-    they are no longer listed as a conflict. The same for a fork and for contrary statements.
+        --keep ID, --keep newer   a new memory with the text of this one replaces all sides
+        --merge TITLE             a new memory with your own text replaces all sides
+        --keep both               both hold; they are no longer listed as a conflict
+        --all, --each             settle all open conflicts, or all those of these memories
 
-    --all leaves one memory of each cluster that memtool conflicts lists: the text of the newest,
-    which replaces all the others, in one commit each. --each does so in those clusters alone in
-    which one of the memories takes part.
-
-    Without --keep, --merge and --keep-both it finishes merges of git: files that are divided in
-    lifecycle keys only, such as status and tags, get what both sides did, all of them at once, and
-    are staged.
-
-    With --keep-both an id that was made twice, on two branches, becomes two: in an unfinished
-    merge the side of the other branch gets a new id and file, and both are staged.
+    Without --reason it settles what only git divides: files that differ in status, tags and the
+    like, and, with --keep both, an id that was made twice on two branches. The files are staged.
 
     Example:
-        memtool resolve dec-a dec-b --keep newer --why "measured in March" --commit
+        memtool resolve dec-6vnd dec-2g54 --keep newer --reason "measured in March" --commit
         memtool resolve
 
     Args:
-        ids: the memories, by id or words of it; for --keep-both the id, or all of them, and to
-            finish merges the files, or none for all
-        keep: one of the ids, newer, or both
-        merge: title of a new memory that replaces them all
-        body: the text of that new memory, or - to read it from stdin
-        why: the reason, required
-        all: settle every open conflict, with --keep newer or --keep both
-        each: settle every open conflict of these memories, with --keep newer or --keep both
-        keep_both: give one of two memories with the same id a new one
-        commit: commit just these files, one commit for each conflict
-        dry_run: say what would be done, write nothing
+        ids: the memories, by id or words; without --reason, files of a merge
+        keep: the id to keep, newer, or both
+        merge: the title of a new memory that replaces them all
+        body: the text of the new memory, or - to read it from stdin
+        reason: the reason, required to settle a conflict
+        all: settle every open conflict, with --keep newer or both
+        each: settle every open conflict of these memories
+        commit: commit these files only, one commit per conflict
+        dry_run: show what would be done, write nothing
     """
     write.prepare(context, begins=False, dry_run=dry_run)
-    if keep_both:
-        if keep or merge or body or all or each:
-            raise MemtoolError(
-                "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
-            )
-        return Resolved(tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run)))
-    if not (keep or merge or body or all or each or why):
+    is_alone = not (merge or body or all or each or reason)
+    if keep == BOTH and is_alone and (len(ids) < 2 or settlement.are_made_twice(context, ids)):
+        return ResolveResult(
+            tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run))
+        )
+    if is_alone and not keep:
         finished = unfinished.finish(context, ids, commit=commit, dry_run=dry_run)
         if finished:
-            return Resolved((), tuple(finished), dry_run)
-    reason = write.one_line(context, why)
+            return ResolveResult((), tuple(finished), dry_run)
+    reason = write.to_one_line(context, reason)
     _refuse_unclear(ids, keep, merge, body, reason, all_=all, each=each)
     tree = context.tree()
     if all or each:
-        found = _open(context, tree, {tree.find(id_).id for id_ in ids} if each else None)
-        memories = {id_: tree[id_].memory for one in found for id_ in one.ids}
-        return Resolved(
+        conflicts = _find_open(context, tree, {tree.find(id_).id for id_ in ids} if each else None)
+        memories = {id_: tree[id_].memory for conflict in conflicts for id_ in conflict.ids}
+        return ResolveResult(
             tuple(
                 settlement.settle_all(
-                    context, found, memories, keep, reason, commit=commit, dry_run=dry_run
+                    context, conflicts, memories, keep, reason, commit=commit, dry_run=dry_run
                 )
             )
         )
-    sides = write.replaceable(tree, ids)
+    sides = write.find_replaceable(tree, ids)
     if len(sides) < 2:
         raise MemtoolError(
-            "a conflict has two sides or more",
+            "cannot resolve: name both sides of the conflict",
             hint=f"memtool conflicts {' '.join(sides)}".rstrip(),
             code="usage",
         )
-    there = [tree[id_].memory for id_ in sides]
+    side_memories = [tree[id_].memory for id_ in sides]
     if merge:
-        memory = _merged(context, there, merge, body)
+        memory = _draft_merge(context, side_memories, merge, body)
         settled = settlement.write_settlement(
             context, memory, sides, MERGED, reason, commit=commit, dry_run=dry_run
         )
     elif keep == BOTH:
-        settled = settlement.accept(context, there, reason, commit=commit, dry_run=dry_run)
+        settled = settlement.accept(context, side_memories, reason, commit=commit, dry_run=dry_run)
     else:
-        winner = settlement.newest(there) if keep == NEWER else _named(tree, keep, sides)
+        winner = (
+            settlement.find_newest(side_memories)
+            if keep == NEWER
+            else _find_winner(tree, keep, sides)
+        )
         settled = settlement.keep(context, winner, sides, reason, commit=commit, dry_run=dry_run)
-    return Resolved((settled,))
+    return ResolveResult((settled,))
 
 
-def _open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Conflict]:
-    """Return the open conflicts: all, or those of the clusters of some memories.
+def _find_open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Conflict]:
+    """Return the open conflicts: all, or those in the clusters of the wanted memories.
 
     Raises:
-        MemtoolError: one of these memories is in no open conflict.
+        MemtoolError: one of these memories is not in an open conflict.
     """
-    found = [
-        conflict for conflict in contradictions(tree, context.clock.now) if not conflict.accepted
+    conflicts = [
+        conflict
+        for conflict in find_contradictions(tree, context.clock.now)
+        if not conflict.accepted
     ]
     if wanted is None:
-        return found
-    chosen = [set(one.ids) for one in clusters(found) if wanted.intersection(one.ids)]
+        return conflicts
+    chosen = [
+        set(cluster.ids) for cluster in find_clusters(conflicts) if wanted.intersection(cluster.ids)
+    ]
     alone = sorted(wanted.difference(*chosen))
     if alone:
         raise MemtoolError(
-            f"{alone[0]} is in no open conflict",
-            hint="memtool conflicts lists what contradicts each other",
+            f"cannot resolve: {alone[0]} is not in an open conflict",
+            hint="memtool conflicts",
             code="no-conflict",
         )
-    return [one for one in found if any(ids.issuperset(one.ids) for ids in chosen)]
+    return [
+        conflict for conflict in conflicts if any(ids.issuperset(conflict.ids) for ids in chosen)
+    ]
 
 
 def _refuse_unclear(
-    ids: Sequence[str], keep: str, merge: str, body: str, why: str, *, all_: bool, each: bool
+    ids: Sequence[str], keep: str, merge: str, body: str, reason: str, *, all_: bool, each: bool
 ) -> None:
-    """Raise MemtoolError where the options do not say one thing."""
+    """Raise MemtoolError if options are missing or contradict each other."""
     named = " ".join(ids) or "A B"
-    example = f'memtool resolve {named} --keep newer --why "REASON"'
+    example = f'memtool resolve {named} --keep newer --reason "REASON"'
     if bool(keep) == bool(merge):
         what = (
-            "say what holds: --keep or --merge"
+            "cannot resolve: add --keep or --merge"
             if not keep
             else "--keep and --merge exclude each other"
         )
         raise MemtoolError(what, hint=example)
-    if not why:
-        raise MemtoolError("settling a conflict needs a reason", hint=example)
+    if not reason:
+        raise MemtoolError("cannot resolve: the reason is missing", hint=example)
     if merge and not body:
         raise MemtoolError(
-            "the new memory needs a text",
-            hint=f'memtool resolve {named} --merge TITLE --body TEXT --why "REASON"',
+            "cannot resolve: the text of the new memory is missing",
+            hint=f'memtool resolve {named} --merge TITLE --body TEXT --reason "REASON"',
         )
     if body and not merge:
         raise MemtoolError(
-            "--body is the text of --merge",
-            hint=f'memtool resolve {named} --merge TITLE --body TEXT --why "REASON"',
+            "--body needs --merge",
+            hint=f'memtool resolve {named} --merge TITLE --body TEXT --reason "REASON"',
         )
     if each and (all_ or not ids or keep not in (NEWER, BOTH)):
         raise MemtoolError(
-            "--each settles the conflicts of the memories that are named, all in the same way",
-            hint=f'memtool resolve {named} --each --keep newer --why "REASON"',
+            "--each needs ids: it resolves all conflicts of these memories in the same way",
+            hint=f'memtool resolve {named} --each --keep newer --reason "REASON"',
         )
     if all_ and (ids or keep not in (NEWER, BOTH)):
         raise MemtoolError(
-            "--all settles every conflict in the same way, and takes no ids",
-            hint='memtool resolve --all --keep newer --why "REASON"',
+            "--all does not take ids: it resolves every conflict in the same way",
+            hint='memtool resolve --all --keep newer --reason "REASON"',
         )
 
 
-def _named(tree: Tree, wanted: str, sides: Sequence[str]) -> Memory:
+def _find_winner(tree: Tree, wanted: str, sides: Sequence[str]) -> Memory:
     record = tree.find(wanted)
     if record.id not in sides:
         raise MemtoolError(
@@ -191,47 +190,56 @@ def _named(tree: Tree, wanted: str, sides: Sequence[str]) -> Memory:
     return record.memory
 
 
-def _merged(context: Context, there: Sequence[Memory], title: str, body: str) -> Memory:
-    """Return a memory with a text of its own that is found by what either side was found by."""
-    first = settlement.newest(there)
-    both = {
-        key: tuple(dict.fromkeys(item for memory in there for item in memory.items(key)))
+def _draft_merge(context: Context, memories: Sequence[Memory], title: str, body: str) -> Memory:
+    """Draft a memory with a text of its own, and the tags, files and sources of all sides."""
+    first = settlement.find_newest(memories)
+    merged_fields = {
+        key: tuple(dict.fromkeys(item for memory in memories for item in memory.items(key)))
         for key in ("tags", "files", "source", "privacy")
     }
-    return draft.draft(
+    return draft.build_draft(
         context,
         first.type,
         title,
-        body=_filters.body_text(body),
+        body=_filters.read_body(body),
         fields={
             "category": first.text("category"),
             "confidence": first.confidence,
-            "status": "pinned" if any(m.status == "pinned" for m in there) else "",
-            "supersedes": tuple(memory.id for memory in there),
-            **both,
+            "status": "pinned" if any(m.status == "pinned" for m in memories) else "",
+            "supersedes": tuple(memory.id for memory in memories),
+            **merged_fields,
         },
     )
 
 
-def render(resolved: Resolved) -> str:
-    """Return what holds now, and the files that were written."""
-    if resolved.finished:
-        would = "would be " if resolved.dry_run else ""
-        return "\n".join(
-            f"{one.path}: {would}merged, {'; '.join(f'{k} {v}' for k, v in one.keys.items())}"
-            for one in resolved.finished
-        )
-    if not resolved.resolved:
-        return "no open conflict"
-    return "\n".join(row for settled in resolved.resolved for row in _rows(settled))
+def render(result: ResolveResult, layout: Layout) -> str:
+    """Return the paths of the written files, and report how each conflict was settled."""
+    would = "would be " if result.dry_run else ""
+    for file in result.finished:
+        merged = "; ".join(f"{key} {what}" for key, what in file.keys.items())
+        layout.report(f"{file.path}: {would}merged, {merged}")
+    if not (result.finished or result.resolved):
+        layout.report("no open conflict")
+    for settled in result.resolved:
+        layout.report(*_describe_settlement(settled, layout))
+    paths = [path for settled in result.resolved for path in settled.paths or (settled.path,)]
+    return "\n".join(paths or [file.path for file in result.finished])
 
 
-def _rows(settled: Settled) -> list[str]:
-    would = "would be " if settled.dry_run else ""
-    sides = " and ".join(settled.ids)
+def _describe_settlement(settled: Settlement, layout: Layout) -> list[str]:
+    """Return how a conflict ended: its sides, and which text holds."""
+    would = "would " if settled.dry_run else ""
+    sides = " and ".join(map(layout.short, settled.ids))
     if not settled.id:
-        return [f"{sides}: both hold, {would}accepted", *settled.paths]
-    if settled.kept == BOTH:
-        return [f"{settled.ids[0]} was made twice, one {would}named {settled.id}", settled.path]
-    text = "a new text" if settled.kept == MERGED else f"what {settled.kept} says"
-    return [f"{sides}: {text} {'would hold' if settled.dry_run else 'holds'}, in", settled.path]
+        return [f"{sides}: both {'would hold' if would else 'hold'}, the conflict is accepted"]
+    if settled.kept_id == BOTH:
+        named = "would be named" if would else "is named"
+        twice = layout.short(settled.ids[0])
+        return [f"{twice} was made twice; one {named} {layout.short(settled.id)}"]
+    text = (
+        "a new text"
+        if settled.kept_id == MERGED
+        else f"the text of {layout.short(settled.kept_id)}"
+    )
+    new = "" if would else f", as {layout.short(settled.id)}"
+    return [f"{sides}: {text} {'would hold' if would else 'holds'}{new}"]

@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from urllib.parse import unquote
 
+from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import lifecycle
-from memtool.memory.memory import Memory, links
+from memtool.memory.memory import Memory, find_links
 from memtool.memory.schema import parse_source
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.memory.visibility import is_alive
 from memtool.redaction.mask import Mask
 from memtool.search import picks
-from memtool.search.scope import drift_in
+from memtool.search.features import NO_MOVES, Moves
+from memtool.search.scope import build_drift_witness
 from memtool.store import config
 from memtool.store.context import Context
-from memtool.store.files import governs
+from memtool.store.files import matches_or_contains
 from memtool.store.git import GitError
-from memtool.store.history import UPHOLDS, upholding
-from memtool.store.provenance import SHORT
+from memtool.store.history import UpholdingCommit, list_upholding_commits
+from memtool.store.messages import UPHOLDS
 from memtool.store.tree import Record, Tree
-from memtool.value import Value, plural
+from memtool.value import Value, first_few, format_count
 
-REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
-"""Keys by which a new memory refers to one that stays."""
+REFERENCE_KEYS = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
+"""Keys by which a new memory refers to another without replacing it."""
 STATES = ("unmentioned", "superseded", "upheld", "referenced")
+MAX_NAMED_FILES = 5
+"""Files in the heading of those that the same memories govern."""
 
 
 class Governor(Value):
-    """A memory that governs a touched file. `by` says how it names it: files, source or link.
+    """A memory that governs a touched file. `by` says how it names the file.
 
-    `state` is one of `STATES`; `reason` is the id of the commit or memory that makes it so, or
-    the status that it has now, empty for an unmentioned one. `due` says that somebody should look
-    at the memory itself again, since its category's time is over; it holds until then. `breaks`
-    says what of its files the change takes away, empty for nothing.
+    - `by`: files, source or link
+    - `state`: one of `STATES`
+    - `reason`: id of the commit or memory that causes the state, or the memory's new status; "" if
+      unmentioned
+    - `due`: the memory is due for review; it still holds
+    - `breaks`: what the change removes from its files, "" for nothing
+    - `was`: the memory's name of the file, if it was renamed before the change, else ""
+    - `pull_request`: that of the upholding commit, such as `#12`, "" if its message names none
     """
+
+    json_optional = "pull_request"
 
     id: str
     title: str
@@ -47,17 +58,23 @@ class Governor(Value):
     reason: str
     due: bool = False
     breaks: str = ""
+    was: str = ""
+    pull_request: str = ""
 
 
 class Rule(Value):
-    """A memory that governs a file. `by` says how it names it: `files`, `source` or `link`."""
+    """A memory that governs a file. `by` says how it names the file: `files`, `source` or `link`.
+
+    `was` is the named path or glob, if it was renamed, else "".
+    """
 
     record: Record
     by: str
+    was: str = ""
 
 
 class ReviewedFile(Value):
-    """A file that the change touches; `old_path` differs from `path` where it was renamed."""
+    """A file that the change touches; `old_path` differs from `path` if it was renamed."""
 
     path: str
     old_path: str
@@ -65,9 +82,10 @@ class ReviewedFile(Value):
 
 
 class Review(Value):
-    """What governs a change. `old` and `new` are commit ids; `touched` counts all its files.
+    """The decisions that govern a change. `old` and `new` are commit ids.
 
-    `files` are those that a decision governs, sorted by path; `unmentioned` counts decisions.
+    `touched` counts all files of the change, `files` are those that a decision governs, sorted by
+    path, and `unmentioned` counts decisions.
     """
 
     json_names = (("old", "from"), ("new", "to"))
@@ -81,32 +99,27 @@ class Review(Value):
 
     @property
     def exit_code(self) -> int:
-        """1 where the policy is to fail and a decision is not mentioned."""
+        """1 if the policy is to fail and a decision is not mentioned."""
         return int(self.policy == "fail" and self.unmentioned > 0)
 
 
 def review(context: Context, range: str) -> Review:
-    """Show which decisions and warnings govern the files of a change, and if it mentions them.
+    """Show which decisions and warnings govern a change, and if it mentions them.
 
-    Compared is what B changed since it parted from A, as in a pull request of B into A. A decision
-    governs the files that it names in files, in its sources, or with a link of its body. It is
-    upheld by a commit with the trailer Upholds: ID, superseded or referenced by a memory that the
-    change adds, and else unmentioned.
-
-    A decision that the change breaks is named as such: a file of it is gone, or a name or cited
-    lines of one are (see memtool drift).
-
-    By the setting review.policy, taken from A, an unmentioned decision is told, or ends the
-    command with 1.
+        upheld          a commit has the trailer Upholds: ID
+        superseded      a memory of the change replaces it
+        referenced      a memory of the change names it
+        not mentioned   none of these; if the setting review.policy is fail, the exit code is 1
+        broken          a file, name or lines that it cites are gone
 
     Example:
         memtool review origin/main..HEAD
 
     Args:
-        range: A..B; an empty side is HEAD, and A alone means A..HEAD
+        range: A..B, or A for A..HEAD: the changes since B left A
     """
-    target, base, new = _ends(context, range)
-    files = dict(_touched(context, base, new))
+    target, base, new = _parse_range(context, range)
+    files = dict(_list_touched_files(context, base, new))
     governing = index.open_catalog(context, target)
     context.note_problems(governing)
     categories = context.settings.categories
@@ -117,15 +130,18 @@ def review(context: Context, range: str) -> Review:
         and governing.lineage.is_head(record.id)
         and is_alive(record.memory, context.clock.now, categories)
     ]
-    by_file = rules(living, {path: (path, old) for path, old in files.items()})
-    rows = {rule.record.id for those in by_file.values() for rule in those}
-    states = _states(context, governing, base, new, rows) if rows else {}
-    broken = _broken(context, base, new, rows) if rows else {}
+    moves = build_drift_witness(
+        governing, partial(context.provenance_reader, governing)
+    ).find_moves()
+    by_file = find_rules(living, {path: (path, old) for path, old in files.items()}, moves)
+    rows = {rule.record.id for file_rules in by_file.values() for rule in file_rules}
+    states = _judge_states(context, governing, base, new, rows) if rows else {}
+    broken = _find_broken(context, base, new, rows) if rows else {}
     touched = tuple(
         ReviewedFile(
             path,
             files[path],
-            tuple(_governor(rule, states, broken, context) for rule in by_file[path]),
+            tuple(_build_governor(rule, states, broken, context) for rule in by_file[path]),
         )
         for path in sorted(files)
         if by_file[path]
@@ -133,86 +149,144 @@ def review(context: Context, range: str) -> Review:
     return Review(
         old=base,
         new=new,
-        policy=_policy(context, target),
+        policy=_read_policy(context, target),
         touched=len(files),
         files=touched,
         unmentioned=sum(states[id_][0] == STATES[0] for id_ in rows),
     )
 
 
-def render(review: Review) -> str:
-    """Return each decision with its state and the files that it governs, unmentioned ones first."""
-    files: dict[str, list[str]] = {}
-    governors: dict[str, Governor] = {}
-    for file in review.files:
-        for memory in file.memories:
-            governors[memory.id] = memory
-            renamed = f" (was {file.old_path})" if file.old_path != file.path else ""
-            files.setdefault(memory.id, []).append(f"  {file.path}{renamed}, by {memory.by}")
-    ends = f"{review.old[:SHORT]}..{review.new[:SHORT]}"
-    touched = f"{plural(review.touched, 'file')} touched"
-    governed = f"{len(review.files):,} of them" if review.files else "none"
-    count = (
-        "a decision or warning"
-        if len(governors) < 2
-        else f"{len(governors):,} decisions or warnings"
-    )
-    rows = [f"{ends}: {touched}, {governed} governed by {count}"]
-    for id_ in sorted(governors, key=lambda id_: (STATES.index(governors[id_].state), id_)):
-        memory = governors[id_]
-        due = " (due for review)" if memory.due else ""
-        rows += [f"{_said(memory)}: {id_}  {memory.title}{due}", *files[id_]]
-        rows += [f"  BREAKS IT: {memory.breaks}"] if memory.breaks else []
-    if review.unmentioned:
-        first = next(id_ for id_ in sorted(governors) if governors[id_].state == STATES[0])
-        rows.append(
-            f"hint: a commit with the trailer {UPHOLDS}: {first} says that it still holds, "
-            f"memtool supersede {first} TITLE corrects it"
-        )
+def render(review: Review, layout: Layout) -> str:
+    """Return the files with the memories that govern them, unmentioned ones first, and what to do.
+
+    Files that the same memories govern share a heading.
+    """
+    governors = {memory.id: memory for file in review.files for memory in file.memories}
+    ends = f"{shorten_commit(review.old)}..{shorten_commit(review.new)}"
+    touched = f"{format_count(review.touched, 'file')} changed"
+    governing = format_count(len(governors), "memory", "memories")
+    governed = "" if len(review.files) == review.touched else f"{len(review.files):,} of them "
+    rows = [f"{ends}: {touched}, {governed}governed by {governing}"]
+    if not review.files:
+        rows = [f"{ends}: {touched}, none of them governed by a memory"]
+    for states, files in _group_files(review.files).items():
+        rows += [_name_files(files), *_format_governors(states, layout)]
+    unmentioned = sorted(id_ for id_ in governors if governors[id_].state == STATES[0])
+    if unmentioned:
+        first = layout.short(unmentioned[0])
+        count = len(unmentioned)
+        are, them = ("1 is", "it") if count == 1 else (f"{count:,} are", "them")
+        rows += [
+            f"{are} not mentioned. If your change keeps {them}, say so; if not, correct {them}:",
+            f'  git commit --amend --trailer "{UPHOLDS}: {first}"',
+            f"  memtool supersede {first} TITLE",
+        ]
     return "\n".join(rows)
 
 
-def _said(memory: Governor) -> str:
+def _group_files(
+    files: Iterable[ReviewedFile],
+) -> dict[tuple[Governor, ...], list[ReviewedFile]]:
+    """Return the files by the memories that govern them, in the order of the first of each."""
+    groups: dict[tuple[Governor, ...], list[ReviewedFile]] = {}
+    for file in files:
+        groups.setdefault(file.memories, []).append(file)
+    return groups
+
+
+def _name_files(files: Sequence[ReviewedFile]) -> str:
+    names = [
+        f"{file.path} (was {file.old_path})" if file.old_path != file.path else file.path
+        for file in files
+    ]
+    return first_few(names, MAX_NAMED_FILES)
+
+
+def _format_governors(memories: Iterable[Governor], layout: Layout) -> list[str]:
+    """Return a row for each memory, and a line below for what the change breaks of it."""
+    ordered = sorted(memories, key=lambda memory: (STATES.index(memory.state), memory.id))
+    rows = [
+        (
+            _describe_state(memory, layout),
+            layout.short(memory.id),
+            memory.title,
+            ", ".join(filter(None, ("due" * memory.due, f"names {memory.was}" * bool(memory.was)))),
+        )
+        for memory in ordered
+    ]
+    lines = []
+    table = layout.table(rows, title=2, drop=(3,), indent="  ")
+    for memory, line in zip(ordered, table, strict=True):
+        lines += [line, *([f"    BREAKS IT: {memory.breaks}"] if memory.breaks else [])]
+    return lines
+
+
+def _describe_state(memory: Governor, layout: Layout) -> str:
     if memory.state == STATES[0]:
-        return memory.state.upper()
+        return "not mentioned"
+    number = f" ({memory.pull_request})" if memory.pull_request else ""
     is_commit = memory.state == "upheld"
-    return f"{memory.state} by {memory.reason[:SHORT] if is_commit else memory.reason}"
+    by = shorten_commit(memory.reason) + number if is_commit else layout.short(memory.reason)
+    return f"{memory.state} by {by}"
 
 
-def rules(
-    records: Iterable[Record], files: Mapping[str, tuple[str, ...]]
+def find_rules(
+    records: Iterable[Record], files: Mapping[str, tuple[str, ...]], moves: Moves = NO_MOVES
 ) -> dict[str, tuple[Rule, ...]]:
-    """Return the memories that govern files, by the key of the file; files have several paths.
+    """Return the memories that govern each file, by its key in `files`; a file has several paths.
 
-    Memories are sorted by id; one that names a file in several ways is there once.
+    With `moves` a memory also governs renamed files under their new paths.
+
+    Memories are sorted by id; one that names a file in several ways is listed once.
     """
     exact: dict[str, list[Rule]] = {}
     patterns: dict[str, list[Rule]] = {}
     for record in records:
-        for by, name in _named_files(record):
+        for by, name, was in _with_moves(record, moves):
             plain = "/".join(part for part in name.split("/") if part)
             is_glob = by == "files" and ("*" in plain or "?" in plain)
             table = patterns if is_glob else exact
-            table.setdefault(plain, []).append(Rule(record, by))
-    found = {}
+            table.setdefault(plain, []).append(Rule(record, by, was))
+    rules_by_file = {}
     for file, paths in files.items():
-        own = [
-            rule for path in paths for above in picks.ways_up(path) for rule in exact.get(above, ())
+        governing = [
+            rule
+            for path in paths
+            for above in picks.find_parents(path)
+            for rule in exact.get(above, ())
         ]
-        for pattern, those in patterns.items():
-            if any(governs(pattern, path) for path in paths):
-                own += those
-        own.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
-        first = {rule.record.path: rule for rule in reversed(own)}
-        found[file] = tuple(first[path] for path in sorted(first, key=lambda p: first[p].record.id))
-    return found
+        for pattern, pattern_rules in patterns.items():
+            if any(matches_or_contains(pattern, path) for path in paths):
+                governing += pattern_rules
+        governing.sort(
+            key=lambda rule: (
+                rule.record.id,
+                rule.record.path,
+                bool(rule.was),
+                _NAMING_ORDER.index(rule.by),
+            )
+        )
+        first = {rule.record.path: rule for rule in reversed(governing)}
+        rules_by_file[file] = tuple(
+            first[path] for path in sorted(first, key=lambda p: first[p].record.id)
+        )
+    return rules_by_file
 
 
-_WAYS = ("files", "source", "link")
+_NAMING_ORDER = ("files", "source", "link")
 
 
-def _named_files(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield how a memory names files, and which: `files` may be globs, the others are paths."""
+def _with_moves(record: Record, moves: Moves) -> Iterator[tuple[str, str, str]]:
+    """Yield (by, path or glob, old name) of each file of a memory; old name "" if not renamed."""
+    today = {move.path: move.now for move in moves.find(record)}
+    for by, name in _find_named_files(record):
+        yield by, name, ""
+        if (was := os.path.normpath(name)) in today:
+            yield by, today[was], name
+
+
+def _find_named_files(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield (by, name) of each file that a memory names; with `files` a name may be a glob."""
     for pattern in record.memory.items("files"):
         yield "files", pattern
     for text in record.memory.items("source"):
@@ -220,116 +294,136 @@ def _named_files(record: Record) -> Iterator[tuple[str, str]]:
         if source.kind == "file":
             yield "source", os.path.normpath(source.target)
     text = record.memory.body
-    if "](" not in text and "]:" not in text:  # reading markdown costs a millisecond
+    if "](" not in text and "]:" not in text:  # parsing markdown takes a millisecond
         return
-    for link in links(text):
+    for link in find_links(text):
         target = unquote(link.target.partition("#")[0].partition("?")[0])
         if link.kind == "url" and target and ":" not in target:
-            # Renderers start at the file, people often at the top.
+            # Renderers resolve a link from its file; people often write it from the top.
             for start in ("", os.path.dirname(record.path)):
                 path = os.path.normpath(os.path.join(start, target.lstrip("/")))
                 if path != "." and not path.startswith("../"):
                     yield "link", path
 
 
-def _broken(context: Context, base: str, new: str, ids: Iterable[str]) -> dict[str, str]:
-    """Return what a change takes away from the memories that it breaks, by id."""
-    found: list[dict[str, str]] = []
+def _find_broken(context: Context, base: str, new: str, ids: Iterable[str]) -> dict[str, str]:
+    """Return what a change removes from the files of memories, by id of those it breaks."""
+    broken_by_commit: list[dict[str, str]] = []
     for commit in (base, new):
         tree = context.tree(commit)
-        there = [tree[id_] for id_ in sorted(ids) if id_ in tree]
-        found.append(drift_in(tree, partial(context.witness, tree)).broken(there))
-    return {id_: why for id_, why in found[1].items() if id_ not in found[0]}
+        records = [tree[id_] for id_ in sorted(ids) if id_ in tree]
+        broken_by_commit.append(
+            build_drift_witness(tree, partial(context.provenance_reader, tree)).find_broken(records)
+        )
+    return {id_: why for id_, why in broken_by_commit[1].items() if id_ not in broken_by_commit[0]}
 
 
-def _governor(
-    rule: Rule, states: dict[str, tuple[str, str]], broken: Mapping[str, str], context: Context
+def _build_governor(
+    rule: Rule, states: dict[str, tuple[str, str, str]], broken: Mapping[str, str], context: Context
 ) -> Governor:
     record = rule.record
-    state, by = states[record.id]
+    state, by, pull_request = states[record.id]
     due = lifecycle.is_due(record.memory, context.clock.now, context.settings.categories)
     title = Mask(context.settings).line(record.memory.title)
     return Governor(
-        record.id, title, record.path, rule.by, state, by, due, broken.get(record.id, "")
+        record.id,
+        title,
+        record.path,
+        rule.by,
+        state,
+        by,
+        due,
+        broken.get(record.id, ""),
+        rule.was,
+        pull_request,
     )
 
 
-def _ends(context: Context, range_: str) -> tuple[str, str, str]:
-    """Return the commits A, where B parted from it, and B."""
+def _parse_range(context: Context, range_: str) -> tuple[str, str, str]:
+    """Return the commits A, the merge base of A and B, and B."""
     git = context.repository.git
-    left, _dots, right = range_.partition("..")
-    target, new = git.rev(left or "HEAD"), git.rev(right.removeprefix(".") or "HEAD")
+    start_name, _dots, end_name = range_.partition("..")
+    target, new = (
+        git.resolve(start_name or "HEAD"),
+        git.resolve(end_name.removeprefix(".") or "HEAD"),
+    )
     try:
         return target, git.line("merge-base", target, new), new
     except GitError:
         shallow = context.repository.is_shallow
         raise MemtoolError(
-            f"{left or 'HEAD'} and {right or 'HEAD'} have no commit in common"
+            f"{start_name or 'HEAD'} and {end_name or 'HEAD'} have no commit in common"
             + (" in this shallow clone" if shallow else ""),
-            hint="git fetch --unshallow" if shallow else "git merge-base A B must find one",
+            hint="git fetch --unshallow" if shallow else "git merge-base A B",
             code="unrelated",
         ) from None
 
 
-def _touched(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Yield path and old path of each file that differs, memories left out."""
+def _list_touched_files(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Yield path and old path of each changed file, without memories."""
     for row in context.repository.git.diff_raw("diff-tree", "-r", "-M", old, new):
         if not row.path.startswith(context.directory + "/"):
             yield row.path, row.old_path
 
 
-def _policy(context: Context, commit: str) -> str:
-    """Return review.policy of a commit's settings, so that a change cannot relax its own policy."""
-    data = context.project.stored_file(context.project.config_path, commit) or b""
+def _read_policy(context: Context, commit: str) -> str:
+    """Return review.policy of a commit: that of the target, so a change cannot relax it."""
+    data = context.project.read_stored_file(context.project.config_path, commit) or b""
     return config.parse(data, context.project.config_path).text("review.policy")
 
 
-def _states(
+def _judge_states(
     context: Context, governing: Tree, base: str, new: str, ids: Iterable[str]
-) -> dict[str, tuple[str, str]]:
-    """Return state and reason of memories, the strongest that holds."""
+) -> dict[str, tuple[str, str, str]]:
+    """Return the strongest state of each memory, with its reason and pull request."""
     after = context.tree(new)
-    known = {*governing.ids, *context.tree(base).ids}
-    added = [r.memory for r in after.records if r.id not in known and r.memory.status != "deleted"]
+    earlier_ids = {*governing.ids, *context.tree(base).ids}
+    added = [
+        r.memory for r in after.records if r.id not in earlier_ids and r.memory.status != "deleted"
+    ]
     superseded = {old: memory.id for memory in added for old in memory.replaces}
-    referenced = {id_: memory.id for memory in added for id_ in _referred(memory)}
-    upheld = _upheld(context, base, new, governing, after)
+    referenced = {id_: memory.id for memory in added for id_ in _find_referenced(memory)}
+    upheld = _find_upheld(context, base, new, governing, after)
     states = {}
     for id_ in ids:
         record = after.get(id_)
         status = record.memory.status if record else ""
         if id_ in superseded:
-            states[id_] = ("superseded", superseded[id_])
+            states[id_] = ("superseded", superseded[id_], "")
         elif id_ in upheld:
-            states[id_] = ("upheld", upheld[id_])
+            states[id_] = ("upheld", upheld[id_].commit, upheld[id_].pull_request)
         elif id_ in referenced:
-            states[id_] = ("referenced", referenced[id_])
+            states[id_] = ("referenced", referenced[id_], "")
         elif status and status not in picks.RULING_STATUSES:
-            states[id_] = ("referenced", f"its status, {status}")
+            states[id_] = ("referenced", f"its status, {status}", "")
         else:
-            states[id_] = (STATES[0], "")
+            states[id_] = (STATES[0], "", "")
     return states
 
 
-def _referred(memory: Memory) -> Iterator[str]:
-    for key in REFERRING:
+def _find_referenced(memory: Memory) -> Iterator[str]:
+    for key in REFERENCE_KEYS:
         yield from memory.items(key) or filter(None, (memory.text(key),))
     for text in memory.items("source"):
         source = parse_source(text)
         if source.kind == "memory":
             yield source.target
     if "[[" in memory.body:
-        yield from (link.target for link in links(memory.body) if link.kind == "memory")
+        yield from (link.target for link in find_links(memory.body) if link.kind == "memory")
 
 
-def _upheld(context: Context, base: str, new: str, governing: Tree, after: Tree) -> dict[str, str]:
-    """Return the memories that commits say they uphold, with the newest such commit."""
-    found: dict[str, str] = {}
-    for one in upholding(context.repository, f"{base}..{new}"):
-        for name in one.names:
+def _find_upheld(
+    context: Context, base: str, new: str, governing: Tree, after: Tree
+) -> dict[str, UpholdingCommit]:
+    """Return the memories that commits uphold, by id, with the newest such commit."""
+    upholdings: dict[str, UpholdingCommit] = {}
+    for statement in list_upholding_commits(context.repository, f"{base}..{new}"):
+        for name in statement.names:
             try:
-                found.setdefault(governing.find(name, by_words=False).id, one.commit)
+                upholdings.setdefault(governing.find(name, by_words=False).id, statement)
             except MemtoolError as error:
                 if name not in after:
-                    context.notes.append(f"{UPHOLDS}: {name} of {one.commit[:SHORT]}: {error}")
-    return found
+                    context.notes.append(
+                        f"{UPHOLDS}: {name} of {statement.commit[:SHORT_ID_DIGITS]}: {error}"
+                    )
+    return upholdings

@@ -1,7 +1,7 @@
 """`memtool schema`: the JSON Schema of a memory's frontmatter, made from the table of fields.
 
-It says what `memtool check` says of single keys, so that an editor marks a fault while it is
-written. What needs another key, another file or git is left to `check`.
+It covers the rules of `memtool check` for single keys, so that an editor marks faults while one
+types. Rules that need another key, another file or git are left to `check`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from memtool.commands._layout import Layout
 from memtool.memory.fields import (
     FIELDS,
     LIST_KINDS,
@@ -26,7 +27,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _ID = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{2,119}$"}
 _DAY = r"\d{4}-\d\d-\d\d"
 _TIME = r"\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
-# memtool takes a line as it is written, an editor may see a number or a flag in it.
+# memtool reads a line as text; an editor may parse it as a number or a boolean.
 _LINE = {"type": ["string", "number", "boolean"], "pattern": r"\S", "maxLength": MAX_LINE}
 _AMOUNT = {"type": ["number", "string"], "minimum": 0, "pattern": "^[0-9.eE+-]+$"}
 
@@ -52,7 +53,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "maxLength": MAX_LINE,
     },
 }
-"""What a value of each kind may be, for lists one item of it."""
+"""The schema of a value of each kind; for a list kind, of one item."""
 
 
 class FrontmatterSchema(Value):
@@ -61,42 +62,43 @@ class FrontmatterSchema(Value):
     schema: dict[str, Any]
 
     def plain(self) -> dict[str, Any]:
-        """Return the schema itself, which is JSON already."""
+        """Return the schema itself."""
         return self.schema
 
 
 def schema(context: Context) -> FrontmatterSchema:
-    """Print the JSON Schema of a memory's frontmatter, for editors that check YAML by one.
+    """Print the JSON Schema of the keys of a memory, for editors that check YAML.
 
-    The categories are those of this repository, with the rows that its settings add; outside of
-    one those that come with memtool. memtool check remains the judge: it also looks at the file
-    name, the text, other memories and git.
+    It knows the categories of this repository. memtool check also checks the file name, the text,
+    other memories and git.
 
     Example:
         memtool schema > memory.schema.json
     """
-    properties = {field.name: _property(field, context.settings.categories) for field in FIELDS}
-    own = _LINE | {"description": "a key of your own: one line that memtool never interprets"}
-    del own["pattern"]
+    properties = {
+        field.name: _build_property(field, context.settings.categories) for field in FIELDS
+    }
+    own_key = _LINE | {"description": "a key of your own: one line that memtool never interprets"}
+    del own_key["pattern"]
     return FrontmatterSchema(
         {
             "$schema": DRAFT,
             "title": "The frontmatter of a memory",
             "type": "object",
             "properties": properties,
-            "patternProperties": {f"^{OWN_PREFIX}[A-Za-z0-9_-]+$": own},
+            "patternProperties": {f"^{OWN_PREFIX}[A-Za-z0-9_-]+$": own_key},
             "required": list(REQUIRED),
             "additionalProperties": False,
         }
     )
 
 
-def render(found: FrontmatterSchema) -> str:
+def render(frontmatter: FrontmatterSchema, _layout: Layout) -> str:
     """Return the schema as JSON."""
-    return json.dumps(found.schema, indent=2)
+    return json.dumps(frontmatter.schema, indent=2)
 
 
-def _property(field: Field, categories: dict[str, Any]) -> dict[str, Any]:
+def _build_property(field: Field, categories: dict[str, Any]) -> dict[str, Any]:
     if field.kind in ("choice", "category"):
         shape: dict[str, Any] = {"enum": list(field.choices or categories)}
     elif field.kind == "mapping":
@@ -105,9 +107,12 @@ def _property(field: Field, categories: dict[str, Any]) -> dict[str, Any]:
             "properties": {
                 name: SHAPES["moment" if name == "at" else "line"] for name in field.choices
             },
-            "required": ["at"],
             "additionalProperties": False,
         }
+        if "saw" in field.choices:  # `saw` is alone until the first confirmation
+            shape["anyOf"] = [{"required": ["at"]}, {"required": ["saw"], "maxProperties": 1}]
+        else:
+            shape["required"] = ["at"]
     elif field.kind in LIST_KINDS:
         shape = {"type": "array", "items": SHAPES[field.kind], "maxItems": MAX_ITEMS}
         if field.required:

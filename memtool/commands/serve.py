@@ -1,13 +1,14 @@
 """`memtool serve`: the memories in a browser, and the verbs over HTTP, on this machine alone.
 
-The server is a surface like the command line, which starts it in place of calling a function here.
-Here is only what every surface reads: the name, the options and the help.
+The server is an interface like the command line, which starts it instead of calling a verb. This
+module only has what every interface reads: the name, the options and the help.
 """
 
 from __future__ import annotations
 
 from typing import Never, NoReturn
 
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.store.context import Context
 
@@ -20,32 +21,29 @@ def serve(
     no_open: bool = False,
     verbose: bool = False,
 ) -> NoReturn:
-    """Show the memories of this repository in a browser, and serve the verbs to programs.
+    """Browse the memories in a browser, and offer the verbs to programs over HTTP.
 
-    It listens on this machine alone. On a terminal the browser is opened with a link that logs in
-    once; a program reads its address and token in serve.json of memtool's folder in the git
-    directory, which only you may read. Nothing can be written unless --write is given, and then
-    through the same gate as in the shell. Interrupt it to end it.
-
-    It needs the extra `web`. docs/web.md says what there is to see, and how programs ask.
+    It listens on this machine only, and is read-only without --write. Programs find the address and
+    their token in .git/memtool/serve.json. It needs the extra `web`; docs/web.md has the rest.
 
     Example:
         memtool serve
+        memtool serve --write --no-open
 
     Args:
-        port: the port, 0 for a free one; by default MEMTOOL_PORT, else 8765
-        write: let the browser and programs write, too
+        port: the port, 0 for a free one; default: MEMTOOL_PORT, else 8765
+        write: allow changes
         no_open: print the link, do not open the browser
-        verbose: write a line for each request on stderr, and the scores of what was found
+        verbose: log each request on stderr, and show scores
     """
     del context, port, write, no_open, verbose
     raise MemtoolError(
-        "the web view has a process of its own",
-        hint="in a shell: memtool serve",
+        "serve can only be started from the command line",
+        hint="memtool serve",
         code="surface",
     )
 
 
-def render(_served: Never) -> str:
+def render(_served: Never, _layout: Layout) -> str:
     """Return nothing: the answers go to the browser."""
     return ""

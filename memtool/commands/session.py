@@ -1,7 +1,7 @@
-"""Keep the log of a session: what was said, called and answered.
+"""Keep a private log of what happened in a session.
 
-Sessions are private: they stay in the git directory of this clone, shared by its worktrees, and
-secrets are cut out before anything is written. Any number of agents may add to one.
+Sessions stay in the git directory of this clone, which its worktrees share. Secrets are cut out
+before anything is written. Several agents may add to one session.
 
 Example:
     memtool session start --agent claude
@@ -17,25 +17,24 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from memtool.commands import _filters
-from memtool.commands._render import columns, size_text
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import findings, journal, lifecycle, retention, store
-from memtool.sessions.model import Head, Message, moment_text
+from memtool.sessions.model import Message, Session, format_second
 from memtool.sessions.store import MESSAGES, Sessions
 from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.files import read_regular
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
-MOST_TEXT = 1 << 20
-"""Bytes of a message that is given by hand."""
-FUTURE_S = timestamps.DAY_S
-"""A message that is later than now by more than this is in the future."""
+MAX_TEXT_BYTES = 1 << 20
+MAX_CLOCK_SKEW_S = timestamps.DAY_S
+"""Seconds by which a message may be later than now before it counts as in the future."""
 
 
-class Begun(Value):
-    """A session that was begun, alone or forked from another one."""
+class SessionStarted(Value):
+    """A new session, started or forked from another."""
 
     id: str
     parent: str = ""
@@ -44,8 +43,8 @@ class Begun(Value):
     dry_run: bool = False
 
 
-class Said(Value):
-    """A message that was added, as it is kept."""
+class MessageAdded(Value):
+    """A message that was added, as stored."""
 
     id: str
     number: int
@@ -54,8 +53,8 @@ class Said(Value):
     dry_run: bool = False
 
 
-class CheckpointMade(Value):
-    """A checkpoint by hand, after the message of that number."""
+class CheckpointAdded(Value):
+    """A manual checkpoint after message number `message`."""
 
     id: str
     message: int
@@ -63,8 +62,8 @@ class CheckpointMade(Value):
     dry_run: bool = False
 
 
-class Ended(Value):
-    """A session that has ended, with its summary."""
+class SessionEnded(Value):
+    """An ended session with its summary."""
 
     id: str
     messages: int
@@ -73,7 +72,7 @@ class Ended(Value):
 
 
 class SessionRow(Value):
-    """A session in the list. Moments are text, empty for none; `size` is its bytes on disk."""
+    """A session in the list. Moments are text, "" for none; `size` is its bytes on disk."""
 
     id: str
     status: str
@@ -92,15 +91,15 @@ class SessionRow(Value):
 
 
 class SessionList(Value):
-    """Sessions, newest first; `size` is the bytes of all that are kept, listed or not."""
+    """Sessions, newest first; `size` is the bytes of all stored sessions, listed or not."""
 
     total: int
     size: int
     sessions: tuple[SessionRow, ...]
 
 
-class Line(Value):
-    """A message as it is shown. `is_future` says that its clock was ahead of ours."""
+class MessageRow(Value):
+    """A message for display; `is_future` if its clock was ahead of ours."""
 
     number: int
     role: str
@@ -115,26 +114,32 @@ class Line(Value):
 
 
 class SessionView(Value):
-    """A session with its messages, of which `more` before them are not shown.
+    """A session with its messages; `hidden_count` earlier ones are not shown.
 
-    `before` are those of the sessions that it was forked from, as `ID#N`, up to the fork.
+    `before` are messages of the sessions that it was forked from, up to the fork, each with the
+    id of its session.
     """
+
+    json_names = (("hidden_count", "more"),)
 
     session: SessionRow
     summary: str
     parent_messages: int
     torn: int
-    more: int
+    hidden_count: int
     checkpoints: tuple[store.Checkpoint, ...]
-    messages: tuple[Line, ...]
-    before: tuple[tuple[str, Line], ...] = ()
+    messages: tuple[MessageRow, ...]
+    before: tuple[tuple[str, MessageRow], ...] = ()
+    has_messages: bool = True
+    """Whether the text has the messages; JSON always has."""
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields of the session and the others in one object, with the times as text."""
+        """Return the session and the other fields in one object, with moments as text."""
         fields = super().plain()
         for row in fields["checkpoints"]:
-            row["moment"] = moment_text(row["moment"])
+            row["moment"] = format_second(row["moment"])
         fields["before"] = [{"id": name} | line.plain() for name, line in self.before]
+        del fields["has_messages"]
         head: dict[str, Any] = fields.pop("session")
         return head | fields
 
@@ -142,19 +147,19 @@ class SessionView(Value):
 def session_list(
     context: Context, *, status: Literal["", "open", "ended", "pruned"] = "", limit: int = 50
 ) -> SessionList:
-    """List the sessions of this clone, the newest first.
+    """List the sessions of this clone, newest first.
 
     Example:
         memtool session list --status open
 
     Args:
-        status: only sessions of this status
-        limit: most sessions, 0 for all
+        status: only sessions that are open, ended or pruned
+        limit: the number of sessions, 0 for all
     """
-    sessions = store.opened(context)
+    sessions = store.open_sessions(context)
     heads, wrong = sessions.heads()
     context.notes.extend(wrong)
-    sizes = retention.sizes(sessions)
+    sizes = retention.measure_sizes(sessions)
     wanted = [head for head in heads if status in ("", head.status)]
     wanted.sort(key=lambda head: (-head.started, head.id))
     rows: list[SessionRow] = []
@@ -163,7 +168,7 @@ def session_list(
         if limit and len(rows) == limit:
             break
         try:
-            row = _row(sessions, head, sizes.get(head.id, 0), sessions.last(head.id))
+            row = _build_row(sessions, head, sizes.get(head.id, 0), sessions.read_last(head.id))
         except MemtoolError as error:
             context.notes.append(f"{head.id} is passed over: {error.message}; memtool doctor")
             total -= 1
@@ -174,24 +179,24 @@ def session_list(
 
 def session_start(
     context: Context, *, host: str = "", agent: str = "", title: str = "", dry_run: bool = False
-) -> Begun:
+) -> SessionStarted:
     """Begin a session, and print its id.
 
     Example:
         memtool session start --agent claude --title "Retry of payments"
 
     Args:
-        host: the agent host that it runs in
-        agent: who works, such as claude or a name
+        host: the program that it runs in
+        agent: who works, such as claude
         title: what it is about
         dry_run: print an id, write nothing
     """
-    sessions = store.opened(context)
-    head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
+    sessions = store.open_sessions(context)
+    head = lifecycle.begin_session(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
         retention.refuse_full(sessions)
         head = lifecycle.start(context, sessions, head)
-    return Begun(head.id, dry_run=dry_run)
+    return SessionStarted(head.id, dry_run=dry_run)
 
 
 def session_add(
@@ -206,31 +211,33 @@ def session_add(
     file: tuple[str, ...] = (),
     reopen: bool = False,
     dry_run: bool = False,
-) -> Said:
-    """Append a message to a session; every ten messages a checkpoint is made.
+) -> MessageAdded:
+    """Append a message to a session.
+
+    Every ten messages a checkpoint is made.
 
     Example:
         memtool session add ses-2026-02-22-k3f9 --role user "Never retry payments."
         memtool session add ses-2026-02-22-k3f9 --call "pytest -q" --result failed - < log
 
     Args:
-        id: the session, by its id or the beginning of it
+        id: the session, by id or its beginning
         text: the message, or - to read it from stdin
-        role: who spoke; by default the user, the tool with --result, or the assistant with --agent
-        agent: who spoke, such as claude or a name
+        role: who spoke: user (default), assistant, tool or system
+        agent: the name of the agent that spoke
         tool: the tool that was called, or that answered
-        call: what it was called with, such as a command line
+        call: what it was called with, such as a command
         result: whether the tool worked
         file: a file that was touched; may be repeated
-        reopen: open a session again that has ended
-        dry_run: print the message as it would be kept, write nothing
+        reopen: reopen a session that has ended
+        dry_run: print the message, write nothing
     """
-    sessions = store.opened(context)
+    sessions = store.open_sessions(context)
     name = sessions.find(id)
-    words = _text(" ".join(text)).strip("\n")
+    words = _read_text(" ".join(text)).strip("\n")
     if not words.strip():
         how = f'memtool session add {id} "…", or - to read it from stdin'
-        raise MemtoolError("there is nothing to add", hint=how, code="empty")
+        raise MemtoolError("cannot add: the text is missing", hint=how, code="empty")
     message = Message(
         number=0,
         role=role or ("tool" if result else "assistant" if agent else "user"),
@@ -243,57 +250,63 @@ def session_add(
         files=file,
     )
     if dry_run:
-        (clean,) = store.cleaned([message], sessions.allowed)
-        last = sessions.last(name)
-        return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
+        (clean,) = store.clean_messages([message], sessions.allowed)
+        last = sessions.read_last(name)
+        return MessageAdded(
+            name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True
+        )
     added = store.add(sessions, name, [message], context.clock.now, reopen=reopen)
     context.notes.extend(added.notes)
-    (kept,) = added.messages
-    return Said(name, kept.number, kept.role, kept.text)
+    (stored,) = added.messages
+    return MessageAdded(name, stored.number, stored.role, stored.text)
 
 
 def session_checkpoint(
     context: Context, id: str, *text: str, dry_run: bool = False
-) -> CheckpointMade:
-    """Make a checkpoint by hand, with a note.
+) -> CheckpointAdded:
+    """Add a checkpoint with a note to a session.
 
     Example:
         memtool session checkpoint ses-2026-02-22-k3f9 "the tests pass again"
 
     Args:
-        id: the session, by its id or the beginning of it
+        id: the session, by id or its beginning
         text: the note, or - to read it from stdin
-        dry_run: say what would be done, write nothing
+        dry_run: show what would be done, write nothing
     """
-    sessions = store.opened(context)
+    sessions = store.open_sessions(context)
     name = sessions.find(id)
-    note = _text(" ".join(text)).strip()
+    note = _read_text(" ".join(text)).strip()
     if dry_run:
-        last = sessions.last(name)
-        return CheckpointMade(name, last.number if last else 0, note, dry_run=True)
-    made = store.mark(sessions, name, note, context.clock.now)
-    return CheckpointMade(name, made.message, made.note)
+        last = sessions.read_last(name)
+        return CheckpointAdded(name, last.number if last else 0, note, dry_run=True)
+    checkpoint = store.add_checkpoint(sessions, name, note, context.clock.now)
+    return CheckpointAdded(name, checkpoint.message, checkpoint.note)
 
 
-def session_end(context: Context, id: str, *, summary: str = "", dry_run: bool = False) -> Ended:
-    """End a session with a summary, after which nothing is added.
+def session_end(
+    context: Context, id: str, *, summary: str = "", dry_run: bool = False
+) -> SessionEnded:
+    """End a session with a summary.
+
+    Without --summary, one is made from the messages.
 
     Example:
         memtool session end ses-2026-02-22-k3f9 --summary "payments are not retried any more"
 
     Args:
-        id: the session, by its id or the beginning of it
-        summary: the summary, or - to read it from stdin; by default one made by rules
+        id: the session, by id or its beginning
+        summary: the summary, or - to read it from stdin
         dry_run: print the summary, write nothing
     """
-    sessions = store.opened(context)
+    sessions = store.open_sessions(context)
     name = sessions.find(id)
-    given = _text(summary).strip()
+    own_summary = _read_text(summary).strip()
     if not dry_run:
         findings.learn(sessions, name)
-    with usage_log.act(context, "session-end", name, dry_run=dry_run):
-        head, count = lifecycle.end(sessions, name, given, context.clock.now, dry_run=dry_run)
-    return Ended(name, count, head.summary, dry_run)
+    with usage_log.audit(context, "session-end", name, dry_run=dry_run):
+        head, count = lifecycle.end(sessions, name, own_summary, context.clock.now, dry_run=dry_run)
+    return SessionEnded(name, count, head.summary, dry_run)
 
 
 def session_fork(
@@ -304,194 +317,216 @@ def session_fork(
     agent: str = "",
     title: str = "",
     dry_run: bool = False,
-) -> Begun:
-    """Go on in a new session that has the findings of an old one, and print its id.
+) -> SessionStarted:
+    """Continue a session in a new one that has its findings, and print the new id.
 
     Example:
         memtool session fork ses-2026-02-22-k3f9 --agent codex
 
     Args:
-        id: the session to go on from, by its id or the beginning of it
-        host: the agent host that the new one runs in
-        agent: who works, such as claude or a name
+        id: the session to continue, by id or its beginning
+        host: the program that the new one runs in
+        agent: who works, such as claude
         title: what the new one is about
         dry_run: print an id, write nothing
     """
-    sessions = store.opened(context)
+    sessions = store.open_sessions(context)
     parent = sessions.find(id)
-    head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
+    head = lifecycle.begin_session(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
         retention.refuse_full(sessions)
-    made, rows = lifecycle.forked(sessions, parent, head, is_kept=not dry_run)
+    fork, rows = lifecycle.fork(sessions, parent, head, is_kept=not dry_run)
     if not dry_run:
-        made = lifecycle.start(context, sessions, made, rows)
-    return Begun(made.id, parent, made.parent_messages, len(rows), dry_run)
+        fork = lifecycle.start(context, sessions, fork, rows)
+    return SessionStarted(fork.id, parent, fork.parent_messages, len(rows), dry_run)
 
 
-def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
-    """Print a session with its messages, or just one of them.
+def session_show(
+    context: Context, id: str, *, messages: bool = False, limit: int = 0
+) -> SessionView:
+    """Show a session, or one of its messages.
 
-    Of one that was forked the messages up to the fork come first, as ID#N of the session that has
-    them.
+    It shows the summary; --messages adds what was said.
 
     Example:
-        memtool session show ses-2026-02-22-k3f9
+        memtool session show ses-2026-02-22-k3f9 --messages
         memtool session show ses-2026-02-22-k3f9#2
 
     Args:
-        id: the session, by its id or the beginning of it; ID#N is its message N
+        id: the session, by id or its beginning; ID#N is its message N
+        messages: also show what was said
         limit: only the last messages, 0 for all
     """
-    sessions = store.opened(context)
+    sessions = store.open_sessions(context)
     wanted, _mark, digits = id.removeprefix("session:").partition("#")
     name = sessions.find(wanted)
     if digits and not (digits.isascii() and digits.isdigit()):
         raise MemtoolError(
-            f"{digits!r} is no number of a message", hint=f"memtool session show {name}"
+            f"{digits!r} is not the number of a message", hint=f"memtool session show {name}"
         )
     number = int(digits or 0)
     head = sessions.head(name)
-    known, torn = sessions.messages(name)
-    messages = [one for one in known if number in (0, one.number)]
-    if number and not messages:
+    all_messages, torn = sessions.messages(name)
+    wanted_messages = [message for message in all_messages if number in (0, message.number)]
+    if number and not wanted_messages:
         raise MemtoolError(
             f"session {name} has no message {number}",
-            hint=f"memtool session show {name} --limit 0 prints all",
+            hint=f"memtool session show {name} --limit 0",
             code="no-message",
         )
-    earlier = [] if number else lifecycle.before(sessions, head)
-    part = messages[-limit:] if limit else messages
-    left = limit - len(part)
-    shown = (earlier[-left:] if left else []) if limit else earlier
-    made, bad = store.checkpoints(sessions, name)
+    earlier = [] if number else lifecycle.collect_before(sessions, head)
+    part = wanted_messages[-limit:] if limit else wanted_messages
+    earlier_limit = limit - len(part)
+    shown = (earlier[-earlier_limit:] if earlier_limit else []) if limit else earlier
+    checkpoints, bad = store.read_checkpoints(sessions, name)
     return SessionView(
-        session=_row(sessions, head, sessions.size(name), known[-1] if known else None),
+        session=_build_row(
+            sessions, head, sessions.size(name), all_messages[-1] if all_messages else None
+        ),
         summary=head.summary,
         parent_messages=head.parent_messages,
-        torn=torn + bad + _torn_before(sessions.folder(name)),
-        more=len(messages) - len(part) + len(earlier) - len(shown),
-        checkpoints=tuple(made),
-        messages=tuple(_line(one, context.clock.now) for one in part),
-        before=tuple((id_, _line(one, context.clock.now)) for id_, one in shown),
+        torn=torn + bad + _count_torn_lines(sessions.folder(name)),
+        hidden_count=len(wanted_messages) - len(part) + len(earlier) - len(shown),
+        checkpoints=tuple(checkpoints),
+        messages=tuple(_build_message_row(message, context.clock.now) for message in part),
+        before=tuple(
+            (id_, _build_message_row(message, context.clock.now)) for id_, message in shown
+        ),
+        has_messages=messages or bool(limit or number),
     )
 
 
-def _text(given: str) -> str:
-    """Return a text, what is on stdin where it is `-`: output of tools, in any encoding."""
-    if given != "-":
-        return given
-    return _filters.read_stdin(MOST_TEXT).decode(errors="replace")
+def _read_text(argument: str) -> str:
+    """Return a text, or standard input for `-`, in any encoding: it may be output of a tool."""
+    if argument != "-":
+        return argument
+    return _filters.read_stdin(MAX_TEXT_BYTES).decode(errors="replace")
 
 
 def render(
-    answer: Begun | Said | CheckpointMade | Ended | SessionView | SessionList,
+    answer: SessionStarted
+    | MessageAdded
+    | CheckpointAdded
+    | SessionEnded
+    | SessionView
+    | SessionList,
+    layout: Layout,
 ) -> str:
-    """Return an answer as text; of a session that was begun just the id."""
+    """Return an answer as text; for a new session just the id."""
     would = "would " if getattr(answer, "dry_run", False) else ""
-    if isinstance(answer, Begun):
+    if isinstance(answer, SessionStarted):
         return answer.id
-    if isinstance(answer, Said):
-        said = f"{would}add {answer.id}#{answer.number} {answer.role}: {answer.text}"
-        return said if would else f"{answer.id}#{answer.number}"
-    if isinstance(answer, CheckpointMade):
+    if isinstance(answer, MessageAdded):
+        line = f"{would}add {answer.id}#{answer.number} {answer.role}: {answer.text}"
+        return line if would else f"{answer.id}#{answer.number}"
+    if isinstance(answer, CheckpointAdded):
         return f"{would or 'made '}checkpoint after {answer.id}#{answer.message}"
-    if isinstance(answer, Ended):
+    if isinstance(answer, SessionEnded):
         return f"{would}end{'' if would else 'ed'} {answer.id}\n{answer.summary}"
     if isinstance(answer, SessionView):
-        return _show_text(answer)
-    return _list_text(answer)
+        return _format_session(answer, layout)
+    return _format_list(answer, layout)
 
 
-def _list_text(listed: SessionList) -> str:
-    """Return one line per session."""
+def _format_list(listed: SessionList, layout: Layout) -> str:
     if not listed.sessions:
-        return "no sessions"
-    rows = columns(
+        layout.report("no session is stored yet; memtool capture reads a transcript")
+        return ""
+    table = [
         (
             row.id,
-            row.status,
-            row.agent or row.host,
-            f"{plural(row.messages, 'message')}",
-            f"{plural(row.findings, 'finding')}" if row.findings else "",
-            row.last or row.started,
-            size_text(row.size),
             row.title,
+            row.agent or row.host,
+            row.status if row.status != "ended" else "",
+            _count_contents(row),
+            layout.when(row.last or row.started),
         )
         for row in listed.sessions
-    )
-    more = listed.total - len(listed.sessions)
-    if more:
-        rows.append(f"{more} more: memtool session list --limit 0")
+    ]
+    rows = layout.table(table, drop=(4, 3))
+    hidden_count = listed.total - len(listed.sessions)
+    if hidden_count:
+        rows.append(f"and {hidden_count:,} more (memtool session list --limit 0)")
     return "\n".join(rows)
 
 
-def _show_text(shown: SessionView) -> str:
-    """Return a session as text: what it is, then its messages."""
+def _count_contents(row: SessionRow) -> str:
+    lessons = [format_count(row.findings, "lesson")] if row.findings else []
+    return ", ".join([format_count(row.messages, "message"), *lessons])
+
+
+def _format_session(shown: SessionView, layout: Layout) -> str:
+    """Return a session as text: its fields and summary, and with `has_messages` its messages."""
     row = shown.session
-    rows = [" ".join(filter(None, (f"{row.id}  {row.status}", row.agent or row.host, row.title)))]
-    facts = {
-        "started": row.started,
-        "ended": row.ended,
+    rows = layout.title_line(row.title or row.id, row.id if row.title else "")
+    when = layout.when(row.ended or row.last or row.started)
+    facts = [row.agent or row.host, row.status, _count_contents(row), when]
+    rows.append(" · ".join(filter(None, facts)))
+    fields = {
         "branch": row.branch,
         "worktree": row.worktree,
         "forked from": f"{row.parent} after message {shown.parent_messages}" * bool(row.parent),
         "torn lines": str(shown.torn) if shown.torn else "",
     }
-    rows += [f"{name}: {value}" for name, value in facts.items() if value]
+    rows += [f"{name}: {value}" for name, value in fields.items() if value]
     if shown.summary:
-        rows += ["summary:", *_indented(shown.summary)]
-    if shown.more:
-        rows.append(f"{plural(shown.more, 'message')} before these: --limit 0 shows all")
-    for name, one in shown.before:
-        rows += _message_rows(one, name)
-    for one in shown.messages:
-        rows += _message_rows(one)
+        rows += ["", *shown.summary.split("\n")]
+    messages = [*shown.before, *(("", message) for message in shown.messages)]
+    if not shown.has_messages and messages:
+        rows += ["", f"What was said: memtool session show {row.id} --messages"]
+        return "\n".join(rows)
+    if shown.hidden_count:
+        rows.append(f"{format_count(shown.hidden_count, 'message')} before these (--limit 0: all)")
+    for name, message in messages:
+        rows += _format_message(message, name)
     return "\n".join(rows)
 
 
-def _message_rows(one: Line, session: str = "") -> Iterator[str]:
-    failed = {True: "worked", False: "failed", None: ""}[one.is_ok]
+def _format_message(message: MessageRow, session: str = "") -> Iterator[str]:
+    failed = {True: "worked", False: "failed", None: ""}[message.is_ok]
     words = (
-        f"{session}#{one.number}",
-        one.moment,
-        "(in the future)" * one.is_future,
-        one.role,
-        one.agent,
-        one.tool,
+        f"{session}#{message.number}",
+        message.moment,
+        "(in the future)" * message.is_future,
+        message.role,
+        message.agent,
+        message.tool,
         failed,
     )
     yield " ".join(filter(None, words))
-    if one.call:
-        yield f"  $ {one.call}"
-    yield from _indented(one.text)
+    if message.call:
+        yield f"  $ {message.call}"
+    yield from _indent(message.text)
 
 
-def _indented(text: str) -> Iterator[str]:
+def _indent(text: str) -> Iterator[str]:
     return (f"  {line}".rstrip() for line in text.split("\n")) if text else iter(())
 
 
-def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> SessionRow:
+def _build_row(sessions: Sessions, head: Session, size: int, last: Message | None) -> SessionRow:
     return SessionRow(
         **{name: getattr(head, name) for name in SessionRow.field_names if hasattr(head, name)}
-        | {"started": moment_text(head.started), "ended": moment_text(head.ended)},
-        last=moment_text(last.moment if last else 0),
+        | {"started": format_second(head.started), "ended": format_second(head.ended)},
+        last=format_second(last.moment if last else 0),
         messages=last.number if last else 0,
-        findings=len(findings.known(sessions, head.id).findings),
+        findings=len(findings.read_learned(sessions, head.id).findings),
         size=size,
     )
 
 
-def _torn_before(folder: str) -> int:
-    """Return how many half lines were cut off the messages of a session."""
+def _count_torn_lines(folder: str) -> int:
+    """Return how many incomplete lines were cut from the journal of a session."""
     try:
         return read_regular(os.path.join(folder, MESSAGES + journal.TORN_SUFFIX)).count(b"\n")
     except OSError:
         return 0
 
 
-def _line(one: Message, now: int) -> Line:
-    fields = {name: getattr(one, name) for name in Line.field_names if hasattr(one, name)}
-    return Line(
-        **fields | {"moment": moment_text(one.moment)},
-        is_future=one.moment > now + FUTURE_S,
+def _build_message_row(message: Message, now: int) -> MessageRow:
+    fields = {
+        name: getattr(message, name) for name in MessageRow.field_names if hasattr(message, name)
+    }
+    return MessageRow(
+        **fields | {"moment": format_second(message.moment)},
+        is_future=message.moment > now + MAX_CLOCK_SKEW_S,
     )

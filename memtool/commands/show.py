@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout
+from memtool.commands._render import format_authors, format_commit, format_kind, list_states
 from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
-from memtool.memory.drift import SAME, Drift, lines_about
-from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
-from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
+from memtool.memory.drift import SAME, TOUCHED, Drift, describe_base, describe_lines
+from memtool.memory.fields import BY_NAME, NUMBER_KINDS, OWN_PREFIX, order
+from memtool.memory.memory import Fields, FieldValue, Section, split_sections, to_text
 from memtool.memory.trust import Origin, Proof
 from memtool.search.features import Facts
-from memtool.search.scope import MemoryRow, drift_in, row_fields
+from memtool.search.scope import MemoryRow, build_drift_witness, collect_row_fields
+from memtool.search.stages import overlay_tree
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT, cite
+from memtool.store.history import UNKNOWN_COMMIT, Commit, History
+from memtool.store.provenance import cite
 from memtool.store.tree import Record, Tree
 
-REVERSE = {
+REVERSE_RELATIONS = {
     "resolved_by": "resolves",
     "children": "parent",
     "blocks": "blocked_by",
     "derived": "derived_from",
 }
-"""The reverse of each relation, by its name in the answer."""
+"""The relation behind each reverse relation of the answer."""
 
 
 class MemoryView(MemoryRow):
     """A memory in full.
 
-    `fields` are the keys of the file. `heads` are the memories that it leads to, itself where
-    nothing supersedes it, none where it is part of a circle. `rivals` are the other sides of a fork
-    that it is a side of, `proposals` say which unconfirmed memory proposes to replace which, where
-    it is one of them. `relations` holds the ids
-    that name this memory, by the reverse name of the relation. `expires_at` is the last second of
-    its life, None where it has no end; `due_at` the last one before somebody should look at it
-    again, None where nobody need.
+    - `fields`: the keys of the file
+    - `heads`: the heads of its lineage; itself if nothing supersedes it, none in a circle
+    - `rivals`: the other sides of its fork
+    - `proposals`: sentences on which candidate proposes to replace which, if it is one of them
+    - `relations`: the ids that name this memory, by the reverse name of the relation
+    - `expires_at`: the last second on which it is alive, None if it does not expire
+    - `due_at`: the last second before its review is due, None if it needs no review
     """
+
+    json_optional = "notice newer pull_request co_authors"
 
     fields: Fields
     body: str
@@ -55,15 +60,27 @@ class MemoryView(MemoryRow):
     committed_at: str | None
     citation: str
     signed_by: tuple[Proof, ...] = ()
-    """The signatures by which its trust is `signed`: of its commit, or of its claim."""
+    """The signatures that make its trust `signed`: of its commit, or of its claim."""
     drift: Drift | None = None
-    """What became of the files that it names, None where it names none."""
+    """Drift of the files that it names, None if it names none."""
+    notice: str = ""
+    """How the trusted branch has changed it, or that it exists only there."""
+    newer: tuple[str, ...] = ()
+    """Ids that replace it on the trusted branch, but not yet on this one."""
+    pull_request: str = ""
+    """The pull request of its commit, such as `#12`, "" if the message names none."""
+    co_authors: tuple[str, ...] = ()
+    """Co-authors of its commit."""
+    has_all_keys: bool = False
+    """Whether the text has every key; JSON always has."""
 
     def plain(self) -> dict[str, Any]:
-        """Return one flat object: the row, every key of the frontmatter, then what is derived."""
+        """Return one flat object: the row, every key of the frontmatter, then derived values."""
         fields = super().plain()
+        del fields["has_all_keys"]
         keys = {
-            key: _typed(key, self.fields[key]) for key in sorted(fields.pop("fields"), key=order)
+            key: _to_json_value(key, self.fields[key])
+            for key in sorted(fields.pop("fields"), key=order)
         }
         relations = fields.pop("relations")
         answer = {name: fields.pop(name) for name in MemoryRow.field_names}
@@ -72,56 +89,72 @@ class MemoryView(MemoryRow):
 
 
 def show(
-    context: Context, id: str, *, at: str | None = None, as_of: str | None = None
+    context: Context,
+    id: str,
+    *,
+    all: bool = False,
+    at: str | None = None,
+    as_of: str | None = None,
 ) -> MemoryView:
-    """Show one memory: its keys, its text, and what follows from the other memories.
+    """Show one memory: its text, its keys, and what other memories say about it.
 
     Example:
-        memtool show dec-2026-02-22-keep-sessions-in-redis
+        memtool show dec-2g54
+        memtool show dec-2g54 --at origin/main
 
     Args:
-        id: the memory, by its id or words of it
-        at: the memory as it is in this revision instead of the worktree
-        as_of: as it stood at this moment: a date, an RFC 3339 moment, or an age such as 30d
+        id: the memory, by id or words
+        all: also show keys that are rarely needed
+        at: a revision instead of the worktree
+        as_of: a past time: a date, RFC 3339, or an age such as 30d
     """
-    tree: Tree = index.open(context, at, as_of, exact=True)
+    tree = index.open(context, at, as_of, exact=True)
+    now = context.clock.parse_as_of(as_of)
+    if at is None and as_of is None:
+        tree = overlay_tree(context, tree, now)
     record = tree.find(id)
     origin = context.origins(tree, [record])[record.path]
+    commit = UNKNOWN_COMMIT
+    if origin.commit:
+        with History(context.repository) as history:
+            commit = history.commit(origin.commit)
     naming = tree.naming(record.id)
-    drift = _drift(context, tree, record)
-    now = context.clock.moment_of(as_of)
-    parts = sections(record.memory.body)
+    drift = _find_drift(context, tree, record)
+    parts = split_sections(record.memory.body)
     facts = Facts(tree, now, dict)
-    return view_of(context, facts, record, origin, naming, drift).replace(sections=parts)
+    return build_view(context, facts, record, origin, commit, naming, drift).replace(
+        sections=parts, has_all_keys=all
+    )
 
 
-def view_of(
+def build_view(
     context: Context,
     facts: Facts,
     record: Record,
     origin: Origin,
+    commit: Commit,
     naming: Iterable[Record],
     drift: Drift | None,
 ) -> MemoryView:
-    """Return a memory in full but for its sections, which take a parser to find.
+    """Build the view of a memory without its sections, which need a markdown parser.
 
-    `naming` are the records that name it in one of their relations, and perhaps others.
+    `commit` is that of its origin. `naming` must include every record with a relation to it.
     """
     memory, categories, now = record.memory, context.settings.categories, facts.now
     lineage = facts.tree.lineage
-    end, due = lifecycle.expires_at(memory, categories), lifecycle.due_at(memory, categories)
+    end, due = lifecycle.find_expiry(memory, categories), lifecycle.find_due(memory, categories)
     return MemoryView(
-        **row_fields(context, record, origin, now),
+        **collect_row_fields(context, record, origin, now),
         fields=memory.fields,
         body=memory.body,
         sections=(),
         superseded_by=lineage.superseded_by.get(record.id, ()),
-        heads=lineage.heads_of(record.id),
+        heads=lineage.find_heads(record.id),
         rivals=facts.rivals.get(record.id, ()),
-        proposals=facts.told_proposals(record.id),
-        relations=_relations(naming, record.id),
-        fingerprint=ids.fingerprint(memory),
-        state=lifecycle.state(memory, now, categories),
+        proposals=facts.describe_proposals(record.id),
+        relations=_find_reverse_relations(naming, record.id),
+        fingerprint=ids.compute_fingerprint(memory),
+        state=lifecycle.find_state(memory, now, categories),
         expires_at=None if end is None else timestamps.render(end),
         due_at=None if due is None else timestamps.render(due),
         author=origin.author,
@@ -129,72 +162,134 @@ def view_of(
         citation=cite(record.id, origin),
         signed_by=origin.proofs,
         drift=drift,
+        notice=facts.tree.find_notice(record),
+        newer=facts.tree.find_newer_ids(record),
+        pull_request=commit.pull_request,
+        co_authors=commit.co_authors,
     )
 
 
-def render(shown: MemoryView) -> str:
-    """Return the title, the keys and what is derived as a table, and the body."""
-    is_replaced = bool(shown.superseded_by) and shown.state == lifecycle.ALIVE
-    state = "superseded" if is_replaced else shown.state
-    derived = {
-        "state": state + (f", until {shown.expires_at}" if shown.expires_at else ""),
-        "review": ""
-        if shown.due_at is None
-        else f"due since {shown.due_at}"
-        if shown.due
-        else f"due after {shown.due_at}",
-        "superseded_by": ", ".join(shown.superseded_by),
-        "heads": ", ".join(shown.heads) if shown.superseded_by else "",
-        "fork": f"with {', '.join(shown.rivals)} (memtool conflicts)" if shown.rivals else "",
-        "proposal": "; ".join(shown.proposals),
-        **{name: ", ".join(ids) for name, ids in shown.relations.items()},
-        "path": shown.path,
-        "trust": shown.trust,
-        "signed_by": ", ".join(f"{one.by} ({one.how})" for one in shown.signed_by),
-        "unproven": shown.unproven,
-        "commit": shown.commit or "",
-        "author": shown.author,
-        "fingerprint": shown.fingerprint,
-    }
-    keys = {key: as_text(shown.fields[key]) for key in sorted(shown.fields, key=order)}
-    keys.setdefault("category", shown.category)
-    keys.setdefault("status", shown.status)
-    rows = [(key, text) for key, text in keys.items() if key not in ("id", "title")]
-    rows += _drift_rows(shown.drift)
-    rows += [(key, text) for key, text in derived.items() if text]
-    return "\n".join([shown.title, shown.citation, "", *columns(rows), "", shown.body])
+def render(shown: MemoryView, layout: Layout) -> str:
+    """Return title and citation, author and state, the text, then what else there is to know."""
+    rows = layout.title_line(shown.title, layout.cite(shown.id, shown.commit))
+    by = f" by {format_authors(shown)}" if shown.author else ""
+    states = list_states(layout, shown) or ["confirmed"]
+    rows.append(" · ".join([f"{_name_kind(shown)}{by}, {layout.when(shown.timestamp)}", *states]))
+    rows += layout.wrap(layout.shorten(shown.notice))
+    facts = list(_list_facts(shown, layout))
+    if shown.has_all_keys:
+        facts += _list_remaining_keys(shown)
+    facts.append(("Id", [shown.id], False))
+    return "\n".join([*rows, "", shown.body.rstrip(), "", *_format_facts(facts, layout)])
 
 
-def _drift(context: Context, tree: Tree, record: Record) -> Drift | None:
-    """Return what became of the files of a memory, with the commits that changed them."""
-    witness = context.witness(tree)
-    found = drift_in(tree, lambda: witness)(record)
-    if found is None or found.level == SAME or witness.basis is None:
-        return found
+def _name_kind(shown: MemoryView) -> str:
+    """Return type and category, once if they are the same."""
+    kind = format_kind(shown.category)
+    return kind if kind == shown.type else f"{shown.type}, {kind}"
+
+
+_Fact = tuple[str, list[str], bool]
+"""A row of the facts: its name, its lines, and whether it needs attention."""
+RELATIONS = ("supersedes", "related_to", "resolves", "derived_from", "parent", "blocked_by")
+SHOWN_KEYS = ("files", "tags", "source")
+
+
+def _list_facts(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
+    """Yield what needs attention, then what a reader asks for first."""
+    if shown.superseded_by:
+        yield "Superseded by", _name_all(shown.superseded_by, layout), True
+        heads = [id_ for id_ in shown.heads if id_ not in shown.superseded_by]
+        yield "In use now", _name_all(heads, layout), True
+    yield "Conflict", _name_all(shown.rivals, layout), True
+    yield "Proposal", list(map(layout.shorten, shown.proposals)), True
+    if shown.state != lifecycle.ALIVE:
+        yield "State", [shown.state], True
+    if shown.due and shown.due_at:
+        yield "Review", [f"due since {layout.when(shown.due_at)}"], True
+    yield "Unproven", [shown.unproven] * bool(shown.unproven), True
+    yield from _list_drift(shown.drift)
+    for key in SHOWN_KEYS:
+        value = shown.fields.get(key, ())
+        items = [*value] if isinstance(value, tuple) else [to_text(value)]
+        yield _name_key(key), [", ".join(items)] if key != "source" else items, False
+    for key in RELATIONS:
+        ids = shown.fields.get(key, ())
+        yield _name_key(key), _name_all([*ids], layout), False
+    for name, related in shown.relations.items():
+        yield _name_key(name), _name_all(related, layout), False
+    if shown.expires_at and shown.state == lifecycle.ALIVE:
+        yield "Until", [shown.expires_at], False
+    if shown.due_at and not shown.due:
+        yield "Review", [f"due after {shown.due_at[:10]}"], False
+    signatures = [f"{proof.by} ({proof.how})" for proof in shown.signed_by]
+    yield "Signed by", signatures, False
+
+
+def _list_remaining_keys(shown: MemoryView) -> Iterator[_Fact]:
+    """Yield the keys of the file that are not shown yet, then commit, path and fingerprint."""
+    usual = {"id", "title", "type", "category", *SHOWN_KEYS, *RELATIONS}
+    for key in sorted(shown.fields.keys() - usual, key=order):
+        yield _name_key(key), [to_text(shown.fields[key])], False
+    yield "Trust", [shown.trust], False
+    yield "Commit", [format_commit(shown, digits=None)], False
+    yield "Path", [shown.path], False
+    yield "Fingerprint", [shown.fingerprint], False
+
+
+def _name_key(key: str) -> str:
+    return key if key.startswith(OWN_PREFIX) else key.replace("_", " ").capitalize()
+
+
+def _name_all(ids: Iterable[str], layout: Layout) -> list[str]:
+    return [layout.name(id_) for id_ in ids]
+
+
+def _list_drift(drift: Drift | None) -> Iterator[_Fact]:
+    if drift is None:
+        return
+    if drift.level != SAME:
+        base = f" since {describe_base(drift)}" if drift.since else ""
+        yield "Drift", [f"{drift.level}{base}", *describe_lines(drift)], drift.level != TOUCHED
+    yield "Renamed", [f"{move.now} (was {move.path})" for move in drift.renames], False
+
+
+def _format_facts(facts: Iterable[_Fact], layout: Layout) -> Iterator[str]:
+    """Yield the lines of the facts, names in one column; facts without lines are left out."""
+    shown = [fact for fact in facts if any(fact[1])]
+    width = max(len(name) for name, _lines, _is_urgent in shown)
+    for name, lines, is_urgent in shown:
+        label = f"{'!' if is_urgent else ' '} {name.ljust(width)}  "
+        for line in lines:
+            wrapped = layout.wrap(line, " " * len(label))
+            yield label + wrapped[0].lstrip()
+            yield from wrapped[1:]
+            label = " " * len(label)
+
+
+def _find_drift(context: Context, tree: Tree, record: Record) -> Drift | None:
+    """Return the drift of a memory, with the commits that changed its files."""
+    witness = context.provenance_reader(tree)
+    drift = build_drift_witness(tree, lambda: witness)(record)
+    if drift is None or drift.level == SAME or witness.basis is None:
+        return drift
     from memtool.redaction.mask import Mask  # most memories have not drifted
     from memtool.search.drift_history import with_commits
 
-    return with_commits(context.repository, found, witness.basis.head, Mask(context.settings).line)
+    return with_commits(context.repository, drift, witness.basis.head, Mask(context.settings).line)
 
 
-def _drift_rows(drift: Drift | None) -> list[tuple[str, str]]:
-    if drift is None or drift.level == SAME:
-        return []
-    since = f" since {drift.since[:SHORT]}" if drift.since else ""
-    return [("drift", drift.level + since), *(("", line) for line in lines_about(drift))]
-
-
-def _relations(naming: Iterable[Record], id_: str) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the memories that name this one, by reverse relation, sorted."""
+def _find_reverse_relations(naming: Iterable[Record], id_: str) -> dict[str, tuple[str, ...]]:
+    """Return the sorted ids of the memories that name this one, by reverse relation."""
     naming = list(naming)
     return {
         name: tuple(sorted(other.id for other in naming if id_ in other.memory.items(relation)))
-        for name, relation in REVERSE.items()
+        for name, relation in REVERSE_RELATIONS.items()
     }
 
 
-def _typed(key: str, value: FieldValue) -> Any:
-    """Return the value of a key as JSON means it: numbers and flags as such, lists as lists."""
+def _to_json_value(key: str, value: FieldValue) -> Any:
+    """Convert the value of a key to its JSON type: numbers, booleans, lists."""
     kind = BY_NAME[key].kind if key in BY_NAME else "line"
     if isinstance(value, tuple):
         return [*value]

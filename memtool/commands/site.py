@@ -1,19 +1,20 @@
-"""`memtool site`: the pages of the web view as static files, for everybody who may read them.
+"""`memtool site`: the pages of the web view as static files, to publish.
 
-Pages are made by a surface above the verbs, as the web view itself. Here is what every surface
-reads: the name, the options, the help, and the result as text.
+The pages are built by an interface above the verbs, like the web view. This module has what every
+interface reads: the name, the options, the help, and the result as text.
 """
 
 from __future__ import annotations
 
+from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 
 class BuiltSite(Value):
-    """A site that was built, or would be: the commit, and what became of its files.
+    """A static site that was built, or would be: its commit, and counts of its files.
 
     `left_out` counts memories that are labelled as private or forgotten.
     """
@@ -36,41 +37,39 @@ def site(
     title: str = "Memories",
     dry_run: bool = False,
 ) -> BuiltSite:
-    """Write the memories of a commit as a static site: files for any browser and any server.
+    """Write the memories of a commit as a static web site.
 
-    Every memory has a page with its proof, its lineage and what it replaced; beside them are
-    status, timeline, conflicts, digests and lists, and a search that needs no server. Links are
-    relative, so that it works from a disk and below any address. What only this clone knows is not
-    in it: no sessions, no findings, no use, no worktree, no global memories; and no memory that is
-    forgotten or labelled as private. The bytes are the same for a commit wherever they are made.
+    Every memory has a page with its history and sources. There are also lists, a timeline,
+    conflicts, digests, and a search that needs no server. Private data is left out: sessions,
+    usage, your global memories, and memories that are forgotten or labelled as private.
 
-    Nothing is written while the commit holds a secret. The folder is replaced as a whole, pages
-    that are the same stay, and nothing goes that memtool has not written.
-
-    It needs the extra `web`. docs/web.md says how to publish it.
+    A commit that holds a secret is refused. The directory is replaced as a whole. It needs the
+    extra `web`; docs/web.md explains how to publish the site.
 
     Example:
         memtool site public
+        memtool site public --at v1.0 --title "Memories of the shop"
 
     Args:
-        directory: the folder; it must be absent, empty, or an earlier site
-        at: the revision to show, by default HEAD
-        title: what the site calls itself
-        dry_run: say what would be written, write nothing
+        directory: the directory; must be absent, empty or an earlier site
+        at: the revision, by default HEAD
+        title: the title of the site
+        dry_run: list what would be written, write nothing
     """
     del context, directory, at, title, dry_run
     raise MemtoolError(
-        "the static site is made by the command line",
-        hint="in a shell: memtool site DIR",
+        "site can only be started from the command line",
+        hint="memtool site DIR",
         code="surface",
     )
 
 
-def render(built: BuiltSite) -> str:
-    """Return what was built, and where to look at it."""
-    left = f", {built.left_out} left out as private or forgotten" if built.left_out else ""
-    memories = plural(built.memories, "memory", "memories")
-    what = f"{memories} of {built.revision[:SHORT]}{left}: {plural(built.files, 'file')}"
+def render(built: BuiltSite, _layout: Layout) -> str:
+    """Return the counts of the site, and how to open it."""
+    omitted = f", {built.left_out} left out as private or forgotten" if built.left_out else ""
+    memories = format_count(built.memories, "memory", "memories")
+    revision = built.revision[:SHORT_ID_DIGITS]
+    what = f"{memories} of {revision}{omitted}: {format_count(built.files, 'file')}"
     done = f"{built.written:,} written, {built.removed:,} removed"
     if built.dry_run:
         return f"would build {built.directory}: {what}, {done}"

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from memtool.commands import _filters
-from memtool.commands._render import columns
+from memtool.commands._layout import Layout
+from memtool.commands._render import format_size
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
-from memtool.store.ledger import Act, CacheUse, Counted, Health, Latency, Ledger, LockWaits
+from memtool.store.ledger import Act, CacheUse, Health, Latency, Ledger, LockWaits, UsageCount
 from memtool.store.tree import Tree
 from memtool.store.usage_log import INTERRUPTED
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.sessions.traces import FailureTrace
 
-PARTS: dict[str, str] = {
+PART_BY_FOLDER: dict[str, str] = {
     "index": "index",
     "sessions": "sessions",
     "spool": "ledger",
     "intents": "ledger",
 }
-"""What a directory below memtool's own in the git directory is counted as."""
-OTHER = "caches"
-WRITING = (
+"""The part that a folder of memtool's directory counts for; others count as `OTHER_PART`."""
+OTHER_PART = "caches"
+WRITING_VERBS = (
     "new",
     "remember",
     "supersede",
@@ -53,12 +54,10 @@ WRITING = (
     "sign",
 )
 """The verbs that write memories or their signatures, and may commit them."""
-_UNITS = ("B", "KiB", "MiB", "GiB")
-_STEP = 1024
 
 
 class Size(Value):
-    """A part of what memtool keeps: how many files, and how many bytes in them."""
+    """Files and bytes of one part of memtool's data."""
 
     part: str
     files: int
@@ -66,7 +65,7 @@ class Size(Value):
 
 
 class SessionSizes(Value):
-    """What the private sessions take of the room that sessions.total_mb gives them."""
+    """The size of private sessions, and their share of the limit sessions.total_mb."""
 
     sessions: int
     open: int
@@ -76,8 +75,8 @@ class SessionSizes(Value):
     share: float
 
 
-class Used(Value):
-    """A memory, how many answers showed it and the moment of the last; `title` may be unknown."""
+class UseRow(Value):
+    """A memory, how many answers showed it, and when last; `title` is "" if unknown."""
 
     id: str
     title: str
@@ -85,7 +84,7 @@ class Used(Value):
     last: str
 
 
-class LastInjected(Value):
+class LastInjection(Value):
     """The newest answer that gave an agent memories: its moment, and their ids in order."""
 
     moment: str
@@ -93,10 +92,16 @@ class LastInjected(Value):
 
 
 class Stats(Value):
-    """Sizes and counts as they are; the rest as far as the ledger goes back, to `since`.
+    """Current sizes and counts; usage from the ledger, which goes back to `since`.
 
-    `answers` counts those that are kept in detail. `since` is None where nothing was noted yet.
+    `answers` counts answers that the ledger has in detail. `since` is None if it is empty.
     """
+
+    json_fields = (
+        "memories types categories statuses superseded sizes sessions since answers latencies "
+        "depths most_accessed most_injected health audit interrupted still_holds cache locks "
+        "writes last_injected traces"
+    )
 
     memories: int
     types: dict[str, int]
@@ -109,295 +114,325 @@ class Stats(Value):
     answers: int
     latencies: tuple[Latency, ...]
     depths: dict[str, int]
-    """How many questions each level answered: digest, memory, session, or none."""
-    most_accessed: tuple[Used, ...]
-    most_injected: tuple[Used, ...]
+    """Questions answered by each level: digest, memory, session, or none."""
+    most_accessed: tuple[UseRow, ...]
+    most_injected: tuple[UseRow, ...]
     health: Health
-    """How long the last questions took."""
+    """Latency of the last prompts and searches."""
     audit: dict[str, int]
-    """How many acts of each kind the audit holds."""
+    """Acts in the audit, by kind."""
     interrupted: int
-    """Acts that were cut off before they ended."""
+    """Acts that did not finish."""
     still_holds: dict[str, int]
-    """How often `confirm --still-holds` called a rule of drift wrong, by rule: gone, lines, name.
+    """How often `confirm --still-holds` overruled a drift rule, by rule: gone, lines, name.
 
-    A rule that is wrong more often than right is none."""
+    A rule that is wrong more often than right should go."""
     cache: CacheUse
-    """How answers found the search index, and how many came upon a damaged cache."""
+    """How often answers found, updated or built the search index, or met a damaged cache."""
     locks: LockWaits
-    """How long answers waited while another process held a lock."""
+    """How long answers waited for locks of other processes."""
     writes: Latency | None
-    """How long the last answers of the verbs took that write memories, commits included."""
-    last_injected: LastInjected | None
+    """Latency of verbs that write memories, including their commits."""
+    last_injected: LastInjection | None
+    has_all_rows: bool = False
+    """Whether the text has every row."""
     traces: tuple[FailureTrace, ...] | None = None
-    """With --traces: what failed in the captured sessions, and how long it took to mend it."""
+    """With --traces: failures in captured sessions, and how many runs it took to fix them."""
 
 
 def stats(
-    context: Context, *, at: str | None = None, limit: int = 10, traces: bool = False
+    context: Context,
+    *,
+    all: bool = False,
+    at: str | None = None,
+    limit: int = 10,
+    traces: bool = False,
 ) -> Stats:
-    """Show sizes, latencies, and which memories are used most.
+    """Show sizes, response times, and which memories are used.
 
-    The health of the search is that of the last 100 prompts and searches: degraded where their 95th
-    percentile is over 300 ms, healthy else, and too few answers below 20.
-
-    A question is answered by digests, by memories, by private sessions, or by none of these.
-
-    Latencies are those of the last 1,000 answers of each verb: the median and the 95th percentile,
-    from the first line of memtool to the last byte of the answer; the start of Python is not in
-    them. Of the last 10,000 answers it is counted how many found the search index as it was, had to
-    update or to build it, came upon a damaged cache, or waited for a lock of another process.
-    Writes are the verbs that write memories, with their commits. A memory is accessed where search,
-    show or inject showed it. The ledger in the git directory is this clone's own; deleting it loses
-    nothing but these figures.
-
-    --traces adds what failed in the captured sessions of this clone: for each error signature and
-    command the failing runs until it worked, how often it came back after that, and both for
-    sessions that were shown an older memory of the signature. What came back most comes first.
+    The numbers are those of this clone:
+        latency   median and 95th percentile of the last 1,000 calls of each verb
+        health    of the last 100 searches: degraded if the 95th percentile is over 300 ms
+        accesses  how often search, show and inject showed a memory
+        traces    failed commands of sessions, how many runs a fix took, and how often it came back
 
     Example:
         memtool stats
         memtool stats --traces
 
     Args:
-        at: count the memories of this revision instead of the worktree
-        limit: how many of the most used memories, and traces, are listed, 0 for all
-        traces: also show what failed in sessions, and how many runs it took to mend it
+        all: show every figure, not only those of one screen
+        at: count the memories of a revision instead of the worktree
+        limit: the number of memories and traces to list, 0 for all
+        traces: also show what failed in sessions
     """
-    most = _filters.most_of(limit)
+    max_rows = _filters.all_if_zero(limit)
     if at is None and not context.repository.is_bare:
         context.project.refuse_absent()
     directory = context.repository.cache_dir
-    usage_log.tell_cut_off(context)
-    _filters.take_over(context)
-    with ledger.reading(directory) as held:
-        answers, since = held.answers()
-        latencies, depths = tuple(held.latencies()), held.depths()
-        accessed, injected = held.most("", most), held.most_injected(most)
-        acts = held.acts()
-        caching, locks = held.cache_use(), held.lock_waits()
-        writes, last_injected = held.taken_together(WRITING), _last_injected(held)
-    stored = _stored(directory)  # before an index is built to count the memories
+    usage_log.report_interrupted(context)
+    _filters.fold_usage_log(context)
+    with ledger.open_ledger(directory) as usage:
+        answers, since = usage.answers()
+        latencies, depths = tuple(usage.latencies()), usage.depths()
+        accessed, injected = usage.most_shown("", max_rows), usage.most_injected(max_rows)
+        acts = usage.acts()
+        caching, locks = usage.cache_use(), usage.lock_waits()
+        writes, last_injected = usage.combined_latency(WRITING_VERBS), _find_last_injection(usage)
+    stored = _measure_stored(directory)  # before an index is built to count the memories
     tree = index.open(context, at, exact=True)
-    trees = _shown_here(context, tree)
+    trees = _open_shown_trees(context, tree)
     return Stats(
         memories=tree.count,
         types=tree.count_by("type"),
         categories=tree.count_by("category"),
         statuses=tree.count_by("status"),
         superseded=len(tree.with_ids(tree.lineage.superseded_by.keys())),
-        sizes=(_memories(tree), *stored),
-        sessions=_sessions(context),
+        sizes=(_measure_memories(tree), *stored),
+        sessions=_measure_sessions(context),
         since=None if since is None else timestamps.render(since),
         answers=answers,
         latencies=latencies,
         depths=depths,
-        most_accessed=tuple(_used(row, trees) for row in accessed),
-        most_injected=tuple(_used(row, trees) for row in injected),
-        health=ledger.health(directory),
+        most_accessed=tuple(_build_use_row(row, trees) for row in accessed),
+        most_injected=tuple(_build_use_row(row, trees) for row in injected),
+        health=ledger.compute_health(directory),
         audit=dict(sorted(Counter(act.kind for act in acts).items())),
         interrupted=sum(act.outcome == INTERRUPTED for act in acts),
-        still_holds=_still_holds(acts),
+        still_holds=_count_still_holds(acts),
         cache=caching,
         locks=locks,
         writes=writes,
         last_injected=last_injected,
-        traces=_traces(context, tree)[: most or None] if traces else None,
+        has_all_rows=all,
+        traces=_read_traces(context, tree)[: max_rows or None] if traces else None,
     )
 
 
-def render(stats: Stats) -> str:
-    """Return the figures as short tables, those without rows left out."""
-    parts = [
-        f"{plural(stats.memories, 'memory', 'memories')}, {stats.superseded} superseded",
-        *(
-            f"{name}: {', '.join(f'{count} {one}' for one, count in counts.items())}"
-            for name, counts in (
-                ("types", stats.types),
-                ("categories", stats.categories),
-                ("statuses", stats.statuses),
-            )
-            if counts
-        ),
-        "",
-        *columns(
-            (size.part, _bytes(size.bytes), f"{plural(size.files, 'file')}") for size in stats.sizes
-        ),
-        *_sessions_text(stats.sessions),
-        "",
-        f"{plural(stats.answers, 'answer')} since {stats.since}"
-        if stats.since
-        else "no answer was noted",
+def render(stats: Stats, layout: Layout) -> str:
+    """Return the figures on one screen; with --all every latency, memory and cost."""
+    counts_by_name = {
+        "types": stats.types,
+        "categories": stats.categories if stats.has_all_rows else {},
+        "statuses": stats.statuses,
+    }
+    rows = [
+        f"{format_count(stats.memories, 'memory', 'memories')}, {stats.superseded:,} superseded"
     ]
-    if stats.latencies:
+    for name, counts in counts_by_name.items():
+        shown = ", ".join(f"{count:,} {label}" for label, count in counts.items())
+        rows += layout.wrap(f"{name}: {shown}" * bool(shown))
+    rows += [
+        *layout.table(
+            [
+                (size.part, format_size(size.bytes), format_count(size.files, "file"))
+                for size in stats.sizes
+            ],
+            title=2,
+        ),
+        *_format_sessions(stats.sessions),
+    ]
+    since = f"{format_count(stats.answers, 'answer')} since {layout.when(stats.since or '')}"
+    rows += ["", since if stats.since else "no answer was noted yet"]
+    rows += _format_latencies(stats, layout)
+    for name, used in (("shown", stats.most_accessed), ("injected", stats.most_injected)):
+        rows += _format_use(f"Most often {name}", used, stats, layout)
+    if stats.has_all_rows:
+        rows += _format_costs(stats, layout)
+    rows += _format_traces(stats.traces)
+    return "\n".join(rows if stats.has_all_rows else [*rows, "More: memtool stats --all"])
+
+
+MAX_ROWS = {"latencies": 3, "memories": 5}
+"""Rows of the text without --all: the slowest verbs, and the memories that were shown most."""
+
+
+def _format_latencies(stats: Stats, layout: Layout) -> list[str]:
+    """Return the slowest verbs, and the health of the search."""
+    if not stats.latencies:
+        return []
+    slowest = sorted(stats.latencies, key=lambda row: -row.p95_ms)
+    shown = slowest if stats.has_all_rows else slowest[: MAX_ROWS["latencies"]]
+    rows = [
+        (row.verb, f"{row.p50_ms:.1f} ms", f"{row.p95_ms:.1f} ms", f"{row.samples:,}")
+        for row in shown
+    ]
+    heading = ("verb", "median", "95th percentile", "answers")
+    return [*layout.table([heading, *rows], title=0), _format_health(stats.health)]
+
+
+def _format_use(
+    heading: str, used: Sequence[UseRow], stats: Stats, layout: Layout
+) -> Iterator[str]:
+    """Yield a heading and the memories that were used most; nothing if none were."""
+    shown = used if stats.has_all_rows else used[: MAX_ROWS["memories"]]
+    if shown:
+        yield f"{heading}:"
         rows = [
-            (row.verb, f"{row.p50_ms:.1f} ms", f"{row.p95_ms:.1f} ms", f"{row.samples}")
-            for row in stats.latencies
+            (
+                layout.short(row.id),
+                row.title,
+                format_count(row.count, "time"),
+                layout.when(row.last),
+            )
+            for row in shown
         ]
-        parts += columns([("verb", "p50", "p95", "answers"), *rows])
-        parts.append(_health_text(stats.health))
-    parts += _costs_text(stats)
-    if stats.depths:
-        counts = ", ".join(f"{count} {depth}" for depth, count in stats.depths.items())
-        parts.append(f"questions answered by level: {counts}")
-    for name, used in (("accessed", stats.most_accessed), ("injected", stats.most_injected)):
-        if used:
-            parts += ["", f"most {name}"]
-            parts += columns((f"{row.count}", row.last[:10], row.id, row.title) for row in used)
-    if stats.audit:
-        counts = ", ".join(f"{count} {kind}" for kind, count in stats.audit.items())
-        cut_off = f"; {stats.interrupted} interrupted" if stats.interrupted else ""
-        parts += ["", f"audit: {counts}{cut_off}"]
-    if stats.still_holds:
-        counts = ", ".join(f"{rule} {count}" for rule, count in stats.still_holds.items())
-        parts.append(f"drift, confirmed with --still-holds by rule: {counts}")
-    return "\n".join([*parts, *_traces_text(stats.traces)])
+        yield from layout.table(rows, drop=(3,), indent="  ")
 
 
-def _last_injected(held: Ledger) -> LastInjected | None:
-    newest = held.last_injected()
+def _find_last_injection(usage: Ledger) -> LastInjection | None:
+    newest = usage.last_injected()
     if not newest:
         return None
-    return LastInjected(timestamps.render(newest[0][0]), tuple(id_ for _moment, id_ in newest))
+    return LastInjection(timestamps.render(newest[0][0]), tuple(id_ for _moment, id_ in newest))
 
 
-def _costs_text(stats: Stats) -> list[str]:
-    """Return a line each on writing, the cache, locks and the last block; of what there was."""
-    rows = []
+def _format_costs(stats: Stats, layout: Layout) -> Iterator[str]:
+    """Yield a line each on writes, the index, locks, levels, the last block and the audit."""
+    yield ""
+    for line in _list_costs(stats, layout):
+        yield from layout.wrap(line)
+
+
+def _list_costs(stats: Stats, layout: Layout) -> Iterator[str]:
     if stats.writes:
-        one = stats.writes
-        rows.append(f"writes: p50 {one.p50_ms:.1f} ms, p95 {one.p95_ms:.1f} ms of {one.samples}")
+        writes = stats.writes
+        yield (
+            f"writes: median {writes.p50_ms:.1f} ms, 95th percentile {writes.p95_ms:.1f} ms "
+            f"of {writes.samples:,}"
+        )
     used = stats.cache
     if used.hit_share is not None:
-        rows.append(
-            f"index: {used.hit_share:.1%} of {plural(used.answers, 'answer')} found it as it was,"
-            f" {used.updates} updated it, {used.rebuilds} built it"
+        yield (
+            f"index: current for {used.hit_share:.1%} of {format_count(used.answers, 'answer')}, "
+            f"updated for {used.updates:,}, built for {used.rebuilds:,}"
         )
     if used.damaged:
-        rows.append(f"damaged caches: {plural(used.damaged, 'answer')} made one anew")
-    waited = stats.locks
-    if waited.waits:
-        rows.append(
-            f"locks: {plural(waited.waits, 'answer')} waited, "
-            f"{waited.longest_ms:.0f} ms at the longest"
-        )
+        yield f"damaged caches: {format_count(used.damaged, 'answer')} rebuilt one"
+    if stats.locks.waits:
+        waits = format_count(stats.locks.waits, "answer")
+        yield f"locks: {waits} waited, at most {stats.locks.longest_ms:.0f} ms"
+    if stats.depths:
+        counts = ", ".join(f"{count:,} {depth}" for depth, count in stats.depths.items())
+        yield f"questions answered by level: {counts}"
     if stats.last_injected:
-        last = stats.last_injected
-        rows.append(f"last injected {last.moment}: {', '.join(last.ids)}")
-    return rows
+        ids = ", ".join(map(layout.short, stats.last_injected.ids))
+        yield f"last injected {stats.last_injected.moment}: {ids}"
+    if stats.audit:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in stats.audit.items())
+        cut_off = f"; {stats.interrupted:,} interrupted" if stats.interrupted else ""
+        yield f"audit: {counts}{cut_off}"
+    if stats.still_holds:
+        counts = ", ".join(f"{rule} {count:,}" for rule, count in stats.still_holds.items())
+        yield f"drift overruled with --still-holds, by rule: {counts}"
 
 
-def _still_holds(acts: Iterable[Act]) -> dict[str, int]:
+def _count_still_holds(acts: Iterable[Act]) -> dict[str, int]:
     rules = (rule for act in acts if act.kind == "still-holds" for rule in act.detail.split())
     return dict(sorted(Counter(rules).items()))
 
 
-def _traces(context: Context, tree: Tree) -> tuple[FailureTrace, ...]:
+def _read_traces(context: Context, tree: Tree) -> tuple[FailureTrace, ...]:
     from memtool.sessions import traces  # reads all sessions
 
-    return traces.traces(context, store.opened(context), tree)
+    return traces.find_traces(context, store.open_sessions(context), tree)
 
 
-def _traces_text(traces: tuple[FailureTrace, ...] | None) -> list[str]:
-    """Return a paragraph for each trace; nothing where nobody asked."""
+def _format_traces(traces: tuple[FailureTrace, ...] | None) -> list[str]:
+    """Return a paragraph for each trace; nothing without --traces."""
     if traces is None:
         return []
     rows = ["", "what failed in sessions" if traces else "nothing failed in a captured session"]
-    for one in traces:
+    for trace in traces:
         mended = "never mended"
-        if one.to_green is not None:
-            mended = f"{one.to_green:g} runs until it worked"
-        came = f", regressions: {one.regressions}" if one.regressions else ""
-        rows += [one.signature, f"  {one.command}"]
-        runs = f"{plural(one.runs, 'failing run')} in {plural(one.sessions, 'session')}"
+        if trace.to_green is not None:
+            mended = f"{trace.to_green:g} runs until it worked"
+        came = f", regressions: {trace.regressions}" if trace.regressions else ""
+        rows += [trace.signature, f"  {trace.command}"]
+        sessions = format_count(trace.sessions, "session")
+        runs = f"{format_count(trace.runs, 'failing run')} in {sessions}"
         rows.append(f"  {runs}, {mended}{came}")
-        if one.with_memory:
+        if trace.with_memory:
             means = [
                 "-" if mean is None else f"{mean:g}"
-                for mean in (one.to_green_with_memory, one.to_green_without)
+                for mean in (trace.to_green_with_memory, trace.to_green_without)
             ]
             rows.append(
-                f"  a memory of it was shown in {one.with_memory} of {one.attempts} attempts:"
+                f"  a memory of it was shown in {trace.with_memory} of {trace.attempts} attempts:"
                 f" {means[0]} runs with it, {means[1]} without"
             )
     return rows
 
 
-def _sessions(context: Context) -> SessionSizes:
-    sessions = store.opened(context)
-    now = retention.stored(sessions)
+def _measure_sessions(context: Context) -> SessionSizes:
+    sessions = store.open_sessions(context)
+    now = retention.measure(sessions)
     is_open = sum(head.status == "open" for head in sessions.heads()[0])
-    damaged = len(retention.damages(sessions, most=0))
+    damaged = len(retention.find_damages(sessions, limit=0))
     share = round(now.share, 6)
     return SessionSizes(now.sessions, is_open, damaged, now.size, now.limit, share)
 
 
-def _sessions_text(sizes: SessionSizes) -> list[str]:
-    """Return a line on the sessions, none where there are none."""
+def _format_sessions(sizes: SessionSizes) -> list[str]:
+    """Return a line on the sessions, if there are any."""
     if not sizes.sessions:
         return []
     states = [f"{sizes.open} open"] * bool(sizes.open)
     states += [f"{sizes.damaged} damaged: memtool doctor"] * bool(sizes.damaged)
     which = f" ({', '.join(states)})" if states else ""
-    room = f"{_bytes(sizes.bytes)} of {_bytes(sizes.limit_bytes)}, {sizes.share:.1%}"
-    return ["", f"{plural(sizes.sessions, 'session')}{which}: {room}"]
+    room = f"{format_size(sizes.bytes)} of {format_size(sizes.limit_bytes)}, {sizes.share:.1%}"
+    return ["", f"{format_count(sizes.sessions, 'session')}{which}: {room}"]
 
 
-def _health_text(health: Health) -> str:
+def _format_health(health: Health) -> str:
     if health.p95_ms is None:
         return f"search: {health.state}"
     return f"search: {health.state}, p95 of the last {health.samples} is {health.p95_ms:.1f} ms"
 
 
-def _shown_here(context: Context, tree: Tree) -> list[Tree]:
-    """Return the trees whose memories answers show: also that of the global ones, if any."""
+def _open_shown_trees(context: Context, tree: Tree) -> list[Tree]:
+    """Return the trees whose memories answers show, including the global one, if any."""
     try:
-        return [tree] if context.beside is None else [tree, index.open(context.beside)]
+        return (
+            [tree] if context.global_context is None else [tree, index.open(context.global_context)]
+        )
     except MemtoolError:
         return [tree]
 
 
-def _used(row: Counted, trees: Iterable[Tree]) -> Used:
+def _build_use_row(row: UsageCount, trees: Iterable[Tree]) -> UseRow:
     record = next((tree[row.id] for tree in trees if row.id in tree), None)
     title = record.memory.title if record else ""
-    return Used(row.id, title, row.count, timestamps.render(row.last))
+    return UseRow(row.id, title, row.count, timestamps.render(row.last))
 
 
-def _memories(tree: Tree) -> Size:
-    """Return the size of the memory files, of those of the revision if one was named."""
+def _measure_memories(tree: Tree) -> Size:
+    """Return the size of the memory files of a tree."""
     if tree.location.kind != "worktree":
         files = tree.location.list_files().read()
         sizes = [len(data) for _entry, data in files if isinstance(data, bytes)]
         return Size("memories", len(sizes), sum(sizes))
     top = tree.location.repository.top
-    sizes = [_size(f"{top}/{path}") for path in tree.blobs]
+    sizes = [_read_size(f"{top}/{path}") for path in tree.blobs]
     return Size("memories", len(sizes), sum(sizes))
 
 
-def _stored(directory: str) -> list[Size]:
-    """Return the sizes of what is in memtool's own directory, by part."""
+def _measure_stored(directory: str) -> list[Size]:
+    """Return the size of each part of memtool's directory."""
     files: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for folder, _folders, names in os.walk(directory):
         first = os.path.relpath(folder, directory).partition(os.sep)[0]
         for name in names:
             is_ledger = first == "." and name.startswith("ledger.")
-            part = "ledger" if is_ledger else PARTS.get(first, OTHER)
+            part = "ledger" if is_ledger else PART_BY_FOLDER.get(first, OTHER_PART)
             files[part] += 1
-            sizes[part] += _size(os.path.join(folder, name))
+            sizes[part] += _read_size(os.path.join(folder, name))
     return [Size(part, files[part], sizes[part]) for part in sorted(files)]
 
 
-def _size(path: str) -> int:
+def _read_size(path: str) -> int:
     try:
         return os.lstat(path).st_size
-    except OSError:  # gone since it was listed
+    except OSError:  # deleted since it was listed
         return 0
-
-
-def _bytes(size: float) -> str:
-    unit = 0
-    while size >= _STEP and unit < len(_UNITS) - 1:
-        size /= _STEP
-        unit += 1
-    return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"

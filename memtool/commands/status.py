@@ -1,4 +1,4 @@
-"""`memtool status`: counts of the memories, what waits for the user, and what is wrong."""
+"""`memtool status`: counts of the memories, what needs attention, and problems."""
 
 from __future__ import annotations
 
@@ -7,41 +7,61 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memtool.authoring.tree import with_way_back
+from memtool.commands._layout import MAX_ROWS, Layout, shorten_commit
 from memtool.errors import MemtoolError
-from memtool.gate.checks.lineage import PURGES, purged_by
 from memtool.index import index
 from memtool.inject import session_seen
 from memtool.memory import lifecycle, timestamps
-from memtool.memory.changes import stem
+from memtool.memory.changes import id_from_path
 from memtool.memory.drift import BROKEN, CHANGED
 from memtool.memory.fields import Category
 from memtool.memory.schema import Problem
 from memtool.search import conflicts, picks
-from memtool.search.features import Facts
-from memtool.search.scope import drift_in
+from memtool.search.ahead import AheadCounts, count_ahead
+from memtool.search.conflicts import Conflict
+from memtool.search.features import PROPOSES_TO_REPLACE, Facts
+from memtool.search.scope import build_drift_witness
 from memtool.sessions import consent
-from memtool.store import provenance
+from memtool.store import fetched, provenance
 from memtool.store.context import Context
-from memtool.store.nested import nested_directories, take_over
-from memtool.store.tree import Record, Tree, lineage_problems
-from memtool.value import Value, first_few, plural
+from memtool.store.messages import read_purged_ids
+from memtool.store.nested import describe_takeover, find_nested_directories
+from memtool.store.repository import read_head_ref
+from memtool.store.tree import Record, Tree, find_lineage_problems
+from memtool.value import Value, first_few, format_count
 
 EXPIRES_SOON_DAYS = 14
-MOST_PROPOSALS = 5
-"""Proposals that the report lists; `--json` has all."""
+
+
+class StatusDetails(Value):
+    """What only the text shows: the branch, the sides of each conflict, and days by id.
+
+    Sides are ids, the newest first. `due` are the days since which reviews are due, `expiry` those
+    on which memories expire.
+    """
+
+    branch: str = ""
+    conflicts: tuple[tuple[str, ...], ...] = ()
+    due: Mapping[str, str] = {}
+    expiry: Mapping[str, str] = {}
+    has_all_rows: bool = False
 
 
 class Status(Value):
-    """Counts of one tree, what waits for the user, and what is wrong.
+    """Counts of one tree, what needs attention, and the problems.
 
-    `alive` are heads that list and search show; the other counts are of all memories. `due` are
-    those of them that somebody should confirm again, since their category's time is over.
-    `needs_person` are candidates of low confidence, which no use confirms; `proposals` say which
-    candidate proposes to replace which memory. `drifted`
-    name a file that is gone, or a name or lines that are; `changed` counts those of which half is.
-    `revision` is the commit that HEAD or --at names, empty before the first commit.
-    `global_directory` is where the user's global memories are, empty where there are none; `auto`
-    says whether sessions are captured unasked.
+    - `alive`: heads that list and search show; the other counts are of all memories
+    - `due`: alive memories whose review is due
+    - `needs_person`: candidates of low confidence, which use alone never confirms
+    - `proposals`: sentences on which candidate proposes to replace which memory
+    - `drifted`: memories with a missing file, name or cited lines
+    - `changed`: number of memories with a file of which half has changed
+    - `revision`: the commit of HEAD or --at, "" before the first commit
+    - `trusted_ref`, `trusted_name`, `fetched_at`: commit and short name of the trusted branch, and
+      when it was last fetched, None if unknown
+    - `ahead`: what the trusted branch has changed since this branch began
+    - `global_directory`: the user's global memories, "" if there are none
+    - `auto`: whether sessions are captured automatically
     """
 
     directory: str
@@ -65,46 +85,50 @@ class Status(Value):
     global_directory: str = ""
     auto: bool = True
     upkeep: tuple[str, ...] = ()
-    """The periods of maintain.schedule whose upkeep is due."""
+    """Periods of maintain.schedule whose upkeep is due."""
     curation: int = 0
-    """How many steps the plan for candidates has that waits."""
+    """Number of steps of the stored plan for candidates."""
     findings: int = 0
-    """How many findings of sessions have the evidence to be promoted."""
+    """Number of session findings with enough evidence to be promoted."""
     contradicting: tuple[str, ...] = ()
-    """Memories that certainly contradict another one, forks aside."""
+    """Memories that certainly contradict another one, without forks."""
     suspected: int | None = 0
-    """How many pairs may contradict each other, and are marked nowhere; None if a large tree was
-    not compared since it changed."""
+    """Number of pairs that may contradict each other, which are not marked anywhere; None if a
+    large tree was not compared since it changed."""
     nested: tuple[str, ...] = ()
     """Memory directories below other directories, which are not read."""
+    trusted_name: str = ""
+    fetched_at: str | None = None
+    ahead: AheadCounts = AheadCounts()
+    details: StatusDetails = StatusDetails()
 
     @property
     def exit_code(self) -> int:
-        """1 where something is wrong, for scripts; warnings do not count."""
+        """1 if there is an error, for scripts; warnings do not count."""
         return int(any(problem.severity == "error" for problem in self.problems))
 
     def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: health in short, then all fields.
+        """Return the shape of `--json`: a summary of health, then all fields.
 
-        It is healthy where nothing is wrong; what waits for somebody is an issue, too.
+        It is healthy without errors; `issues` also list what needs attention.
         """
-        waiting = [(f"{name}: {len(ids)}", hint) for name, ids, hint in self.waiting() if ids]
+        waiting = [(f"{name}: {len(ids)}", hint) for name, ids, hint in self.list_waiting() if ids]
         wrong = [(problem.text(), problem.hint) for problem in self.problems]
-        wrong += [(f"{place} is not read", take_over(place)) for place in self.nested]
+        wrong += [(f"{path} is not read", describe_takeover(path)) for path in self.nested]
         hints = [hint for _issue, hint in (*wrong, *waiting) if hint]
         return {
             "healthy": not self.exit_code,
             "issues": [issue for issue, _hint in (*wrong, *waiting)],
             "recommendations": list(dict.fromkeys(hints)),
-        } | super().plain()
+        } | {name: value for name, value in super().plain().items() if name != "details"}
 
-    def waiting(self) -> tuple[tuple[str, tuple[str, ...], str], ...]:
-        """Return what waits for somebody: its name, the ids, and what to do with them."""
-        others = tuple(id_ for id_ in self.candidates if id_ not in self.needs_person)
+    def list_waiting(self) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+        """Return what needs attention, in sections: (heading, ids, what to do with them)."""
+        confident_candidates = tuple(id_ for id_ in self.candidates if id_ not in self.needs_person)
         decide = "memtool confirm ID, or memtool archive ID"
         return (
             ("not committed", self.uncommitted, "git add and git commit them"),
-            ("waiting to be confirmed", others, "memtool confirm ID"),
+            ("waiting to be confirmed", confident_candidates, "memtool confirm ID"),
             ("waiting for a person, since their confidence is low", self.needs_person, decide),
             ("contradicting each other", self.contradicting, "memtool conflicts shows which"),
             ("drifted from the code", self.drifted, "memtool drift shows why"),
@@ -113,86 +137,121 @@ class Status(Value):
         )
 
 
-def status(context: Context, *, at: str | None = None, as_of: str | None = None) -> Status:
-    """Show how many memories there are, what waits for somebody, and what is wrong.
+def status(
+    context: Context, *, all: bool = False, at: str | None = None, as_of: str | None = None
+) -> Status:
+    """Show what needs attention, and what is broken.
 
-    Where a file is no memory, or a relation leads nowhere, the exit code is 1.
+    Each section names the command that deals with it. Exit code 1 means that a file is not a valid
+    memory, or that a relation leads nowhere.
 
     Example:
         memtool status
+        memtool status --as-of 2026-06-30
 
     Args:
+        all: show every row of each section
         at: a revision instead of the worktree
-        as_of: the moment to look from: a date, an RFC 3339 moment, or an age such as 30d
+        as_of: a past time: a date, RFC 3339, or an age such as 30d
     """
-    beside = context if context.is_global else context.beside
+    global_context = context if context.is_global else context.global_context
     before = [*context.notes]
     tree = index.open(context, at, as_of, exact=True)
-    now = context.clock.moment_of(as_of)
+    now = context.clock.parse_as_of(as_of)
     categories = context.settings.categories
     facts = Facts(tree, now, dict)
-    past = facts.not_alive()
+    ended_records = facts.not_alive()
     superseded = tree.with_ids(tree.lineage.superseded_by.keys())
     total = tree.count
-    states = Counter(map(facts.state, past))
-    states[lifecycle.ALIVE] = total - len(past)
+    states = Counter(map(facts.state, ended_records))
+    states[lifecycle.ALIVE] = total - len(ended_records)
     head = context.repository.git.head()
-    context.notes[:] = before  # the problems are the answer here
+    context.notes[:] = before  # problems are reported in the result
     if context.settings.is_newer:
         context.note_problems(tree)
     named = facts.naming_files()
-    drift = _drift(context, tree, named)
-    candidates = list(picks.picked(tree, ("status", "candidate")))
+    drift = _find_drift_levels(context, tree, named)
+    candidates = list(picks.pick(tree, ("status", "candidate")))
     cache_dir = context.repository.cache_dir if context.is_cached else ""
-    clashes = conflicts.open_contradictions(tree, now, cache_dir)
+    clashes = conflicts.find_open_contradictions(tree, now, cache_dir)
+    trusted = _find_trusted_commit(context)
+    is_now = at is None and as_of is None
     return Status(
         directory=context.directory,
         revision=tree.location.name if at else head,
-        trusted_ref=_trusted(context),
+        trusted_ref=trusted,
+        trusted_name=_find_trusted_name(context) if trusted else "",
+        fetched_at=_find_fetch_time(context) if trusted else None,
+        ahead=count_ahead(context, tree, now) if trusted and is_now else AheadCounts(),
         total=total,
-        alive=total - len({record.path for record in (*past, *superseded)}),
+        alive=total - len({record.path for record in (*ended_records, *superseded)}),
         superseded=len(superseded),
         types=tree.count_by("type"),
         statuses=tree.count_by("status"),
         states={state: count for state, count in sorted(states.items()) if count},
-        uncommitted=_uncommitted(context, tree),
-        candidates=_living_ids(facts, candidates),
-        needs_person=_living_ids(facts, [r for r in candidates if r.memory.confidence == "low"]),
-        expiring=_living_ids(
-            facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
+        uncommitted=_find_uncommitted(context, tree),
+        candidates=_list_current_ids(facts, candidates),
+        needs_person=_list_current_ids(
+            facts, [r for r in candidates if r.memory.confidence == "low"]
         ),
-        due=_living_ids(facts, facts.due()),
+        expiring=_list_current_ids(
+            facts, _find_expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
+        ),
+        due=_list_current_ids(facts, facts.due()),
         proposals=tuple(
-            f"{new} proposes to replace {old}"
+            f"{new}{PROPOSES_TO_REPLACE}{old}"
             for new, olds in sorted(facts.proposed.items())
             for old in olds
         ),
-        drifted=tuple(one.id for one in named if drift.get(one.path) == BROKEN),
+        drifted=tuple(record.id for record in named if drift.get(record.path) == BROKEN),
         changed=sum(level == CHANGED for level in drift.values()),
         problems=with_way_back(
             context,
             (
                 *tree.problems,
-                *_each_fork_once(lineage_problems(tree, _purged(context, tree, head))),
+                *_without_repeated_forks(
+                    find_lineage_problems(tree, _find_purged(context, tree, head))
+                ),
             ),
         ),
         contradicting=tuple(
-            sorted({id_ for one in clashes or () if one.is_certain for id_ in one.ids})
+            sorted({id_ for clash in clashes or () if clash.is_certain for id_ in clash.ids})
         ),
-        suspected=None if clashes is None else sum(not one.is_certain for one in clashes),
-        nested=() if at else nested_directories(context.repository, context.directory),
-        global_directory=beside.repository.top if beside is not None else "",
+        suspected=None if clashes is None else sum(not clash.is_certain for clash in clashes),
+        nested=() if at else find_nested_directories(context.repository, context.directory),
+        global_directory=global_context.repository.top if global_context is not None else "",
         auto=consent.is_capturing(context),
-        upkeep=_upkeep(context) if at is None and as_of is None else (),
-        curation=_curation(context) if at is None and as_of is None else 0,
-        findings=session_seen.waiting(context.repository.cache_dir)
-        if at is None and as_of is None
-        else 0,
+        upkeep=_find_due_periods(context) if is_now else (),
+        curation=_count_curation_steps(context) if is_now else 0,
+        findings=session_seen.count_waiting(context.repository.cache_dir) if is_now else 0,
+        details=_find_details(context, tree, facts, clashes or [], all_=all),
     )
 
 
-def _each_fork_once(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield problems; a fork, which is one of each of its heads, with the first."""
+def _find_details(
+    context: Context, tree: Tree, facts: Facts, clashes: list[Conflict], *, all_: bool
+) -> StatusDetails:
+    categories = context.settings.categories
+    soon = facts.now + EXPIRES_SOON_DAYS * timestamps.DAY_S
+    due = {record.id: lifecycle.find_due(record.memory, categories) for record in facts.due()}
+    expiry = {
+        record.id: lifecycle.find_expiry(record.memory, categories)
+        for record in _find_expiring(tree, soon, categories)
+    }
+    return StatusDetails(
+        branch=read_head_ref(context.repository).partition("refs/heads/")[2],
+        conflicts=tuple(
+            tuple(sorted(ids, key=lambda id_: (-tree[id_].memory.timestamp, id_)))
+            for ids in conflicts.list_unsettled(tree, clashes)
+        ),
+        due={id_: timestamps.format_date(second) for id_, second in due.items() if second},
+        expiry={id_: timestamps.format_date(second) for id_, second in expiry.items() if second},
+        has_all_rows=all_,
+    )
+
+
+def _without_repeated_forks(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield problems; of a fork, which is a problem of each of its heads, only the first."""
     forks: set[str] = set()
     for problem in problems:
         if problem.code != "fork" or problem.message not in forks:
@@ -201,134 +260,240 @@ def _each_fork_once(problems: Iterable[Problem]) -> Iterator[Problem]:
             forks.add(problem.message)
 
 
-def _curation(context: Context) -> int:
-    from memtool.sessions import manager  # only here
+def _count_curation_steps(context: Context) -> int:
+    from memtool.sessions import manager  # rarely needed
 
-    plan = manager.waiting(context)
+    plan = manager.read_waiting(context)
     return len(plan.actions) if plan else 0
 
 
-def _drift(context: Context, tree: Tree, named: list[Record]) -> dict[str, str]:
-    """Return the level of drift of memories by path; nothing where the trusted ref is not there."""
+def _find_drift_levels(context: Context, tree: Tree, named: list[Record]) -> dict[str, str]:
+    """Return the drift level of memories, by path; empty if the trusted ref is missing."""
     try:
-        return drift_in(tree, lambda: context.witness(tree)).levels(named)
+        return build_drift_witness(tree, lambda: context.provenance_reader(tree)).find_levels(named)
     except MemtoolError as error:
         if error.code != "config":
             raise
-        return {}  # `_trusted` notes it
+        return {}  # `_find_trusted_commit` notes it
 
 
-def _upkeep(context: Context) -> tuple[str, ...]:
-    """Return the periods whose upkeep is due, none where the settings name no schedule."""
+def _find_due_periods(context: Context) -> tuple[str, ...]:
+    """Return the periods whose upkeep is due, none without a schedule in the settings."""
     if not context.settings.texts("maintain.schedule"):
         return ()
-    from memtool.upkeep.plan import due_periods  # only where somebody asked for it
+    from memtool.upkeep.plan import find_due_periods  # rarely needed
 
-    return due_periods(context.settings, context.repository.cache_dir, context.clock.now)
+    return find_due_periods(context.settings, context.repository.cache_dir, context.clock.now)
 
 
-def _trusted(context: Context) -> str:
+def _find_trusted_commit(context: Context) -> str:
     """Return the commit of the trusted ref.
 
-    A ref of the settings that is not there is noted: a report on the memories needs none.
+    A ref of the settings that is missing is only noted: the report does not need it.
     """
     try:
         ref = context.project.trust_settings.text("trust.ref")
         return provenance.resolve_trusted(context.repository, ref)
     except MemtoolError as error:
-        context.notes.append(f"{error}; {error.hint}")
+        context.notes.append(error.as_line)
         return ""
 
 
-def _uncommitted(context: Context, tree: Tree) -> tuple[str, ...]:
-    """Return the ids of the memories that HEAD, or the revision itself, does not hold as they are.
+def _find_trusted_name(context: Context) -> str:
+    ref = context.project.trust_settings.text("trust.ref")
+    return provenance.format_trusted_ref(context.repository, ref)
 
-    They are sorted.
-    """
-    taken = tree.location
-    commit = taken.name if taken.kind == "commit" else provenance.head_of(context.repository)
+
+def _find_fetch_time(context: Context) -> str | None:
+    ref = context.project.trust_settings.text("trust.ref")
+    second = fetched.find_last_fetch(context.repository, ref)
+    return timestamps.render(second) if second else None
+
+
+def _find_uncommitted(context: Context, tree: Tree) -> tuple[str, ...]:
+    """Return the sorted ids of memories that differ from HEAD, or from the revision."""
+    location = tree.location
+    commit = (
+        location.name
+        if location.kind == "commit"
+        else provenance.find_head_commit(context.repository)
+    )
     stored = context.repository.git.blobs_below(commit, context.directory) if commit else {}
     local = [path for path, oid in tree.blobs.items() if stored.get(path) != oid]
-    return tuple(sorted(map(stem, local)))
+    return tuple(sorted(map(id_from_path, local)))
 
 
-def _living_ids(facts: Facts, records: Iterable[Record]) -> tuple[str, ...]:
+def _list_current_ids(facts: Facts, records: Iterable[Record]) -> tuple[str, ...]:
     return tuple(sorted(record.id for record in records if facts.is_current(record)))
 
 
-def _expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iterator[Record]:
-    """Yield the memories whose life ends until a second."""
+def _find_expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iterator[Record]:
+    """Yield the memories that expire up to a moment, in Unix seconds."""
     for record in Facts(tree, soon + 1, dict).not_alive():
-        end = lifecycle.expires_at(record.memory, categories)
+        end = lifecycle.find_expiry(record.memory, categories)
         if end is not None and end <= soon:
             yield record
 
 
-def render(status: Status) -> str:
-    """Return a short report: counts first, then what the user should do."""
-    expired = status.states.get(lifecycle.EXPIRED, 0)
-    memories = plural(status.total, "memory", "memories")
-    rows = [
-        f"{status.directory} at {status.revision[: provenance.SHORT] or 'no commit yet'}",
-        f"{status.alive} alive of {memories}, {status.superseded} superseded"
-        + (f", {expired} expired" if expired else ""),
-        f"types: {_listed(status.types)}",
-        f"statuses: {_listed(status.statuses)}",
-    ]
-    for name, ids, hint in status.waiting():
-        if ids:
-            rows.append(f"{name} ({hint}): {first_few(ids, 5, ', and {:,} more')}")
-    rows += status.proposals[:MOST_PROPOSALS]
-    if len(status.proposals) > MOST_PROPOSALS:
-        rows.append(
-            f"and {len(status.proposals) - MOST_PROPOSALS:,} more propose to replace others"
-        )
-    rows += _counted(status)
-    rows += [f"{place} is not read ({take_over(place)})" for place in status.nested]
-    if status.global_directory:
-        rows.append(f"global memories are in {status.global_directory}")
-    if not status.auto:
-        rows.append("sessions are not captured unasked (memtool auto says who switched that off)")
+def render(status: Status, layout: Layout) -> str:
+    """Return counts, then sections of what needs attention, then problems, like `git status`."""
+    rows = [*_format_head(status, layout), _format_counts(status)]
+    for heading, section_rows in _list_sections(status, layout):
+        rows += [*layout.wrap(heading), *section_rows]
+    rows += _format_notes(status)
+    has_forks = bool(status.details.conflicts)
     for problem in status.problems:
-        rows.append(problem.text())
-        if problem.hint:
-            rows.append(f"  hint: {problem.hint}")
-    return "\n".join(rows)
+        if problem.code == "fork" and has_forks:
+            continue  # it is among the conflicts
+        rows += layout.wrap(layout.shorten(problem.text()))
+        rows += layout.wrap(f"hint: {layout.shorten(problem.hint)}" * bool(problem.hint), "  ")
+    return "\n".join([*rows, _format_end(status)])
 
 
-def _counted(status: Status) -> Iterator[str]:
-    """Yield what waits and is only counted."""
-    if status.suspected is None:
-        yield "contradictions are not counted since memories changed (memtool conflicts does)"
-    if status.suspected:
-        pairs = plural(status.suspected, "pair")
-        yield f"suspected contradictions (memtool conflicts shows them): {pairs}"
-    if status.upkeep:
-        periods = ", ".join(status.upkeep)
-        yield f"upkeep is due (memtool maintain --due, then --apply): {periods}"
-    if status.curation:
-        steps = plural(status.curation, "step")
-        yield f"a plan for candidates waits (memtool curate --waiting shows it): {steps}"
+def _format_head(status: Status, layout: Layout) -> Iterator[str]:
+    """Yield lines on the branch and the trusted branch."""
+    on = f"On {status.details.branch} at" if status.details.branch else "At"
+    line = f"{on} {shorten_commit(status.revision)}"
+    if not status.revision:
+        line = f"On {status.details.branch}, no commit yet"
+    if status.trusted_ref:
+        line += f"; trusted: {status.trusted_name} at {shorten_commit(status.trusted_ref)}"
+    yield line
+    if status.fetched_at:
+        yield f"Last fetched {layout.when(status.fetched_at)}"
+    if status.ahead.unknown:
+        yield f"Changes of {status.trusted_name} are unknown: {status.ahead.unknown}"
+
+
+def _format_counts(status: Status) -> str:
+    """Return the number of memories in each state."""
+    if not status.total:
+        return f"No memories in {status.directory} yet"
+    by_state = {"superseded": status.superseded} | status.states
+    counts = [f"{status.alive:,} active"]
+    counts += [
+        f"{count:,} {name}" for name, count in by_state.items() if count and name != lifecycle.ALIVE
+    ]
+    return f"{', '.join(counts)} ({format_count(status.total, 'file')})"
+
+
+def _list_sections(status: Status, layout: Layout) -> Iterator[tuple[str, list[str]]]:
+    """Yield heading and rows of each section that has any."""
+    details, name = status.details, status.trusted_name
+    drift, due, soon = status.drifted, details.due, details.expiry
+    decide = '"memtool confirm ID", or "memtool forget ID --reason TEXT"'
+    conflict_rows = [
+        (layout.short(newest), layout.title(newest), _format_against(older, layout))
+        for newest, *older in details.conflicts
+    ]
+    candidate_rows = [
+        (layout.short(id_), layout.title(id_), _format_candidate(id_, status, layout))
+        for id_ in sorted(status.candidates, key=layout.moment, reverse=True)
+    ]
+    due_rows = [
+        (layout.short(id_), layout.title(id_), f"since {due.get(id_, '')}")
+        for id_ in sorted(status.due, key=lambda id_: (due.get(id_, ""), id_))
+    ]
+    for heading, advice, table, command in (
+        ("Not committed", '"git add" and "git commit" keep them', status.uncommitted, ""),
+        ("Conflicts to settle", '"memtool conflicts" shows both sides', conflict_rows, ""),
+        ("Drifted from the code", '"memtool drift" shows what changed', drift, "memtool drift"),
+        ("Candidates", decide, candidate_rows, "memtool list is:candidate"),
+        (
+            "Due for review",
+            '"memtool confirm ID" if it still holds, else archive',
+            due_rows,
+            "memtool list is:due",
+        ),
+        (f"Changed on {name}", '"memtool show ID" says how', status.ahead.changed, ""),
+        (f"New on {name}", '"memtool search" finds them', status.ahead.added, ""),
+        ("Proposed replacements", "they hold once confirmed", _split(status, layout), ""),
+    ):
+        rows = [
+            row if isinstance(row, tuple) else (layout.short(row), layout.title(row), "")
+            for row in table
+        ]
+        if rows:
+            yield (
+                f"{heading} ({len(rows):,}; {advice}):",
+                layout.section(
+                    rows, command or "memtool status --all", is_whole=details.has_all_rows
+                ),
+            )
+    if status.expiring:
+        shown = [f"{layout.short(id_)} on {soon.get(id_, '')}" for id_ in status.expiring]
+        heading = f"Expiring within {EXPIRES_SOON_DAYS} days ({len(shown):,}):"
+        yield f"{heading} {first_few(shown, MAX_ROWS + 1, ', and {:,} more')}", []
+
+
+def _format_against(older: list[str], layout: Layout) -> str:
+    return f"against {', '.join(map(layout.short, older))}"
+
+
+def _format_candidate(id_: str, status: Status, layout: Layout) -> str:
+    low = ", low confidence" if id_ in status.needs_person else ""
+    return layout.written(id_) + low
+
+
+def _split(status: Status, layout: Layout) -> list[tuple[str, ...]]:
+    """Return the proposals as rows: new id, its title, old id."""
+    rows: list[tuple[str, ...]] = []
+    for sentence in status.proposals:
+        new, _middle, old = sentence.partition(PROPOSES_TO_REPLACE)
+        rows.append((layout.short(new), layout.title(new), f"for {layout.short(old)}"))
+    return rows
+
+
+def _format_notes(status: Status) -> Iterator[str]:
+    """Yield single lines: what waits and is only counted, and what is set up unusually."""
     if status.findings:
-        yield (
-            "waiting for promotion (memtool promote --list shows them): "
-            f"{plural(status.findings, 'finding')}"
+        yield f"Lessons of sessions ({status.findings:,}): memtool promote --list"
+    if status.suspected:
+        yield f"Suspected contradictions ({status.suspected:,}): memtool conflicts"
+    if status.suspected is None:
+        yield "Contradictions are not counted since memories changed: memtool conflicts"
+    if status.upkeep:
+        yield f"Upkeep is due ({', '.join(status.upkeep)}): memtool maintain --due"
+    if status.curation:
+        steps = format_count(status.curation, "step")
+        yield f"Plan for candidates ({steps}): memtool curate --waiting"
+    for path in status.nested:
+        yield f"{path} is not read: {describe_takeover(path)}"
+    if status.global_directory:
+        yield f"Global memories are in {status.global_directory}"
+    if not status.auto:
+        yield "Sessions are not captured automatically: memtool auto says why"
+
+
+def _format_end(status: Status) -> str:
+    """Return the last line: errors, and how much needs attention."""
+    errors = sum(problem.severity == "error" for problem in status.problems)
+    waiting = sum(
+        map(
+            len,
+            (
+                status.uncommitted,
+                status.details.conflicts,
+                status.drifted,
+                status.candidates,
+                status.due,
+                status.expiring,
+            ),
         )
-
-
-def _purged(context: Context, tree: Tree, head: str) -> frozenset[str]:
-    """Return the ids that commits have removed for good, where something is missing."""
-    if not (head and tree.lineage.dangling()):
-        return frozenset()
-    trailers = context.repository.git.run(
-        "log",
-        f"--grep=^{PURGES}: ",
-        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)",
-        head,
-        "--",
     )
-    return purged_by(trailers.decode(errors="replace"))
+    warnings = sum(
+        problem.severity != "error" and problem.code != "fork" for problem in status.problems
+    )
+    waiting += warnings + status.findings + len(status.nested) + bool(status.upkeep)
+    start = f"{format_count(errors, 'error')}." if errors else "No errors."
+    if not waiting:
+        return start if errors else "No errors, nothing to do."
+    needs = "1 thing needs" if waiting == 1 else f"{waiting:,} things need"
+    return f"{start} {needs} attention."
 
 
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+def _find_purged(context: Context, tree: Tree, head: str) -> frozenset[str]:
+    """Return the ids that were purged, if a relation leads nowhere."""
+    if not (head and tree.lineage.find_dangling()):
+        return frozenset()
+    return read_purged_ids(context.repository.git, head, "--")

@@ -1,73 +1,77 @@
-"""`memtool undo`: take back what happened to a memory last, and say what that is in git."""
+"""`memtool undo`: revert the last step of a memory, and explain the state in git."""
 
 from __future__ import annotations
 
 from memtool.authoring import undo as step
 from memtool.authoring.undo import Undone
 from memtool.commands import _features
+from memtool.commands._layout import Layout, shorten_commit
+from memtool.commands._render import describe_changes
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT
 
 
 def undo(
-    context: Context, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
+    context: Context, id: str, *, reason: str = "", commit: bool = False, dry_run: bool = False
 ) -> Undone:
-    """Take back the newest step of a memory: it was superseded, confirmed, archived or the like.
+    """Take back the last change of a memory.
 
-    A status is set back to what it was. A memory that replaced this one is removed, where no other
-    branch or tag has it and nothing names it; git can bring it back, and the answer says how.
-    Otherwise a new memory says again what this one said, and replaces it. What an undo took back
-    counts no more: undo again to go further back.
-
-    A conflict that memtool resolve settled is open again: at all sides, whichever is named.
+    Repeat it to go further back. What happens if the last change was:
+        a new status        it gets its former status
+        superseded          the newer memory is removed if only this branch has it; else a new
+                            memory repeats the old one and replaces the newer one
+        resolved conflict   the conflict is open again for all memories in it
 
     Example:
-        memtool undo dec-2026-02-22-keep-sessions-in-redis --commit
+        memtool undo dec-2g54 --commit
 
     Args:
-        id: the memory that it happened to, by its id or words of it
-        why: the reason, kept in the message of the commit, or in a new memory
-        commit: commit just this file
-        dry_run: say what would be done, write nothing
+        id: the memory, by id or words
+        reason: the reason, for the commit or the new memory
+        commit: commit this file only
+        dry_run: show what would be done, write nothing
     """
-    done = step.undo(context, id, why, commit=commit, dry_run=dry_run)
+    done = step.undo(context, id, reason, commit=commit, dry_run=dry_run)
     gone = [done.successor] if done.how == "superseded" else []
     if done.changes.get("status", ("", ""))[1] in ("deleted", "archived"):
         gone = [done.id]
     if gone:
         _features.follow_end(context, gone, commit=commit, dry_run=dry_run)
-    if why and not done.commit and not dry_run and done.how != "superseded":
-        context.notes.append("the reason is kept in a commit only: add --commit")
+    if reason and not done.commit and not dry_run and done.how != "superseded":
+        context.notes.append("the reason is only stored in a commit: add --commit")
     if commit and not done.undoes and done.how != "superseded":
-        context.notes.append("what was taken back was in no commit, so there is none to make")
+        context.notes.append("the change was never committed, so there is nothing to commit")
     return done
 
 
-def render(undone: Undone) -> str:
-    """Return what was taken back, how it is in git, and the file."""
-    by = f" by {undone.successor}" if undone.successor else ""
-    where = f"commit {undone.undoes[:SHORT]}" if undone.undoes else "not committed"
-    rows = [f"{'would take' if undone.dry_run else 'took'} back: {undone.step}{by} ({where})"]
-    rows += [f"{key}: {old or '-'} -> {new or '-'}" for key, (old, new) in undone.changes.items()]
+def render(undone: Undone, layout: Layout) -> str:
+    """Return the path, and report the step that was taken back and its state in git."""
+    by = f" by {layout.short(undone.successor)}" if undone.successor else ""
+    where = f"in {shorten_commit(undone.undoes)}" if undone.undoes else "not committed"
+    took = "Would take back" if undone.dry_run else "Took back"
+    layout.report(f'{took} "{undone.step}{by}" ({where}): {layout.name(undone.id)}')
+    layout.report(*describe_changes(undone.changes))
     if undone.also:
-        rows.append(f"so it {'would be' if undone.dry_run else 'is'} for {', '.join(undone.also)}")
-    return "\n".join([*rows, *_in_git(undone), undone.path])
+        also = ", ".join(map(layout.short, undone.also))
+        layout.report(f"  the same for {also}")
+    layout.report(*_describe_in_git(undone, layout))
+    return undone.path
 
 
-def _in_git(undone: Undone) -> list[str]:
-    """Return what was done as git sees it, and how to have it otherwise."""
+def _describe_in_git(undone: Undone, layout: Layout) -> list[str]:
+    """Return lines on the state in git, and how to revert the undo."""
     path, would = " ".join(undone.paths) or undone.path, undone.dry_run
     if undone.how == "superseded":
-        stays = f"{undone.successor} stays, since {undone.reason}"
-        return [f"git: {stays}; {'this would replace' if would else 'this replaces'} it"]
+        stays = f"{layout.short(undone.successor)} stays, since {undone.reason}"
+        return [f"  {stays}; {'a new memory would replace' if would else 'this replaces'} it"]
     if would:
         return []
     if undone.how == "discarded":
-        return [f"git: it was in no commit; until git gc: git cat-file blob {undone.blob} > {path}"]
+        blob = f"git cat-file blob {undone.blob} > {path}"
+        return [f"  it was in no commit; until git gc this brings it back: {blob}"]
     what = "removes it" if undone.how == "removed" else "changes it back"
     if undone.commit:
-        made = undone.commit[:SHORT]
-        return [f"git: commit {made} {what}; git revert {made} takes that back"]
+        short_id = shorten_commit(undone.commit)
+        return [f"  commit {short_id} {what}; git revert {short_id} takes that back"]
     if not undone.undoes:
-        return ["git: the file is as HEAD has it again, in these keys"]
-    return [f"git: not committed; git commit -- {path}, or git checkout -- {path}"]
+        return ["  in these keys the file is as in HEAD again"]
+    return [f"  not committed: git commit -- {path}, or git checkout -- {path}"]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from memtool.commands._layout import Layout
+from memtool.commands._render import format_authors, format_commit
 from memtool.index import index
 from memtool.inject.effective_lineage import EffectiveLineage, compute_effective_lineage
 from memtool.memory import timestamps
 from memtool.memory.drift import BROKEN as DRIFTED
-from memtool.memory.drift import CHANGED, UNKNOWN, Drift, reason
+from memtool.memory.drift import CHANGED, Drift, summarize
 from memtool.memory.lifecycle import ALIVE
 from memtool.memory.schema import parse_source
-from memtool.memory.trust import LOCAL, Origin, Proof
+from memtool.memory.trust import LOCAL, SHORT_ID_DIGITS, Origin, Proof
 from memtool.search.features import Facts
-from memtool.search.scope import drift_in, told_trust, unproven
+from memtool.search.scope import build_drift_witness, find_trust_gap
 from memtool.search.verification import (
     BROKEN,
     SOUND,
@@ -24,41 +26,50 @@ from memtool.search.verification import (
 )
 from memtool.sessions.model import Finding
 from memtool.store.context import Context
-from memtool.store.evidence import Evidence, evidence
-from memtool.store.history import History, tip
-from memtool.store.provenance import SHORT
+from memtool.store.evidence import Evidence, collect_citations, gather_evidence
+from memtool.store.history import UNKNOWN_COMMIT, Commit, History, resolve_tip
+from memtool.store.landing import build_landings
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 MAX_DEPTH = 20
-"""Memories that one chain may go through before it is cut."""
+"""Memories in one chain before it is cut."""
 RELATIONS = ("supersedes", "derived_from")
-"""Relations that a claim rests on, besides its sources."""
+"""Relations that support a claim, in addition to its sources."""
 
 
 class Ground(Evidence):
-    """One thing that a memory rests on, and what that rests on in turn.
+    """One source of a memory, with its own sources.
 
-    `source` is as it was written, or `supersedes:ID` and `derived_from:ID`; `status` is ok,
-    missing, or unknown where nothing here can tell. Commit, author, date and trust are those of
-    the commit, the file's last change, or the memory; empty where there is none. `drift` and
-    `verdict` are what memtool drift and memtool verify say of a memory, empty for anything else.
+    `source` is as written, or `supersedes:ID` or `derived_from:ID`. `status` is ok, missing, or
+    unknown if it cannot be checked here. Commit, author, date and trust are those of the commit,
+    the file's last change, or the memory; "" if there is none. `drift` and `verdict` are the
+    results of memtool drift and memtool verify for a memory, "" for other sources.
     """
+
+    json_optional = "pull_request co_authors"
 
     trust: str = ""
     drift: str = ""
     verdict: str = ""
     sources: tuple[Ground, ...] = ()
+    pull_request: str = ""
+    """The pull request of the commit, such as `#12`, "" if the message names none."""
+    co_authors: tuple[str, ...] = ()
+    """Co-authors of the commit."""
 
 
 class Why(Value):
-    """A memory, who committed it, and what it rests on. `commit` is empty where none is known.
+    """A memory, who committed it, and its sources. `commit` is "" if unknown.
 
-    `signed_by` are the signatures by which its trust is `signed`, `unproven` says what it lacks to
-    fulfil its trust rule, empty for nothing. `proposals` say which unconfirmed memory proposes to
-    replace which, where it is one of them. `advice` says in one line whether a person may act on
-    it, and what to do otherwise.
+    - `signed_by`: the signatures that make its trust `signed`
+    - `unproven`: what it lacks to fulfil its trust rule, "" for nothing
+    - `proposals`: sentences on which candidate proposes to replace which, if it is one of them
+    - `advice`: one line on whether to act on the memory, and what to do otherwise
+    - `pull_request`, such as `#12`, and `co_authors`: set if the commit names them
     """
+
+    json_optional = "pull_request co_authors"
 
     id: str
     title: str
@@ -74,109 +85,131 @@ class Why(Value):
     proposals: tuple[str, ...]
     advice: str
     sources: tuple[Ground, ...]
+    pull_request: str = ""
+    co_authors: tuple[str, ...] = ()
 
 
 def why(context: Context, id: str, *, at: str | None = None) -> Why:
-    """Show the chain of sources behind a memory, as a tree down to commits and files.
+    """Trace where a memory comes from.
 
-    Other memories that it cites, supersedes or is derived from are followed. Every memory is
-    opened once; circles and very long chains are cut, and said to be. Nothing outside this clone
-    is asked: what a person, a site or a tool said is named, not proved. Of a session of this clone
-    the finding and the messages are shown. Each memory has its trust, and what memtool drift and
-    memtool verify say of it; the last line says whether one may act on it.
+    Its sources are a tree, down to commits and files. Memories that it cites, supersedes or is
+    derived from are followed. Each has its trust, and the results of drift and verify. The last
+    line says whether you can act on it.
 
     Example:
-        memtool why dec-2026-02-22-keep-sessions-in-redis
+        memtool why dec-2g54
 
     Args:
-        id: the memory, by its id or words of it
+        id: the memory, by id or words
         at: a revision instead of the worktree
     """
     tree = index.open(context, at, exact=True)
     record = tree.find(id)
-    return next(chains(context, tree, [record], tip(context.repository, at)))
+    return next(build_chains(context, tree, [record], resolve_tip(context.repository, at)))
 
 
-def chains(
+def build_chains(
     context: Context,
     tree: Tree,
     wanted: Sequence[Record],
     head: str,
     *,
     is_private: bool = True,
-    known: Container[str] | None = None,
+    public_commits: Container[str] | None = None,
 ) -> Iterator[Why]:
-    """Yield the chain of sources behind each of some memories, in their order.
+    """Yield the chain of sources behind each wanted memory, in order.
 
-    `head` is the commit that the tree belongs to. `is_private` asks the sessions of this clone,
-    too. With `known` a source that is another commit than one of these is missing.
+    `head` is the commit of the tree. `is_private` includes the sessions of this clone. With
+    `public_commits`, a source with any other commit is reported as missing.
     """
-    records = _reached(tree, wanted)
+    records = _collect_reached(tree, wanted)
     texts = [text for each in records for text in each.memory.items("source")]
     origins = context.origins(tree, records)
+    witness, categories = context.provenance_reader(tree), context.settings.categories
     with History(context.repository) as history:
-        found = evidence(history, tree.location, head, texts)
-    if known is not None:
-        found = {text: _within(one, known, head) for text, one in found.items()}
+        cited = collect_citations(records, head)
+        evidence_by_source = gather_evidence(history, tree.location, cited, build_landings(witness))
+        named = {source_evidence.commit for source_evidence in evidence_by_source.values()}
+        named |= {origin.commit for origin in origins.values()}
+        commits = {id_: history.commit(id_) for id_ in sorted(named) if id_}
+    if public_commits is not None:
+        evidence_by_source = {
+            text: _limit_to_commits(source_evidence, public_commits, head)
+            for text, source_evidence in evidence_by_source.items()
+        }
     learned: dict[str, list[Finding]] = {}
     if is_private and any(text.startswith("session:") for text in texts):
-        from memtool.sessions.evidence import findings, messages
+        from memtool.sessions.evidence import check_messages, find_findings
 
-        found |= messages(context, texts)
-        learned = findings(context)
-    witness, categories = context.witness(tree), context.settings.categories
-    drifted = drift_in(tree, lambda: witness).of(records)
-    sessions = {text: one for text, one in found.items() if text.startswith("session:")}
+        evidence_by_source |= check_messages(context, texts)
+        learned = find_findings(context)
+    drifted = build_drift_witness(tree, lambda: witness).find(records)
+    sessions = {
+        text: source_evidence
+        for text, source_evidence in evidence_by_source.items()
+        if text.startswith("session:")
+    }
     checked = {
-        one.id: one
-        for one in verify(tree, witness, records, sessions, {}, context.clock.now, categories)
+        verification.id: verification
+        for verification in verify(
+            tree, witness, records, sessions, {}, context.clock.now, categories
+        )
     }
     facts = Facts(tree, context.clock.now, dict)
-    least = context.project.strict_settings.text("inject.trust")
-    weighed = compute_effective_lineage(
-        tree, witness, least, context.clock.now, categories, context.project.trust_rules
+    min_trust = context.project.strict_settings.text("inject.trust")
+    effective_lineage = compute_effective_lineage(
+        tree, witness, min_trust, context.clock.now, categories, context.project.trust_rules
     )
     for record in wanted:
-        grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
+        grounds = GroundFinder(
+            tree, evidence_by_source, origins, commits, learned, drifted, checked
+        ).find(record)
         origin = origins[record.path]
+        commit = commits.get(origin.commit, UNKNOWN_COMMIT)
         drift, verification = drifted.get(record.path), checked[record.id]
-        lacking = unproven(context, record, origin)
+        lacking = find_trust_gap(context, record, origin)
         states = facts.state(record), facts.is_due(record)
-        judged = (*states, lacking, origins, drifted, verification)
+        judgement_facts = (*states, lacking, origins, drifted, verification)
         yield Why(
             id=record.id,
             title=record.memory.title,
             path=record.path,
             commit=origin.commit,
             author=origin.author,
-            date=_date(origin),
+            date=_format_date(origin),
             trust=origin.trust,
             signed_by=origin.proofs,
             unproven=lacking,
             drift=drift.level if drift else "",
             verdict=verification.verdict,
-            proposals=facts.told_proposals(record.id),
-            advice=_Judgement(tree, weighed, record, *judged).advice(),
+            proposals=facts.describe_proposals(record.id),
+            advice=Judgement(tree, effective_lineage, record, *judgement_facts).advice(),
             sources=grounds,
+            pull_request=commit.pull_request,
+            co_authors=commit.co_authors,
         )
 
 
-def _within(one: Evidence, known: Container[str], head: str) -> Evidence:
-    """Return what became of a source, missing where its commit is none of those that are known.
+def _limit_to_commits(
+    source_evidence: Evidence, public_commits: Container[str], head: str
+) -> Evidence:
+    """Return the evidence for a source; missing if its commit is not one of `public_commits`.
 
-    All is said of `head`, which no detail needs to name.
+    The name of `head` is removed from the detail, since everything is about that commit.
     """
-    if not one.commit or one.commit in known:
-        return one.replace(detail=one.detail.replace(f" at {head[:SHORT]}", ""))
-    detail = f"{one.commit[:SHORT]} does not lead to this revision"
-    return Evidence(one.source, one.kind, "missing", detail)
+    if not source_evidence.commit or source_evidence.commit in public_commits:
+        return source_evidence.replace(
+            detail=source_evidence.detail.replace(f" at {head[:SHORT_ID_DIGITS]}", "")
+        )
+    detail = f"{source_evidence.commit[:SHORT_ID_DIGITS]} does not lead to this revision"
+    return Evidence(source_evidence.source, source_evidence.kind, "missing", detail)
 
 
-class _Judgement(Value):
-    """What is known of a memory and of those that it rests on; `origins` and `drifted` by path."""
+class Judgement(Value):
+    """The facts on which advice about a memory depends; `origins` and `drifted` are by path."""
 
     tree: Tree
-    standing: EffectiveLineage
+    effective_lineage: EffectiveLineage
     record: Record
     state: str
     is_due: bool
@@ -186,22 +219,22 @@ class _Judgement(Value):
     verification: Verification
 
     def advice(self) -> str:
-        """Return whether a person may act on the memory, by the worst that is known of it."""
+        """Return whether to act on the memory, according to the most serious doubt."""
         for doubts, words in (
             (self.refusals(), "do not act on it"),
             (self.breaks(), "look before you act on it"),
             (self.doubts(), "ask before you act on it"),
             (self.cautions(), "act on it with care"),
         ):
-            found = next(doubts, "")
-            if found:
-                return f"{words}: {found}"
+            doubt = next(doubts, "")
+            if doubt:
+                return f"{words}: {doubt}"
         if self.verification.verdict != SOUND:
-            return "it may be acted on; it rests on somebody's word, which nothing here can prove"
-        return "it may be acted on: its sources resolve, and none of its files is broken"
+            return "you can act on it, but it is only a person's word: nothing here can prove it"
+        return "you can act on it: its sources resolve, and the code that it names still fits"
 
     def refusals(self) -> Iterator[str]:
-        newer = self.standing.lineage.heads_of(self.record.id)
+        newer = self.effective_lineage.lineage.find_heads(self.record.id)
         if not newer:
             yield "memories replace each other in a circle (memtool check)"
         elif len(newer) > 1:
@@ -215,22 +248,22 @@ class _Judgement(Value):
         drift = self.drifted.get(self.record.path)
         correction = f"memtool supersede {self.record.id} TITLE corrects it"
         if drift is not None and drift.level == DRIFTED:
-            yield f"{reason(drift)}; {correction}"
+            yield f"{summarize(drift)}; {correction}"
         if self.verification.verdict == BROKEN:
             yield f"{self.worst_source()}; {correction}"
 
     def doubts(self) -> Iterator[str]:
         id_, origin = self.record.id, self.origins[self.record.path]
-        for one in self.standing.disputes.get(id_, ()):
-            if id_ in self.tree.lineage.predecessors(one):
-                yield f"{one} is to replace it, and is trusted less"
+        for other_id in self.effective_lineage.disputes.get(id_, ()):
+            if id_ in self.tree.lineage.find_predecessors(other_id):
+                yield f"{other_id} is to replace it, and is trusted less"
             else:
-                yield f"it is to replace {one}, which is trusted more"
-        for one in self.standing.rivals(id_):
-            both = self.record.memory, self.tree[one].memory
+                yield f"it is to replace {other_id}, which is trusted more"
+        for rival_id in self.effective_lineage.find_rivals(id_):
+            both = self.record.memory, self.tree[rival_id].memory
             named = [id_ for memory in both for id_ in memory.items("conflicts_accepted")]
-            if one not in named and id_ not in named:
-                yield f"{one} replaces the same memory (memtool conflicts)"
+            if rival_id not in named and id_ not in named:
+                yield f"{rival_id} replaces the same memory (memtool conflicts)"
         if self.record.memory.status == "candidate":
             yield f"nobody has confirmed it (memtool confirm {id_})"
         if self.unproven:
@@ -247,100 +280,116 @@ class _Judgement(Value):
             if base is not None and not self.tree.lineage.is_head(id_):
                 yield f"it is derived from {id_}, which was replaced"
             elif drift is not None and drift.level == DRIFTED:
-                yield f"it is derived from {id_}, and {reason(drift)}"
+                yield f"it is derived from {id_}, and {summarize(drift)}"
         drift = self.drifted.get(self.record.path)
         if drift is not None and drift.level == CHANGED:
-            yield f"{reason(drift)}; memtool confirm {self.record.id} says that it still holds"
+            yield f"{summarize(drift)}; memtool confirm {self.record.id} says that it still holds"
         if self.is_due:
             yield f"its review is due (memtool confirm {self.record.id})"
 
     def worst_source(self) -> str:
-        """Return the source that gave the verdict, and why; else the newer trace that did."""
-        for one in self.verification.sources:
-            if STATUSES[one.status][0] == self.verification.verdict:
-                return f"{one.source}: {one.detail}"
+        """Return the source that caused the verdict, and why; else the newer trace."""
+        for source in self.verification.sources:
+            if STATUSES[source.status][0] == self.verification.verdict:
+                return f"{source.source}: {source.detail}"
         return f"{', '.join(self.verification.newer)} is a newer trace of its failure"
 
 
-def render(why: Why) -> str:
-    """Return a tree, one line per source, and the advice."""
-    made = _made(why.commit, why.author, why.date) or (
-        "not committed" if why.trust == "local" else "commit not known (shallow or partial clone)"
-    )
-    by = " and ".join(f"by {one.by} ({one.how})" for one in why.signed_by)
-    trust = told_trust(f"{why.trust} {by}".rstrip(), why.unproven)
-    facts = ", ".join(filter(None, (made, trust, *_judged(why))))
-    rows = _rows(why.sources)
-    return "\n".join([f"{why.id}  {why.title}", f"  {facts}", *rows, *why.proposals, why.advice])
+def render(why: Why, layout: Layout) -> str:
+    """Return a tree with a line per source, and the advice."""
+    rows = layout.title_line(why.title, layout.cite(why.id, why.commit))
+    states = [*_list_doubts(why, layout)]
+    signatures = " and ".join(f"by {proof.by} ({proof.how})" for proof in why.signed_by)
+    states += [f"signed {signatures}"] * bool(signatures)
+    states += [why.unproven] * bool(why.unproven)
+    rows += [", ".join(states)] * bool(states)
+    rows += _format_grounds(why.sources, layout, layout.when(why.date))
+    rows += map(layout.shorten, why.proposals)
+    return "\n".join([*rows, *layout.wrap(layout.shorten(why.advice[0].upper() + why.advice[1:]))])
 
 
-def _judged(one: Why | Ground) -> tuple[str, str]:
-    """Return what drift and verification say, where they say anything."""
-    is_told = one.drift in (DRIFTED, CHANGED, UNKNOWN)
-    is_checked = one.verdict not in ("", UNKNOWN)
-    return f"drift: {one.drift}" if is_told else "", f"sources: {one.verdict}" * is_checked
+def _list_doubts(subject: Why | Ground, layout: Layout) -> Iterator[str]:
+    """Yield what is unusual: where it is, and the results of drift and verification."""
+    if subject.trust == "local":
+        yield "not committed"
+    elif isinstance(subject, Why) and not subject.commit:
+        yield "commit not known (shallow or partial clone)"
+    elif subject.trust == "committed" and layout.has_trusted:
+        yield "not merged"
+    if subject.drift in (DRIFTED, CHANGED):
+        yield f"drift: {subject.drift}"
+    if subject.verdict in (WEAK, BROKEN):
+        yield f"sources: {subject.verdict}"
 
 
-class _Grounds:
-    """Opens each memory once, from the top; its state is which ones are open or done."""
+class GroundFinder:
+    """Collects the sources of a memory; each memory is expanded once, depth first."""
 
     def __init__(
         self,
         tree: Tree,
-        found: dict[str, Evidence],
+        evidence_by_source: dict[str, Evidence],
         origins: dict[str, Origin],
+        commits: Mapping[str, Commit],
         learned: dict[str, list[Finding]],
         drifted: dict[str, Drift],
         checked: dict[str, Verification],
     ) -> None:
         self.tree = tree
-        self.found = found
+        self.evidence_by_source = evidence_by_source
         self.origins = origins
+        self.commits = commits
         self.learned = learned
         self.drifted = drifted
         self.checked = checked
         self.open: list[str] = []
         self.done: set[str] = set()
 
-    def of(self, record: Record) -> tuple[Ground, ...]:
+    def find(self, record: Record) -> tuple[Ground, ...]:
         self.open.append(record.id)
         self.done.add(record.id)
-        grounds = [self.ground(kind, target, text) for kind, target, text in _needs(record)]
+        grounds = [self.ground(kind, target, text) for kind, target, text in _list_needs(record)]
         self.open.pop()
         return self.finding_grounds(record, grounds)
 
     def finding_grounds(self, record: Record, grounds: list[Ground]) -> tuple[Ground, ...]:
-        """Put the findings that became a memory between it and the messages that back them."""
-        found: list[Ground] = []
-        for one in self.learned.get(record.id, ()):
-            texts = [f"session:{one.session}#{number}" for number in one.messages]
+        """Insert the findings that became a memory between it and their messages."""
+        grouped: list[Ground] = []
+        for finding in self.learned.get(record.id, ()):
+            texts = [f"session:{finding.session}#{number}" for number in finding.messages]
             behind = tuple(ground for ground in grounds if ground.source in texts)
             if behind:
-                found.append(
-                    Ground(f"finding:{one.id}", "finding", "ok", one.content, sources=behind)
+                grouped.append(
+                    Ground(
+                        f"finding:{finding.id}", "finding", "ok", finding.content, sources=behind
+                    )
                 )
-        covered = {inner.source for ground in found for inner in ground.sources}
-        return (*found, *(ground for ground in grounds if ground.source not in covered))
+        covered = {inner.source for ground in grouped for inner in ground.sources}
+        return (*grouped, *(ground for ground in grounds if ground.source not in covered))
 
     def ground(self, kind: str, target: str, text: str) -> Ground:
-        if text in self.found and kind != "memory":
-            seen = self.found[text]
-            return Ground(text, kind, seen.status, seen.detail, seen.commit, seen.author, seen.date)
+        if text in self.evidence_by_source and kind != "memory":
+            seen = self.evidence_by_source[text]
+            return self.with_people(
+                Ground(text, kind, seen.status, seen.detail, seen.commit, seen.author, seen.date)
+            )
         record = self.tree.get(target)
         if record is None:
             return Ground(text, kind, "missing", f"there is no memory {target}")
         origin = self.origins.get(record.path, Origin("", "", 0, ""))
-        ground = Ground(
-            source=text,
-            kind=kind,
-            status="ok",
-            detail=record.memory.title,
-            commit=origin.commit,
-            author=origin.author,
-            date=_date(origin),
-            trust=origin.trust,
-            drift=self.drifted[record.path].level if record.path in self.drifted else "",
-            verdict=self.checked[record.id].verdict if record.id in self.checked else "",
+        ground = self.with_people(
+            Ground(
+                source=text,
+                kind=kind,
+                status="ok",
+                detail=record.memory.title,
+                commit=origin.commit,
+                author=origin.author,
+                date=_format_date(origin),
+                trust=origin.trust,
+                drift=self.drifted[record.path].level if record.path in self.drifted else "",
+                verdict=self.checked[record.id].verdict if record.id in self.checked else "",
+            )
         )
         cut = ""
         if target in self.open:
@@ -351,11 +400,16 @@ class _Grounds:
             cut = f"the chain goes on: memtool why {target}"
         if cut:
             return ground.replace(detail=f"{record.memory.title} ({cut})")
-        return ground.replace(sources=self.of(record))
+        return ground.replace(sources=self.find(record))
+
+    def with_people(self, ground: Ground) -> Ground:
+        """Add the pull request and co-authors of a ground's commit."""
+        commit = self.commits.get(ground.commit, UNKNOWN_COMMIT)
+        return ground.replace(pull_request=commit.pull_request, co_authors=commit.co_authors)
 
 
-def _needs(record: Record) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, target, text) of everything that a memory rests on, sources first."""
+def _list_needs(record: Record) -> Iterator[tuple[str, str, str]]:
+    """Yield (kind, target, text) of each source, then of each supporting relation."""
     for text in record.memory.items("source"):
         source = parse_source(text)
         yield source.kind, source.target, text
@@ -364,33 +418,49 @@ def _needs(record: Record) -> Iterator[tuple[str, str, str]]:
             yield relation, id_, f"{relation}:{id_}"
 
 
-def _reached(tree: Tree, wanted: Iterable[Record]) -> list[Record]:
-    """Return some memories and all that they rest on through others, sorted by id."""
-    found = {one.id: one for one in wanted}
-    todo = [*found.values()]
+def _collect_reached(tree: Tree, wanted: Iterable[Record]) -> list[Record]:
+    """Return the wanted memories and all memories behind them, sorted by id."""
+    records_by_id = {record.id: record for record in wanted}
+    todo = [*records_by_id.values()]
     while todo:
-        for kind, target, _text in _needs(todo.pop()):
-            near = tree.get(target) if kind in ("memory", *RELATIONS) else None
-            if near is not None and near.id not in found:
-                found[near.id] = near
-                todo.append(near)
-    return [found[id_] for id_ in sorted(found)]
+        for kind, target, _text in _list_needs(todo.pop()):
+            target_record = tree.get(target) if kind in ("memory", *RELATIONS) else None
+            if target_record is not None and target_record.id not in records_by_id:
+                records_by_id[target_record.id] = target_record
+                todo.append(target_record)
+    return [records_by_id[id_] for id_ in sorted(records_by_id)]
 
 
-def _rows(grounds: tuple[Ground, ...], indent: str = "  ") -> Iterator[str]:
+def _format_grounds(
+    grounds: Sequence[Ground], layout: Layout, when: str, indent: str = ""
+) -> Iterator[str]:
+    """Yield a line per source; `when` is the age of the memory that cites them."""
     for number, ground in enumerate(grounds, 1):
         is_last = number == len(grounds)
-        mark = {"ok": "", "missing": "MISSING: ", "unknown": ""}[ground.status]
-        made = _made(ground.commit, ground.author, ground.date)
-        said = ", ".join(filter(None, (made, ground.trust, *_judged(ground))))
-        line = f"{indent}{'└─' if is_last else '├─'} {ground.source}  {mark}{ground.detail}"
-        yield f"{line}  [{said}]" if said else line
-        yield from _rows(ground.sources, f"{indent}{'   ' if is_last else '│  '}")
+        mark = "MISSING: " if ground.status == "missing" else ""
+        line = f"{indent}{'└─' if is_last else '├─'} {mark}{_describe_ground(ground, layout, when)}"
+        doubts = ", ".join(_list_doubts(ground, layout))
+        yield f"{line}  [{doubts}]" if doubts else line
+        below = f"{indent}{'   ' if is_last else '│  '}"
+        yield from _format_grounds(ground.sources, layout, layout.when(ground.date), below)
 
 
-def _made(commit: str, author: str, date: str) -> str:
-    return f"{commit[:SHORT]} {date[:10]} {author}".rstrip() if commit else ""
+def _describe_ground(ground: Ground, layout: Layout, when: str) -> str:
+    """Return one source in words."""
+    target = ground.source.partition(":")[2]
+    is_cut = ground.detail.removeprefix(layout.title(target))
+    if ground.kind in (*RELATIONS, "memory") and ground.status == "ok":
+        relation = "cites" if ground.kind == "memory" else ground.kind.replace("_", " ")
+        return f"{relation} {layout.name(target)}{layout.shorten(is_cut) if is_cut else ''}"
+    if ground.kind == "human":
+        return ", ".join(filter(None, (f"stated by {target}", when)))
+    is_commit = ground.kind == "commit"
+    number = f" ({ground.pull_request})" if ground.pull_request else ""
+    source = f"commit {target[:SHORT_ID_DIGITS]}{number}" if is_commit else ground.source
+    commit = "" if is_commit else format_commit(ground)
+    who = ", ".join(filter(None, (commit, format_authors(ground), layout.when(ground.date))))
+    return f"{source}  {layout.shorten(ground.detail)}{f'  ({who})' if who else ''}"
 
 
-def _date(origin: Origin) -> str:
+def _format_date(origin: Origin) -> str:
     return timestamps.render(origin.date) if origin.commit else ""

@@ -1,5 +1,5 @@
-"""The fleet: the memories of other repositories, asked by the user alone, derived from their files.
+"""The fleet: the memories of other repositories, which only the user can enable.
 
-Off until the user's own settings name repositories or a server. Nothing of it is a truth of its
-own: whatever is kept can be deleted, and is made again from git.
+It is off until the user's own settings name repositories or a server. All stored data is derived:
+it can be deleted and is rebuilt from git.
 """

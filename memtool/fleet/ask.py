@@ -1,9 +1,9 @@
-"""Asking the fleet: one clock over everything, and a sentence in place of an answer that is late.
+"""Queries to the fleet: one time limit for everything, and a note instead of a late answer.
 
-Whoever asks gets an answer or a note within the user's `fleet.timeout_ms`, whatever a server or a
-disk does: redaction of the question, backend, ranking and checks run in a thread of their own, and
-nobody waits for it any longer than that. A fleet that is not reached costs nothing else: the answer
-of the project's own memories is what it was.
+The caller gets an answer or a note within the user's `fleet.timeout_ms`, however slow a server or a
+disk is. Redaction of the question, backend, ranking and checks run in a separate thread, which the
+caller abandons at the limit. If the fleet is not reached, the answer from the project's own
+memories is unchanged.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from memtool.fleet import rank
 from memtool.fleet.backend import (
     FleetQuery,
     FleetUnavailable,
-    home_of,
-    required,
-    settings_of,
+    find_fleet_home,
+    read_settings,
+    require_settings,
 )
 from memtool.fleet.rank import FleetHit, ResultFilter
-from memtool.fleet.repositories import name_of
+from memtool.fleet.repositories import find_name
 from memtool.index import scoring
 from memtool.index.analyzer import terms
 from memtool.redaction import find as detectors
 from memtool.redaction.mask import Mask
 from memtool.search import filters
-from memtool.search.query import Filter, Group, bad_query, leaves
+from memtool.search.query import Filter, Group, build_query_error, find_leaves
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-REPOSITORY, TEAM_NAME = WHOM = ("repo", "team")
-"""The filters that say whom to ask; several are alternatives."""
-KNOWN = frozenset(
+REPOSITORY, TEAM_NAME = ROUTING_FILTERS = ("repo", "team")
+"""The filters that choose repositories; several values are alternatives."""
+SUPPORTED_FILTERS = frozenset(
     (
         REPOSITORY,
         TEAM_NAME,
@@ -64,21 +64,20 @@ KNOWN = frozenset(
         "is",
     )
 )
-"""Filters that can be said of a memory of another repository: it stands in its file."""
-KNOWN_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprecated"))
-"""What `is:` can ask of one."""
+"""Filters that can be evaluated from the file of a memory alone."""
+SUPPORTED_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprecated"))
+"""Values of `is:` that can be evaluated from the file alone."""
 
-
-MOST_HEARD, OF_ONE = 15, 3
-"""Memories among which those for a block are chosen, and how many of them may be of one repository,
-of which a block holds one: each costs the time to take secrets out of all of it."""
+# Candidates for a block, in total and per repository (a block shows one per repository). More would
+# cost time, as secrets must be masked in each whole memory.
+MAX_BLOCK_CANDIDATES, MAX_PER_REPOSITORY = 15, 3
 
 
 class FleetAnswer(Value):
-    """What other repositories say, the best first; `note` is what people should hear about it.
+    """Hits from other repositories, best first, and a note for the user.
 
-    `total` is how many answer, with those beyond the limit; no more than `FULL.weighed` are ranked.
-    `is_reached` is False where there is no answer, which `note` then explains.
+    `total` counts all hits, also those beyond the limit; at most `FULL.weighed` are ranked.
+    `is_reached` is False if there was no answer; `note` then explains why.
     """
 
     hits: tuple[FleetHit, ...] = ()
@@ -88,124 +87,136 @@ class FleetAnswer(Value):
 
 
 class RoutedQuery(Value):
-    """A query to the fleet: whom it asks, and what is left of it for their memories.
+    """A query to the fleet: its target, and the query without the routing filters.
 
-    `is_named` tells that it names repositories or teams, so that nobody else is meant.
+    `is_named` is True if it names repositories or teams; then only those are searched.
     """
 
     query: Query
-    which: FleetQuery
+    target: FleetQuery
     is_named: bool
 
 
 def route(query: Query) -> RoutedQuery:
-    """Take the parts of a query that say whom to ask out of it.
+    """Split the filters that choose repositories from a query.
 
     Raises:
-        MemtoolError: it has no words, or a filter that only a clone can answer.
+        MemtoolError: the query has no words, or a filter that needs a clone.
     """
     items = query.root.items if isinstance(query.root, Group) else (query.root,)
-    given = [item for item in items if isinstance(item, Filter)]
-    rest = tuple(one for one in items if not (isinstance(one, Filter) and one.name in WHOM))
-    for leaf in leaves(query.root):
-        if isinstance(leaf, Filter) and not _is_known(leaf):
-            raise bad_query(
+    query_filters = [item for item in items if isinstance(item, Filter)]
+    content_items = tuple(
+        item for item in items if not (isinstance(item, Filter) and item.name in ROUTING_FILTERS)
+    )
+    for leaf in find_leaves(query.root):
+        if isinstance(leaf, Filter) and not _is_supported(leaf):
+            raise build_query_error(
                 query.text,
                 leaf.at,
                 leaf.end,
-                f"other repositories cannot be asked by {leaf.name}:{leaf.value}",
-                f"filters for them are {', '.join(sorted(KNOWN))}",
+                f"cannot search other repositories by {leaf.name}:{leaf.value}",
+                f"the filters for them are {', '.join(sorted(SUPPORTED_FILTERS))}",
             )
-    kept = query.replace(root=Group(rest)) if isinstance(query.root, Group) else query
-    if not kept.words:
+    content_query = (
+        query.replace(root=Group(content_items)) if isinstance(query.root, Group) else query
+    )
+    if not content_query.words:
         raise MemtoolError(
-            "other repositories are asked by words, and the query has none",
+            "cannot search other repositories: the query has no words",
             hint='memtool search --fleet "how do others retry payments" repo:acme/*',
             code="bad-query",
         )
-    names = tuple(one if "/" in one else f"*/{one}" for one in _values(given, REPOSITORY))
-    tags = [one.value for one in given if one.name == "tag"]
-    types = [one for one in given if one.name == "type"]
-    which = FleetQuery(
+    names = tuple(
+        value if "/" in value else f"*/{value}" for value in _find_values(query_filters, REPOSITORY)
+    )
+    tags = [query_filter.value for query_filter in query_filters if query_filter.name == "tag"]
+    types = [query_filter for query_filter in query_filters if query_filter.name == "type"]
+    target = FleetQuery(
         {},
         repositories=names,
-        teams=_values(given, TEAM_NAME),
-        types=_values(types, "type") if len(types) == 1 else (),
+        teams=_find_values(query_filters, TEAM_NAME),
+        types=_find_values(types, "type") if len(types) == 1 else (),
         tags=tuple(tags) if len(tags) == 1 and not set("*?").intersection(tags[0]) else (),
     )
-    return RoutedQuery(kept, which, bool(names or which.teams))
+    return RoutedQuery(content_query, target, bool(names or target.teams))
 
 
-def _values(given: Iterable[Filter], name: str) -> tuple[str, ...]:
-    """Return the values of the filters of a name, each of several with commas between them."""
-    found = (value for one in given if one.name == name for value in one.value.split(","))
-    return tuple(filter(None, found))
+def _find_values(query_filters: Iterable[Filter], name: str) -> tuple[str, ...]:
+    """Return the values of all filters of a name, split at commas."""
+    values = (
+        value
+        for query_filter in query_filters
+        if query_filter.name == name
+        for value in query_filter.value.split(",")
+    )
+    return tuple(filter(None, values))
 
 
-def _is_known(leaf: Filter) -> bool:
-    return leaf.name in KNOWN and (
-        leaf.name != "is" or KNOWN_STATES.issuperset(leaf.value.lower().split(","))
+def _is_supported(leaf: Filter) -> bool:
+    return leaf.name in SUPPORTED_FILTERS and (
+        leaf.name != "is" or SUPPORTED_STATES.issuperset(leaf.value.lower().split(","))
     )
 
 
-def ask(
+def ask_fleet(
     context: Context,
-    asked: Question,
+    question: Question,
     own: IndexReader,
     *,
-    most: int,
+    limit: int,
     text: str,
     routed: RoutedQuery | None = None,
-    of_one: int = 0,
+    max_per_repository: int = 0,
 ) -> FleetAnswer:
-    """Return what other repositories answer, at most so many memories, within the user's time.
+    """Search other repositories, for at most `limit` memories, within the user's time limit.
 
-    `own` is the index of the project, whose statistics rank the answers. `text` is the question as
-    it was said: its kind counts. `routed` says whom to ask, and its filters hold. Of one repository
-    at most `of_one` answer, 0 for all. Of the question nothing but terms leaves this process, and
-    none of a secret in it. The repository at hand is not asked.
+    `own` is the index of the project; its statistics rank the hits. `text` is the original
+    question, whose kind affects the ranking. `routed` gives the target and filters. Each repository
+    gives at most `max_per_repository` hits, 0 for all. Only terms of the question leave this
+    process, and none from a secret in it. The current repository is not searched.
 
     Raises:
-        MemtoolError: nobody is set to ask, or a filter cannot take its value.
+        MemtoolError: no fleet is configured, or a filter has an invalid value.
     """
-    whom = required(context)
-    by = result_filter(context, text)
+    fleet = require_settings(context)
+    shown_by = build_result_filter(context, text)
     if routed is not None:
         query = routed.query
-        test = filters.matcher(query, by.facts, words_match=query.is_by_words)
-        by = by.replace(test=test)
-    statistics = own.statistics(asked.weights)
-    within = whom.within
+        test = filters.build_matcher(query, shown_by.facts, words_match=query.is_by_words)
+        shown_by = shown_by.replace(test=test)
+    statistics = own.statistics(question.weights)
+    timeout_s = fleet.timeout_s
     if context.caller.deadline is not None:
-        within = min(within, context.caller.deadline.left_s())
+        timeout_s = min(timeout_s, context.caller.deadline.remaining_s())
 
-    def answer() -> FleetAnswer:
-        sent = rank.question_of(without_secrets(asked, text), statistics)
-        if not sent.weights:
+    def find_answer() -> FleetAnswer:
+        fleet_query = rank.build_query(without_secrets(question, text), statistics)
+        if not fleet_query.weights:
             return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
-        backend = backend_of(context, whom)
-        name = "" if context.project.is_in_global else name_of(context.repository)
-        which = sent if routed is None else routed.which
-        wanted = which.replace(weights=sent.weights, allow=whom.allow, without=name)
-        found = backend.candidates(wanted, within)
-        hits, total = rank.shown(asked, found, statistics, by, most, of_one)
+        backend = choose_backend(context, fleet)
+        name = "" if context.project.is_in_global else find_name(context.repository)
+        target = fleet_query if routed is None else routed.target
+        request = target.replace(weights=fleet_query.weights, allow=fleet.allow, excluded=name)
+        candidates = backend.find_candidates(request, timeout_s)
+        hits, total = rank.select_shown(
+            question, candidates, statistics, shown_by, limit, max_per_repository
+        )
         return FleetAnswer(tuple(hits), backend.note, total=total)
 
     try:
-        return _within(answer, within)
+        return _run_with_timeout(find_answer, timeout_s)
     except FleetUnavailable as error:
         return FleetAnswer(note=f"no other repository answered: {error}", is_reached=False)
     except MemtoolError as error:
-        hint = f"; {error.hint}" if error.hint else ""
-        note = f"no other repository was asked: {error}{hint}"
+        note = f"no other repository was asked: {error.as_line}"
         return FleetAnswer(note=note, is_reached=False)
 
 
-def result_filter(context: Context, text: str = "") -> ResultFilter:
-    """Return by what is chosen what of others is shown to this user; `text` is what was asked."""
+def build_result_filter(context: Context, text: str = "") -> ResultFilter:
+    """Build the filter of foreign memories for this user; `text` is the question."""
     config = context.settings
     return ResultFilter(
-        facts=rank.facts_of(context.repository, context.clock.now, config),
+        facts=rank.build_facts(context.repository, context.clock.now, config),
         config=config,
         labels=context.project.strict_settings.private_labels,
         mask=Mask(config),
@@ -213,75 +224,84 @@ def result_filter(context: Context, text: str = "") -> ResultFilter:
     )
 
 
-def hits_for_prompt(context: Context, prompt: str, own: IndexReader) -> Sequence[FleetHit]:
-    """Return what other repositories may answer to a prompt, for the block of an agent.
+def find_hits_for_prompt(context: Context, prompt: str, own: IndexReader) -> Sequence[FleetHit]:
+    """Search other repositories for a prompt, for the block of an agent.
 
-    Where there is no answer a note says why, which a hook shows nobody.
+    Without an answer, a note gives the reason; a hook does not show it.
     """
-    if not settings_of(context).is_set:
+    if not read_settings(context).is_set:
         context.notes.append(
-            "inject.fleet is on, and there is nobody to ask: memtool --global config "
-            "fleet.repositories '~/src/*' sets whom"
+            "inject.fleet is on, but no other repositories are set: memtool --global config "
+            "fleet.repositories '~/src/*'"
         )
         return ()
-    asked = scoring.question(prompt)
-    found = ask(context, asked, own, most=MOST_HEARD, text=prompt, of_one=OF_ONE)
-    if not found.is_reached:
-        context.notes.append(found.note)
-    return found.hits
+    question = scoring.parse_question(prompt)
+    answer = ask_fleet(
+        context,
+        question,
+        own,
+        limit=MAX_BLOCK_CANDIDATES,
+        text=prompt,
+        max_per_repository=MAX_PER_REPOSITORY,
+    )
+    if not answer.is_reached:
+        context.notes.append(answer.note)
+    return answer.hits
 
 
-def without_secrets(asked: Question, text: str) -> Question:
-    """Return a question without the terms that stand only in secrets and personal data of its text.
+def without_secrets(question: Question, text: str) -> Question:
+    """Remove the terms that appear only in secrets and personal data of the question's text.
 
-    Words that were searched for one by one are also looked at as if they stood in one line.
+    Separate words are also checked joined to one line.
     """
-    gone: set[str] = set()
+    secret_terms: set[str] = set()
     for line in dict.fromkeys((text, text.replace("\n", " "))):
-        found = detectors.find(line)
-        kept = detectors.marked(line, detectors.marks(line, found))
-        secret = " ".join(line[one.start : one.end] for one in found)
-        gone |= set(terms(secret)) - set(terms(kept))
-    if not gone:
-        return asked
-    weights = {term: weight for term, weight in asked.weights.items() if term not in gone}
-    return asked.replace(weights=weights)
+        findings = detectors.find(line)
+        masked = detectors.mark_text(line, detectors.make_marks(line, findings))
+        secret = " ".join(line[finding.start : finding.end] for finding in findings)
+        secret_terms |= set(terms(secret)) - set(terms(masked))
+    if not secret_terms:
+        return question
+    weights = {
+        term: weight for term, weight in question.weights.items() if term not in secret_terms
+    }
+    return question.replace(weights=weights)
 
 
-def backend_of(context: Context, whom: FleetSettings) -> Backend:
-    """Return whom the settings name: a server, else the repositories of this machine."""
-    if whom.url:
-        from memtool.fleet import opensearch  # one of two is asked
+def choose_backend(context: Context, fleet: FleetSettings) -> Backend:
+    """Return the configured backend: a server, or the repositories on this machine."""
+    if fleet.url:
+        from memtool.fleet import opensearch  # only one backend is needed
 
-        return opensearch.OpenSearch(opensearch.server_at(whom.url, context.caller.env))
+        return opensearch.OpenSearch(opensearch.parse_server(fleet.url, context.caller.env))
     from memtool.fleet.git_backend import GitBackend
 
-    return GitBackend(home_of(context.caller.env), context.clock.now)
+    return GitBackend(find_fleet_home(context.caller.env), context.clock.now)
 
 
-def _within(work: Callable[[], Answer], seconds: float) -> Answer:
-    """Return what some work returns, or raises, in a thread; after some seconds nobody waits.
+def _run_with_timeout(work: Callable[[], Answer], seconds: float) -> Answer:
+    """Run a function in a thread and return its result; stop waiting after `seconds`.
 
     Raises:
-        FleetUnavailable: it is not done by then.
+        FleetUnavailable: it did not finish in time. Its own exceptions are passed on.
     """
-    from threading import Thread  # only who asks others needs one
+    from threading import Thread  # only queries to the fleet need it
 
-    done: list[Answer] = []
-    failed: list[BaseException] = []
+    results: list[Answer] = []
+    errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            done.append(work())
-        except BaseException as error:  # noqa: BLE001  # it is raised again, where it is waited for
-            failed.append(error)
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001  # raised again in the waiting thread
+            errors.append(error)
 
     if seconds > 0:
         thread = Thread(target=run, daemon=True)
         thread.start()
         thread.join(seconds)
-    if failed:
-        raise failed[0]
-    if not done:
+    if errors:
+        raise errors[0]
+    if not results:
         raise FleetUnavailable(f"there was no answer within {seconds * 1000:.0f} ms")
-    return done[0]
+    return results[0]

@@ -1,13 +1,13 @@
-"""The seam of the fleet: what other repositories are asked, what comes back, who may be asked.
+"""The interface of fleet backends: queries, candidates, and the settings that enable them.
 
-A backend finds candidates: the memories, of all repositories that it knows, whose words answer best
-by BM25 with the statistics of its own index. Everything that decides what a user sees lies on this
-side of the seam and is the same for all backends: `rank` scores the candidates again, by memtool's
-own recipe and the statistics of the client's own memories, and checks what is shown; `ask` holds
-the clock. `git_backend` reads the clones of one machine, `opensearch` asks a server.
+A backend finds candidates: the best memories of all its repositories, by BM25 with the statistics
+of its own index. Everything that decides the user's results is outside of the backend and the same
+for all: `rank` scores the candidates again with memtool's own ranking and the statistics of the
+client's memories, and verifies the results; `ask` enforces the time limit. `git_backend` reads
+clones on this machine, `opensearch` queries a server.
 
-Only heads are candidates, alive, with no label of privacy that the user's settings exclude, read
-from the trusted tree of their repository. Whatever comes back is untrusted all the same.
+Candidates are active heads from the trusted tree of their repository, without privacy labels that
+the user's settings exclude. Nevertheless every candidate is untrusted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import os
 from memtool.errors import MemtoolError
 from memtool.index import scoring
 from memtool.index.scoring import Document
-from memtool.index.text import fields
+from memtool.index.text import list_texts
 from memtool.memory.schema import is_id
-from memtool.store.context import GLOBAL_MEMORIES
-from memtool.store.files import name_matches
-from memtool.store.repository import user_cache
+from memtool.store.context import GLOBAL_NOTE_PREFIX
+from memtool.store.files import matches_name
+from memtool.store.repository import find_user_cache
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -40,31 +40,30 @@ else:
     Names = frozenset
 
 CANDIDATES = 100
-"""Candidates of one question. With so many the order of the local search is reproduced exactly."""
-LEAST_SHARE = 10
-"""So many of them may come from one repository, however many it offers: as many as an answer has,
-and few enough to leave others most of the 30 that are looked at closely (`scoring.CANDIDATES`)."""
-MOST_INDEXED = 10_000
-"""Memories of one repository that are indexed, the newest: no flood fills the index of all."""
+"""Candidates per question; enough to reproduce the order of a local search exactly."""
+# The limit for one repository, of `CANDIDATES`: as many as an answer has, and few enough to leave
+# most of the 30 that are ranked closely (`scoring.CANDIDATES`) to other repositories.
+SHARE_OF_CANDIDATES = 10
+MAX_INDEXED = 10_000
+"""Memories indexed per repository, the newest first, so that no repository floods the index."""
 FLEET = "fleet"
-"""The word of trust of what comes from another repository, which is below `local`; also the name
-of its tier in a block, and of the folder of clones."""
+"""The trust level of foreign memories, below `local`; also the name of their tier and folder."""
 URL, REPOSITORIES, ALLOW = "fleet.url", "fleet.repositories", "fleet.allow"
 TIMEOUT, TEAM = "fleet.timeout_ms", "fleet.team"
 URL_VARIABLE = "MEMTOOL_FLEET_URL"
 
 
 class FleetUnavailable(Exception):
-    """The fleet cannot be asked now. The message is one clause for people, without a full stop."""
+    """The fleet cannot be queried now. The message is one clause, without a full stop."""
 
 
 class FleetQuery(Value):
-    """A question to the fleet, and which memories count.
+    """A query to the fleet, with filters.
 
-    `weights` are the analysed terms of the question without stop words, the most telling first.
-    `repositories` are globs over `org/name` (`is_named`), of which one must fit, as of `allow`,
-    which is the user's; empty: all. `without` is one that is not asked: the one at hand. `types`
-    and `tags` are alternatives; empty: all. `most` is how many candidates come back, 1 to 1,000.
+    `weights` are the analysed terms of the question without stop words, the most informative first.
+    A repository must match one of the globs in `repositories` and one of the user's in `allow`
+    (`matches_any` over `org/name`); empty means all. `excluded` is the current repository. `types`
+    and `tags` are alternatives; empty means all. `limit` is the maximum of candidates, 1 to 1,000.
     """
 
     weights: Mapping[str, float]
@@ -72,28 +71,27 @@ class FleetQuery(Value):
     teams: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    most: int = CANDIDATES
+    limit: int = CANDIDATES
     allow: tuple[str, ...] = ()
-    without: str = ""
+    excluded: str = ""
 
     def admits(self, repository: str, team: str) -> bool:
-        """Tell whether a repository is asked: by its name, its team, and what the user allows."""
+        """Return whether the query and the user's settings include a repository."""
         return (
-            repository.casefold() != self.without.casefold()
-            and is_named(repository, self.allow)
-            and is_named(repository, self.repositories)
-            and (is_named(team, self.teams) if team else not self.teams)
+            repository.casefold() != self.excluded.casefold()
+            and matches_any(repository, self.allow)
+            and matches_any(repository, self.repositories)
+            and (matches_any(team, self.teams) if team else not self.teams)
         )
 
 
 class FleetCandidate(Value):
-    """A memory of another repository that may answer; nobody vouches for it.
+    """A memory of another repository that may match; untrusted.
 
-    `repository` is `org/name`: the last two parts of its remote's path, or of its folder, where it
-    has no remote. `commit` is the full id of the trusted commit that it was read from, `path` its
-    path there, `data` the bytes of the file. `text` is the memory as terms
-    (`scoring.searchable`), in the language `analyzer.ENGLISH` whatever its repository sets: what is
-    shown must be what was ranked, so `rank` compares it with what `data` gives.
+    `repository` is `org/name`: the last two parts of its remote's path, or without a remote of its
+    folder. `commit` is the full id of the trusted commit, `path` the path in it, `data` the bytes
+    of the file. `text` is the memory as terms (`scoring.searchable`), always in `analyzer.ENGLISH`.
+    The result must be what was ranked, so `rank` verifies `text` against `data`.
     """
 
     repository: str
@@ -105,40 +103,40 @@ class FleetCandidate(Value):
 
 
 class Backend(Protocol):
-    """What finds candidates. `note` is what people should hear beside its last answer, if any."""
+    """Finds candidates. `note` is for the user, about the last answer; may be empty."""
 
     note: str
 
-    def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
-        """Return the best candidates by words, the best first, at most `asked.most`.
+    def find_candidates(self, query: FleetQuery, timeout_s: float) -> list[FleetCandidate]:
+        """Return the best candidates by words, best first, at most `query.limit`.
 
-        It should take `within` seconds at most; who asks stops waiting then. Raises
-        FleetUnavailable where nobody answers.
+        Should take at most `timeout_s` seconds; the caller stops waiting then. Raises
+        FleetUnavailable if there is no answer.
         """
 
 
 class FleetSettings(Value):
-    """Who is asked, as the user's own settings and environment say; a repository has no say.
+    """The fleet, from the user's own settings and environment; never from a repository's.
 
-    `url` is empty where no server is set, `within` the seconds that an answer may take in all.
+    `url` is empty if no server is configured. `timeout_s` is the limit for a whole answer.
     """
 
     url: str
     repositories: tuple[str, ...]
     allow: tuple[str, ...]
-    within: float
+    timeout_s: float
 
     @property
     def is_set(self) -> bool:
-        """Whether there is anybody to ask."""
+        """Whether any repositories or a server are configured."""
         return bool(self.url or self.repositories)
 
 
-def settings_of(context: Context) -> FleetSettings:
-    """Return who is asked. A value in a project's file counts for nothing, which a note says."""
+def read_settings(context: Context) -> FleetSettings:
+    """Read the settings of the fleet. Values in a project's file are ignored, with a note."""
     for key in (URL, REPOSITORIES, ALLOW, TIMEOUT):
         context.project.note_unused(key)
-    own = context.project.own_settings
+    own = context.project.user_settings
     return FleetSettings(
         context.caller.env.get(URL_VARIABLE) or own.text(URL),
         own.texts(REPOSITORIES),
@@ -148,98 +146,105 @@ def settings_of(context: Context) -> FleetSettings:
 
 
 def is_set(context: Context) -> bool:
-    """Tell whether the user has set anybody to ask."""
-    own = context.project.own_settings
+    """Return whether the user has configured a fleet."""
+    own = context.project.user_settings
     return bool(context.caller.env.get(URL_VARIABLE) or own.text(URL) or own.texts(REPOSITORIES))
 
 
-def required(context: Context) -> FleetSettings:
-    """Return who is asked. Raises MemtoolError where nobody is set."""
-    found = settings_of(context)
-    if not found.is_set:
-        broken = [note for note in context.notes if note.startswith(GLOBAL_MEMORIES)]
-        reason = broken[0] if broken else "no repositories and no server are set"
-        raise MemtoolError(
-            f"there is no fleet to ask: {reason}",
-            hint=f"memtool --global config {REPOSITORIES} '~/src/*', then memtool fleet sync",
-            code="no-fleet",
-        )
-    return found
+def unset_error(context: Context) -> MemtoolError:
+    """Build the refusal of a question to a fleet that is not configured."""
+    broken = [note for note in context.notes if note.startswith(GLOBAL_NOTE_PREFIX)]
+    reason = broken[0] if broken else "no repositories and no server are set"
+    return MemtoolError(
+        f"cannot ask other repositories: {reason}",
+        hint=f"memtool --global config {REPOSITORIES} '~/src/*'\nmemtool fleet sync",
+        code="no-fleet",
+    )
 
 
-def is_named(name: str, globs: Collection[str]) -> bool:
-    """Tell whether a name fits one of some globs, whatever its case; all fit where there are none.
+def require_settings(context: Context) -> FleetSettings:
+    """Read the settings of the fleet. Raises MemtoolError if none is configured."""
+    settings = read_settings(context)
+    if not settings.is_set:
+        raise unset_error(context)
+    return settings
 
-    A star stands for any characters: `acme/*` are all repositories of acme.
+
+def matches_any(name: str, globs: Collection[str]) -> bool:
+    """Return whether a name matches one of the globs, ignoring case; True if there are none.
+
+    A star matches any characters, also slashes.
     """
     lower = name.casefold()
-    return not globs or any(name_matches(glob.casefold(), lower) for glob in globs)
+    return not globs or any(matches_name(glob.casefold(), lower) for glob in globs)
 
 
-def share(most: int, repositories: int) -> int:
-    """Return how many of `most` candidates may come from one of so many repositories.
+def compute_share(limit: int, repositories: int) -> int:
+    """Return how many of `limit` candidates may come from each repository.
 
-    A tenth of them, or `LEAST_SHARE` of a hundred; more only where there are not ten.
+    A tenth of them; more only if there are fewer than ten repositories.
     """
-    return max(most * LEAST_SHARE // CANDIDATES, -(-most // max(1, repositories)))
+    return max(limit * SHARE_OF_CANDIDATES // CANDIDATES, -(-limit // max(1, repositories)))
 
 
-def within_share(candidates: Iterable[FleetCandidate], most: int) -> list[FleetCandidate]:
-    """Return candidates in their order, of each repository no more than its share of `most`."""
-    kept = list(candidates)
-    least = share(most, len({one.repository for one in kept}))
-    return few_of_each(kept, least, lambda one: one.repository)[:most]
+def limit_shares(candidates: Iterable[FleetCandidate], limit: int) -> list[FleetCandidate]:
+    """Limit each repository to its share of `limit` candidates, keeping the order."""
+    all_candidates = list(candidates)
+    max_each = compute_share(limit, len({candidate.repository for candidate in all_candidates}))
+    return limit_each(all_candidates, max_each, lambda candidate: candidate.repository)[:limit]
 
 
-def few_of_each(items: Iterable[Item], most: int, whose: Callable[[Item], str]) -> list[Item]:
-    """Return items in their order, of each repository no more than so many."""
+def limit_each(
+    items: Iterable[Item], max_each: int, repository_of: Callable[[Item], str]
+) -> list[Item]:
+    """Limit each repository to `max_each` items, keeping the order."""
     counts: dict[str, int] = {}
-    found = []
-    for one in items:
-        name = whose(one)
+    chosen = []
+    for item in items:
+        name = repository_of(item)
         counts[name] = counts.get(name, 0) + 1
-        if counts[name] <= most:
-            found.append(one)
-    return found
+        if counts[name] <= max_each:
+            chosen.append(item)
+    return chosen
 
 
 class AnyCategory(Names):
-    """The categories of all repositories: any name that one may have, since each has its own."""
+    """A set of all valid category names, since each repository defines its own."""
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a category may have that name."""
+        """Return whether a name is valid for a category."""
         return isinstance(name, str) and is_id(name)
 
 
 ANY_CATEGORY = AnyCategory()
 
 
-def document_of(memory: Memory, path: str = "") -> Document:
-    """Return the texts of a memory in which words are looked for; `path` is its key."""
-    return Document(path, fields(Record(memory, path, "")))
+def build_document(memory: Memory, path: str = "") -> Document:
+    """Build the searchable texts of a memory; `path` is its key."""
+    return Document(path, list_texts(Record(memory, path, "")))
 
 
-def terms_of(memory: Memory) -> bytes:
-    """Return a memory as terms, which is what candidates are ranked by (`FleetCandidate.text`)."""
-    return scoring.searchable(document_of(memory))[1]
+def build_terms(memory: Memory) -> bytes:
+    """Build the terms of a memory (`FleetCandidate.text`)."""
+    return scoring.analyze_document(build_document(memory))[1]
 
 
-def home_of(env: Mapping[str, str]) -> str:
-    """Return where clones and indexes of the fleet are kept, outside of every repository.
+def find_fleet_home(env: Mapping[str, str]) -> str:
+    """Return the directory of the fleet's clones and indexes, outside of every repository.
 
-    `fleet` of MEMTOOL_STORAGE where that is set, else `memtool/fleet` of the user's cache.
+    `fleet` in MEMTOOL_STORAGE if set, otherwise `memtool/fleet` in the user's cache.
 
     Raises:
-        MemtoolError: there is no such place.
+        MemtoolError: neither exists.
     """
     storage = env.get("MEMTOOL_STORAGE", "")
     if os.path.isabs(storage):
         return os.path.join(storage, FLEET)
-    place = user_cache(env)
+    place = find_user_cache(env)
     if not place:
         raise MemtoolError(
-            "there is no place for the fleet, since HOME is not set",
-            hint="XDG_CACHE_HOME=/path/to/a/directory names one",
+            "cannot store the fleet: HOME is not set",
+            hint="set HOME, or XDG_CACHE_HOME=/path/to/a/directory",
             code="no-fleet",
         )
     return os.path.join(place, FLEET)

@@ -1,16 +1,15 @@
 """The embedded backend: the memories of all repositories of a fleet in one index on disk.
 
-    report = sync(context, jobs)          # looks at all repositories, indexes what changed
-    GitBackend(home, now).candidates(asked, within)
+    report = sync(context)          # scans all repositories, indexes what changed
+    GitBackend(home, now).find_candidates(query, timeout_s)
 
-The index is a database like that of a worktree (see `index.schema`). A sync removes the memories of
-each repository that changed, and adds them as they are now: they have numbers one after the other.
-Which numbers are whose is written in the same transaction, with the list of repositories and what
-was wrong with them, so that a question never sees half a sync. All of it may be deleted: the next
-sync makes it again.
+The index is a database like that of a worktree (see `index.schema`). For each changed repository, a
+sync removes the old memories and adds the current ones with consecutive numbers. The ranges of
+numbers are written in the same transaction, with the list of repositories and their problems, so
+that a query never sees half a sync. All of it may be deleted: the next sync rebuilds it.
 
-The memories are stored with their whole file in place of the body: what `rank` reads is what git
-has, and nothing is stored twice.
+Memories are stored with their whole file in place of the body, so that `rank` reads the same bytes
+as git has, and nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from memtool.errors import MemtoolError
 from memtool.fleet import repositories
 from memtool.fleet.backend import (
     ANY_CATEGORY,
-    MOST_INDEXED,
+    MAX_INDEXED,
     REPOSITORIES,
     FleetCandidate,
     FleetUnavailable,
-    document_of,
-    home_of,
-    is_named,
-    required,
-    share,
+    build_document,
+    compute_share,
+    find_fleet_home,
+    matches_any,
+    require_settings,
 )
 from memtool.fleet.repositories import (
     CLONES,
-    UNREAD,
+    UNREADABLE_PREFIX,
     FleetRepository,
     FleetSource,
     RepositoryScanner,
@@ -48,14 +47,14 @@ from memtool.index.schema import SCHEMA
 from memtool.memory import document, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
-from memtool.memory.visibility import why_kept_back
+from memtool.memory.visibility import explain_kept_back
 from memtool.store import cache, snapshot
-from memtool.store.cache import CorruptCache
-from memtool.store.files import locked, name_matches
-from memtool.store.repository import local_environment
-from memtool.store.state import State, Unavailable, thread_number
+from memtool.store.cache import CorruptCacheError
+from memtool.store.files import locked, matches_name
+from memtool.store.repository import without_location
+from memtool.store.state import State, UnavailableError, get_thread_id
 from memtool.store.tree import Record
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,24 +68,24 @@ if TYPE_CHECKING:
 
 FOLDER, LOCK = "index", "lock"
 KEY = f"fleet 2 {TOKENIZER}"
-"""What is kept is of no use to another version of the analyzer."""
-STATE = "fleet"
-"""The row of the table `meta` that has the state, as JSON."""
-UNHEARD = "fleet.allow does not name it"
-"""The note of a repository that is not indexed, since the user does not want to hear it."""
-MANY = "only the newest"
-"""How the note begins of a repository of which not all is indexed."""
-JOBS = 4
-"""Repositories that are looked at at once."""
+"""Key of the index; an index of another version of the analyzer is useless."""
+STATE_ROW = "fleet"
+"""The row of the table `meta` with the state as JSON."""
+NOT_ALLOWED = "fleet.allow does not name it"
+"""Note on a repository that is not indexed because the user's settings exclude it."""
+TRUNCATED_PREFIX = "only the newest"
+"""Start of the note on a repository that is only partly indexed."""
+MAX_THREADS = 4
+"""Repositories scanned in parallel."""
 _WAIT_S = 10.0
-MOST_ROUNDS = 8
-"""So often candidates are looked for again, without repositories that had more than their share."""
+# Each round searches again, without the excess candidates of repositories above their share.
+MAX_ROUNDS = 8
 
 
 class Part(Value):
-    """Which memories are a repository's: those numbered from `first` to before `end`.
+    """The range of numbers of a repository's memories, [first, end).
 
-    `key` says what they were made of.
+    `key` identifies the state that they were read from.
     """
 
     name: str
@@ -96,9 +95,9 @@ class Part(Value):
 
 
 class FleetState(Value):
-    """What the last sync left: `synced` is its second, `repositories` are in the user's order.
+    """The state after a sync. `synced` is its time in seconds.
 
-    `parts` are in the order of their numbers.
+    `repositories` are in the user's order, `parts` in the order of their numbers.
     """
 
     synced: int
@@ -107,128 +106,132 @@ class FleetState(Value):
 
 
 class SyncReport(Value):
-    """What a sync did: repositories that were indexed anew, memories in all, what it wrote."""
+    """The result of a sync; `indexed` counts the repositories that were indexed again."""
 
     state: FleetState
     indexed: int
     is_dry: bool = False
 
 
-def state_of(home: str) -> FleetState | None:
-    """Return what the last sync left; None where there is nothing that this version can read."""
+def read_state(home: str) -> FleetState | None:
+    """Read the state after the last sync; None if this version cannot read any."""
     try:
         state = State.open(os.path.join(home, FOLDER), SCHEMA, key=KEY)
         if state is None:
             return None
         with state.read() as rows:
-            found = _state_in(rows)
+            fleet_state = _parse_state(rows)
         state.close()
-    except (CorruptCache, Unavailable):
+    except (CorruptCacheError, UnavailableError):
         return None
-    return found
+    return fleet_state
 
 
-def _state_in(rows: Rows) -> FleetState | None:
-    row = rows.one("meta", STATE)
+def _parse_state(rows: Rows) -> FleetState | None:
+    row = rows.get("meta", STATE_ROW)
     if row is None:
         return None
-    found = json.loads(str(row[1]))
+    values = json.loads(str(row[1]))
     return FleetState(
-        found["synced"],
+        values["synced"],
         tuple(
             FleetRepository(**{**row, "private": tuple(row["private"])})
-            for row in found["repositories"]
+            for row in values["repositories"]
         ),
-        tuple(Part(*part) for part in found["parts"]),
+        tuple(Part(*part) for part in values["parts"]),
     )
 
 
-def index_files(home: str) -> list[str]:
-    """Return the databases, whose times change with each sync."""
+def find_index_files(home: str) -> list[str]:
+    """Return the paths of the databases; each sync changes their modification times."""
     folder = os.path.join(home, FOLDER)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".db")]
 
 
-def size_of(home: str) -> int:
-    """Return the bytes of all clones and of the index."""
-    found = 0
+def measure_size(home: str) -> int:
+    """Return the size of all clones and the index in bytes."""
+    size = 0
     for folder, _folders, names in os.walk(home):
         for name in names:
             try:
-                found += os.lstat(os.path.join(folder, name)).st_size
-            except OSError:  # another sync sweeps
+                size += os.lstat(os.path.join(folder, name)).st_size
+            except OSError:  # removed by another sync
                 continue
-    return found
+    return size
 
 
 def sync(
-    context: Context, *, is_dry: bool = False, tell: Callable[[str], None] = lambda _at: None
+    context: Context, *, is_dry: bool = False, report: Callable[[str], None] = lambda _at: None
 ) -> SyncReport:
-    """Look at all repositories of the user's settings, fetch the remotes, index what changed.
+    """Scan all configured repositories, fetch remotes, and index the changes.
 
-    `tell` is called with what is done now. With `is_dry` nothing is fetched and nothing written.
+    `report` is called with progress messages. With `is_dry`, nothing is fetched or written.
 
     Raises:
-        MemtoolError: no repositories are set, or the place for them cannot be written.
+        MemtoolError: no repositories are configured, or the directory cannot be written.
     """
-    home = home_of(context.caller.env)
-    wanted = required(context)
-    if not wanted.repositories:
+    home = find_fleet_home(context.caller.env)
+    fleet = require_settings(context)
+    if not fleet.repositories:
         raise MemtoolError(
-            f"{REPOSITORIES} names nothing to sync: a server is asked",
-            hint=f"memtool --global config {REPOSITORIES} '~/src/*' names repositories",
+            f"nothing to sync: {REPOSITORIES} is empty, and a server is configured",
+            hint=f"memtool --global config {REPOSITORIES} '~/src/*'",
             code="no-fleet",
         )
-    found = repositories.sources(wanted.repositories, context.caller.env.get("HOME", ""))
+    sources = repositories.find_sources(fleet.repositories, context.caller.env.get("HOME", ""))
     if is_dry:
-        return _synced(context, home, found, tell, is_dry=True)
+        return _sync_sources(context, home, sources, report, is_dry=True)
     with locked(home, LOCK):
         try:
-            return _synced(context, home, found, tell, is_dry=False)
-        except CorruptCache:  # the list of repositories was whole, and what it speaks of is not
+            return _sync_sources(context, home, sources, report, is_dry=False)
+        except CorruptCacheError:  # the state was intact, but the data was not
             cache.drop(os.path.join(home, FOLDER))
-            return _synced(context, home, found, tell, is_dry=False)
+            return _sync_sources(context, home, sources, report, is_dry=False)
 
 
-def _synced(
+def _sync_sources(
     context: Context,
     home: str,
-    found: Sequence[FleetSource],
-    tell: Callable[[str], None],
+    sources: Sequence[FleetSource],
+    report: Callable[[str], None],
     *,
     is_dry: bool,
 ) -> SyncReport:
-    from concurrent.futures import ThreadPoolExecutor  # a question looks at no repository
+    from concurrent.futures import ThreadPoolExecutor  # only a sync needs it
 
-    before = state_of(home) or FleetState(0, (), ())
+    before = read_state(home) or FleetState(0, (), ())
     scanner = RepositoryScanner(home, context.caller.env, before.repositories)
-    tell(f"looking at {plural(len(found), 'repository', 'repositories')}")
-    with ThreadPoolExecutor(JOBS) as threads:
-        rows = repositories.unique(
-            threads.map(lambda one: scanner.scan(one, is_fetching=not is_dry), found)
+    report(f"looking at {format_count(len(sources), 'repository', 'repositories')}")
+    with ThreadPoolExecutor(MAX_THREADS) as threads:
+        rows = repositories.without_duplicates(
+            threads.map(lambda source: scanner.scan(source, is_fetching=not is_dry), sources)
         )
     reader = RepositoryReader(context, home)
-    # What the user does not want to hear changes no statistics of what they do.
-    allow = required(context).allow
-    keys = {row.name: reader.key_of(row) for row in rows if row.tree and is_named(row.name, allow)}
-    kept = [part for part in before.parts if keys.get(part.name) == part.key]
-    missing = sorted(keys.keys() - {part.name for part in kept})
+    # A repository that the user excludes must not affect the statistics of the others.
+    allow = require_settings(context).allow
+    keys = {
+        row.name: reader.compute_key(row)
+        for row in rows
+        if row.tree and matches_any(row.name, allow)
+    }
+    unchanged = [part for part in before.parts if keys.get(part.name) == part.key]
+    missing = sorted(keys.keys() - {part.name for part in unchanged})
     if is_dry:
-        state = FleetState(before.synced, tuple(rows), tuple(kept))
+        state = FleetState(before.synced, tuple(rows), tuple(unchanged))
         return SyncReport(state, len(missing), is_dry=True)
     by_name = {row.name: row for row in rows if row.tree}
-    fresh = reader.read([by_name[name] for name in missing], tell)
-    counts = {part.name: part.end - part.first for part in kept}
+    fresh = reader.read_all([by_name[name] for name in missing], report)
+    counts = {part.name: part.end - part.first for part in unchanged}
     counts |= {name: len(files) for name, files in fresh.items()}
     before_notes = {row.name: row.note for row in before.repositories if row.tree}
 
-    def settled(row: FleetRepository) -> FleetRepository:
+    def update_row(row: FleetRepository) -> FleetRepository:
         if not row.tree:
             return row
         if row.name not in keys:
-            return row.replace(key="", count=0, note=UNHEARD)
-        note = before_notes.get(row.name, row.note).removeprefix(UNHEARD)
+            return row.replace(key="", count=0, note=NOT_ALLOWED)
+        note = before_notes.get(row.name, row.note).removeprefix(NOT_ALLOWED)
         return row.replace(
             key=keys[row.name],
             count=counts.get(row.name, 0),
@@ -236,14 +239,14 @@ def _synced(
             problem=reader.problems.get(row.name) or row.problem,
         )
 
-    state = FleetState(context.clock.now, tuple(map(settled, rows)), tuple(kept))
-    tell(f"indexing {plural(sum(map(len, fresh.values())), 'memory', 'memories')}")
-    state = _indexed(context, home, state, before.parts, keys, fresh)
-    scanner.sweep(one.remote for one in found if one.remote)
+    state = FleetState(context.clock.now, tuple(map(update_row, rows)), tuple(unchanged))
+    report(f"indexing {format_count(sum(map(len, fresh.values())), 'memory', 'memories')}")
+    state = _update_index(context, home, state, before.parts, keys, fresh)
+    scanner.sweep(source.remote for source in sources if source.remote)
     return SyncReport(state, len(missing))
 
 
-def _indexed(
+def _update_index(
     context: Context,
     home: str,
     state: FleetState,
@@ -251,71 +254,71 @@ def _indexed(
     keys: Mapping[str, str],
     fresh: Mapping[str, Sequence[MemoryFile]],
 ) -> FleetState:
-    """Bring the index up to date; return the state with the numbers of all memories.
+    """Update the index; return the state with the number ranges of all memories.
 
     Raises:
-        MemtoolError: it cannot be written.
+        MemtoolError: the index cannot be written.
     """
-    gone = [part for part in old if part not in state.parts]
+    removed_parts = [part for part in old if part not in state.parts]
     added = [
         (
-            Record(Memory(one.memory.fields, one.data.decode()), path, ""),
-            document_of(one.memory, path),
+            Record(Memory(file.memory.fields, file.data.decode()), path, ""),
+            build_document(file.memory, path),
         )
         for name, files in fresh.items()
-        for one in files
-        for path in (f"{name}/{one.path}",)
+        for file in files
+        for path in (f"{name}/{file.path}",)
     ]
-    categories = context.project.own_settings.categories
+    categories = context.project.user_settings.categories
     parts = list(state.parts)
 
     def finish(rows: Rows, first: int) -> None:
         nonlocal state
-        now = list(parts)
+        new_parts = list(parts)
         for name, files in fresh.items():
-            now.append(Part(name, keys[name], first, first + len(files)))
+            new_parts.append(Part(name, keys[name], first, first + len(files)))
             first += len(files)
-        state = state.replace(parts=tuple(now))
-        rows.put("meta", STATE, json.dumps(_plain(state), separators=(",", ":")))
+        state = state.replace(parts=tuple(new_parts))
+        rows.put("meta", STATE_ROW, json.dumps(_serialize(state), separators=(",", ":")))
 
     def fill(rows: Rows) -> None:
-        writing.fill(rows, added, categories, ENGLISH)
+        writing.write_all(rows, added, categories, ENGLISH)
         finish(rows, 0)
 
     def update(rows: Rows) -> None:
-        removed = [number for part in gone for number in range(part.first, part.end)]
+        removed = [number for part in removed_parts for number in range(part.first, part.end)]
         numbers = writing.update(rows, removed, added, categories, ENGLISH)
         finish(rows, next(iter(numbers), 0))
 
     place = os.path.join(home, FOLDER)
-    opened = _opened(place)
+    opened = _open_index(place)
     if parts and opened is not None:
         note = opened.write(update, wait_s=_WAIT_S)
     else:
-        opened = State.rebuilt(place, SCHEMA, fill, key=KEY, instead_of=opened)
+        opened = State.rebuild(place, SCHEMA, fill, key=KEY, instead_of=opened)
         note = opened.note
     opened.close()
     if note:
         raise MemtoolError(
-            f"the fleet cannot be kept: {note}",
-            hint="XDG_CACHE_HOME=/path/to/a/directory names another place",
+            f"cannot store the fleet: {note}",
+            hint="set XDG_CACHE_HOME=/path/to/another/directory",
             code="no-fleet",
         )
     return state
 
 
-def _plain(state: FleetState) -> dict[str, Any]:
+def _serialize(state: FleetState) -> dict[str, Any]:
     return {
         "synced": state.synced,
         "repositories": [row.plain() for row in state.repositories],
-        "parts": [[one.name, one.key, one.first, one.end] for one in state.parts],
+        "parts": [[part.name, part.key, part.first, part.end] for part in state.parts],
     }
 
 
-def _opened(place: str) -> State | None:
+def _open_index(place: str) -> State | None:
     try:
         return State.open(place, SCHEMA, key=KEY)
-    except CorruptCache:
+    except CorruptCacheError:
         cache.drop(place)
         return None
 
@@ -323,263 +326,269 @@ def _opened(place: str) -> State | None:
 class RepositoryReader:
     """Reads the memories of repositories.
 
-    `problems` and `notes` say by name what was wrong with them. A repository with a problem has no
+    `problems` and `notes` are keyed by repository name. A repository with a problem has no
     memories.
     """
 
     def __init__(self, context: Context, home: str) -> None:
         self._env = context.caller.env
         self._clones = os.path.join(home, CLONES, "")
-        self._labels = context.project.own_settings.private_labels
-        self._categories: Mapping[str, Category] = context.project.own_settings.categories
+        self._labels = context.project.user_settings.private_labels
+        self._categories: Mapping[str, Category] = context.project.user_settings.categories
         self.problems: dict[str, str] = {}
         self.notes: dict[str, str] = {}
 
-    def key_of(self, row: FleetRepository) -> str:
-        """Return what the documents of a repository are made of."""
+    def compute_key(self, row: FleetRepository) -> str:
+        """Compute the key of everything that a repository's documents depend on."""
         rows = [
-            f"{one.name} {one.ttl_days} {one.temporal_class}"
-            for _name, one in sorted(self._categories.items())
+            f"{category.name} {category.ttl_days} {category.temporal_class}"
+            for _name, category in sorted(self._categories.items())
         ]
-        return cache.digest(KEY, row.tree, row.directory, *sorted(self._labels_of(row)), *rows)
+        return cache.digest(KEY, row.tree, row.directory, *sorted(self._find_labels(row)), *rows)
 
-    def _labels_of(self, row: FleetRepository) -> frozenset[str]:
+    def _find_labels(self, row: FleetRepository) -> frozenset[str]:
         return frozenset(self._labels.union(label.lower() for label in row.private))
 
-    def read(
-        self, rows: Sequence[FleetRepository], tell: Callable[[str], None]
+    def read_all(
+        self, rows: Sequence[FleetRepository], report: Callable[[str], None]
     ) -> dict[str, list[MemoryFile]]:
-        """Return the memories of repositories that can be read, by name."""
-        found = {}
+        """Read the memories of repositories, by name, without those that cannot be read."""
+        files_by_name = {}
         for number, row in enumerate(rows):
-            tell(f"reading {row.name}, {number + 1} of {len(rows)}")
-            files = self._read(row)
+            report(f"reading {row.name}, {number + 1} of {len(rows)}")
+            files = self._read_one(row)
             if files is not None:
-                found[row.name] = files
-        return found
+                files_by_name[row.name] = files
+        return files_by_name
 
-    def _read(self, row: FleetRepository) -> list[MemoryFile] | None:
-        """Return the memories of a repository that are for the fleet; None where git fails."""
+    def _read_one(self, row: FleetRepository) -> list[MemoryFile] | None:
+        """Read the memories of a repository that are for the fleet; None if git fails."""
         try:
-            found, kept_back, unread = memory_files(row, self._labels_of(row), self._env)
+            files, kept_back, unread = read_memory_files(row, self._find_labels(row), self._env)
         except MemtoolError as error:
-            hint = f"; {error.hint}" if error.hint else ""
-            self.problems[row.name] = f"{UNREAD}{error}{hint}"
-            if row.git_dir.startswith(self._clones):  # the next sync fetches all of it again
+            self.problems[row.name] = f"{UNREADABLE_PREFIX}{error.as_line}"
+            if row.git_dir.startswith(self._clones):  # the next sync fetches it again
                 cache.drop(row.git_dir)
             return None
         notes = []
-        if kept_back and not found:
-            count = plural(len(kept_back), "memory", "memories")
+        if kept_back and not files:
+            count = format_count(len(kept_back), "memory", "memories")
             notes.append(f"none of {count} counts, the first since {kept_back[0]}")
-        if len(found) > MOST_INDEXED:
-            notes.append(f"{MANY} {MOST_INDEXED:,} of {len(found):,} memories count")
-            found.sort(key=lambda one: (-one.memory.timestamp, one.path))
-            del found[MOST_INDEXED:]
+        if len(files) > MAX_INDEXED:
+            notes.append(f"{TRUNCATED_PREFIX} {MAX_INDEXED:,} of {len(files):,} memories count")
+            files.sort(key=lambda file: (-file.memory.timestamp, file.path))
+            del files[MAX_INDEXED:]
         if unread:
-            notes.append(plural(unread, "file is no memory", "files are none"))
+            notes.append(format_count(unread, "file is not a memory", "files are not memories"))
         self.notes[row.name] = "; ".join(notes)
-        return found
+        return files
 
 
 class MemoryFile(Value):
-    """A memory with the file that it was read from; `path` is its path in its repository."""
+    """A memory and its file; `path` is relative to its repository."""
 
     memory: Memory
     path: str
     data: bytes
 
 
-def memory_files(
+def read_memory_files(
     row: FleetRepository, labels: Collection[str], env: Mapping[str, str]
 ) -> tuple[list[MemoryFile], list[str], int]:
-    """Return the memories of a repository that are for its fleet, and what is not.
+    """Read the memories of a repository that are for the fleet.
 
-    That is why other memories are not, in the order of their paths, and how many files are none.
-    `labels` are those of privacy that keep a memory back, in small letters.
+    Also return the reasons why other memories are withheld, in the order of their paths, and the
+    number of unreadable files. `labels` are the privacy labels that withhold a memory, in lower
+    case.
 
     Raises:
         MemtoolError: git cannot read it.
     """
-    repository = open_bare(row.git_dir, local_environment(env))
-    taken = snapshot.take(repository, row.directory, row.commit)
+    repository = open_bare(row.git_dir, without_location(env))
+    tree_snapshot = snapshot.take_snapshot(repository, row.directory, row.commit)
     reader = document.Reader(ANY_CATEGORY)
-    found = []
-    unread = len(taken.problems)
-    for entry, data in taken.read():
-        assert isinstance(data, bytes)  # only a file of a worktree may be a problem
+    files = []
+    unread = len(tree_snapshot.problems)
+    for entry, data in tree_snapshot.read():
+        assert isinstance(data, bytes)  # only files of a worktree may be unreadable
         try:
             memory = reader.read(data, entry.path)
         except document.Unreadable:
             unread += 1
             continue
-        found.append(MemoryFile(memory, entry.path, data))
-    lineage = Lineage(one.memory for one in found)
-    first: dict[str, MemoryFile] = {}
+        files.append(MemoryFile(memory, entry.path, data))
+    lineage = Lineage(file.memory for file in files)
+    first_by_id: dict[str, MemoryFile] = {}
     kept_back = []
-    for one in found:
-        why = why_kept_back(one.memory, labels, is_head=lineage.is_head(one.memory.id))
+    for file in files:
+        why = explain_kept_back(file.memory, labels, is_head=lineage.is_head(file.memory.id))
         if why:
             kept_back.append(why)
         else:
-            first.setdefault(one.memory.id, one)
-    return list(first.values()), kept_back, unread
+            first_by_id.setdefault(file.memory.id, file)
+    return list(first_by_id.values()), kept_back, unread
 
 
-class OpenedFleet:
-    """The index of a fleet, opened, to be asked again and again."""
+class OpenFleet:
+    """The open index of a fleet, for any number of queries."""
 
     def __init__(self, state: State) -> None:
-        """Begin to read. Raises CorruptCache where it is damaged."""
+        """Start reading. Raises CorruptCache if the index is damaged."""
         self.index = OpenIndex(state)
         self.reader = self.index.reader
-        found = _state_in(self.index.rows)
-        if found is None:
-            raise CorruptCache("the list of repositories is gone")
-        self.state = found
-        rows = {row.name: row for row in found.repositories if row.tree}
-        self.parts = [part for part in found.parts if part.end > part.first]
+        fleet_state = _parse_state(self.index.rows)
+        if fleet_state is None:
+            raise CorruptCacheError("the list of repositories is gone")
+        self.state = fleet_state
+        rows = {row.name: row for row in fleet_state.repositories if row.tree}
+        self.parts = [part for part in fleet_state.parts if part.end > part.first]
         self.rows = [rows.get(part.name) for part in self.parts]
         self._firsts = [part.first for part in self.parts]
 
-    def row(self, number: int) -> int:
-        """Return which of `rows` a document belongs to."""
+    def find_row(self, number: int) -> int:
+        """Return the index in `rows` of a document's repository."""
         return bisect_right(self._firsts, number) - 1
 
-    def allowed(
-        self, asked: FleetQuery, now: int, left: Mapping[int, frozenset[int] | None]
+    def build_filter(
+        self, query: FleetQuery, now: int, limited: Mapping[int, frozenset[int] | None]
     ) -> Callable[[int], bool]:
-        """Return which documents may answer a question.
+        """Return a predicate for the documents that a query admits.
 
-        `left` says of a row which of its documents still may, where not all do.
+        `limited` maps a row to the documents that remain admitted, if not all do.
         """
-        admitted = [row is not None and asked.admits(row.name, row.team) for row in self.rows]
+        admitted = [row is not None and query.admits(row.name, row.team) for row in self.rows]
         memories = self.index.memories
-        tags = [tag.casefold() for tag in asked.tags]
+        tags = [tag.casefold() for tag in query.tags]
 
         def is_wanted(item: str) -> bool:
-            return any(name_matches(tag, item.casefold()) for tag in tags)
+            return any(matches_name(tag, item.casefold()) for tag in tags)
 
-        tagged = memories.listing("tags", is_wanted) if tags else None
+        tagged = memories.find_listing("tags", is_wanted) if tags else None
 
-        def may(number: int) -> bool:
-            place = self.row(number)
+        def is_allowed(number: int) -> bool:
+            place = self.find_row(number)
             if not admitted[place]:
                 return False
-            kept = left.get(place)
-            if kept is not None and number not in kept:
+            allowed_numbers = limited.get(place)
+            if allowed_numbers is not None and number not in allowed_numbers:
                 return False
             return (
                 memories.row(number).is_alive(now)
-                and (not asked.types or memories.kind(number).type in asked.types)
+                and (not query.types or memories.kind(number).type in query.types)
                 and (tagged is None or number in tagged)
             )
 
-        return may
+        return is_allowed
 
 
-OLD_S = 7 * 86_400
-"""From this age on it is said how old the last sync is."""
+OLD_SYNC_S = 7 * 86_400
+"""Age of the last sync from which on it is reported."""
 
 
-def _summary(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
-    """Return how many repositories were asked, and what of them was not."""
+def _summarize(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
+    """Summarize how many repositories were searched, and what was missing."""
     count = len(rows)
     if not count:
         return "no repository that is meant has memories: memtool fleet status lists all of them"
     parts = [f"{count:,} other {'repository was' if count == 1 else 'repositories were'} asked"]
-    cut = sum(row.note.startswith(MANY) for row in rows)
+    cut = sum(row.note.startswith(TRUNCATED_PREFIX) for row in rows)
     if cut:
-        parts.append(f"of {cut:,} only the newest {MOST_INDEXED:,} memories")
-    if now - synced > OLD_S:
-        parts.append(f"as they were on {timestamps.date(synced)}: memtool fleet sync fetches them")
+        parts.append(f"of {cut:,} only the newest {MAX_INDEXED:,} memories")
+    if now - synced > OLD_SYNC_S:
+        parts.append(
+            f"as they were on {timestamps.format_date(synced)}: memtool fleet sync fetches them"
+        )
     return ", ".join(parts)
 
 
-_held: dict[str, OpenedFleet] = {}
-"""What is kept open, by home: a process may ask again."""
+_open_fleets: dict[str, OpenFleet] = {}
+"""Open fleets by home and thread, for further queries of this process."""
 
 
 class GitBackend:
-    """Answers from the segments of the last sync, as seen at the second `now`."""
+    """Answers from the index of the last sync; `now` is the current time in seconds."""
 
     def __init__(self, home: str, now: int) -> None:
         self._home = home
         self._now = now
         self.note = ""
 
-    def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
-        """Return the best candidates, of each repository no more than its share.
+    def find_candidates(self, query: FleetQuery, timeout_s: float) -> list[FleetCandidate]:
+        """Return the best candidates, limited to the share of each repository.
 
         Raises:
-            FleetUnavailable: nothing was ever synced, or what was is damaged.
+            FleetUnavailable: there was no sync yet, or its data is damaged.
         """
-        del within  # it reads a few files of this machine; who asks waits no longer than that
+        del timeout_s  # it only reads a few local files, and the caller enforces the limit
         try:
-            return self._candidates(asked)
-        except CorruptCache:
-            raise self._damaged() from None
+            return self._find_candidates(query)
+        except CorruptCacheError:
+            raise self._drop_damaged() from None
 
-    def _damaged(self) -> FleetUnavailable:
-        """Remove what cannot be read, since a sync builds on what seems whole, and say so."""
-        _held.pop(self._home, None)
+    def _drop_damaged(self) -> FleetUnavailable:
+        """Remove a damaged index, as a sync would build on it; return the error to raise."""
+        _open_fleets.pop(self._home, None)
         cache.drop(os.path.join(self._home, FOLDER))
         return FleetUnavailable("its index is damaged: memtool fleet sync makes it again")
 
-    def opened(self) -> OpenedFleet:
-        """Return what the last sync left, opened. Raises FleetUnavailable and CorruptCache."""
-        key = f"{self._home} {thread_number()}"  # a connection belongs to one thread
-        known = _held.get(key)
-        if known is not None and known.index.is_unchanged():
-            return known
-        _held.clear()
+    def open_fleet(self) -> OpenFleet:
+        """Open the index of the last sync. Raises FleetUnavailable or CorruptCache."""
+        key = f"{self._home} {get_thread_id()}"  # a connection belongs to one thread
+        cached = _open_fleets.get(key)
+        if cached is not None and cached.index.is_unchanged():
+            return cached
+        _open_fleets.clear()
         state = State.open(os.path.join(self._home, FOLDER), SCHEMA, key=KEY)
         if state is None:
             raise FleetUnavailable(
                 "nothing of it is here: memtool fleet sync fetches and indexes it"
             )
-        found = _held[key] = OpenedFleet(state)
-        return found
+        fleet = _open_fleets[key] = OpenFleet(state)
+        return fleet
 
-    def all(self, asked: FleetQuery) -> Iterator[FleetCandidate]:
-        """Yield every memory that a query admits, whatever its words, by repository and path.
+    def find_all(self, query: FleetQuery) -> Iterator[FleetCandidate]:
+        """Yield all memories that the filters of a query admit, by repository and path.
 
         Raises:
-            FleetUnavailable: nothing was ever synced, or what was is damaged.
+            FleetUnavailable: there was no sync yet, or its data is damaged.
         """
         try:
-            opened = self.opened()
-            may = opened.allowed(asked, self._now, {})
+            opened = self.open_fleet()
+            is_allowed = opened.build_filter(query, self._now, {})
             for part in opened.parts:
                 opened.index.memories.load(range(part.first, part.end))
-                for number in filter(may, range(part.first, part.end)):
-                    yield self._candidate(opened, number)
-        except CorruptCache:
-            raise self._damaged() from None
+                for number in filter(is_allowed, range(part.first, part.end)):
+                    yield self._build_candidate(opened, number)
+        except CorruptCacheError:
+            raise self._drop_damaged() from None
 
-    def _candidates(self, asked: FleetQuery) -> list[FleetCandidate]:
-        opened = self.opened()
-        rows = [row for row in opened.rows if row and asked.admits(row.name, row.team)]
-        self.note = _summary(rows, opened.state.synced, self._now)
+    def _find_candidates(self, query: FleetQuery) -> list[FleetCandidate]:
+        opened = self.open_fleet()
+        rows = [row for row in opened.rows if row and query.admits(row.name, row.team)]
+        self.note = _summarize(rows, opened.state.synced, self._now)
         if not rows:
             return []
-        most = share(asked.most, len(rows))
-        left: dict[int, frozenset[int] | None] = {}
+        max_each = compute_share(query.limit, len(rows))
+        limited: dict[int, frozenset[int] | None] = {}
         best: list[tuple[int, float]] = []
-        for _round in range(MOST_ROUNDS):
-            may = opened.allowed(asked, self._now, left)
-            best = opened.reader.best(asked.weights, asked.most, may)
-            held: dict[int, list[int]] = {}
+        for _round in range(MAX_ROUNDS):
+            is_allowed = opened.build_filter(query, self._now, limited)
+            best = opened.reader.find_best(query.weights, query.limit, is_allowed)
+            numbers_by_row: dict[int, list[int]] = {}
             for number, _score in best:
-                held.setdefault(opened.row(number), []).append(number)
-            over = {place: numbers for place, numbers in held.items() if len(numbers) > most}
+                numbers_by_row.setdefault(opened.find_row(number), []).append(number)
+            over = {
+                place: numbers
+                for place, numbers in numbers_by_row.items()
+                if len(numbers) > max_each
+            }
             if not over:
                 break
-            left.update({place: frozenset(own[:most]) for place, own in over.items()})
-        return [self._candidate(opened, number) for number, _score in best]
+            limited.update({place: frozenset(own[:max_each]) for place, own in over.items()})
+        return [self._build_candidate(opened, number) for number, _score in best]
 
-    def _candidate(self, opened: OpenedFleet, number: int) -> FleetCandidate:
-        row = opened.rows[opened.row(number)]
+    def _build_candidate(self, opened: OpenFleet, number: int) -> FleetCandidate:
+        row = opened.rows[opened.find_row(number)]
         assert row is not None
         path = opened.index.memories.path(number).removeprefix(f"{row.name}/")
         data = opened.index.memories.body(number).encode()

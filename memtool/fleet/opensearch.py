@@ -1,18 +1,18 @@
-"""The shared index on OpenSearch: where it is, how it is asked, what its documents hold.
+"""The shared index on OpenSearch: its address, its queries, its documents.
 
-HTTP by the standard library, since a cold search pays for every import. Everything that a server
-says is untrusted: an answer has a size, a shape and one clock over all of it, redirects are not
-followed, and a document that is not what `publish` writes is passed over. What it may cost is an
-answer from the project's own memories; never a wrong one, and no hook that hangs.
+It uses HTTP from the standard library, since every import slows down a cold search. All answers of
+a server are untrusted: size, shape and total time are limited, redirects are not followed, and a
+document that `publish` would not write is ignored. A bad server can cost foreign results, but never
+cause a wrong result or a hook that hangs.
 
-The index is named by the end of `fleet.url` and the analyzer's version, so that terms of two
-versions never meet. It holds memories, one document each, and for each repository a manifest, which
-says up to which change of its memories it was published.
+The name of the index is the end of `fleet.url` plus the analyzer's version, so that terms of
+different versions never mix. It has one document per memory, and for each repository a manifest
+that records the last published change of its memories.
 
-A server keeps no writer of an index from writing any document of it. So a repository or an
-organisation may have an index of its own, which only its publisher may write. Questions go to a
-view, an alias with a filter for each index: of an own index those documents are seen that are of
-its repositories, and of every other one those that are not. Who writes cannot change it.
+Whoever may write to an index can write any document in it. So a repository or organisation may have
+its own index, which only its publisher may write. Queries go to a view: an alias with a filter for
+each index. In an own index, only documents of its repositories are visible; in every other index,
+only documents of other repositories. Publishers cannot change the view.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from memtool.errors import MemtoolError, reason_of
-from memtool.fleet.backend import FleetCandidate, FleetUnavailable, share
-from memtool.fleet.repositories import MOST_NAME
+from memtool.errors import MemtoolError, find_reason
+from memtool.fleet.backend import FleetCandidate, FleetUnavailable, compute_share
+from memtool.fleet.repositories import MAX_NAME_CHARS
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.scoring import K1, B
 from memtool.memory.document import MAX_BYTES
@@ -46,23 +46,21 @@ if TYPE_CHECKING:
 
     from memtool.fleet.backend import FleetQuery
 
-MOST_ANSWER = 8 << 20
-"""Bytes of an answer; a longer one is not read."""
-MOST_TEXT = 3 * MAX_BYTES
-"""Bytes of a memory as terms: names stand there whole, by their parts and by pairs of them."""
-MOST_PATH = 1_000
-"""Characters of a path."""
-MOST_FETCHED = MOST_ANSWER // 2
-"""Bytes of memories that are fetched for one question, by the sizes that they claim."""
-LOOKED_AT = 3
-"""So many times as many documents are named as are wanted: where one repository has more than its
-share among them, others take their places."""
-PORT = 9200
-NO_OPENSEARCH = "does not speak as OpenSearch does"
-REFUSED = (401, 403)
+MAX_ANSWER_BYTES = 8 << 20
+"""Limit of an answer; a longer one is rejected."""
+# The terms of a memory include names as a whole, their parts, and pairs of parts.
+MAX_TERMS_BYTES = 3 * MAX_BYTES
+MAX_PATH_CHARS = 1_000
+MAX_FETCHED_BYTES = MAX_ANSWER_BYTES // 2
+"""Total size of memories fetched for a query, by their claimed sizes."""
+# More hits are requested than needed, to replace those of repositories above their share.
+OVERFETCH_FACTOR = 3
+DEFAULT_PORT = 9200
+NOT_OPENSEARCH = "does not speak as OpenSearch does"
+REFUSED_STATUSES = (401, 403)
 SHARDS = 2
-MOST_INDEX = 255
-"""Characters that the name of an index may have."""
+# OpenSearch's limit.
+MAX_INDEX_CHARS = 255
 VARIABLES = ("MEMTOOL_FLEET_USER", "MEMTOOL_FLEET_PASSWORD", "MEMTOOL_FLEET_KEY")
 
 _HOST = re.compile(r"[0-9A-Za-z_.:%-]{1,253}")
@@ -72,15 +70,15 @@ _SCOPE = re.compile(r"[0-9A-Za-z._-]{1,100}(?:/[0-9A-Za-z._-]{1,100})?")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REASON = re.compile(r"[a-z_]{1,60}")
 _TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
-"""A JSON web token: three parts, of which no key of OpenSearch's own has more than one."""
+"""A JSON web token has three parts; OpenSearch's own keys have only one."""
 
 
-class FleetRefused(FleetUnavailable):
-    """The server does not let in who asks, or not to this: asking again does not help."""
+class FleetAccessError(FleetUnavailable):
+    """The server rejects the credentials or their permissions; trying again does not help."""
 
 
 class SearchServer(Value):
-    """A server and the index on it. `domain` is what the index is named by: a domain of trust."""
+    """A server and its index. `domain` is the first part of the index name: a domain of trust."""
 
     host: str
     port: int
@@ -89,50 +87,50 @@ class SearchServer(Value):
     authorization: str = ""
 
     def __repr__(self) -> str:
-        """Return its name: credentials are in no log."""
+        """Return the name, without credentials, which must not get into logs."""
         return f"SearchServer({self.name!r})"
 
     @property
     def index(self) -> str:
-        """The index of this version of the analyzer."""
+        """The name of the index for this version of the analyzer."""
         return f"{self.domain}-a{TOKENIZER}"
 
     @property
     def view(self) -> str:
-        """The alias that is asked: all indexes of this version, each as its filter shows it."""
+        """The alias for queries: all indexes of this version, with their filters."""
         return f"{self.domain}-all{TOKENIZER}"
 
-    def own_index(self, scope: str) -> str:
-        """Return the index of one repository, `org/name`, or of all of an `org`.
+    def find_own_index(self, scope: str) -> str:
+        """Return the name of the own index of a repository, `org/name`, or of an `org`.
 
-        Empty for a name that no index can have; names that differ in case alone have one index.
+        Empty if the name is not valid for an index. Names that differ only in case share an index.
         """
-        name = f"{self.index}~{_label(scope)}"
-        return name if _SCOPE.fullmatch(scope) and len(name) <= MOST_INDEX else ""
+        name = f"{self.index}~{_to_label(scope)}"
+        return name if _SCOPE.fullmatch(scope) and len(name) <= MAX_INDEX_CHARS else ""
 
-    def indexes_of(self, repository: str) -> list[str]:
-        """Return where a repository may be: in its own index, its organisation's, that of all."""
-        own = (self.own_index(scope) for scope in (repository, repository.partition("/")[0]))
+    def find_indexes(self, repository: str) -> list[str]:
+        """Return the indexes that may have a repository: its own, its organisation's, common."""
+        own = (self.find_own_index(scope) for scope in (repository, repository.partition("/")[0]))
         return [*filter(None, own), self.index]
 
     @property
     def name(self) -> str:
-        """What people call it: the address without what is secret."""
+        """The address for messages, without secrets."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}/{self.domain}"
 
-    def ask(
-        self, method: str, path: str, body: object = None, *, within: float
+    def send(
+        self, method: str, path: str, body: object = None, *, timeout_s: float
     ) -> tuple[int, dict[str, Any]]:
         """Send a request and return the status and the JSON object of the answer.
 
-        `body` is sent as JSON, a list as one line for each of its rows. `within` are seconds for
-        all of it, but for the look-up of the name, which the system bounds.
+        `body` is sent as JSON, a list as one line per row. `timeout_s` covers everything except the
+        DNS lookup, which the system limits.
 
         Raises:
-            FleetUnavailable: there is no answer within that time, or none that may be read.
+            FleetUnavailable: there is no valid answer within that time.
         """
-        deadline = Deadline(within)
+        deadline = Deadline(timeout_s)
         data, kind = b"", "application/json"
         if isinstance(body, list):
             data = b"".join(json.dumps(row).encode() + b"\n" for row in body)
@@ -147,32 +145,32 @@ class SearchServer(Value):
             connection.request(method, path, data or None, headers)
             answer = connection.getresponse()
             text = self._read(answer)
-            # The security plugin refuses in plain words, and so do proxies.
-            found = {} if answer.status in REFUSED else json.loads(text or b"{}")
+            # The security plugin and proxies refuse with plain text instead of JSON.
+            values = {} if answer.status in REFUSED_STATUSES else json.loads(text or b"{}")
         except (OSError, HTTPException, ValueError, RecursionError) as error:
-            raise FleetUnavailable(self._failure(error, within)) from None
+            raise FleetUnavailable(self._describe_failure(error, timeout_s)) from None
         finally:
-            connection.end()
-        if not isinstance(found, dict):
-            raise FleetUnavailable(f"{self.name} {NO_OPENSEARCH}")
-        return answer.status, found
+            connection.close_socket()
+        if not isinstance(values, dict):
+            raise FleetUnavailable(f"{self.name} {NOT_OPENSEARCH}")
+        return answer.status, values
 
     def _read(self, answer: HTTPResponse) -> bytes:
-        """Return the body of an answer, if it may be read. Raises FleetUnavailable."""
+        """Read the body of an answer. Raises FleetUnavailable if it is not acceptable."""
         if 300 <= answer.status < 400:
             raise FleetUnavailable(f"{self.name} redirects elsewhere, which is not followed")
-        is_long = (answer.length or 0) > MOST_ANSWER or answer.getheader("Content-Encoding")
-        text = b"" if is_long else answer.read(MOST_ANSWER + 1)
-        if is_long or len(text) > MOST_ANSWER:
+        is_long = (answer.length or 0) > MAX_ANSWER_BYTES or answer.getheader("Content-Encoding")
+        text = b"" if is_long else answer.read(MAX_ANSWER_BYTES + 1)
+        if is_long or len(text) > MAX_ANSWER_BYTES:
             raise FleetUnavailable(f"{self.name} sends more than may be read")
         if answer.length:
             raise FleetUnavailable(f"{self.name} broke off its answer")
         return text
 
-    def _failure(self, error: Exception, within: float) -> str:
-        """Return in words of ours why there was no answer."""
+    def _describe_failure(self, error: Exception, timeout_s: float) -> str:
+        """Describe in our own words why there was no answer."""
         if isinstance(error, TimeoutError):
-            return f"{self.name} did not answer within {within:.3g} s"
+            return f"{self.name} did not answer within {timeout_s:.3g} s"
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"{self.name} does not prove who it is: {error.verify_message}"
         if isinstance(error, ssl.SSLError):
@@ -180,95 +178,101 @@ class SearchServer(Value):
         if isinstance(error, socket.gaierror):
             return f"nobody knows the name {self.host}"
         if isinstance(error, OSError) and error.strerror:
-            return f"{self.name} cannot be reached: {reason_of(error)}"
-        return f"{self.name} {NO_OPENSEARCH}"
+            return f"{self.name} cannot be reached: {find_reason(error)}"
+        return f"{self.name} {NOT_OPENSEARCH}"
 
-    def get(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:
-        """Return the answer to a request that must succeed. Raises FleetUnavailable."""
-        status, found = self.ask(method, path, body, within=within)
+    def request(
+        self, method: str, path: str, body: object = None, *, timeout_s: float
+    ) -> dict[str, Any]:
+        """Send a request that must succeed, and return the answer. Raises FleetUnavailable."""
+        status, answer = self.send(method, path, body, timeout_s=timeout_s)
         if status not in (200, 201):
-            raise self.refusal(status, found)
-        return found
+            raise self.build_error(status, answer)
+        return answer
 
-    def refusal(self, status: int, found: Mapping[str, Any]) -> FleetUnavailable:
-        """Say why a request was refused, in words of ours and the server's name for it alone."""
-        if status in REFUSED:
+    def build_error(self, status: int, answer: Mapping[str, Any]) -> FleetUnavailable:
+        """Build the error for a refused request; of the server's text only the type is used."""
+        if status in REFUSED_STATUSES:
             why = "does not accept the credentials: they are wrong or expired"
             if status == 403:
                 why = "accepts the credentials, which do not allow that: a role is missing"
             if not self.authorization:
                 why = "wants credentials, and none are set"
-            return FleetRefused(f"{self.name} {why} (status {status})")
-        named = part(found, "error", "type")
-        if named == "index_not_found_exception":
+            return FleetAccessError(f"{self.name} {why} (status {status})")
+        error_type = find_value(answer, "error", "type")
+        if error_type == "index_not_found_exception":
             return FleetUnavailable(f"{self.name} has no index {self.index}")
-        known = isinstance(named, str) and _REASON.fullmatch(named)
-        return FleetUnavailable(f"{self.name} refuses: {named if known else 'status'} {status}")
+        is_readable = isinstance(error_type, str) and _REASON.fullmatch(error_type)
+        return FleetUnavailable(
+            f"{self.name} refuses: {error_type if is_readable else 'status'} {status}"
+        )
 
 
-def _label(scope: str) -> str:
-    """Return how a repository or an organisation is called in names of indexes and roles."""
+def _to_label(scope: str) -> str:
+    """Return the form of a scope in the names of indexes and roles."""
     return scope.lower().replace("/", "~")
 
 
-def server_at(url: str, env: Mapping[str, str]) -> SearchServer:
-    """Read the address of the shared index, and the credentials of the environment.
+def parse_server(url: str, env: Mapping[str, str]) -> SearchServer:
+    """Parse the address of the shared index, and read the credentials from the environment.
 
     Raises:
-        MemtoolError: it is no such address, or its text holds credentials.
+        MemtoolError: the address is invalid, or contains credentials.
     """
 
-    def refusal(what: str, hint: str = "https://search.example.org:9200/memories") -> MemtoolError:
-        return MemtoolError(f"fleet.url {what}", hint=f"such as {hint}", code="config")
+    def build_error(
+        what: str, hint: str = "https://search.example.org:9200/memories"
+    ) -> MemtoolError:
+        return MemtoolError(f"fleet.url {what}", hint=f"for example {hint}", code="config")
 
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise refusal("is no address") from None
+        raise build_error("is not an address") from None
     if "@" in parts.netloc:
         raise MemtoolError(
-            "fleet.url holds a user or a password, which belong into the environment",
+            "fleet.url contains a user or a password, which belong in the environment",
             hint="set MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD, or MEMTOOL_FLEET_KEY",
             code="config",
         )
     if parts.scheme not in ("https", "http") or not host or not url.isascii():
-        raise refusal("must begin with https:// and a host")
+        raise build_error("must start with https:// and a host")
     if not _HOST.fullmatch(host):
-        raise refusal("names no host")
+        raise build_error("does not name a host")
     domain = parts.path.strip("/")
     if not _DOMAIN.fullmatch(domain) or parts.query or parts.fragment:
-        raise refusal("must end with the name of an index, in small letters, and nothing behind it")
+        raise build_error("must end with the name of an index, in lower case")
     if parts.scheme == "http" and not _is_loopback(host):
-        raise refusal("goes over the network in the clear: http is for this machine alone")
-    port = port or (443 if parts.scheme == "https" else PORT)
-    return SearchServer(host, port, domain, parts.scheme == "https", _authorization(env))
+        raise build_error("is not encrypted: http is only allowed for this machine")
+    port = port or (443 if parts.scheme == "https" else DEFAULT_PORT)
+    return SearchServer(host, port, domain, parts.scheme == "https", _build_authorization(env))
 
 
 def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"  # what it leads to is looked at again, once it is connected
+        return host == "localhost"  # checked again after connecting
 
 
-def _authorization(env: Mapping[str, str]) -> str:
+def _build_authorization(env: Mapping[str, str]) -> str:
     user, password, key = (env.get(name, "") for name in VARIABLES)
     if key and user:
         raise MemtoolError(
-            "MEMTOOL_FLEET_KEY and MEMTOOL_FLEET_USER are two ways to log in",
+            "MEMTOOL_FLEET_KEY and MEMTOOL_FLEET_USER exclude each other",
             hint="unset one of them",
             code="config",
         )
     if bool(user) != bool(password) or ":" in user:
         raise MemtoolError(
-            "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD belong together, the user without :",
+            "MEMTOOL_FLEET_USER (without a colon) and MEMTOOL_FLEET_PASSWORD must both be set",
             hint="set both, or neither",
             code="config",
         )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise MemtoolError(
-            "MEMTOOL_FLEET_KEY is no key: it holds what no header may",
+            "MEMTOOL_FLEET_KEY is not a key: it has characters that a header cannot have",
             hint="copy it again",
             code="config",
         )
@@ -277,8 +281,8 @@ def _authorization(env: Mapping[str, str]) -> str:
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode() if user else ""
 
 
-class _Timed(RawIOBase):
-    """What comes from a socket until a moment, however slowly it comes."""
+class _TimedReader(RawIOBase):
+    """Reads from a socket up to a deadline, even if data arrives slowly."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
@@ -292,38 +296,38 @@ class _Timed(RawIOBase):
         return self._sock.recv_into(buffer)
 
 
-class _Wire:
-    """The part of a socket that `http.client` uses, under one clock."""
+class _TimedSocket:
+    """The part of a socket that `http.client` uses, with a deadline."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        """Send all of some bytes."""
+        """Send all bytes."""
         view = memoryview(data)
         while view:
             self._sock.settimeout(self._deadline.timeout_s())
             view = view[self._sock.send(view) :]
 
     def makefile(self, *_mode: object) -> BufferedReader:
-        """Return what comes back."""
-        return BufferedReader(_Timed(self._sock, self._deadline))
+        """Return a reader of the answer."""
+        return BufferedReader(_TimedReader(self._sock, self._deadline))
 
     def close(self) -> None:
         """Do nothing: `http.client` is done with a connection before the answer is read."""
 
 
 @cache
-def _trust(*_places: str | None) -> ssl.SSLContext:
-    """Return whom OpenSSL trusts by these variables; to read all authorities takes 20 ms."""
+def _tls_context(*_places: str | None) -> ssl.SSLContext:
+    """Create the TLS context; cached, as loading all authorities takes 20 ms."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 class _Connection(HTTPConnection):
-    """A connection whose every step ends at the same moment."""
+    """A connection with one deadline for all steps."""
 
     def __init__(self, server: SearchServer, deadline: Deadline) -> None:
         super().__init__(server.host, server.port)
@@ -331,30 +335,30 @@ class _Connection(HTTPConnection):
         self._deadline = deadline
         self._socket: socket.socket | None = None
 
-    def end(self) -> None:
-        """Close the socket, wherever the request got to."""
+    def close_socket(self) -> None:
+        """Close the socket, also during a request."""
         if self._socket is not None:
             self._socket.close()
 
     def connect(self) -> None:
-        """Connect to the first address of the name that takes it, and prove who is there."""
+        """Connect to the first address that accepts, and verify the server."""
         server = self._server
         try:
-            found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
         except UnicodeError:  # a part of the name is empty, or too long
             raise socket.gaierror from None
-        while found:
-            family, kind, protocol, _name, address = found.pop(0)
+        while addresses:
+            family, kind, protocol, _name, address = addresses.pop(0)
             sock = socket.socket(family, kind, protocol)
             try:
-                # A host that is silent must not use up the time of those behind it.
-                sock.settimeout(self._deadline.timeout_s() / (len(found) + 1))
+                # A silent address must leave time for the following ones.
+                sock.settimeout(self._deadline.timeout_s() / (len(addresses) + 1))
                 sock.connect(address)
                 if not server.is_tls and not ip_address(str(address[0])).is_loopback:
                     raise OSError(0, "it is on another machine, and http is for this one alone")
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if server.is_tls:
-                    context = _trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
+                    context = _tls_context(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
                     sock.settimeout(self._deadline.timeout_s())
                     sock = context.wrap_socket(sock, server_hostname=server.host)
                 break
@@ -363,16 +367,16 @@ class _Connection(HTTPConnection):
                 raise
             except OSError:
                 sock.close()
-                if not found:
+                if not addresses:
                     raise
-        self._socket, self.sock = sock, _Wire(sock, self._deadline)
+        self._socket, self.sock = sock, _TimedSocket(sock, self._deadline)
 
 
-TEXT_FIELD = "w"
+TERMS_FIELD = "w"
 MAPPING: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
-        TEXT_FIELD: {
+        TERMS_FIELD: {
             "type": "text",
             "analyzer": "whitespace",
             "similarity": "memtool",
@@ -394,21 +398,19 @@ MAPPING: dict[str, Any] = {
         "count": {"type": "integer", "index": False},
     },
 }
-"""The fields of a document. A memory has `repo`; a manifest has `of`, `gen`, `commit`, `tree`,
-`version` of memtool, and `count` of memories, and so is in no answer to a question.
+"""The fields of a document. A memory has `repo`. A manifest has `of`, `gen`, `commit`, `tree`,
+`version` of memtool, and `count` of memories; without `repo` it never matches a query.
 
 `w` is the text as terms, as `scoring.searchable` writes it, so that the server's analyzer only
-parts it at spaces; `gen` is the version of the document; `size` its bytes.
+splits it at spaces; `gen` is the version of the document; `size` its bytes.
 """
 
 
-def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]:
-    """Return the template of the index and of own ones, which gives them mapping and ranking.
-
-    `memories-a*` would be true of the index of `memories-archive`; and no domain holds a tilde.
-    """
+def build_template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]:
+    """Build the template of all indexes: mapping and ranking."""
+    # Not `memories-a*`, which would match the index of `memories-archive`. A domain has no tilde.
     return {
-        "index_patterns": _patterns(server),
+        "index_patterns": _index_patterns(server),
         "template": {
             "settings": {
                 "number_of_shards": shards,
@@ -421,80 +423,95 @@ def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]
     }
 
 
-def _patterns(server: SearchServer) -> list[str]:
+def _index_patterns(server: SearchServer) -> list[str]:
     return [server.index, f"{server.index}~*"]
 
 
-TEMPLATE_S = 5.0
-"""Seconds for the first request of `prepare`, which asks little: a server that drips ends here."""
+TEMPLATE_TIMEOUT_S = 5.0
+"""Limit for the first, small request of `prepare`, to give up early on a very slow server."""
 
 
 def prepare(
-    server: SearchServer, shards: int, replicas: int, within: float, scope: str = ""
+    server: SearchServer, shards: int, replicas: int, timeout_s: float, scope: str = ""
 ) -> bool:
-    """Make the template, the index, the own one of a scope, and the view of all.
+    """Create the template, the index, the own index of a scope, and the view.
 
-    Return whether the index, or the own one, is new. One that is there stays as it is: its number
-    of shards is that of the day it was made.
+    Return whether the index, or with a scope its own index, is new. An existing one is not changed,
+    also not its number of shards.
 
     Raises:
         FleetUnavailable: the server refuses, or does not answer.
     """
-    made = template(server, shards, replicas)
-    first = min(within, TEMPLATE_S)
-    server.get("PUT", f"/_index_template/memtool-{server.domain}", made, within=first)
-    is_new = _make(server, server.index, None, within)
+    index_template = build_template(server, shards, replicas)
+    template_timeout_s = min(timeout_s, TEMPLATE_TIMEOUT_S)
+    server.request(
+        "PUT",
+        f"/_index_template/memtool-{server.domain}",
+        index_template,
+        timeout_s=template_timeout_s,
+    )
+    is_new = _create_index(server, server.index, None, timeout_s)
     if scope:
         one_shard = {"settings": {"number_of_shards": 1}}
-        is_new = _make(server, server.own_index(scope), one_shard, within)
-    found = server.get("GET", f"/{','.join(_patterns(server))}/_alias", within=within)
-    server.get("POST", "/_aliases", {"actions": _showing(server, found)}, within=within)
+        is_new = _create_index(server, server.find_own_index(scope), one_shard, timeout_s)
+    indexes = server.request(
+        "GET", f"/{','.join(_index_patterns(server))}/_alias", timeout_s=timeout_s
+    )
+    server.request(
+        "POST", "/_aliases", {"actions": _build_view_actions(server, indexes)}, timeout_s=timeout_s
+    )
     return is_new
 
 
-def _showing(server: SearchServer, indexes: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the actions that make the view of some indexes.
+def _build_view_actions(server: SearchServer, indexes: Iterable[str]) -> list[dict[str, Any]]:
+    """Build the actions that create the view of indexes.
 
-    A document is seen in the narrowest index that is its repository's, and in no other.
+    A document is visible only in the narrowest index of its repository.
     """
     scopes = {name: name[len(server.index) + 1 :].replace("~", "/") for name in sorted(indexes)}
     actions = []
     for name, scope in scopes.items():
-        others = [one for one in scopes.values() if one and one != scope]
-        within = [one for one in others if one.startswith(f"{scope}/")] if scope else others
-        seen = {"filter": _claims([scope] if scope else []), "must_not": _claims(within)}
-        actions.append({"add": {"index": name, "alias": server.view, "filter": {"bool": seen}}})
+        other_scopes = [other for other in scopes.values() if other and other != scope]
+        narrower = (
+            [other for other in other_scopes if other.startswith(f"{scope}/")]
+            if scope
+            else other_scopes
+        )
+        visible = {
+            "filter": _scope_filters([scope] if scope else []),
+            "must_not": _scope_filters(narrower),
+        }
+        actions.append({"add": {"index": name, "alias": server.view, "filter": {"bool": visible}}})
     return actions
 
 
-def _claims(scopes: Sequence[str]) -> list[dict[str, Any]]:
-    """Return filters for the documents that name one of some repositories and organisations.
+def _scope_filters(scopes: Sequence[str]) -> list[dict[str, Any]]:
+    """Build filters for the documents of repositories and organisations."""
+    # Terms on a lower-case field take a third of the time of a case-insensitive query.
+    names = [scope for scope in scopes if "/" in scope]
+    organisations = [
+        {"prefix": {"repo.lower": f"{scope}/"}} for scope in scopes if "/" not in scope
+    ]
+    return [*([{"terms": {"repo.lower": names}}] if names else []), *organisations]
 
-    Names in small letters are compared, which a list of terms does in a third of the time that
-    looking at either case takes.
-    """
-    names = [one for one in scopes if "/" in one]
-    whole = [{"prefix": {"repo.lower": f"{one}/"}} for one in scopes if "/" not in one]
-    return [*([{"terms": {"repo.lower": names}}] if names else []), *whole]
 
-
-def _make(server: SearchServer, index: str, body: object, within: float) -> bool:
-    status, found = server.ask("PUT", f"/{index}", body, within=within)
-    if status == 400 and part(found, "error", "type") == "resource_already_exists_exception":
+def _create_index(server: SearchServer, index: str, body: object, timeout_s: float) -> bool:
+    status, answer = server.send("PUT", f"/{index}", body, timeout_s=timeout_s)
+    if status == 400 and find_value(answer, "error", "type") == "resource_already_exists_exception":
         return False
     if status != 200:
-        raise server.refusal(status, found)
+        raise server.build_error(status, answer)
     return True
 
 
-def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
-    """Return the roles of the security plugin that asking and publishing need, in its own form.
+def build_roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
+    """Build the roles for querying and publishing, in the format of the security plugin.
 
-    No role binds the publishers of an index to their own repositories: documents may be hidden from
-    readers, never kept from writers. That of a scope may write its own index alone, and no other
-    may. Each publisher sees which repositories have an index of their own.
+    No role can limit publishers to documents of their own repositories: the plugin can hide
+    documents from readers, but not protect them from writers. So the role of a scope may write only
+    its own index, and no other role may. Publishers can see which repositories have an own index.
     """
-    everywhere = _patterns(server)
+    all_indexes = _index_patterns(server)
     reading = ["indices:data/read/search", "indices:data/read/mget*"]
     writing = [
         "indices:data/read/search",
@@ -503,7 +520,7 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
         "indices:data/write/delete",
         "indices:admin/refresh*",
     ]
-    seeing = (everywhere, ["indices:data/read/get"])
+    looking_up = (all_indexes, ["indices:data/read/get"])
     making = ["indices:admin/create", "indices:admin/aliases*"]
     return {
         f"{server.domain}-{name}": {
@@ -514,16 +531,16 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
             ],
         }
         for name, cluster, *granted in (
-            ("reader", "indices:data/read/mget", (everywhere, reading)),
-            ("publisher", "indices:data/write/bulk", ([server.index], writing), seeing),
-            ("administrator", "indices:admin/index_template/put", (everywhere, making)),
+            ("reader", "indices:data/read/mget", (all_indexes, reading)),
+            ("publisher", "indices:data/write/bulk", ([server.index], writing), looking_up),
+            ("administrator", "indices:admin/index_template/put", (all_indexes, making)),
             *(
                 [
                     (
-                        f"publisher~{_label(scope)}",
+                        f"publisher~{_to_label(scope)}",
                         "indices:data/write/bulk",
-                        ([server.own_index(scope)], writing),
-                        seeing,
+                        ([server.find_own_index(scope)], writing),
+                        looking_up,
                     )
                 ]
                 if scope
@@ -533,70 +550,68 @@ def roles(server: SearchServer, scope: str = "") -> dict[str, Any]:
     }
 
 
-def document_id(repository: str, id_: str) -> str:
-    """Return the name of the document of a memory."""
+def build_document_id(repository: str, id_: str) -> str:
+    """Build the id of the document of a memory."""
     return f"{repository}/{id_}"
 
 
 def is_repository(name: str) -> bool:
-    """Tell whether a text is a repository's name, `org/name`, that the index can hold.
-
-    No forge has others than of ASCII, and letters that look like those of ASCII are none of them.
-    """
+    """Return whether a text is a repository name, `org/name`, that the index accepts."""
+    # Forges only have ASCII names; this rejects look-alike letters.
     return bool(_NAME.fullmatch(name)) and name.isascii() and name.isprintable()
 
 
 def is_commit(text: str) -> bool:
-    """Tell whether a text is the full id of a commit."""
+    """Return whether a text is the full id of a commit."""
     return bool(_COMMIT.fullmatch(text))
 
 
-def part(value: Any, *keys: str) -> Any:
-    """Return what lies deep in objects of an answer, None where there is no such thing."""
+def find_value(value: Any, *keys: str) -> Any:
+    """Return the value at a path of keys in an answer; None if missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def query(asked: FleetQuery, within: float) -> dict[str, Any]:
-    """Return the request for the names of documents: nothing of the question but terms is in it.
-
-    Stop words are not asked for and nothing is counted, which makes it a third as much work.
-    """
-    words = list(asked.weights.items())
+def build_request(fleet_query: FleetQuery, timeout_s: float) -> dict[str, Any]:
+    """Build the request for matching documents; it has only terms of the question."""
+    # Without stop words and total counts it takes a third of the time.
+    words = list(fleet_query.weights.items())
     filters = [
-        _any(field, globs)
+        _any_glob_filter(field, globs)
         for field, globs in (
-            ("repo", asked.allow),
-            ("repo", asked.repositories),
-            ("team", asked.teams),
-            ("tags", asked.tags),
+            ("repo", fleet_query.allow),
+            ("repo", fleet_query.repositories),
+            ("team", fleet_query.teams),
+            ("tags", fleet_query.tags),
         )
         if globs
     ]
-    filters += [{"terms": {"type": list(asked.types)}}] if asked.types else []
+    filters += [{"terms": {"type": list(fleet_query.types)}}] if fleet_query.types else []
     return {
         "query": {
             "bool": {
                 "should": [
-                    {"term": {TEXT_FIELD: {"value": word, "boost": weight}}}
+                    {"term": {TERMS_FIELD: {"value": word, "boost": weight}}}
                     for word, weight in words
                 ],
                 "minimum_should_match": 1,
                 "filter": filters,
-                "must_not": [{"term": {"repo": asked.without}}] if asked.without else [],
+                "must_not": [{"term": {"repo": fleet_query.excluded}}]
+                if fleet_query.excluded
+                else [],
             }
         },
-        "size": asked.most * LOOKED_AT,
+        "size": fleet_query.limit * OVERFETCH_FACTOR,
         "track_total_hits": False,
-        "timeout": f"{max(1, int(within * 1000))}ms",
+        "timeout": f"{max(1, int(timeout_s * 1000))}ms",
         "_source": False,
         "docvalue_fields": ["repo", "size"],
     }
 
 
-def _any(field: str, globs: Sequence[str]) -> dict[str, Any]:
-    """Return the filter that lets pass what one of some globs names, whatever its case."""
+def _any_glob_filter(field: str, globs: Sequence[str]) -> dict[str, Any]:
+    """Build a filter that matches any of the globs, ignoring case."""
     ways = [
         {"wildcard": {field: {"value": glob.replace("\\", "\\\\"), "case_insensitive": True}}}
         for glob in globs
@@ -605,32 +620,32 @@ def _any(field: str, globs: Sequence[str]) -> dict[str, Any]:
 
 
 class OpenSearch:
-    """The backend: candidates from a server, as far as they are what `publish` writes."""
+    """The backend: candidates from a server, without those that `publish` would not write."""
 
-    note = ""
-    """Nothing is known of what the index lacks."""
+    note = ""  # always empty, as it is not known what the index lacks
 
     def __init__(self, server: SearchServer) -> None:
         self._server = server
 
-    def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
-        """Return the best documents by their words, the best first.
+    def find_candidates(self, query: FleetQuery, timeout_s: float) -> list[FleetCandidate]:
+        """Return the best documents by their words, best first.
 
-        It asks twice: for the names of more than are wanted, and for the texts of those that are
-        left when no repository has more than its share.
+        It sends two requests: for the ids of more documents than needed, and for the texts of those
+        that remain after limiting each repository to its share.
 
         Raises:
-            FleetUnavailable: there is no whole answer in that many seconds.
+            FleetUnavailable: there is no complete answer within `timeout_s`.
         """
-        if not asked.weights:
+        if not query.weights:
             return []
-        deadline = Deadline(within)
-        body = query(asked, within)
-        # By the statistics of all indexes: in a small one no word is rare, and little is found.
-        way = "search_type=dfs_query_then_fetch&allow_partial_search_results=false"
-        path = f"/{self._server.view}/_search?{way}"
-        found = self._server.get("POST", path, body, within=self._left(deadline))
-        chosen = self._chosen(found, asked.most)
+        deadline = Deadline(timeout_s)
+        body = build_request(query, timeout_s)
+        # dfs: statistics over all indexes. In a small index no word is rare, and little would
+        # match.
+        parameters = "search_type=dfs_query_then_fetch&allow_partial_search_results=false"
+        path = f"/{self._server.view}/_search?{parameters}"
+        answer = self._server.request("POST", path, body, timeout_s=self._remaining_s(deadline))
+        chosen = self._choose_rows(answer, query.limit)
         if not chosen:
             return []
         docs = [
@@ -638,49 +653,59 @@ class OpenSearch:
             for index, id_, repository in chosen
         ]
         path = f"/{self._server.index}/_mget?realtime=false&_source_includes={','.join(FETCHED)}"
-        found = self._server.get("POST", path, {"docs": docs}, within=self._left(deadline))
-        rows = found.get("docs")
+        answer = self._server.request(
+            "POST", path, {"docs": docs}, timeout_s=self._remaining_s(deadline)
+        )
+        rows = answer.get("docs")
         if not isinstance(rows, list):
             raise FleetUnavailable(f"{self._server.name} gave no whole answer")
-        read = map(_candidate, rows[: len(chosen)])
-        return [one for one in read if one and asked.admits(one.repository, one.team)]
+        read = map(_parse_candidate, rows[: len(chosen)])
+        return [
+            candidate
+            for candidate in read
+            if candidate and query.admits(candidate.repository, candidate.team)
+        ]
 
-    def _left(self, deadline: Deadline) -> float:
+    def _remaining_s(self, deadline: Deadline) -> float:
         try:
             return deadline.timeout_s()
         except TimeoutError:
             raise FleetUnavailable(f"{self._server.name} did not answer in time") from None
 
-    def _chosen(self, found: Mapping[str, Any], most: int) -> list[tuple[str, str, str]]:
-        """Return index, id and repository of what is to be fetched, of each repository its share.
+    def _choose_rows(self, answer: Mapping[str, Any], limit: int) -> list[tuple[str, str, str]]:
+        """Choose the index, id and repository of documents to fetch, within repository shares.
 
-        What lies in an index that is none of its repository's is passed over, whatever the view is.
+        A document in an index that is not for its repository is ignored, whatever the view says.
         """
-        rows = part(found, "hits", "hits")
-        if found.get("timed_out") is not False or not isinstance(rows, list):
+        rows = find_value(answer, "hits", "hits")
+        if answer.get("timed_out") is not False or not isinstance(rows, list):
             raise FleetUnavailable(f"{self._server.name} gave no whole answer")
-        named = [
+        valid_rows = [
             row
-            for row in _named(rows[: most * LOOKED_AT])
-            if row[0] in self._server.indexes_of(row[2])
+            for row in _parse_hits(rows[: limit * OVERFETCH_FACTOR])
+            if row[0] in self._server.find_indexes(row[2])
         ]
-        fair = share(most, len({repository for _index, _id, repository, _size in named}))
+        max_each = compute_share(
+            limit, len({repository for _index, _id, repository, _size in valid_rows})
+        )
         chosen: list[tuple[str, str, str]] = []
         counts: dict[str, int] = {}
         total = 0
-        for index, id_, repository, size in named:
+        for index, id_, repository, size in valid_rows:
             counts[repository] = counts.get(repository, 0) + 1
             total += size
-            if counts[repository] <= fair and total <= MOST_FETCHED:
+            if counts[repository] <= max_each and total <= MAX_FETCHED_BYTES:
                 chosen.append((index, id_, repository))
-        return chosen[:most]
+        return chosen[:limit]
 
 
-def _named(rows: Sequence[object]) -> Iterator[tuple[str, str, str, int]]:
-    """Yield index, id, repository and claimed size of hits that a publisher can have written."""
+def _parse_hits(rows: Sequence[object]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield index, id, repository and claimed size of the hits that are valid."""
     for row in rows:
-        index, id_ = part(row, "_index"), part(row, "_id")
-        repository, size = (_only(part(row, "fields", name)) for name in ("repo", "size"))
+        index, id_ = find_value(row, "_index"), find_value(row, "_id")
+        repository, size = (
+            _only_value(find_value(row, "fields", name)) for name in ("repo", "size")
+        )
         if (
             isinstance(index, str)
             and isinstance(id_, str)
@@ -688,22 +713,22 @@ def _named(rows: Sequence[object]) -> Iterator[tuple[str, str, str, int]]:
             and type(size) is int
             and is_repository(repository)
             and id_.startswith(f"{repository}/")
-            and 0 < size <= MAX_BYTES + MOST_TEXT
+            and 0 < size <= MAX_BYTES + MAX_TERMS_BYTES
         ):
             yield index, id_, repository, size
 
 
-def _only(values: object) -> object:
-    """Return the one value of a field, None where there is none or more."""
+def _only_value(values: object) -> object:
+    """Return the only value of a field; None if there are none or several."""
     return values[0] if isinstance(values, list) and len(values) == 1 else None
 
 
-FETCHED = ("repo", "team", "commit", "path", "data", TEXT_FIELD)
+FETCHED = ("repo", "team", "commit", "path", "data", TERMS_FIELD)
 
 
-def _candidate(row: object) -> FleetCandidate | None:
-    """Read a document; None for one that is gone, or that no publisher writes so."""
-    texts = {name: part(row, "_source", name) for name in FETCHED}
+def _parse_candidate(row: object) -> FleetCandidate | None:
+    """Parse a document; None if it is missing or not valid."""
+    texts = {name: find_value(row, "_source", name) for name in FETCHED}
     texts["team"] = texts["team"] or ""
     if not all(isinstance(text, str) for text in texts.values()):
         return None
@@ -715,14 +740,14 @@ def _candidate(row: object) -> FleetCandidate | None:
     name = path.rpartition("/")[2]
     if (
         not is_repository(repository)
-        or part(row, "_id") != document_id(repository, name.removesuffix(".md"))
+        or find_value(row, "_id") != build_document_id(repository, name.removesuffix(".md"))
         or not is_commit(commit)
         or not (is_inside(path) and path.isprintable() and path.endswith(".md"))
-        or len(path) > MOST_PATH
-        or len(team) > MOST_NAME
+        or len(path) > MAX_PATH_CHARS
+        or len(team) > MAX_NAME_CHARS
         or not team.isprintable()
         or not 0 < len(read) <= MAX_BYTES
-        or len(terms) > MOST_TEXT
+        or len(terms) > MAX_TERMS_BYTES
     ):
         return None
     return FleetCandidate(repository, commit, path, read, terms, team)

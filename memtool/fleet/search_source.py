@@ -1,23 +1,30 @@
-"""What other repositories say as a source of a search, behind what this one says, or alone."""
+"""The fleet as a source of a search: after the results of this repository, or alone."""
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.fleet import ask
-from memtool.fleet.backend import CANDIDATES, FLEET, required
+from memtool.fleet.backend import CANDIDATES, FLEET, require_settings
 from memtool.index import index, scoring
 from memtool.index.reader import EXACT, IndexReader
 from memtool.memory import lifecycle
 from memtool.search import expansion
 from memtool.search.features import Facts
-from memtool.search.scope import MEMORY, NONE, SORTS, aliases_file, aliases_path, tell_rest
-from memtool.search.snippet import snippet
+from memtool.search.scope import (
+    MEMORY,
+    NONE,
+    SORTS,
+    aliases_path,
+    note_truncated,
+    read_aliases_file,
+)
+from memtool.search.snippet import extract_snippet
 from memtool.search.sources import (
     ALL_OTHERS,
     NOTHING,
     SCORE_DIGITS,
-    Asked,
     Result,
+    RoutedSource,
     SourceAnswer,
 )
 
@@ -31,9 +38,9 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 
-def read(request: SearchRequest) -> Asked:
-    """Read a request as one to others. Raises MemtoolError where it cannot be one."""
-    required(request.context)
+def read_request(request: SearchRequest) -> RoutedSource:
+    """Prepare a request to the fleet. Raises MemtoolError if its options do not allow that."""
+    require_settings(request.context)
     for flag, value in (
         ("at", request.at),
         ("as-of", request.as_of),
@@ -41,57 +48,57 @@ def read(request: SearchRequest) -> Asked:
     ):
         if value:
             raise MemtoolError(
-                f"--{flag} asks about this repository, and --fleet also asks others",
-                hint=f"leave out --fleet or --{flag}",
+                f"--{flag} and --fleet exclude each other",
+                hint="leave out one of them",
                 code="usage",
             )
-    others = ask.route(request.query)
-    if others.is_named or _is_without(request.context):
-        return Asked(lambda _before: _alone(request, others), is_alone=True)
-    return Asked(lambda before: _beside(request, others, before))
+    routed = ask.route(request.query)
+    if routed.is_named or _has_no_memories(request.context):
+        return RoutedSource(lambda _before: _answer_alone(request, routed), is_alone=True)
+    return RoutedSource(lambda before: _answer_after_local(request, routed, before))
 
 
-def _beside(
-    request: SearchRequest, others: RoutedQuery, before: Sequence[SourceAnswer]
+def _answer_after_local(
+    request: SearchRequest, routed: RoutedQuery, before: Sequence[SourceAnswer]
 ) -> SourceAnswer | None:
-    """Return what other repositories say behind what this one says: on its first page alone."""
+    """Return foreign results after local ones, on the first page only."""
     if request.offset:
         return None
-    own = next(one.own_index() for one in before if one.own_index is not None)
-    results, total = _ask(request, others, own)
+    own = next(answer.own_index() for answer in before if answer.own_index is not None)
+    results, total = _ask_fleet(request, routed, own)
     if len(results) < total:
         request.context.notes.append(
-            f"{len(results)} of {total} of other repositories shown; --limit N shows more, and "
-            f"{ALL_OTHERS} asks them alone"
+            f"{len(results)} of {total} of other repositories shown (--limit N: more); "
+            f"only them: {ALL_OTHERS}"
         )
-    return _answered(results, total)
+    return _build_answer(results, total)
 
 
-def _alone(request: SearchRequest, others: RoutedQuery) -> SourceAnswer:
-    """Return what other repositories say alone."""
+def _answer_alone(request: SearchRequest, routed: RoutedQuery) -> SourceAnswer:
+    """Return foreign results only."""
     context = request.context
     own, freshness = IndexReader(()), EXACT
-    if not _is_without(context):
+    if not _has_no_memories(context):
         tree = index.open(context)
         own = Facts(tree, context.clock.now, dict).index
         freshness = tree.freshness
-    found, total = _ask(request, others, own)
-    results = found[request.offset :]
-    tell_rest(context, len(results), total, "--limit N shows more", request.offset)
-    if not found:
+    all_results, total = _ask_fleet(request, routed, own)
+    results = all_results[request.offset :]
+    note_truncated(context, len(results), total, "--limit 0 shows all", request.offset)
+    if not all_results:
         context.notes.append(NOTHING)
-    return _answered(results, total, depth=MEMORY if found else NONE, freshness=freshness)
+    return _build_answer(results, total, depth=MEMORY if all_results else NONE, freshness=freshness)
 
 
-def _answered(
+def _build_answer(
     results: tuple[Result, ...], total: int, *, depth: str = "", freshness: str = ""
 ) -> SourceAnswer:
     level = depth or (MEMORY if results else NONE)
-    return SourceAnswer(level, results, total, others=total, freshness=freshness)
+    return SourceAnswer(level, results, total, elsewhere=total, freshness=freshness)
 
 
-def _is_without(context: Context) -> bool:
-    """Tell whether this worktree has no memories that could be asked as well."""
+def _has_no_memories(context: Context) -> bool:
+    """Return whether this worktree has no memories to search."""
     if context.repository.is_bare:
         return False
     try:
@@ -101,33 +108,31 @@ def _is_without(context: Context) -> bool:
     return False
 
 
-def _ask(
-    request: SearchRequest, others: RoutedQuery, own: IndexReader
+def _ask_fleet(
+    request: SearchRequest, routed: RoutedQuery, own: IndexReader
 ) -> tuple[tuple[Result, ...], int]:
-    """Return what other repositories answer, as much as is looked for, and how many answer.
-
-    An order other than by score is that of all that answer, so all of them are looked at.
-    """
-    context, sort, most = request.context, request.sort, request.most
-    text = "\n".join(others.query.words)
-    said = scoring.question(text)
-    aliases = expansion.parse(aliases_file(context), aliases_path(context))
-    answer = ask.ask(
+    """Search other repositories; return the results, and how many there are in total."""
+    # An order other than by score applies to all hits, so all of them are needed.
+    context, sort, limit = request.context, request.sort, request.max_results
+    text = "\n".join(routed.query.words)
+    question = scoring.parse_question(text)
+    aliases = expansion.parse(read_aliases_file(context), aliases_path(context))
+    answer = ask.ask_fleet(
         context,
-        said.replace(weights=expansion.expand(said.weights, aliases)),
+        question.replace(weights=expansion.expand(question.weights, aliases)),
         own,
-        most=max(most, CANDIDATES) if sort in SORTS else most,
+        limit=max(limit, CANDIDATES) if sort in SORTS else limit,
         text=text,
-        routed=others,
+        routed=routed,
     )
     context.notes += [answer.note] if answer.note else []
     hits = answer.hits
     if sort in SORTS:
         hits = tuple(sorted(hits, key=lambda hit: SORTS[sort](hit.record)))
-    return tuple(_result(context, hit) for hit in hits[:most]), answer.total
+    return tuple(_build_result(context, hit) for hit in hits[:limit]), answer.total
 
 
-def _result(context: Context, hit: FleetHit) -> Result:
+def _build_result(context: Context, hit: FleetHit) -> Result:
     memory = hit.record.memory
     return Result(
         id=memory.id,
@@ -143,7 +148,7 @@ def _result(context: Context, hit: FleetHit) -> Result:
         due=lifecycle.is_due(memory, context.clock.now, context.settings.categories),
         unproven="",
         score=round(hit.score, SCORE_DIGITS),
-        snippet=snippet(memory.body, hit.terms),
+        snippet=extract_snippet(memory.body, hit.terms),
         factors={name: round(value, SCORE_DIGITS) for name, value in hit.factors.items()},
         repository=hit.candidate.repository,
     )

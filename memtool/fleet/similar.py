@@ -1,17 +1,17 @@
-"""Shared decisions: what several repositories of a fleet decided alike, or to the contrary.
+"""Shared decisions: equal and contrary decisions in different repositories of a fleet.
 
-The tests are the gate's own, over memories of different repositories: two say the same where
-`near_duplicates` finds so, or where they state the same in title or first sentence; they contradict
-each other where `contradictions` does. Both go by words, and read English: what two teams put in
-quite different words is not found. A repository that replaced a memory which another one still
-holds, under the same id, is a third kind: it was imported or copied, and has moved on.
+The criteria are the gate's, applied to memories of different repositories. Two are the same if
+`near_duplicates` finds them, or if they state the same in title or first sentence; two are contrary
+if `contradictions` finds them. Both compare English words, so decisions in very different words are
+not found. A third kind is a memory that one repository replaced and another still has under the
+same id: it was imported or copied.
 
-`compare` takes about linear time: what says the same, or the contrary, is found by what it states,
-and what says nearly the same by `search.word_join`. Secrets are masked in what is
-shown alone: to mask everything takes longer than to compare it.
+`compare_memories` takes about linear time: equal and contrary decisions are found by their
+statements, near-duplicates by `search.word_join`. Secrets are masked only in results, since masking
+everything takes longer than the comparison.
 
-`compare_project` compares memories of the project with what a backend finds for each,
-`compare_fleet` all decisions of the repositories on this machine.
+`compare_project` compares memories of the project with the candidates of a backend for each;
+`compare_fleet` compares all decisions of the repositories on this machine.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from memtool.fleet import ask, rank
 from memtool.fleet.backend import (
     FleetQuery,
     FleetUnavailable,
-    home_of,
-    required,
+    find_fleet_home,
+    require_settings,
 )
 from memtool.fleet.git_backend import GitBackend
-from memtool.fleet.repositories import name_of
+from memtool.fleet.repositories import find_name
 from memtool.index import index, scoring
 from memtool.memory import ids, likeness, timestamps
 from memtool.memory.memory import is_generated
 from memtool.redaction.mask import Mask
 from memtool.search import comparison, contradictions
-from memtool.search.word_join import FLEET, WordNumbers, joined
+from memtool.search.word_join import FLEET, WordNumbers, join_similar
 from memtool.store.deadline import Deadline
 from memtool.value import Value
 
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.store.tree import Record
 
-    Late = Callable[[float], bool]
-    """Tells whether a share of the time is over, from 0 to 1."""
+    IsLate = Callable[[float], bool]
+    """Returns whether a share of the time, from 0 to 1, is over."""
 
 SAME, CONTRARY, REPLACED = "same", "contrary", "replaced"
 KINDS: dict[str, str] = {
@@ -58,37 +58,35 @@ KINDS: dict[str, str] = {
     REPLACED: "one replaced what another still holds",
     SAME: "they decided the same",
 }
-"""What decisions of several repositories may be to each other, in the order they are listed."""
+"""Relations between decisions, in the order of the list."""
 TYPES = contradictions.TYPES
-"""Types whose memories claim something that holds."""
-LEAST_SUBJECT = 2
-"""Terms of the subject from which the same statement is about the same thing."""
-_CHOOSING = (
+"""Types of memories that make a claim."""
+MIN_SUBJECT_TERMS = 2
+"""Minimum of terms in a subject: with fewer, equal statements may be about different things."""
+_DECISION_WORDS = (
     "use uses used adopt adopts adopted choose chooses chose prefer prefers must should always"
     " never need needs require requires run runs keep keeps store stores write writes"
 )
-CHOOSING = frozenset(_CHOOSING.split())
-"""A sentence with one of these decides something; a title without one may only name a subject."""
-FIND_S = 5.0
-"""Seconds that a backend may take to find what is like one memory: nobody waits for a prompt."""
-ASKING, READING = 0.5, 0.75
-"""Shares of the time after which no other memory is asked about, and none is read, so that those
-that were are compared."""
-MOST_MET = 50
-"""Memories that state one thing, each of which is compared with one that states the contrary: they
-are one group with so many as with all."""
-MOST_MEMBERS, MOST_VALUES = 100, 5
-"""Decisions of a group that are shown, and values that its reason names."""
-LEAST_SHOWN = 20
-"""Groups that are shown however late it is."""
-MOST_KNOWN = 1 << 14
-"""Texts whose terms are in memory at once."""
+DECISION_WORDS = frozenset(_DECISION_WORDS.split())
+"""Words of a sentence that decides something; a title without them may only name a subject."""
+QUERY_TIMEOUT_S = 5.0
+"""Limit of one query to a backend; longer than for a prompt, as no agent is waiting."""
+MAX_ASKING_SHARE, MAX_READING_SHARE = 0.5, 0.75
+"""Shares of the time after which queries and reading stop, to leave time for the comparison."""
+# Memories with the same statement that are compared with a contrary one. More would give the same
+# group.
+MAX_COMPARED = 50
+MAX_MEMBERS, MAX_VALUES = 100, 5
+"""Limits for the decisions of a group, and for the values in its reason."""
+MIN_SHOWN = 20
+"""Groups that are shown even after the time limit."""
+MAX_CACHED_TEXTS = 1 << 14
 _STEP = 256
-"""Memories after which the time is looked at."""
+"""Memories between two checks of the time."""
 
 
-class Located(Value):
-    """A memory of a repository at its path in a commit, which is empty for what is in none."""
+class LocatedMemory(Value):
+    """A memory with its repository, commit (empty if uncommitted) and path."""
 
     repository: str
     commit: str
@@ -97,9 +95,9 @@ class Located(Value):
 
 
 class FleetDecision(Value):
-    """One side of what is shared, as it is shown.
+    """One decision of a group, as shown.
 
-    `date` is its day, `value` what it gives to the thing in which they differ, if that is a value.
+    `date` is a day. If the decisions differ in a value, `value` is this one's.
     """
 
     repository: str
@@ -114,10 +112,11 @@ class FleetDecision(Value):
 
 
 class SharedDecision(Value):
-    """Decisions of at least two repositories, of a kind of `KINDS`, by day, repository and id.
+    """A group of decisions in at least two repositories, ordered by day, repository and id.
 
-    `reason` says in one line what is the same, or differs. `count` is how many they are, of which
-    `decisions` are the first `MOST_MEMBERS`; `repositories` are the names of all theirs, sorted.
+    `kind` is one of `KINDS`; `reason` is one line. `count` counts all decisions, of which
+    `decisions` has the first `MAX_MEMBERS`; `repositories` are the sorted names of all their
+    repositories.
     """
 
     kind: str
@@ -128,10 +127,10 @@ class SharedDecision(Value):
 
 
 class Comparison(Value):
-    """What was found among so many memories of so many repositories.
+    """The result of comparing `compared` memories of `repositories` repositories.
 
-    `kinds` counts all groups by kind, of which `shared` are the first. `left_out` says in one
-    clause what the time did not suffice for, and is empty where it did.
+    `kinds` counts all groups by kind; `shared` has the first of them. `left_out` is a clause on
+    what was skipped for lack of time; empty if nothing was.
     """
 
     shared: tuple[SharedDecision, ...]
@@ -141,173 +140,186 @@ class Comparison(Value):
     left_out: str = ""
 
 
-def counts(memory: Memory) -> bool:
-    """Tell whether a memory claims something that may be shared: no trace, state or digest does."""
+def is_comparable(memory: Memory) -> bool:
+    """Return whether a memory makes a claim; traces, states and digests do not."""
     return memory.type in TYPES and not is_generated(memory)
 
 
 def compare_project(
-    context: Context, records: Sequence[Record], seconds: float, most: int | None = None
+    context: Context, records: Sequence[Record], seconds: float, limit: int | None = None
 ) -> Comparison:
-    """Return what memories of the project share with those of other repositories.
+    """Compare memories of the project with those of other repositories.
 
-    Each is one question to the backend. After so many seconds no other is asked. `most` is how many
-    groups are shown, None for all.
+    Each memory is one query to the backend. `seconds` limits the time, `limit` the number of groups
+    shown (None for all).
 
     Raises:
-        MemtoolError: nobody is set to ask, or nobody answers.
+        MemtoolError: no fleet is configured, or it does not answer.
     """
-    whom = required(context)
-    backend = ask.backend_of(context, whom)
+    fleet = require_settings(context)
+    backend = ask.choose_backend(context, fleet)
     deadline = Deadline(seconds)
     tree = index.open(context)
-    name = name_of(context.repository)
+    name = find_name(context.repository)
     origins = context.origins(tree, records)
-    own = [Located(name, origins[one.path].commit, one.path, one.memory) for one in records]
-    found: dict[tuple[str, str], Located] = {}
+    own = [
+        LocatedMemory(name, origins[record.path].commit, record.path, record.memory)
+        for record in records
+    ]
+    foreign: dict[tuple[str, str], LocatedMemory] = {}
     left_out = ""
     for number, row in enumerate(own):
-        if deadline.has_passed(ASKING):
+        if deadline.has_passed(MAX_ASKING_SHARE):
             left_out = f"others were asked about the first {number:,} of {len(own):,} memories"
             break
-        asked = scoring.question(f"{row.memory.title}\n{row.memory.statement}")
-        wanted = rank.question_of(asked, tree.index.statistics(asked.weights))
-        wanted = wanted.replace(types=TYPES, allow=whom.allow, without=name)
+        question = scoring.parse_question(f"{row.memory.title}\n{row.memory.statement}")
+        query = rank.build_query(question, tree.index.statistics(question.weights))
+        query = query.replace(types=TYPES, allow=fleet.allow, excluded=name)
         try:
-            candidates = backend.candidates(wanted, FIND_S) if wanted.weights else []
+            candidates = backend.find_candidates(query, QUERY_TIMEOUT_S) if query.weights else []
         except FleetUnavailable as error:
-            raise _unavailable(error) from None
-        found.update(((one.repository, one.path), one) for one in _read(context, candidates))
-    compared = compare(
-        [*own, *found.values()],
+            raise _unavailable_error(error) from None
+        foreign.update(
+            ((located.repository, located.path), located)
+            for located in _read_memories(context, candidates)
+        )
+    result = compare_memories(
+        [*own, *foreign.values()],
         deadline.has_passed,
-        lambda one: one.repository == name,
-        most,
+        lambda located: located.repository == name,
+        limit,
         Mask(context.settings),
     )
-    return compared.replace(left_out="; ".join(filter(None, (left_out, compared.left_out))))
+    return result.replace(left_out="; ".join(filter(None, (left_out, result.left_out))))
 
 
-def compare_fleet(context: Context, seconds: float, most: int | None = None) -> Comparison:
-    """Return what the decisions of all repositories on this machine share, as last synced.
+def compare_fleet(context: Context, seconds: float, limit: int | None = None) -> Comparison:
+    """Compare the decisions of all repositories on this machine, as last synced.
 
-    `most` is how many groups are shown, None for all.
+    `limit` is the number of groups shown, None for all.
 
     Raises:
-        MemtoolError: nobody is set to ask, a server is, or nothing was synced.
+        MemtoolError: no fleet is configured, it is a server, or there was no sync.
     """
-    whom = required(context)
-    if whom.url:
+    fleet = require_settings(context)
+    if fleet.url:
         raise MemtoolError(
-            "a server is asked about some memories, and does not give all of them",
-            hint="memtool fleet similar compares the decisions of this repository",
+            "cannot compare all memories of the fleet: a server is configured",
+            hint="the decisions of this repository: memtool fleet similar",
             code="no-fleet",
         )
     deadline = Deadline(seconds)
-    backend = GitBackend(home_of(context.caller.env), context.clock.now)
+    backend = GitBackend(find_fleet_home(context.caller.env), context.clock.now)
     try:
-        candidates = backend.all(FleetQuery({}, types=("decision",), allow=whom.allow))
+        candidates = backend.find_all(FleetQuery({}, types=("decision",), allow=fleet.allow))
         mask = Mask(context.settings)
-        return compare(_read(context, candidates), deadline.has_passed, most=most, mask=mask)
+        return compare_memories(
+            _read_memories(context, candidates), deadline.has_passed, limit=limit, mask=mask
+        )
     except FleetUnavailable as error:
-        raise _unavailable(error) from None
+        raise _unavailable_error(error) from None
 
 
-def _unavailable(error: FleetUnavailable) -> MemtoolError:
+def _unavailable_error(error: FleetUnavailable) -> MemtoolError:
     return MemtoolError(
         f"no other repository answered: {error}",
-        hint="memtool fleet status says which there are",
+        hint="memtool fleet status",
         code="no-fleet",
     )
 
 
-def _read(context: Context, candidates: Iterable[FleetCandidate]) -> Iterator[Located]:
-    """Yield the memories of candidates that are alive."""
-    reader = rank.CandidateReader(ask.result_filter(context))
-    for one in candidates:
-        memory = reader.memory(one) if reader.is_shown(one) else None
+def _read_memories(
+    context: Context, candidates: Iterable[FleetCandidate]
+) -> Iterator[LocatedMemory]:
+    """Yield the memories of candidates that may be shown."""
+    reader = rank.CandidateReader(ask.build_result_filter(context))
+    for candidate in candidates:
+        memory = reader.read_memory(candidate) if reader.can_show(candidate) else None
         if memory is not None:
-            yield Located(one.repository, one.commit, one.path, memory)
+            yield LocatedMemory(candidate.repository, candidate.commit, candidate.path, memory)
 
 
-def compare(
-    found: Iterable[Located],
-    is_late: Late = lambda _share: False,
-    about: Callable[[Located], bool] = lambda _one: True,
-    most: int | None = None,
+def compare_memories(
+    memories: Iterable[LocatedMemory],
+    is_late: IsLate = lambda _share: False,
+    is_relevant: Callable[[LocatedMemory], bool] = lambda _memory: True,
+    limit: int | None = None,
     mask: Mask | None = None,
 ) -> Comparison:
-    """Return what memories of different repositories share, each group once.
+    """Find groups of memories from different repositories that are equal or contrary.
 
-    Only groups with a memory that it is `about` are returned, and of these the first `most`, with
-    secrets masked. Where `is_late` says so, what was found until then is; the quickest tests come
-    first.
+    Only groups with a relevant memory are returned, and of these the first `limit`, with secrets
+    masked. When time is over, the result is incomplete; the fastest tests come first.
     """
-    parts, left_out = _tokenize(found, is_late)
+    parts, left_out = _tokenize(memories, is_late)
     rows = [part.row for part in parts]
-    groups = _replaced(rows)
+    groups = _find_replaced(rows)
     clashes = contradictions.find(
         [row.memory for row in rows],
         [part.stated for part in parts],
-        MOST_MET,
+        MAX_COMPARED,
         lambda: is_late(1.0),
     )
     if is_late(1.0):
         left_out.append("what may be contrary was not compared to its end")
-    groups += _contrary(rows, clashes)
-    same = DisjointSets()
-    firsts = _say_the_same(parts, same)
-    left_out += _say_nearly_the_same(parts, firsts, same, is_late)
-    groups += _same(rows, same)
-    kept = sorted(
-        (one for one in groups if any(about(rows[at]) for at in one.members)),
-        key=lambda one: _order(one, rows),
+    groups += _find_contrary(rows, clashes)
+    same_sets = DisjointSets()
+    firsts = _join_equal(parts, same_sets)
+    left_out += _join_near_equal(parts, firsts, same_sets, is_late)
+    groups += _group_same(rows, same_sets)
+    relevant = sorted(
+        (group for group in groups if any(is_relevant(rows[place]) for place in group.members)),
+        key=lambda group: _sort_key(group, rows),
     )
     shown = []
-    masked = _masking(mask)
-    for number, group in enumerate(kept[:most]):
-        if number >= LEAST_SHOWN and is_late(1.0):
+    mask_title = _make_title_masker(mask)
+    for number, group in enumerate(relevant[:limit]):
+        if number >= MIN_SHOWN and is_late(1.0):
             left_out.append(f"the groups after the first {number:,} are counted, and not shown")
             break
-        shown.append(_shared(group, rows, masked))
+        shown.append(_build_shared(group, rows, mask_title))
     return Comparison(
         tuple(shown),
-        Counter(one.kind for one in kept),
+        Counter(group.kind for group in relevant),
         len(rows),
         len({row.repository for row in rows}),
         "; ".join(left_out),
     )
 
 
-class _Part(Value):
-    """A memory taken apart: what it states, what identifies its text, and its words as numbers."""
+class _TokenizedMemory(Value):
+    """A memory with its statements, the fingerprint of its text, and its words as numbers."""
 
-    row: Located
+    row: LocatedMemory
     stated: Sequence[Statement]
     text: str
     words: array[int]
 
 
-def _tokenize(found: Iterable[Located], is_late: Late) -> tuple[list[_Part], list[str]]:
-    """Return memories that count, by repository and path, and what the time did not suffice for."""
+def _tokenize(
+    memories: Iterable[LocatedMemory], is_late: IsLate
+) -> tuple[list[_TokenizedMemory], list[str]]:
+    """Return comparable memories by repository and path, and clauses on what was skipped."""
     numbers = WordNumbers()
-    known: dict[tuple[str, str], _Part] = {}
+    parts: dict[tuple[str, str], _TokenizedMemory] = {}
     left_out = []
-    for number, row in enumerate(found):
-        if number % _STEP == 0 and number and is_late(READING):
+    for number, row in enumerate(memories):
+        if number % _STEP == 0 and number and is_late(MAX_READING_SHARE):
             left_out.append(f"only the first {number:,} decisions were read")
             break
-        if counts(row.memory):
-            stated = contradictions.statements(row.memory)
-            part = _Part(row, stated, ids.fingerprint(row.memory), numbers.of(row.memory))
-            known[row.repository, row.path] = part
-    return [part for _key, part in sorted(known.items())], left_out
+        if is_comparable(row.memory):
+            stated = contradictions.parse_statements(row.memory)
+            part = _TokenizedMemory(
+                row, stated, ids.compute_fingerprint(row.memory), numbers.number(row.memory)
+            )
+            parts[row.repository, row.path] = part
+    return [part for _key, part in sorted(parts.items())], left_out
 
 
 class _Group(Value):
-    """The places of memories that share something, and the values that some of them give.
+    """A group: positions of its memories, and the values that some of them state.
 
-    `quoted` are those whose sentences the reason quotes.
+    `quoted` are the memories that the reason quotes.
     """
 
     kind: str
@@ -317,221 +329,238 @@ class _Group(Value):
     quoted: Sequence[int] = ()
 
 
-def _order(group: _Group, rows: Sequence[Located]) -> tuple[object, ...]:
-    """Sort key: kinds in the order of their table, those of most repositories first, then by id."""
-    first = rows[_by_day(group.members, rows)[0]]
+def _sort_key(group: _Group, rows: Sequence[LocatedMemory]) -> tuple[object, ...]:
+    """Sort key: by kind in the order of the table, then most repositories, then id."""
+    first = rows[_sort_by_day(group.members, rows)[0]]
     place = list(KINDS).index(group.kind)
     count = len({rows[at].repository for at in group.members})
     return place, -count, first.memory.id, first.repository, group.reason
 
 
-def _by_day(members: Iterable[int], rows: Sequence[Located]) -> list[int]:
+def _sort_by_day(members: Iterable[int], rows: Sequence[LocatedMemory]) -> list[int]:
     def key(at: int) -> tuple[str, str, str]:
         row = rows[at]
-        return timestamps.date(row.memory.timestamp), row.repository, row.memory.id
+        return timestamps.format_date(row.memory.timestamp), row.repository, row.memory.id
 
     return sorted(members, key=key)
 
 
-def _masking(mask: Mask | None) -> Callable[[Memory], tuple[str, bool]]:
-    """Return what gives the title of a memory as it is shown, and whether it states a secret.
+def _make_title_masker(mask: Mask | None) -> Callable[[Memory], tuple[str, bool]]:
+    """Return a function from a memory to its masked title, and whether it states a secret.
 
-    Of the same text, which many repositories may have, this is found out once.
+    Results are cached by text, as many repositories may have the same one.
     """
-    known: dict[tuple[str, str], tuple[str, bool]] = {}
+    masked_titles: dict[tuple[str, str], tuple[str, bool]] = {}
 
-    def masked(memory: Memory) -> tuple[str, bool]:
+    def mask_title(memory: Memory) -> tuple[str, bool]:
         if mask is None:
             return memory.title, False
         key = memory.title, memory.body
-        if key not in known:
-            told = mask.memory(memory)
-            is_secret = (told.title, told.statement) != (memory.title, memory.statement)
-            known[key] = told.title, is_secret
-        return known[key]
+        if key not in masked_titles:
+            masked_memory = mask.memory(memory)
+            is_secret = (masked_memory.title, masked_memory.statement) != (
+                memory.title,
+                memory.statement,
+            )
+            masked_titles[key] = masked_memory.title, is_secret
+        return masked_titles[key]
 
-    return masked
+    return mask_title
 
 
-def _shared(
-    group: _Group, rows: Sequence[Located], masked: Callable[[Memory], tuple[str, bool]]
+def _build_shared(
+    group: _Group, rows: Sequence[LocatedMemory], mask_title: Callable[[Memory], tuple[str, bool]]
 ) -> SharedDecision:
-    """Return a group as it is shown: where one of it states a secret, no sentence is quoted."""
+    """Build the result of a group; quotes no sentence if a memory states a secret."""
     shown = []
-    places = _by_day(group.members, rows)[:MOST_MEMBERS]
-    told = {at: masked(rows[at].memory) for at in (*places, *group.quoted)}
-    is_told = group.kind != CONTRARY or not any(is_secret for _title, is_secret in told.values())
+    places = _sort_by_day(group.members, rows)[:MAX_MEMBERS]
+    titles = {at: mask_title(rows[at].memory) for at in (*places, *group.quoted)}
+    can_quote = group.kind != CONTRARY or not any(
+        is_secret for _title, is_secret in titles.values()
+    )
     for at in places:
         row, memory = rows[at], rows[at].memory
         shown.append(
             FleetDecision(
                 row.repository,
                 memory.id,
-                told[at][0],
+                titles[at][0],
                 memory.type,
-                timestamps.date(memory.timestamp),
+                timestamps.format_date(memory.timestamp),
                 row.commit,
                 row.path,
                 memory.supersedes,
-                group.values.get(at, "") if is_told else "",
+                group.values.get(at, "") if can_quote else "",
             )
         )
     return SharedDecision(
         group.kind,
-        group.reason if is_told else KINDS[group.kind],
+        group.reason if can_quote else KINDS[group.kind],
         len(group.members),
         tuple(shown),
         tuple(sorted({rows[at].repository for at in group.members})),
     )
 
 
-def _replaced(rows: Sequence[Located]) -> list[_Group]:
-    """Return what a repository replaced and another one still holds, by its id."""
+def _find_replaced(rows: Sequence[LocatedMemory]) -> list[_Group]:
+    """Find memories that one repository replaced and another still has, by id."""
     holding: dict[str, list[int]] = {}
     replacing: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
         holding.setdefault(row.memory.id, []).append(at)
-        for old in row.memory.replaces:
-            replacing.setdefault(old, []).append(at)
+        for old_id in row.memory.replaces:
+            replacing.setdefault(old_id, []).append(at)
     groups = []
-    for old, new in replacing.items():
-        sides = [new, holding.get(old, [])]
-        homes = [{rows[at].repository for at in side} for side in sides]
-        apart, held = (
-            [at for at in side if others - {rows[at].repository}]
-            for side, others in zip(sides, reversed(homes), strict=True)
+    for old_id, replacements in replacing.items():
+        sides = [replacements, holding.get(old_id, [])]
+        repositories_of_sides = [{rows[at].repository for at in side} for side in sides]
+        replacers, holders = (
+            [at for at in side if opposite - {rows[at].repository}]
+            for side, opposite in zip(sides, reversed(repositories_of_sides), strict=True)
         )
-        if apart and held:
-            first, *more = sorted({rows[at].repository for at in apart})
-            who = f"{first} and {len(more):,} more" if more else first
-            groups.append(_Group(REPLACED, f"{who} replaced {old}", [*apart, *held]))
+        if replacers and holders:
+            first, *further = sorted({rows[at].repository for at in replacers})
+            who = f"{first} and {len(further):,} more" if further else first
+            groups.append(_Group(REPLACED, f"{who} replaced {old_id}", [*replacers, *holders]))
     return groups
 
 
-def _contrary(
-    rows: Sequence[Located], found: Iterable[contradictions.Contradiction]
+def _find_contrary(
+    rows: Sequence[LocatedMemory], clashes_found: Iterable[contradictions.Contradiction]
 ) -> list[_Group]:
-    """Return what contradicts each other across repositories, with all about one thing as one."""
+    """Group the contradictions between repositories by topic."""
     topics: dict[str, list[contradictions.Contradiction]] = {}
-    for one in found:
-        if rows[one.one].repository != rows[one.other].repository:
-            topics.setdefault(one.topic, []).append(one)
+    for contradiction in clashes_found:
+        if rows[contradiction.first].repository != rows[contradiction.other].repository:
+            topics.setdefault(contradiction.topic, []).append(contradiction)
     groups = []
     for clashes in topics.values():
         topic = DisjointSets()
         values: dict[int, str] = {}
         first: dict[int, contradictions.Contradiction] = {}
-        for one in clashes:
-            topic.join(one.one, one.other)
-            values.update(zip((one.one, one.other), one.values, strict=False))
-            first.setdefault(one.one, one)
+        for contradiction in clashes:
+            topic.union(contradiction.first, contradiction.other)
+            values.update(
+                zip((contradiction.first, contradiction.other), contradiction.values, strict=False)
+            )
+            first.setdefault(contradiction.first, contradiction)
         for members in topic.groups():
-            told: dict[str, int] = {}
+            place_by_value: dict[str, int] = {}
             for at in members:
                 if at in values:
-                    told.setdefault(values[at], at)
-            named = [*told][:MOST_VALUES]
-            more = [f"{len(told) - MOST_VALUES:,} more"] if len(told) > MOST_VALUES else []
+                    place_by_value.setdefault(values[at], at)
+            named_values = [*place_by_value][:MAX_VALUES]
+            rest_clause = (
+                [f"{len(place_by_value) - MAX_VALUES:,} more"]
+                if len(place_by_value) > MAX_VALUES
+                else []
+            )
             clash = next(first[at] for at in members if at in first)
-            reason = " against ".join([*named, *more]) or clash.reason
-            quoted = [told[value] for value in named] or [clash.one, clash.other]
+            reason = " against ".join([*named_values, *rest_clause]) or clash.reason
+            quoted = [place_by_value[value] for value in named_values] or [clash.first, clash.other]
             groups.append(_Group(CONTRARY, reason, members, values, quoted))
     return groups
 
 
-def _say_the_same(parts: Sequence[_Part], same: DisjointSets) -> dict[int, set[str]]:
-    """Join what has the same words as another, or states the same.
+def _join_equal(parts: Sequence[_TokenizedMemory], same_sets: DisjointSets) -> dict[int, set[str]]:
+    """Join memories with the same words or the same statement.
 
-    Returned are the places of the texts that differ, each with the repositories that have it.
+    Return the positions of distinct texts, each with the repositories that have it.
     """
     words: dict[object, list[int]] = {}
     claims: dict[object, list[int]] = {}
     for at, part in enumerate(parts):
         words.setdefault(part.text, []).append(at)
-        for said in part.stated:
-            if len(said.subject) >= LEAST_SUBJECT and _decides(said):
-                key = said.sign, said.concept, said.subject, said.values
+        for statement in part.stated:
+            if len(statement.subject) >= MIN_SUBJECT_TERMS and _decides(statement):
+                key = statement.sign, statement.concept, statement.subject, statement.values
                 claims.setdefault(key, []).append(at)
-    for groups, how in ((words, "the same words"), (claims, "they state the same")):
-        for first, *others in groups.values():
-            for other in others:
-                same.join(first, other, how)
+    for groups, why in ((words, "the same words"), (claims, "they state the same")):
+        for first, *tail in groups.values():
+            for other in tail:
+                same_sets.union(first, other, why)
     return {places[0]: {parts[at].row.repository for at in places} for places in words.values()}
 
 
-def _decides(said: Statement) -> bool:
-    return bool(said.concept) or not CHOOSING.isdisjoint(said.text.lower().split())
+def _decides(statement: Statement) -> bool:
+    return bool(statement.concept) or not DECISION_WORDS.isdisjoint(statement.text.lower().split())
 
 
-def _say_nearly_the_same(
-    parts: Sequence[_Part], homes: Mapping[int, set[str]], same: DisjointSets, is_late: Late
+def _join_near_equal(
+    parts: Sequence[_TokenizedMemory],
+    repositories_by_place: Mapping[int, set[str]],
+    same_sets: DisjointSets,
+    is_late: IsLate,
 ) -> list[str]:
-    """Join what has nearly the same words; return what the time did not suffice for.
+    """Join memories with nearly the same words; return clauses on what was skipped.
 
-    `homes` are the texts that are compared, by place, with the repositories that have each.
+    `repositories_by_place` has the positions of the texts to compare.
     """
 
-    @lru_cache(MOST_KNOWN)
-    def compared(place: int) -> comparison.ComparedText:
+    @lru_cache(MAX_CACHED_TEXTS)
+    def load_text(place: int) -> comparison.ComparedText:
         return comparison.ComparedText(parts[place].row.memory)
 
     def may_join(at: int, other: int) -> bool:
-        is_at_home = len(homes[at]) == 1 and homes[at] == homes[other]
-        return not is_at_home and same.first(at) != same.first(other)
+        is_at_home = (
+            len(repositories_by_place[at]) == 1
+            and repositories_by_place[at] == repositories_by_place[other]
+        )
+        return not is_at_home and same_sets.find_root(at) != same_sets.find_root(other)
 
-    texts = {at: parts[at].words for at in homes}
-    for looked, (at, near) in enumerate(joined(texts, FLEET, may_join=may_join)):
+    texts = {at: parts[at].words for at in repositories_by_place}
+    for looked, (at, near) in enumerate(join_similar(texts, FLEET, may_join=may_join)):
         if looked % _STEP == 0 and is_late(1.0):
             seen = f"the first {looked:,} of {len(texts):,} texts"
             return [f"what says nearly the same was looked for in {seen}"]
         for other in near:
             if may_join(at, other):
-                alike = comparison.likeness_of(compared(at), compared(other), likeness.SAME)
+                alike = comparison.compute_likeness(load_text(at), load_text(other), likeness.SAME)
                 if alike >= likeness.SAME:
-                    same.join(at, other, f"nearly the same words ({alike:.2f})")
+                    same_sets.union(at, other, f"nearly the same words ({alike:.2f})")
     return []
 
 
-def _same(rows: Sequence[Located], same: DisjointSets) -> list[_Group]:
-    """Return the groups of what says the same, of more than one repository each."""
+def _group_same(rows: Sequence[LocatedMemory], same_sets: DisjointSets) -> list[_Group]:
+    """Return the groups of equal memories from more than one repository."""
     groups = []
     reasons: dict[int, list[str]] = {}
-    for at, why in same.why:
-        reasons.setdefault(same.first(at), []).append(why)
-    for members in same.groups():
+    for at, why in same_sets.why:
+        reasons.setdefault(same_sets.find_root(at), []).append(why)
+    for members in same_sets.groups():
         if len({rows[at].repository for at in members}) > 1:
-            first, *others = dict.fromkeys(reasons[same.first(members[0])])
-            reason = "the same, or nearly the same words" if others else first
+            first, *further = dict.fromkeys(reasons[same_sets.find_root(members[0])])
+            reason = "the same, or nearly the same words" if further else first
             groups.append(_Group(SAME, reason, members))
     return groups
 
 
 class DisjointSets:
-    """Disjoint sets of places (Tarjan 1975), and why sets were joined."""
+    """Disjoint sets of positions (Tarjan 1975), with the reasons for each union."""
 
     def __init__(self) -> None:
         self._leader: dict[int, int] = {}
         self.why: list[tuple[int, str]] = []
-        """A place of each two sets that became one, and why."""
+        """A position and the reason, for each union of two sets."""
 
-    def first(self, at: int) -> int:
-        """Return the place that stands for the set of one."""
+    def find_root(self, at: int) -> int:
+        """Return the representative of the set of a position."""
         leader = self._leader
         while leader.setdefault(at, at) != at:
             leader[at] = leader[leader[at]]
             at = leader[at]
         return at
 
-    def join(self, one: int, other: int, why: str = "") -> None:
-        """Make the sets of two places one; `why` counts where they were two until now."""
-        low, high = sorted((self.first(one), self.first(other)))
+    def union(self, place: int, other_place: int, why: str = "") -> None:
+        """Unite the sets of two positions; `why` is recorded if they were different."""
+        low, high = sorted((self.find_root(place), self.find_root(other_place)))
         if low != high:
             self._leader[high] = low
             self.why.append((low, why))
 
     def groups(self) -> list[list[int]]:
-        """Return the sets of more than one place, each sorted, in the order of their first."""
-        found: dict[int, list[int]] = {}
+        """Return the sets of more than one position, sorted, in the order of their first."""
+        members_by_root: dict[int, list[int]] = {}
         for at in sorted(self._leader):
-            found.setdefault(self.first(at), []).append(at)
-        return [members for _first, members in sorted(found.items()) if len(members) > 1]
+            members_by_root.setdefault(self.find_root(at), []).append(at)
+        return [members for _first, members in sorted(members_by_root.items()) if len(members) > 1]

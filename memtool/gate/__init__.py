@@ -1,1 +1,1 @@
-"""What may enter: one table of checks over one content, whatever door it comes by."""
+"""Validation: one table of checks over one content, from any source."""

@@ -1,14 +1,14 @@
-"""What a check looks at: the files, where they come from, and what came before them.
+"""The content that checks run over: files, their source, and the versions before them.
 
-The checks see every source (the worktree, what git's index stages, a range of commits) in this one
-form. So each rule is written once and holds for all of them.
+Every source (the worktree, git's index, a range of commits) has this one form. So each rule is
+written once and applies to all of them.
 """
 
 from __future__ import annotations
 
 from memtool.memory import document
 from memtool.memory.changes import Version
-from memtool.memory.lineage import FileRow, Lineage, is_replaced, row_of
+from memtool.memory.lineage import FileRow, Lineage, build_row, is_replaced
 from memtool.memory.memory import Memory
 from memtool.value import Value, cached_property
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.gate.near_duplicates import Neighbours
+    from memtool.gate.near_duplicates import DuplicateIndex
     from memtool.memory.memory import Fields
     from memtool.memory.schema import Problem
     from memtool.store.config import Config
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class File(Value):
-    """One file of the content. `text` is empty where the bytes are no text.
+    """One file of the content. `text` is empty if the bytes are not text.
 
-    `memory` is None for a file that is no memory, or that cannot be read as one: `problems` says
-    why. `mode` is git's, such as `100644`. `known` is what an earlier check of a whole tree kept
-    of these bytes: it found nothing wrong with them.
+    `memory` is None if the file is not a memory or cannot be read as one; `problems` has the
+    reasons. `mode` is git's, such as `100644`. `cached` is the result of an earlier check that
+    found no problem in these bytes.
     """
 
     path: str
@@ -42,9 +42,9 @@ class File(Value):
     text: str
     memory: Memory | None
     problems: tuple[Problem, ...] = ()
-    known: Known | None = None
+    cached: CachedCheck | None = None
 
-    def line_of(self, key: str) -> int:
+    def find_line(self, key: str) -> int:
         """Return the line of a key of the frontmatter, from 1."""
         at = self.text.find(f"\n{key}:")
         return self.text.count("\n", 0, at + 1) + 1 if at >= 0 else 1
@@ -57,9 +57,10 @@ class File(Value):
 
 
 class Text(Value):
-    """A text that must hold no secret; `where` says which old commit holds it, empty for none.
+    """A text that must not contain secrets.
 
-    `oid` names its bytes as a blob, and is empty where nothing may be remembered about them.
+    `where` names the old commit that contains it, else it is empty. `oid` is the blob id of its
+    bytes, empty if no verdict may be cached for them.
     """
 
     path: str
@@ -67,32 +68,33 @@ class Text(Value):
     text: str
     where: str = ""
     is_message: bool = False
-    """Whether it is the message of a commit, whose name the path is then."""
+    """Whether it is a commit message; `path` then names the commit."""
 
 
 class ParentStep(Value):
-    """What became of memories on the way from one commit: their versions there, and now.
+    """The memories that differ from one parent commit: their versions there, and now.
 
-    Only what differs is in it. `where` gives the commit that made a change, by id, where it is
-    known. `commit` is the one that is compared with, empty for none. A new commit is one step, a
-    merge has one from each parent.
+    `where` names the commit that made a change, by memory id, if it is known. `commit` is the
+    parent, empty for none. A new commit has one step, a merge one from each parent.
     """
 
     before: tuple[Version, ...]
     after: tuple[Version, ...]
     where: dict[str, str]
     commit: str = ""
+    holding_commits: Mapping[str, str] = {}
+    """In a range: a commit that has the version before, by id of each removed or changed memory."""
 
-    def added(self) -> set[str]:
-        """Return the paths of the memories whose ids the commit does not have."""
+    def find_added(self) -> set[str]:
+        """Return the paths of the memories whose ids the parent does not have."""
         before = {version.id for version in self.before}
         return {version.path for version in self.after if version.id not in before}
 
 
 class OwnedChange(Value):
-    """A protected file that is not what it was: its versions before, and the one after.
+    """A protected file that changed: its versions before, and the one after.
 
-    `befores` are those of the commits where both ends parted, mostly one.
+    `befores` are the versions in the merge bases of both ends, usually one.
     """
 
     path: str
@@ -101,7 +103,7 @@ class OwnedChange(Value):
 
 
 class Protection(Value):
-    """What the base of a range says of owners, and the protected files that the range changed."""
+    """The trust rules of a range's base, and the protected files that the range changed."""
 
     context: Context
     base: str
@@ -113,17 +115,17 @@ class Protection(Value):
     olds: Mapping[str, tuple[TreeEntry, ...]]
     changes: tuple[OwnedChange, ...]
     signed: frozenset[str]
-    """The ids for which the end has files with signatures, good or not."""
+    """The ids for which the end has signature files, valid or not."""
     is_settled: bool
-    """Whether the trusted ref holds the end of the range already."""
+    """Whether the trusted ref already contains the end of the range."""
 
 
 class Content(Value):
     """The content that is checked.
 
-    Checks look at `files` one by one, sorted by path; where `is_whole`, they are all there are.
-    They search `texts` for secrets and `steps` for changed claims. `kin` knows the lineage of every
-    memory of the tree that the files belong to, also of those not in `files`.
+    Checks read `files`, sorted by path; if `is_whole`, they are all files of the tree. They search
+    `texts` for secrets and `steps` for changed claims. `supersede_index` has the rows of
+    all memories of the tree, also of those not in `files`.
     """
 
     repository: Repository
@@ -131,52 +133,54 @@ class Content(Value):
     settings: Config
     now: int
     files: Sequence[File]
-    kin: Kin
+    supersede_index: SupersedeIndex
     head: str
     """The commit of the tree, or the one that a new commit will follow; empty for none."""
     kind: Kind
-    """Where the files are: worktree, index, or commit."""
+    """The source of the files: worktree, index or commit."""
     is_whole: bool
     texts: Iterable[Text] = ()
     steps: Sequence[ParentStep] = ()
     problems: Sequence[Problem] = ()
-    """What was wrong before any file could be opened: links, devices, unfinished merges."""
+    """Problems of files that could not be opened: links, devices, unfinished merges."""
     new: frozenset[str] = frozenset()
-    """The paths of memories that came with this content: no commit before has their ids."""
+    """The paths of new memories: no parent has their ids."""
     parents: Sequence[str] = ()
-    """The commits that a new commit will follow, HEAD first; none where commits are checked."""
+    """The parents of a commit to be made, HEAD first; none if existing commits are checked."""
     warned: frozenset[str] | None = None
     """The paths that get warnings; None for all. Errors are reported for every file."""
-    near: Neighbours | None = None
-    """The neighbours in the tree, where they were looked up before."""
-    known: Mapping[Stamp, Known] | None = None
-    """What was known of files before this check; None where nothing is to be kept."""
+    duplicate_index: DuplicateIndex | None = None
+    """The memories to compare with, if they were looked up before."""
+    cached_checks: Mapping[Stamp, CachedCheck] | None = None
+    """Results of earlier checks; None if those of this check are not to be cached."""
     purges: frozenset[str] = frozenset()
-    """The ids that a purge is about to remove: its commit will name them in its trailer."""
+    """The ids that a purge is about to remove; its commit will name them in a trailer."""
     protection: Protection | None = None
-    """What the base of a range says of owners, where its rules want signatures."""
+    """The trust rules of a range's base, if they require signatures."""
+    trusted: str = ""
+    """The commit of the trusted ref, empty for none."""
 
 
-def new_paths(files: Iterable[File], steps: Iterable[ParentStep]) -> frozenset[str]:
-    """Return the paths of the files whose ids no parent has; of all where there is no parent."""
-    found = {file.path for file in files}
+def find_new_paths(files: Iterable[File], steps: Iterable[ParentStep]) -> frozenset[str]:
+    """Return the paths of the files whose ids no parent has; all if there is no parent."""
+    paths = {file.path for file in files}
     for step in steps:
-        found &= step.added()
-    return frozenset(found)
+        paths &= step.find_added()
+    return frozenset(paths)
 
 
-def read(
+def read_file(
     path: str,
     oid: str,
     mode: str,
     data: bytes,
     categories: Collection[str],
-    known: Known | None = None,
+    cached: CachedCheck | None = None,
 ) -> File:
-    """Read one memory file as far as possible; one that is known when it is asked for more."""
-    if known is not None:
-        recalled = RecalledMemory(known, lambda: document.read(data, path, categories))
-        return File(path, oid, mode, data.decode(), Memory(stored=recalled), (), known)
+    """Read one memory file as far as possible; with a cached check it is parsed only on demand."""
+    if cached is not None:
+        lazy_memory = LazyMemory(cached, lambda: document.read(data, path, categories))
+        return File(path, oid, mode, data.decode(), Memory(stored=lazy_memory), (), cached)
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -188,39 +192,39 @@ def read(
     return File(path, oid, mode, text, memory)
 
 
-def version_of(file: File) -> Version:
-    """Return a file as one side of a comparison."""
+def to_version(file: File) -> Version:
+    """Return a file as a version, for comparing."""
     fault = file.problems[0].message if file.problems else ""
     return Version(file.path, file.memory, fault)
 
 
-Name = tuple[str, str, int, str]
-"""What a file names: kind, target, line, and the text that names it (see `links.NamedTarget`)."""
+CachedTarget = tuple[str, str, int, str]
+"""Kind, target, line, and the text that names the target (see `links.NamedTarget`)."""
 
 
-class Known(Value):
-    """What is kept of a file in which nothing was wrong.
+class CachedCheck(Value):
+    """The cached result of a check that found no problem in a file.
 
-    `latest` is the last second that it speaks of as past; `names` are what it names.
+    `latest` is the latest second that the memory states as past; `names` are its references.
     """
 
     id: str
     status: str
     supersedes: tuple[str, ...]
     latest: int
-    names: tuple[Name, ...]
+    names: tuple[CachedTarget, ...]
 
 
-class RecalledMemory:
-    """A memory of which id, status and kin are known; the file is read when more is asked."""
+class LazyMemory:
+    """A memory with cached id, status and supersedes; the file is parsed when more is needed."""
 
     withheld = ()
 
-    def __init__(self, known: Known, read: Callable[[], Memory]) -> None:
-        self.known: Fields = {
-            "id": known.id,
-            "status": known.status,
-            "supersedes": known.supersedes,
+    def __init__(self, cached: CachedCheck, read: Callable[[], Memory]) -> None:
+        self.parsed: Fields = {
+            "id": cached.id,
+            "status": cached.status,
+            "supersedes": cached.supersedes,
         }
         self._read = read
 
@@ -239,15 +243,15 @@ class RecalledMemory:
         return self._memory.body
 
 
-MOST_KIN = 20_000
-"""Memories of one lineage that are followed; a longer one is cut, and circles in it not seen."""
+MAX_LINEAGE = 20_000
+"""Memories of one lineage that are followed; in a larger one cycles may be missed."""
 
 
-class Kin:
-    """Which memory supersedes which in one tree: made of rows, or asking the memories of a tree."""
+class SupersedeIndex:
+    """The supersede rows of one tree, from files or from the memories of a tree."""
 
-    def __init__(self, rows: Iterable[FileRow], tree: Neighbours | None = None) -> None:
-        """Take rows, and those of a tree that knows all the others, and may know these too."""
+    def __init__(self, rows: Iterable[FileRow], tree: DuplicateIndex | None = None) -> None:
+        """Take rows, and a tree that has all other rows, and may have these too."""
         self._rows: dict[str, list[FileRow]] = {}
         self._newer: dict[str, list[FileRow]] = {}
         self._paths: set[str] = set()
@@ -258,49 +262,51 @@ class Kin:
                 self._newer.setdefault(old, []).append(row)
         self._tree = tree
 
-    def rows(self, id_: str) -> list[FileRow]:
-        """Return the files that have an id, sorted by path."""
-        found = list(self._rows.get(id_, ()))
+    def find_rows(self, id_: str) -> list[FileRow]:
+        """Return the rows with an id, sorted by path."""
+        rows = list(self._rows.get(id_, ()))
         if self._tree is not None:
-            found += self._others(self._tree.called(id_))
-        return sorted(found, key=lambda row: row.path)
+            rows += self._skip_own_paths(self._tree.find_by_id(id_))
+        return sorted(rows, key=lambda row: row.path)
 
-    def _superseding(self, id_: str) -> list[FileRow]:
-        """Return the files that supersede a memory directly, proposals too."""
-        found = list(self._newer.get(id_, ()))
+    def _find_newer(self, id_: str) -> list[FileRow]:
+        """Return the rows that supersede a memory directly, proposals too."""
+        rows = list(self._newer.get(id_, ()))
         if self._tree is not None:
-            found += self._others(self._tree.newer(id_))
-        return found
+            rows += self._skip_own_paths(self._tree.find_newer(id_))
+        return rows
 
     def is_replaced(self, id_: str) -> bool:
-        """Tell whether something confirmed takes the place of a memory."""
-        return is_replaced(id_, self._superseding)
+        """Return whether a confirmed memory supersedes this one."""
+        return is_replaced(id_, self._find_newer)
 
-    def _others(self, rows: Iterable[FileRow]) -> Iterator[FileRow]:
+    def _skip_own_paths(self, rows: Iterable[FileRow]) -> Iterator[FileRow]:
         return (row for row in rows if row.path not in self._paths)
 
-    def supersedes(self, id_: str) -> tuple[str, ...]:
-        """Return what a memory supersedes, missing ids included, sorted."""
-        return tuple(sorted({old for row in self.rows(id_) for old in row.supersedes}))
+    def find_superseded(self, id_: str) -> tuple[str, ...]:
+        """Return the ids that a memory supersedes, missing ones included, sorted."""
+        return tuple(sorted({old for row in self.find_rows(id_) for old in row.supersedes}))
 
-    def is_there(self, id_: str) -> bool:
-        """Tell whether some file has this id."""
-        return bool(self.rows(id_))
+    def has_id(self, id_: str) -> bool:
+        """Return whether a file has this id."""
+        return bool(self.find_rows(id_))
 
-    def around(self, ids: Iterable[str]) -> Lineage:
-        """Return the lineage of these memories and of all that are linked to them."""
+    def build_lineage(self, ids: Iterable[str]) -> Lineage:
+        """Return the lineage of these memories and of all memories linked to them."""
         seen: set[str] = set()
         todo = sorted(set(ids), reverse=True)
-        while todo and len(seen) < MOST_KIN:
+        while todo and len(seen) < MAX_LINEAGE:
             id_ = todo.pop()
             if id_ in seen:
                 continue
             seen.add(id_)
-            newer = (row.id for row in self._superseding(id_))
-            todo += sorted({*self.supersedes(id_), *newer} - seen)
-        return Lineage(row for id_ in sorted(seen) for row in self.rows(id_))
+            newer = (row.id for row in self._find_newer(id_))
+            todo += sorted({*self.find_superseded(id_), *newer} - seen)
+        return Lineage(row for id_ in sorted(seen) for row in self.find_rows(id_))
 
 
-def kin_of(files: Iterable[File]) -> Kin:
-    """Return the lineage of all files of a tree."""
-    return Kin(row_of(file.memory, file.path) for file in files if file.memory is not None)
+def index_files(files: Iterable[File]) -> SupersedeIndex:
+    """Return the supersede rows of all files of a tree."""
+    return SupersedeIndex(
+        build_row(file.memory, file.path) for file in files if file.memory is not None
+    )

@@ -1,4 +1,4 @@
-"""Where memtool can be installed: one module per host, and what they share."""
+"""Hosts in which memtool can be installed: one module each, and the code that they share."""
 
 from __future__ import annotations
 

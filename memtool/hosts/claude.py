@@ -6,39 +6,43 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT, FAILURE
-from memtool.hosts.edits import ConfigEdit, Prompt, Site, command_files, skill_file
-from memtool.hosts.install import Host, home_of, hooks
+from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
+from memtool.hosts.install import Host, build_hooks, find_home
 
-LOCAL = "settings.local.json"
-"""Settings of one user for one project: a level of its own, which is looked at, never written."""
+LOCAL_SETTINGS = "settings.local.json"
+"""One user's settings for one project: a level that memtool reads but never writes."""
 MATCHERS = {EDIT: "Edit|Write|MultiEdit|NotebookEdit", FAILURE: "Bash"}
-ALLOWED: dict[str, str | bool] = {
+COMMAND_KEYS: dict[str, str | bool] = {
     "allowed-tools": "Bash(memtool:*)",
     "disable-model-invocation": True,
 }
-"""What a slash command may do without a question, and that only the user calls it."""
+"""Permissions of a slash command; only the user may invoke it."""
 
 
-def parts(site: Site) -> list[ConfigEdit]:
-    """Return hooks, slash commands and the skill."""
-    local = os.path.join(site.project, ".claude", LOCAL)
-    found = hooks("claude", site, "settings.json", levels=(local,), matchers=MATCHERS)
-    return [*found, *command_files(site, "commands/{}.md", _command), skill_file(site)]
+def build_parts(site: Site) -> list[ConfigEdit]:
+    """Build the hooks, slash commands and skill."""
+    local = os.path.join(site.project, ".claude", LOCAL_SETTINGS)
+    hook_edits = build_hooks("claude", site, "settings.json", levels=(local,), matchers=MATCHERS)
+    return [
+        *hook_edits,
+        *build_command_files(site, "commands/{}.md", _format_command),
+        build_skill_file(site),
+    ]
 
 
-def _command(prompt: Prompt) -> str:
+def _format_command(prompt: Prompt) -> str:
     hint = {"argument-hint": f"[{prompt.arguments}]"} if prompt.arguments else {}
-    return prompt.markdown(**ALLOWED, **hint)
+    return prompt.to_markdown(**COMMAND_KEYS, **hint)
 
 
-def server(site: Site) -> ConfigEdit:
-    """Return the MCP server, in a file next to the directory of Claude Code."""
+def build_server(site: Site) -> ConfigEdit:
+    """Build the MCP server entry, in a file next to Claude Code's directory."""
     inside = os.path.join(site.project, ".mcp.json")
-    everywhere = f"{site.folder if site.is_user else site.other}.json"
-    if os.path.basename(everywhere) != ".claude.json":  # CLAUDE_CONFIG_DIR holds it inside
+    everywhere = f"{site.folder if site.is_user else site.other_folder}.json"
+    if os.path.basename(everywhere) != ".claude.json":  # with CLAUDE_CONFIG_DIR it is inside
         everywhere = os.path.join(everywhere.removesuffix(".json"), ".claude.json")
     path, other = (everywhere, inside) if site.is_user else (inside, everywhere)
-    return edits.server(site, path, (other,))
+    return edits.build_server(site, path, (other,))
 
 
 HOST = Host(
@@ -46,10 +50,11 @@ HOST = Host(
     title="Claude Code",
     program="claude",
     folder=".claude",
-    home=lambda env: env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude"),
-    parts=parts,
-    looks_up=False,
-    tried="2.1.197",
-    server=server,
-    trust="Claude Code reads hooks when it starts: restart it, and trust the folder if it asks",
+    home=lambda env: env.get("CLAUDE_CONFIG_DIR") or os.path.join(find_home(env), ".claude"),
+    parts=build_parts,
+    reads_top_folder=False,
+    tested_version="2.1.197",
+    server=build_server,
+    trust_hint="Claude Code reads hooks when it starts: restart it, "
+    "and trust the folder if it asks",
 )

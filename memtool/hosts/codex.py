@@ -1,6 +1,7 @@
 """Codex: hooks in hooks.json, skills, and the server in config.toml.
 
-It has no slash commands of a project; these are skills that only the user calls, as `$remember`.
+Codex has no slash commands per project; instead these are skills that only the user can invoke,
+such as `$remember`.
 """
 
 from __future__ import annotations
@@ -21,47 +22,51 @@ from memtool.hosts.edits import (
     Site,
     TomlServer,
     WholeFile,
-    commands,
-    skill_file,
+    build_skill_file,
+    load_commands,
 )
-from memtool.hosts.install import Host, home_of, hooks
+from memtool.hosts.install import Host, build_hooks, find_home
 from memtool.version import __version__
 
 LIST_LIMIT_S = 5
 MATCHERS = {EDIT: "apply_patch|Edit|Write"}
-EXPLICIT = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"
-"""Keeps a skill out of what the model chooses from."""
+EXPLICIT_POLICY = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"
+"""Policy that prevents the model from choosing a skill itself."""
 
 
-def parts(site: Site) -> list[ConfigEdit]:
-    """Return hooks and skills."""
-    levels = tuple(os.path.join(folder, "config.toml") for folder in (site.folder, site.other))
-    found = hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
-    for prompt in commands():
-        text = prompt.markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
-        found.append(WholeFile(*site.at(f"skills/{prompt.name}/SKILL.md"), text))
-        found.append(WholeFile(*site.at(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT))
-    return [*found, skill_file(site)]
+def build_parts(site: Site) -> list[ConfigEdit]:
+    """Build the hooks and skills."""
+    levels = tuple(
+        os.path.join(folder, "config.toml") for folder in (site.folder, site.other_folder)
+    )
+    edits = build_hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
+    for prompt in load_commands():
+        text = prompt.to_markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
+        edits.append(WholeFile(*site.find_paths(f"skills/{prompt.name}/SKILL.md"), text))
+        edits.append(
+            WholeFile(*site.find_paths(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT_POLICY)
+        )
+    return [*edits, build_skill_file(site)]
 
 
-def server(site: Site) -> ConfigEdit:
-    """Return the MCP server."""
-    path, elsewhere = site.at("config.toml")
-    return TomlServer(path, elsewhere, name=site.shown(path), command=site.program)
+def build_server(site: Site) -> ConfigEdit:
+    """Build the MCP server entry."""
+    path, elsewhere = site.find_paths("config.toml")
+    return TomlServer(path, elsewhere, name=site.format_path(path), command=site.program)
 
 
-def refusal(site: Site, env: Mapping[str, str]) -> str:
-    """Return how many hooks Codex skips, as its own list of them says; empty for none, or unknown.
+def find_refusal(site: Site, env: Mapping[str, str]) -> str:
+    """Report how many hooks Codex skips, by its own list; empty if none or unknown.
 
-    It runs a hook only once the user accepted it, and skips it in silence before.
+    Codex silently skips a hook until the user has accepted it.
     """
-    wanted = [part for part in parts(site) if isinstance(part, Hook)]
-    known = _listed(site.project, env)
-    if known is None:
+    wanted = [part for part in build_parts(site) if isinstance(part, Hook)]
+    listed = _list_hooks(site.project, env)
+    if listed is None:
         return ""
-    rows = {str(row.get("command")): row for row in known}
-    run = sum(_is_run(rows.get(hook.command, {})) for hook in wanted)
-    skipped = len(wanted) - run
+    rows = {str(row.get("command")): row for row in listed}
+    run_count = sum(_is_run(rows.get(hook.command, {})) for hook in wanted)
+    skipped = len(wanted) - run_count
     return f"Codex skips {skipped} of {len(wanted)} hooks without a word" if skipped else ""
 
 
@@ -70,11 +75,11 @@ def _is_run(row: Mapping[str, Any]) -> bool:
     return bool(is_accepted and row.get("enabled", True))
 
 
-def _listed(project: str, env: Mapping[str, str]) -> list[dict[str, Any]] | None:
-    """Return the hooks that Codex knows in a project, None where it does not answer in time."""
-    about = {"clientInfo": {"name": "memtool", "version": __version__}}
-    asked = (
-        {"id": 1, "method": "initialize", "params": about},
+def _list_hooks(project: str, env: Mapping[str, str]) -> list[dict[str, Any]] | None:
+    """Ask Codex for its hooks in a project; None if it does not answer in time."""
+    client_info = {"clientInfo": {"name": "memtool", "version": __version__}}
+    requests = (
+        {"id": 1, "method": "initialize", "params": client_info},
         {"method": "initialized"},
         {"id": 2, "method": "hooks/list", "params": {"cwds": [project]}},
     )
@@ -89,30 +94,30 @@ def _listed(project: str, env: Mapping[str, str]) -> list[dict[str, Any]] | None
         )
     except OSError:
         return None
-    clock = threading.Timer(LIST_LIMIT_S, server.kill)
-    clock.start()
+    timer = threading.Timer(LIST_LIMIT_S, server.kill)
+    timer.start()
     try:
-        return _answer(server, asked)
+        return _request_hooks(server, requests)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     finally:
-        clock.cancel()
+        timer.cancel()
         server.kill()
         server.communicate()
 
 
-def _answer(
-    server: subprocess.Popen[bytes], asked: Iterable[Mapping[str, Any]]
+def _request_hooks(
+    server: subprocess.Popen[bytes], requests: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]] | None:
     assert server.stdin is not None
     assert server.stdout is not None
-    server.stdin.write("".join(f"{json.dumps(row)}\n" for row in asked).encode())
+    server.stdin.write("".join(f"{json.dumps(row)}\n" for row in requests).encode())
     server.stdin.flush()
     for line in server.stdout:
         row = json.loads(line)
         if row.get("id") == 2:
-            (found,) = row["result"]["data"]
-            return list(found["hooks"])
+            (project_hooks,) = row["result"]["data"]
+            return list(project_hooks["hooks"])
     return None
 
 
@@ -121,11 +126,11 @@ HOST = Host(
     title="Codex",
     program="codex",
     folder=".codex",
-    home=lambda env: env.get("CODEX_HOME") or os.path.join(home_of(env), ".codex"),
-    parts=parts,
-    refusal=refusal,
-    tried="0.169.0",
-    server=server,
-    trust="Codex runs a hook only after you accept it: start codex and type /hooks; "
+    home=lambda env: env.get("CODEX_HOME") or os.path.join(find_home(env), ".codex"),
+    parts=build_parts,
+    refusal=find_refusal,
+    tested_version="0.169.0",
+    server=build_server,
+    trust_hint="Codex runs a hook only after you accept it: start codex and type /hooks; "
     "hooks of a project also need a trusted project",
 )

@@ -1,12 +1,12 @@
-"""Contracts: what each event of each agent host means for memtool, and how it is answered.
+"""Contracts: what each event of each agent host means to memtool, and how to answer it.
 
-One row per event. Hosts send a JSON object on stdin, of which memtool reads the `Given`. Their
-answers differ only in the JSON around one text, and in how silence is written. An event that is
-too large or no JSON object is refused.
+One row per event. Hosts send a JSON object on stdin, from which memtool reads a `HookEvent`. The
+answers of hosts differ only in the JSON around the text, and in the output without a text. An event
+that is too large or not a JSON object is refused.
 
-What hooks did is noted in `hook.log` in memtool's directory of the git directory; when it is full
-it replaces `hook.log.old`. Where it cannot be written, nothing is. Beside it `events` names the
-events of the last seconds, since a host may hand the same one to two installations.
+Hooks log to `hook.log` in memtool's cache directory; a full log becomes `hook.log.old`. If it
+cannot be written, nothing is logged. `events` next to it lists the events of the last seconds,
+because a host may send the same event to two installations.
 """
 
 from __future__ import annotations
@@ -27,119 +27,126 @@ if TYPE_CHECKING:
 
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
 FAILURE, IGNORED = "failure", "ignored"
-"""What an event means: a session begins (or goes on after its context was lost), the user asks,
-the agent changed files, the context is about to be compacted, a turn is over, a session is over;
-a command of the agent failed; or nothing."""
+"""Meanings of events: a session begins (or continues after its context was lost), the user sends a
+prompt, the agent changed files, the context is about to be compacted, a turn ends, a session ends,
+a command of the agent failed, or none of these."""
 RESUME, OPEN = "resume", "open"
-"""The source of a session that goes on with the context that it had; and of one that may do so, for
-all that its host knows."""
-MOST_INPUT = 16 << 20
-"""Bytes of an event; a host sends the results of tools along."""
-MOST_NAME = 200
-"""Characters of the name of a session or an agent that are looked at."""
-MOST_FILES = 50
+"""Source of a session that continues with its context, and of one that may do so (the host cannot
+tell)."""
+# Hosts include the results of tools in an event.
+MAX_EVENT_BYTES = 16 << 20
+MAX_NAME_CHARS = 200
+"""Characters of the name of a session or an agent; the rest is cut off."""
+MAX_FILES = 50
 
-SPECIFIC = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
-CURSOR = '{{"additional_context":{text}}}'
-PLUGIN = '{{"text":{text}}}'
-UNHEARD = ""
-"""For an event whose answer never reaches the model."""
+SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
+CURSOR_ANSWER = '{{"additional_context":{text}}}'
+PLUGIN_ANSWER = '{{"text":{text}}}'
+NO_ANSWER = ""
+"""Template of an event whose answer never reaches the model."""
 
 
 class UnreadableEvent(Exception):
-    """What a host sent is no event."""
+    """The input from a host is not an event."""
 
 
 class Contract(Value):
     """One event of one host.
 
     `event` is the argument of `memtool hook`, `name` the host's own name for it. `answer` is the
-    template around the text, `silence` what is printed without a text.
+    template around the text, `silence` the output if there is no text. `shows_messages`: the host
+    shows the user a message that the model does not get.
     """
 
     host: str
     event: str
     name: str
     meaning: str
-    answer: str = UNHEARD
+    answer: str = NO_ANSWER
     silence: str = ""
+    shows_messages: bool = False
 
-    def written(self, text: str) -> str:
-        """Return what goes to stdout for a text; silence for none."""
-        if not text or not self.answer:
-            return self.silence
-        return self.answer.format(name=json.dumps(self.name), text=json.dumps(text))
+    def format_output(self, text: str, message: str = "") -> str:
+        """Return the output for a text and a message to the user, `silence` if both are empty."""
+        output = self.silence
+        if text and self.answer:
+            output = self.answer.format(name=json.dumps(self.name), text=json.dumps(text))
+        if not (message and self.shows_messages):
+            return output
+        fields = output.removeprefix("{").removesuffix("}")
+        return f'{{"systemMessage":{json.dumps(message)}{"," if fields else ""}{fields}}}'
 
 
-NOTHING = "{}"
+EMPTY_OBJECT = "{}"
 CONTRACTS: tuple[Contract, ...] = (
-    Contract("claude", "session-start", "SessionStart", START, SPECIFIC),
-    Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC),
-    Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC),
-    Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC),
+    Contract(
+        "claude", "session-start", "SessionStart", START, SPECIFIC_ANSWER, shows_messages=True
+    ),
+    Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
+    Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+    Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
     Contract("claude", "post-tool-use-failure", "PostToolUseFailure", FAILURE),
     Contract("claude", "pre-compact", "PreCompact", COMPACT),
     Contract("claude", "stop", "Stop", STOP),
     Contract("claude", "session-end", "SessionEnd", END),
-    Contract("codex", "session-start", "SessionStart", START, SPECIFIC),
-    Contract("codex", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC),
-    Contract("codex", "post-tool-use", "PostToolUse", EDIT, SPECIFIC),
-    Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=NOTHING),
-    Contract("codex", "stop", "Stop", STOP, silence=NOTHING),
-    Contract("codex", "session-end", "SessionEnd", END, silence=NOTHING),
-    Contract("gemini", "session-start", "SessionStart", START, silence=NOTHING),
-    Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC, NOTHING),
-    Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC, NOTHING),
-    Contract("gemini", "after-agent", "AfterAgent", STOP, silence=NOTHING),
-    Contract("gemini", "session-end", "SessionEnd", END, silence=NOTHING),
-    Contract("cursor", "session-start", "sessionStart", START, CURSOR, NOTHING),
-    Contract("cursor", "post-tool-use", "postToolUse", EDIT, CURSOR, NOTHING),
-    Contract("cursor", "stop", "stop", STOP, silence=NOTHING),
-    Contract("cursor", "session-end", "sessionEnd", END, silence=NOTHING),
-    Contract("opencode", "session-start", "session.created", START, PLUGIN, '{"text":""}'),
-    Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN, '{"text":""}'),
-    Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN, '{"text":""}'),
+    Contract("codex", "session-start", "SessionStart", START, SPECIFIC_ANSWER),
+    Contract("codex", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+    Contract("codex", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
+    Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=EMPTY_OBJECT),
+    Contract("codex", "stop", "Stop", STOP, silence=EMPTY_OBJECT),
+    Contract("codex", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
+    Contract("gemini", "session-start", "SessionStart", START, silence=EMPTY_OBJECT),
+    Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC_ANSWER, EMPTY_OBJECT),
+    Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC_ANSWER, EMPTY_OBJECT),
+    Contract("gemini", "after-agent", "AfterAgent", STOP, silence=EMPTY_OBJECT),
+    Contract("gemini", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
+    Contract("cursor", "session-start", "sessionStart", START, CURSOR_ANSWER, EMPTY_OBJECT),
+    Contract("cursor", "post-tool-use", "postToolUse", EDIT, CURSOR_ANSWER, EMPTY_OBJECT),
+    Contract("cursor", "stop", "stop", STOP, silence=EMPTY_OBJECT),
+    Contract("cursor", "session-end", "sessionEnd", END, silence=EMPTY_OBJECT),
+    Contract("opencode", "session-start", "session.created", START, PLUGIN_ANSWER, '{"text":""}'),
+    Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN_ANSWER, '{"text":""}'),
+    Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN_ANSWER, '{"text":""}'),
     Contract("opencode", "failure", "tool.execute.after", FAILURE, silence='{"text":""}'),
     Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
     Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
     Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),
 )
-"""Every event that memtool answers. Claude Code, Codex and Gemini read the same JSON; Gemini and
-Cursor want JSON always, and Codex for a stop, where `{}` decides nothing. Gemini puts what a hook
-says at the start before the first prompt, which then is no slash command any more: the primer comes
-with that prompt's own answer."""
+# Claude Code, Codex and Gemini read the same JSON. Gemini and Cursor always require JSON; Codex
+# requires it for a stop, and `{}` decides nothing. Gemini puts the output of a start hook before
+# the first prompt, so that a slash command there no longer works: the primer comes with the answer
+# to that prompt instead.
 RETIRED: tuple[Contract, ...] = (
-    Contract("gemini", "pre-compress", "PreCompress", IGNORED, silence=NOTHING),
+    Contract("gemini", "pre-compress", "PreCompress", IGNORED, silence=EMPTY_OBJECT),
 )
-"""Events that older versions of memtool asked for, and that still come where it was not installed
-again. Gemini sends this one before every request to the model, summed up or not."""
+"""Events that older versions of memtool registered, and that arrive until it is installed again.
+Gemini sends this one before every request to the model, whether it compresses or not."""
 
 BY_EVENT: dict[tuple[str, str], Contract] = {
     (row.host, row.event): row for row in (*CONTRACTS, *RETIRED)
 }
 
-CAPS: dict[str, int] = {"claude": 2_500, "codex": 2_400}
-"""Most tokens of a text, by host, which puts a longer one into a file and gives the model the path:
-Claude Code above 10,000 characters, Codex above some 2,500 tokens."""
-MOST_TOKENS = 2_500
-"""The same for every other host: nobody wants to read more at every prompt."""
+# These hosts write a longer text to a file and give the model only its path: Claude Code above
+# 10,000 characters, Codex above about 2,500 tokens.
+MAX_TOKENS_BY_HOST: dict[str, int] = {"claude": 2_500, "codex": 2_400}
+# For every other host: more would be too much to read at every prompt.
+MAX_TOKENS = 2_500
 
-_EDITING = frozenset(tables.words("sessions/editing_tools"))
-"""Tools that change files, as the hosts name them, in lower case."""
-_HOOKED = ("<hook_context>", "</hook_context>")
-"""Around what Gemini puts before the prompt."""
-_PATHS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
-"""Where a tool's input says which file it is about."""
+_EDITING_TOOLS = frozenset(tables.read_words("sessions/editing_tools"))
+"""Hosts' names of tools that change files, in lower case."""
+_HOOK_CONTEXT = ("<hook_context>", "</hook_context>")
+"""Markers around the context that Gemini puts before the prompt."""
+_PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
+"""Keys of a tool's input that name its file."""
 
 
-class Given(Value):
-    """The fields of an event; those that the host does not send are empty.
+class HookEvent(Value):
+    """An event as a host sent it; a field that the host does not send is empty.
 
-    `agent` names the subagent in which the event happened, which has a context of its own.
-    `source` says why a session starts: startup, resume, clear, compact. `files` are written as the
-    host writes them. `client` is the host that runs a hook which may be another's, where it says;
-    `digest` is that of all that was sent. `command` is the command line that failed, `error` what
-    the tool said.
+    `agent` is the subagent in which the event happened; it has its own context. `source` is why a
+    session starts: startup, resume, clear or compact. `files` have the host's spelling. `client` is
+    set if the event itself shows that another host runs the hook. `digest` covers the whole input.
+    `command` is the command line that failed, `error` the message of the tool.
     """
 
     session: str = ""
@@ -155,19 +162,19 @@ class Given(Value):
     error: str = ""
 
 
-def most_tokens(host: str) -> int:
-    """Return how many tokens a text for a host may have."""
-    return CAPS.get(host, MOST_TOKENS)
+def max_tokens(host: str) -> int:
+    """Return the maximum number of tokens in a text for a host."""
+    return MAX_TOKENS_BY_HOST.get(host, MAX_TOKENS)
 
 
-def read(data: bytes) -> Given:
-    """Read what a host sent.
+def read(data: bytes) -> HookEvent:
+    """Parse the input of a hook.
 
     Raises:
-        UnreadableEvent: it is no JSON object, or too large.
+        UnreadableEvent: it is not a JSON object, or too large.
     """
-    if len(data) > MOST_INPUT:
-        raise UnreadableEvent(f"it has more than {MOST_INPUT:,} bytes")
+    if len(data) > MAX_EVENT_BYTES:
+        raise UnreadableEvent(f"it has more than {MAX_EVENT_BYTES:,} bytes")
     try:
         event = json.loads(data)
     except ValueError as error:
@@ -178,74 +185,76 @@ def read(data: bytes) -> Given:
         raise UnreadableEvent("it is no JSON object")
     roots = event.get("workspace_roots")
     cwd = event.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    return Given(
-        session=_text(event.get("session_id") or event.get("conversation_id"))[:MOST_NAME],
-        agent=_text(event.get("agent_id"))[:MOST_NAME],
-        cwd=_path(cwd),
-        prompt=_prompt(_text(event.get("prompt"))),
-        files=tuple(_files(event)),
-        transcript=_path(event.get("transcript_path")),
-        source=_text(event.get("source"))[:MOST_NAME],
+    return HookEvent(
+        session=_clean_text(event.get("session_id") or event.get("conversation_id"))[
+            :MAX_NAME_CHARS
+        ],
+        agent=_clean_text(event.get("agent_id"))[:MAX_NAME_CHARS],
+        cwd=_clean_path(cwd),
+        prompt=_clean_prompt(_clean_text(event.get("prompt"))),
+        files=tuple(_find_files(event)),
+        transcript=_clean_path(event.get("transcript_path")),
+        source=_clean_text(event.get("source"))[:MAX_NAME_CHARS],
         client="cursor" if "cursor_version" in event else "",
         digest=digest(data),
-        **_failure(event),
+        **_parse_failure(event),
     )
 
 
-def _failure(event: dict[str, Any]) -> dict[str, str]:
-    """Return the command that failed and what the tool said; none where a user stopped it."""
-    error, given = _text(event.get("error")), event.get("tool_input")
-    command = _text(given.get("command")) if isinstance(given, dict) else ""
+def _parse_failure(event: dict[str, Any]) -> dict[str, str]:
+    """Return the failed command and the tool's error; empty if the user interrupted it."""
+    error, tool_input = _clean_text(event.get("error")), event.get("tool_input")
+    command = _clean_text(tool_input.get("command")) if isinstance(tool_input, dict) else ""
     if not (error and command) or event.get("is_interrupt"):
         return {}
     return {"command": command, "error": error}
 
 
-def _prompt(text: str) -> str:
-    """Return what the user typed, without what other hooks put before it."""
-    while text.startswith(_HOOKED[0]) and _HOOKED[1] in text:
-        text = text.partition(_HOOKED[1])[2].lstrip()
+def _clean_prompt(text: str) -> str:
+    """Return the prompt without the context that hooks put before it."""
+    while text.startswith(_HOOK_CONTEXT[0]) and _HOOK_CONTEXT[1] in text:
+        text = text.partition(_HOOK_CONTEXT[1])[2].lstrip()
     return text
 
 
-def _files(event: dict[str, Any]) -> list[str]:
-    """Return the files of an event: what a tool changed, or what is named with a prompt."""
-    found = [*_listed(event.get("files"))]
-    tool = _text(event.get("tool_name"))
-    given = event.get("tool_input")
-    if isinstance(given, dict) and (not tool or tool.lower() in _EDITING):
-        found += _listed(given.get(name) for name in _PATHS)
+def _find_files(event: dict[str, Any]) -> list[str]:
+    """Return the files that a tool changed or that come with a prompt."""
+    paths = [*_valid_paths(event.get("files"))]
+    tool = _clean_text(event.get("tool_name"))
+    tool_input = event.get("tool_input")
+    if isinstance(tool_input, dict) and (not tool or tool.lower() in _EDITING_TOOLS):
+        paths += _valid_paths(tool_input.get(name) for name in _PATH_KEYS)
         for name in ("command", "input", "patch"):
-            found += _patched(_text(given.get(name)))
-    return list(dict.fromkeys(found))[:MOST_FILES]
+            paths += _find_patched_files(_clean_text(tool_input.get(name)))
+    return list(dict.fromkeys(paths))[:MAX_FILES]
 
 
-def _listed(values: Any) -> Iterator[str]:
+def _valid_paths(values: Any) -> Iterator[str]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         return
-    yield from filter(None, map(_path, values))
+    yield from filter(None, map(_clean_path, values))
 
 
-def _patched(text: str) -> Iterable[str]:
-    """Yield the files that a patch in the form of Codex changes."""
+def _find_patched_files(text: str) -> Iterable[str]:
+    """Yield the files that a patch in Codex's format changes."""
     if "*** " not in text:
         return
     for line in text.split("\n"):
-        plain = line.strip()
+        stripped = line.strip()
         for head in PATCH_HEADS:
-            if plain.startswith(head) and _path(plain[len(head) :].strip()):
-                yield plain[len(head) :].strip()
+            if stripped.startswith(head) and _clean_path(stripped[len(head) :].strip()):
+                yield stripped[len(head) :].strip()
 
 
-def _text(value: object) -> str:
-    """Return a text that can be written anywhere; what is no text is empty."""
+def _clean_text(value: object) -> str:
+    """Return a text that can be encoded as UTF-8; empty for any other type."""
     if not isinstance(value, str):
         return ""
     return value if value.isascii() else value.encode(errors="replace").decode()
 
 
-def _path(value: object) -> str:
-    """Return a path that the system can be asked about; empty for anything else."""
+def _clean_path(value: object) -> str:
+    """Return a path that the operating system accepts; empty for anything else."""
     if not isinstance(value, str) or "\0" in value:
         return ""
     try:
@@ -255,25 +264,25 @@ def _path(value: object) -> str:
     return value
 
 
-EVENTS = "events"
-TWIN_S = 5
-"""Seconds in which the same event is the same one still, and none that happened again."""
-MOST_EVENTS = 64 * 1024
+EVENTS_NAME = "events"
+# An identical event within this time is a second delivery, not a second event.
+DUPLICATE_WINDOW_S = 5
+MAX_EVENTS_BYTES = 64 * 1024
 
 
-def is_twin(directory: str, contract: Contract, given: Given, now: int) -> bool:
-    """Tell whether another process answers this event; note that this one does where none is.
+def is_duplicate(directory: str, contract: Contract, event: HookEvent, now: int) -> bool:
+    """Return whether another process answers this event; if not, record that this one does.
 
-    A host that has memtool for the project and for the user runs both, most often at once.
-    `directory` is the cache directory of the repository. Where it cannot be written, both answer.
+    A host with memtool installed for both the project and the user runs both, usually at once.
+    `directory` is the cache directory of the repository. If it cannot be written, both answer.
     """
-    key = f"{contract.host}:{contract.event}:{given.digest}"
-    path = os.path.join(directory, EVENTS)
+    key = f"{contract.host}:{contract.event}:{event.digest}"
+    path = os.path.join(directory, EVENTS_NAME)
     try:
         handle = open_to_append(path)
         try:
             files.lock(handle)
-            lines = read_regular(path, MOST_EVENTS).decode(errors="replace").splitlines()
+            lines = read_regular(path, MAX_EVENTS_BYTES).decode(errors="replace").splitlines()
             recent = [line for line in lines if _is_recent(line, now)]
             if any(line.endswith(f" {key}") for line in recent):
                 return True
@@ -288,60 +297,59 @@ def is_twin(directory: str, contract: Contract, given: Given, now: int) -> bool:
 
 def _is_recent(line: str, now: int) -> bool:
     moment = line.partition(" ")[0]
-    return moment.isdecimal() and abs(now - int(moment)) < TWIN_S
+    return moment.isdecimal() and abs(now - int(moment)) < DUPLICATE_WINDOW_S
 
 
-SUMMARIES: dict[str, bytes] = {"gemini": b"<state_snapshot>"}
-"""What stands in a transcript where the context was summed up, for a host that does not say so."""
-MOST_TAIL = 4 << 20
-"""Bytes at the end of a transcript that are searched for it."""
+SUMMARY_MARKS: dict[str, bytes] = {"gemini": b"<state_snapshot>"}
+"""Mark that a compaction leaves in the transcript, for hosts that send no event for it."""
+MAX_TAIL_BYTES = 4 << 20
+"""Bytes at the end of a transcript that are searched for the mark."""
 
 
-def last_summary(host: str, transcript: str) -> str:
-    """Return where in a transcript the context was last summed up, as digits; empty for nowhere."""
-    mark = SUMMARIES.get(host)
+def find_last_summary(host: str, transcript: str) -> str:
+    """Return the byte offset of the last compaction in a transcript, as digits; empty if none."""
+    mark = SUMMARY_MARKS.get(host)
     if mark is None or not transcript:
         return ""
     try:
         handle, status = files.open_plain(transcript)
         try:
-            start = max(0, status.st_size - MOST_TAIL)
-            data = os.pread(handle, MOST_TAIL, start)
+            start = max(0, status.st_size - MAX_TAIL_BYTES)
+            data = os.pread(handle, MAX_TAIL_BYTES, start)
         finally:
             os.close(handle)
     except OSError:
         return ""
-    found = data.rfind(mark)
-    return str(start + found) if found >= 0 else ""
+    position = data.rfind(mark)
+    return str(start + position) if position >= 0 else ""
 
 
 LOG_NAME = "hook.log"
-FAILED = "failed: "
-"""Begins the outcome of a hook that failed."""
-FULL_LOG = 64 * 1024
-MOST_ENTRY = 4 * 1024
-"""Bytes of the log, and of one entry of it."""
+FAILURE_PREFIX = "failed: "
+"""Prefix of the outcome of a failed hook."""
+MAX_LOG_BYTES = 64 * 1024
+MAX_ENTRY_BYTES = 4 * 1024
 LOG_VARIABLE = "MEMTOOL_LOG"
 ERROR, ALL = "error", "all"
 LEVELS = ("off", ERROR, ALL)
-"""Values of the variable: which entries are kept; `error` for any other value."""
+"""Values of the variable; any other value means `error`."""
 
 
-def is_kept(level: str, setting: str) -> bool:
-    """Tell whether an entry of a level, `error` or `all`, is kept under a value of the variable."""
-    most = setting if setting in LEVELS else ERROR
-    return LEVELS.index(level) <= LEVELS.index(most)
+def is_logged(level: str, setting: str) -> bool:
+    """Return whether to log an entry of a level, `error` or `all`, at a value of the variable."""
+    threshold = setting if setting in LEVELS else ERROR
+    return LEVELS.index(level) <= LEVELS.index(threshold)
 
 
-def last_failure(directory: str) -> str:
-    """Return the first line of the last entry of a failure, empty for none."""
+def find_last_failure(directory: str) -> str:
+    """Return the first line of the last logged failure; empty if none."""
     text = (read_or_none(os.path.join(directory, LOG_NAME)) or b"").decode(errors="replace")
     lines = (line for line in reversed(text.split("\n")) if not line.startswith(" "))
-    return next((line for line in lines if f": {FAILED}" in line), "")
+    return next((line for line in lines if f": {FAILURE_PREFIX}" in line), "")
 
 
-def note(directory: str, moment: str, what: str, how: str) -> None:
-    """Append an entry: the moment, the event, and the outcome, which may have several lines."""
+def log_outcome(directory: str, moment: str, what: str, how: str) -> None:
+    """Log a moment, an event (`what`) and its outcome (`how`), which may have several lines."""
     lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines()
-    entry = b"\n  ".join(lines)[: MOST_ENTRY - 1] + b"\n"
-    append_to_log(os.path.join(directory, LOG_NAME), entry, FULL_LOG)
+    entry = b"\n  ".join(lines)[: MAX_ENTRY_BYTES - 1] + b"\n"
+    append_to_log(os.path.join(directory, LOG_NAME), entry, MAX_LOG_BYTES)

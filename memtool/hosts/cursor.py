@@ -1,6 +1,6 @@
 """Cursor: hooks in hooks.json, slash commands, a rule, and the server in mcp.json.
 
-Cursor takes no context at a prompt, and agents in its cloud run no hook at the start: the rule
+Cursor accepts no context at a prompt, and its cloud agents run no start hook. The rule therefore
 gives every agent the text of the skill.
 """
 
@@ -10,20 +10,28 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import SKILL, ConfigEdit, Prompt, Site, WholeFile, command_files, skill
-from memtool.hosts.install import Host, home_of, hooks
+from memtool.hosts.edits import (
+    SKILL,
+    ConfigEdit,
+    Prompt,
+    Site,
+    WholeFile,
+    build_command_files,
+    load_skill,
+)
+from memtool.hosts.install import Host, build_hooks, find_home
 
 
-def parts(site: Site) -> list[ConfigEdit]:
-    """Return hooks, slash commands and the rule; rules for all projects are not kept in files."""
-    found = hooks(
+def build_parts(site: Site) -> list[ConfigEdit]:
+    """Build hooks, slash commands and the rule; Cursor has no files for rules of all projects."""
+    part_edits = build_hooks(
         "cursor", site, "hooks.json", matchers={EDIT: "Write"}, start={"version": 1}, grouped=False
     )
-    found += command_files(site, "commands/{}.md", Prompt.bare)
+    part_edits += build_command_files(site, "commands/{}.md", Prompt.to_plain)
     if not site.is_user:
-        rule = skill().markdown(alwaysApply=True)
-        found.append(WholeFile(*site.at(f"rules/{SKILL}.mdc"), rule))
-    return found
+        rule = load_skill().to_markdown(alwaysApply=True)
+        part_edits.append(WholeFile(*site.find_paths(f"rules/{SKILL}.mdc"), rule))
+    return part_edits
 
 
 HOST = Host(
@@ -31,9 +39,9 @@ HOST = Host(
     title="Cursor",
     program="cursor",
     folder=".cursor",
-    home=lambda env: os.path.join(home_of(env), ".cursor"),
-    parts=parts,
-    looks_up=False,
-    server=lambda site: edits.server(site, *site.at("mcp.json")),
-    trust="Cursor runs the hooks of a project only in a workspace that you trust: restart it",
+    home=lambda env: os.path.join(find_home(env), ".cursor"),
+    parts=build_parts,
+    reads_top_folder=False,
+    server=lambda site: edits.build_server(site, *site.find_paths("mcp.json")),
+    trust_hint="Cursor runs the hooks of a project only in a workspace that you trust: restart it",
 )

@@ -6,22 +6,26 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT, RETIRED
-from memtool.hosts.edits import ConfigEdit, Prompt, Site, command_files, skill_file
-from memtool.hosts.install import Host, home_of, hooks
+from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
+from memtool.hosts.install import Host, build_hooks, find_home
 
 SETTINGS = "settings.json"
 MATCHERS = {EDIT: "write_file|replace"}
 
 
-def parts(site: Site) -> list[ConfigEdit]:
-    """Return hooks, slash commands and the skill."""
-    found = hooks("gemini", site, SETTINGS, matchers=MATCHERS, comments=True, unit=1000)
-    return [*found, *command_files(site, "commands/{}.toml", Prompt.toml), skill_file(site)]
+def build_parts(site: Site) -> list[ConfigEdit]:
+    """Build the hooks, slash commands and skill."""
+    hook_edits = build_hooks("gemini", site, SETTINGS, matchers=MATCHERS, comments=True, unit=1000)
+    return [
+        *hook_edits,
+        *build_command_files(site, "commands/{}.toml", Prompt.to_toml),
+        build_skill_file(site),
+    ]
 
 
-def retired(site: Site) -> list[ConfigEdit]:
-    """Return the hooks that are asked for no longer."""
-    return hooks("gemini", site, SETTINGS, comments=True, rows=RETIRED)
+def build_retired(site: Site) -> list[ConfigEdit]:
+    """Build the hooks of older versions, to remove them."""
+    return build_hooks("gemini", site, SETTINGS, comments=True, rows=RETIRED)
 
 
 HOST = Host(
@@ -29,12 +33,12 @@ HOST = Host(
     title="Gemini CLI",
     program="gemini",
     folder=".gemini",
-    home=lambda env: os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini"),
-    parts=parts,
-    looks_up=False,
-    tried="0.61.0",
-    retired=retired,
-    server=lambda site: edits.server(site, *site.at(SETTINGS), comments=True),
-    trust="Gemini CLI reads the files of a project only in a folder that you trust: "
+    home=lambda env: os.path.join(env.get("GEMINI_CLI_HOME") or find_home(env), ".gemini"),
+    parts=build_parts,
+    reads_top_folder=False,
+    tested_version="0.61.0",
+    retired=build_retired,
+    server=lambda site: edits.build_server(site, *site.find_paths(SETTINGS), comments=True),
+    trust_hint="Gemini CLI reads the files of a project only in a folder that you trust: "
     "restart it, and see /permissions and /hooks there",
 )

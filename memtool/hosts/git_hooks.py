@@ -1,11 +1,11 @@
-"""Hooks of git: ours beside those of others, which behave to the byte as before.
+"""Hooks of git: ours together with the user's, which work exactly as before.
 
-A hook that is not there is written whole. Into a shell hook of the user a block of lines is put
-below its first line, so that it keeps its name, arguments, input and exit code. Where a tool makes
-the hooks anew, nothing is written among them: memtool's entry goes into the tool's own file, or
-the lines for it are named. Uninstalling restores every byte.
+A missing hook is written whole. In a shell hook of the user, a block of lines is inserted below the
+first line, so that the hook keeps its name, arguments, input and exit code. If a tool regenerates
+the hooks, none of them is changed: memtool's entry goes into the tool's own file, or an error shows
+the lines for it. Uninstalling restores every byte.
 
-Where memtool is gone, only commits that touch memories are refused.
+If memtool is missing later, the hooks refuse only commits that touch memories.
 """
 
 from __future__ import annotations
@@ -28,24 +28,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
-"""The hooks that memtool has a template for. Git runs no pre-commit hook for a merge of its own."""
+"""The hooks that memtool has templates for. Git does not run pre-commit for an automatic merge."""
 GATES = HOOKS[:2]
 MARK = b"# installed by memtool: "
-"""Begins the second line of a file that is memtool's alone."""
-KEPT = ".before-memtool"
-"""Ends the name under which a hook that was there before is kept: today one that git never ran."""
+"""Start of the second line of a file that belongs to memtool alone."""
+BACKUP_SUFFIX = ".before-memtool"
+"""Suffix of the copy of an earlier hook; today only of one that git did not run."""
 BEGIN, END = "# >>> memtool", "# <<< memtool"
-CALL = b"memtool check"
-"""What a hook, or an entry in a tool's file, holds that runs the gate, whoever wrote it."""
+GATE_CALL = b"memtool check"
+"""In each hook, or entry in a tool's file, that runs the gate, also one written by hand."""
 LEFTHOOK_LOCAL = "lefthook-local.yml"
 _SHELL = re.compile(rb"#![ \t]*(/\S*/)?(env[ \t]+(-S[ \t]+)?)?(ba|da|z|k|a)?sh([ \t\r\n]|$)")
 _BLOCK = re.compile(rf"^{BEGIN}.*?^{END}\n".encode(), re.MULTILINE | re.DOTALL)
 _ENDINGS = ("yml", "yaml", "toml", "json")
-_LEFTHOOK_LOCAL = tuple(f"{dot}lefthook-local.{end}" for dot in ("", ".") for end in _ENDINGS)
-_LEFTHOOK = (*(f"{dot}lefthook.{end}" for dot in ("", ".") for end in _ENDINGS), *_LEFTHOOK_LOCAL)
-BROUGHT = ("node_modules", *_LEFTHOOK_LOCAL)
-"""What tools of hooks look for at the top of a worktree, and no commit holds."""
-_SIMPLE = (
+_LEFTHOOK_LOCAL_FILES = tuple(f"{dot}lefthook-local.{end}" for dot in ("", ".") for end in _ENDINGS)
+_LEFTHOOK_FILES = (
+    *(f"{dot}lefthook.{end}" for dot in ("", ".") for end in _ENDINGS),
+    *_LEFTHOOK_LOCAL_FILES,
+)
+UNTRACKED_FILES = ("node_modules", *_LEFTHOOK_LOCAL_FILES)
+"""Files that hook tools need at the top of a worktree and that are not committed."""
+_SIMPLE_FILES = (
     ".simple-git-hooks.cjs",
     ".simple-git-hooks.js",
     ".simple-git-hooks.mjs",
@@ -59,25 +62,25 @@ HUSKY, LEFTHOOK, SIMPLE, OVERCOMMIT = "husky", "lefthook", "simple-git-hooks", "
 
 
 class HookSite(Value):
-    """Where git takes the hooks of a repository from, and which tool makes them there."""
+    """The hooks directory of a repository, and the tool that manages it (empty for none)."""
 
     top: str
     folder: str
     directory: str
     tool: str
 
-    def path(self, name: str) -> str:
-        """Return the file that memtool may write for a hook."""
+    def find_path(self, name: str) -> str:
+        """Return the file of a hook that memtool may write."""
         above = os.path.dirname(self.folder) if self.tool == HUSKY else self.folder
         return os.path.join(above, name)
 
-    def named(self, paths: tuple[str, ...]) -> bytes:
-        """Return the texts of some files at the top, one below the other."""
+    def read_files(self, paths: tuple[str, ...]) -> bytes:
+        """Return the contents of files at the top, concatenated."""
         return b"\n".join(read_or_none(os.path.join(self.top, path)) or b"" for path in paths)
 
     @property
-    def line(self) -> str:
-        """The gate as one command for files that all clones share."""
+    def gate_command(self) -> str:
+        """The gate as one shell command, for files that all clones share."""
         place = shlex.quote(self.directory)
         return (
             "if command -v memtool >/dev/null 2>&1; then memtool check --staged; "
@@ -85,19 +88,19 @@ class HookSite(Value):
         )
 
 
-def site_of(repository: Repository, directory: str, folder: str) -> HookSite:
-    """Look which tool makes the hooks in a folder, by what it left there and its files."""
+def detect_site(repository: Repository, directory: str, folder: str) -> HookSite:
+    """Detect the tool that manages a hooks folder, by its traces there and its settings files."""
     top = repository.top
     texts = b"\n".join(read_or_none(os.path.join(folder, name)) or b"" for name in HOOKS)
     plain = HookSite(top, folder, directory, "")
     is_husky = os.path.basename(folder) == "_" and os.path.isfile(os.path.join(folder, "h"))
     if is_husky:
         return plain.replace(tool=HUSKY)
-    if b"call_lefthook" in texts or any(_is_file(top, name) for name in _LEFTHOOK):
+    if b"call_lefthook" in texts or any(_is_file(top, name) for name in _LEFTHOOK_FILES):
         return plain.replace(tool=LEFTHOOK)
     package = read_or_none(os.path.join(top, "package.json")) or b""
     if re.search(rb'"simple-git-hooks"\s*:\s*[{]', package) or any(
-        _is_file(top, name) for name in _SIMPLE
+        _is_file(top, name) for name in _SIMPLE_FILES
     ):
         return plain.replace(tool=SIMPLE)
     if b"overcommit" in texts.lower():
@@ -105,69 +108,77 @@ def site_of(repository: Repository, directory: str, folder: str) -> HookSite:
     return plain
 
 
-def install(site: HookSite, skipped: tuple[str, ...]) -> Iterator[FileStep]:
-    """Plan what lets git run our hooks but the skipped ones; nothing that is up to date.
+def plan_install(site: HookSite, skipped: tuple[str, ...]) -> Iterator[FileStep]:
+    """Plan to add or update our hooks, except the skipped ones.
 
     Raises:
-        MemtoolError: a hook or a tool's file is to be changed by its owner, who is told the lines.
+        MemtoolError: the user must change a hook or a tool's file; the error shows the lines.
     """
     if site.tool == LEFTHOOK:
-        yield from _lefthook(site)
+        yield from _plan_lefthook(site)
         return
     if site.tool == SIMPLE:
-        if CALL not in site.named((*_SIMPLE, "package.json")):
+        if GATE_CALL not in site.read_files((*_SIMPLE_FILES, "package.json")):
             entries = " and ".join(GATES)
-            raise _refusal(
-                "simple-git-hooks makes the hooks here anew",
-                f"add to {entries} of its settings: {site.line}; then npx simple-git-hooks",
+            raise _refusal_error(
+                "simple-git-hooks rewrites the hooks of this repository",
+                f"add to {entries} of its settings: {site.gate_command}\nnpx simple-git-hooks",
             )
         return
-    if site.tool == OVERCOMMIT and CALL not in _of_overcommit(site):
-        raise _refusal(
-            "overcommit makes the hooks here anew",
+    if site.tool == OVERCOMMIT and GATE_CALL not in _read_overcommit(site):
+        raise _refusal_error(
+            "overcommit rewrites the hooks of this repository",
             "add below PreCommit: in .overcommit.yml: MemtoolCheck: {enabled: true, "
             "required_executable: 'sh', command: ['sh', '-c', "
-            f'"{site.line}"]}}',
+            f'"{site.gate_command}"]}}',
         )
     for name in HOOKS:
         path = os.path.join(site.folder, name)
         if name in skipped or (site.tool == OVERCOMMIT and _is_overcommit(path)):
             continue
-        yield from _hook(site, name)
+        yield from _plan_hook(site, name)
 
 
-def _hook(site: HookSite, name: str) -> Iterator[FileStep]:  # one case a branch
-    """Plan one hook: back to its name what an older memtool renamed, then our file or block."""
-    if site.tool == HUSKY:  # an older memtool wrote among what husky makes
-        yield from _without(os.path.join(site.folder, name))
-    path = site.path(name)
+def _plan_hook(site: HookSite, name: str) -> Iterator[FileStep]:  # one case a branch
+    """Plan one hook: restore one that an older memtool renamed, then add our file or block."""
+    if site.tool == HUSKY:  # an older memtool wrote into husky's generated files
+        yield from _plan_removal(os.path.join(site.folder, name))
+    path = site.find_path(name)
     is_mine = is_ours(path)
     is_run = site.tool == HUSKY or os.access(path, os.X_OK)
     before = read_or_none(path)
     if os.path.islink(path) or (before is None and os.path.lexists(path)):
-        if CALL not in _read(path):
-            raise _refusal(
-                f"{path} is a link or no file", f"add to what it runs: {site.line} || exit $?"
+        if GATE_CALL not in _read(path):
+            raise _refusal_error(
+                f"{path} is a link, or not a regular file",
+                f"add to the script that it runs: {site.gate_command} || exit $?",
             )
         return
-    if is_mine and os.access(path + KEPT, os.X_OK):
-        yield from _without(path)
-        before, is_mine = read_or_none(path + KEPT), False
-    elif before is not None and not is_mine and not is_run and not os.path.lexists(path + KEPT):
-        yield FileStep("rename", path, path + KEPT)
+    if is_mine and os.access(path + BACKUP_SUFFIX, os.X_OK):
+        yield from _plan_removal(path)
+        before, is_mine = read_or_none(path + BACKUP_SUFFIX), False
+    elif (
+        before is not None
+        and not is_mine
+        and not is_run
+        and not os.path.lexists(path + BACKUP_SUFFIX)
+    ):
+        yield FileStep("rename", path, path + BACKUP_SUFFIX)
         before = None
     if before is None or is_mine:
-        yield from _whole(site, name, before, is_run=is_run)
+        yield from _plan_own_file(site, name, before, is_run=is_run)
         return
-    after = _with_block(site, name, path, before)
+    after = _insert_block(site, name, path, before)
     if after != before:
         yield FileStep("own", path, data=after, before=before)
 
 
-def _whole(site: HookSite, name: str, before: bytes | None, *, is_run: bool) -> Iterator[FileStep]:
-    """Plan a file that is memtool's alone; husky runs one that nobody may execute, too."""
-    path = site.path(name)
-    wanted = script(name, site.directory, is_shared=site.tool == HUSKY)
+def _plan_own_file(
+    site: HookSite, name: str, before: bytes | None, *, is_run: bool
+) -> Iterator[FileStep]:
+    """Plan a file that belongs to memtool alone; husky does not need it to be executable."""
+    path = site.find_path(name)
+    wanted = build_script(name, site.directory, is_shared=site.tool == HUSKY)
     if before == wanted and is_run:
         return
     if site.tool == HUSKY:
@@ -176,107 +187,113 @@ def _whole(site: HookSite, name: str, before: bytes | None, *, is_run: bool) -> 
         yield FileStep("write", path, data=wanted)
 
 
-def _with_block(site: HookSite, name: str, path: str, before: bytes) -> bytes:
-    """Return a hook of the user with our lines. Raises MemtoolError where it is no shell script."""
-    block = _block(name, site)
+def _insert_block(site: HookSite, name: str, path: str, before: bytes) -> bytes:
+    """Insert our block into a user's hook. Raises MemtoolError if it is not a shell script."""
+    block = _build_block(name, site)
     if BEGIN.encode() in before:
-        return _BLOCK.sub(lambda _found: block, before, count=1)
-    if CALL in before:  # somebody wrote it by hand
+        return _BLOCK.sub(lambda _match: block, before, count=1)
+    if GATE_CALL in before:  # written by hand
         return before
     if pre_commit.is_script(path):
-        raise _refusal(
-            f"the pre-commit framework makes {path}",
-            f"memtool install pre-commit, then {pre_commit.INSTALL}",
+        raise _refusal_error(
+            f"the pre-commit framework writes {path}",
+            f"memtool install pre-commit\n{pre_commit.INSTALL_COMMAND}",
         )
     if not before.startswith(b"#!"):
         if b"\0" in before:
-            raise _no_shell(path, site)
+            raise _not_shell_error(path, site)
         return block + before
     if not _SHELL.match(before):
-        raise _no_shell(path, site)
-    first, feed, rest = before.partition(b"\n")
-    if not feed:  # it does nothing
-        raise _refusal(f"{path} is an empty script", f"remove it: {path}")
-    return first + b"\n" + block + rest
+        raise _not_shell_error(path, site)
+    first, newline, following = before.partition(b"\n")
+    if not newline:  # it does nothing
+        raise _refusal_error(f"{path} is an empty script", f"rm {path}")
+    return first + b"\n" + block + following
 
 
-def _no_shell(path: str, site: HookSite) -> MemtoolError:
-    return _refusal(
-        f"{path} is no shell script",
-        f"let it run this first, and stop where that fails: {site.line}",
+def _not_shell_error(path: str, site: HookSite) -> MemtoolError:
+    return _refusal_error(
+        f"{path} is not a shell script",
+        f"run this in it first, and stop if it fails: {site.gate_command}",
     )
 
 
-def _refusal(what: str, hint: str) -> MemtoolError:
-    return MemtoolError(f"{what}; memtool changes nothing there", hint=hint, code="hook-taken")
+def _refusal_error(what: str, hint: str) -> MemtoolError:
+    return MemtoolError(f"cannot install the hook: {what}", hint=hint, code="hook-taken")
 
 
-def _lefthook(site: HookSite) -> Iterator[FileStep]:
-    """Plan the entry in lefthook's local file, which it reads beside the shared one."""
+def _plan_lefthook(site: HookSite) -> Iterator[FileStep]:
+    """Plan the entry in lefthook's local file, which it reads in addition to the shared one."""
     for name in HOOKS:
-        yield from _without(os.path.join(site.folder, name))
-    wanted = _lefthook_text(site)
+        yield from _plan_removal(os.path.join(site.folder, name))
+    wanted = _format_lefthook(site)
     path = os.path.join(site.top, LEFTHOOK_LOCAL)
     before = read_or_none(path)
     if before is not None and MARK in before[:400]:
         if before != wanted:
             yield FileStep("own", path, data=wanted, before=before)
         return
-    if CALL in site.named(_LEFTHOOK):
+    if GATE_CALL in site.read_files(_LEFTHOOK_FILES):
         return
-    local = [name for name in _LEFTHOOK_LOCAL if _is_file(site.top, name)]
+    local = [name for name in _LEFTHOOK_LOCAL_FILES if _is_file(site.top, name)]
     if local:
         rows = " | ".join(wanted.decode().splitlines()[1:])
-        raise _refusal(
-            f"lefthook makes the hooks here anew, and {local[0]} is yours",
+        raise _refusal_error(
+            f"lefthook rewrites the hooks of this repository, and {local[0]} is yours",
             f"add to {local[0]}, each | a new line: {rows}",
         )
     yield FileStep("own", path, data=wanted)
 
 
-def _lefthook_text(site: HookSite) -> bytes:
+def _format_lefthook(site: HookSite) -> bytes:
     rows = [f"{MARK.decode()}`memtool uninstall git` removes it, `lefthook install` reads it."]
     for name in GATES:
-        rows += [f"{name}:", "  commands:", "    memtool:", "      run: >-", f"        {site.line}"]
+        rows += [
+            f"{name}:",
+            "  commands:",
+            "    memtool:",
+            "      run: >-",
+            f"        {site.gate_command}",
+        ]
     return ("\n".join(rows) + "\n").encode()
 
 
-def uninstall(site: HookSite) -> Iterator[FileStep]:
-    """Plan to take our hooks, blocks and entries out, and give names back."""
+def plan_uninstall(site: HookSite) -> Iterator[FileStep]:
+    """Plan to remove our hooks, blocks and entries, and to restore renamed hooks."""
     local = os.path.join(site.top, LEFTHOOK_LOCAL)
     if is_ours(local):
         yield FileStep("remove", local)
     for name in HOOKS:
-        for path in dict.fromkeys((os.path.join(site.folder, name), site.path(name))):
-            yield from _without(path)
+        for path in dict.fromkeys((os.path.join(site.folder, name), site.find_path(name))):
+            yield from _plan_removal(path)
 
 
-def _without(path: str) -> Iterator[FileStep]:
-    """Plan to take us out of one file, which becomes what it was before."""
+def _plan_removal(path: str) -> Iterator[FileStep]:
+    """Plan to remove us from one file and restore its previous content."""
     data = read_or_none(path)
     if is_ours(path):
         yield FileStep("remove", path)
-        if os.path.lexists(path + KEPT):
-            yield FileStep("rename", path + KEPT, path)
+        if os.path.lexists(path + BACKUP_SUFFIX):
+            yield FileStep("rename", path + BACKUP_SUFFIX, path)
     elif data is not None and BEGIN.encode() in data:
         yield FileStep("own", path, data=_BLOCK.sub(b"", data, count=1), before=data)
 
 
 def is_ours(path: str) -> bool:
-    """Tell whether a file was written by memtool, and is its alone."""
+    """Return whether a file belongs to memtool alone."""
     return MARK in (read_or_none(path) or b"")[:400]
 
 
-def script(name: str, directory: str, *, is_shared: bool = False) -> bytes:
-    """Return the hook of a name, for the Python that runs now, or for any where it `is_shared`."""
+def build_script(name: str, directory: str, *, is_shared: bool = False) -> bytes:
+    """Build a hook for the running Python, or for any Python if it `is_shared`."""
     python = "''" if is_shared else shlex.quote(sys.executable)
     text = templates.read(f"hooks/{name}").replace("@DIRECTORY@", shlex.quote(directory))
     return text.replace("@PYTHON@", python).encode()
 
 
-def _block(name: str, site: HookSite) -> bytes:
-    """Return the lines for a hook of the user; they take none of its input."""
-    text = script(name, site.directory, is_shared=site.tool == HUSKY).decode()
+def _build_block(name: str, site: HookSite) -> bytes:
+    """Build the block for a user's hook; it reads none of the hook's input."""
+    text = build_script(name, site.directory, is_shared=site.tool == HUSKY).decode()
     _shebang, what, _how, body = text.split("\n", 3)
     title = what.removeprefix(MARK.decode())
     return (
@@ -285,55 +302,61 @@ def _block(name: str, site: HookSite) -> bytes:
     ).encode()
 
 
-AGAIN = {
+REINSTALL_COMMANDS = {
     HUSKY: "npx husky",
     LEFTHOOK: "lefthook install",
     SIMPLE: "npx simple-git-hooks",
     OVERCOMMIT: "overcommit --install",
 }
-"""How each tool makes the hooks anew."""
+"""The command of each tool that regenerates the hooks."""
 
 
-def entry_of(site: HookSite) -> str:
-    """Return the file of the tool that has the entry for the gate, empty for none."""
+def find_tool_entry(site: HookSite) -> str:
+    """Return the tool's file that has an entry for the gate; empty if none."""
     files = {
-        LEFTHOOK: _LEFTHOOK,
-        SIMPLE: (*_SIMPLE, "package.json"),
+        LEFTHOOK: _LEFTHOOK_FILES,
+        SIMPLE: (*_SIMPLE_FILES, "package.json"),
         OVERCOMMIT: (".overcommit.yml", ".local-overcommit.yml"),
     }
     if site.tool == HUSKY:
-        own = site.path(GATES[0])
-        return os.path.relpath(own, site.top) if CALL in _read(own) else ""
-    return next((name for name in files.get(site.tool, ()) if CALL in site.named((name,))), "")
+        own = site.find_path(GATES[0])
+        return os.path.relpath(own, site.top) if GATE_CALL in _read(own) else ""
+    return next(
+        (name for name in files.get(site.tool, ()) if GATE_CALL in site.read_files((name,))), ""
+    )
 
 
-def reached(site: HookSite, name: str) -> str:
-    """Return the file by which git would run the gate at a hook, found by reading; empty for none.
+def find_gate_hook(site: HookSite, name: str) -> str:
+    """Return the file through which git would run the gate at a hook; empty if none.
 
-    The pre-commit framework is not looked at.
+    This only reads files, and ignores the pre-commit framework.
     """
     path = os.path.join(site.folder, name)
     if not os.access(path, os.X_OK) or os.path.isdir(path):
         return ""
     data = _read(path)
-    if _runs_us(data):
+    if _runs_gate(data):
         return path
     if site.tool == HUSKY:
-        own = site.path(name)
-        return own if _runs_us(_read(own)) else ""
-    if site.tool == LEFTHOOK and b"call_lefthook" in data and CALL in site.named(_LEFTHOOK):
+        own = site.find_path(name)
+        return own if _runs_gate(_read(own)) else ""
+    if (
+        site.tool == LEFTHOOK
+        and b"call_lefthook" in data
+        and GATE_CALL in site.read_files(_LEFTHOOK_FILES)
+    ):
         return path
-    if _is_overcommit(path) and CALL in _of_overcommit(site):
+    if _is_overcommit(path) and GATE_CALL in _read_overcommit(site):
         return path
     return ""
 
 
-def _runs_us(data: bytes) -> bool:
-    return MARK in data[:400] or BEGIN.encode() in data or CALL in data
+def _runs_gate(data: bytes) -> bool:
+    return MARK in data[:400] or BEGIN.encode() in data or GATE_CALL in data
 
 
-def _of_overcommit(site: HookSite) -> bytes:
-    return site.named((".overcommit.yml", ".local-overcommit.yml"))
+def _read_overcommit(site: HookSite) -> bytes:
+    return site.read_files((".overcommit.yml", ".local-overcommit.yml"))
 
 
 def _is_overcommit(path: str) -> bool:
@@ -345,5 +368,5 @@ def _is_file(top: str, name: str) -> bool:
 
 
 def _read(path: str) -> bytes:
-    """Return the bytes of a file, behind links as well; nothing of one that cannot be read."""
+    """Read a file, following links; empty if it cannot be read."""
     return read_or_none(os.path.realpath(path)) or b""

@@ -1,10 +1,9 @@
-"""Installation: plan which files of an agent host or of git change, ask, and change all or none.
+"""Installation: plan changes to the files of an agent host or of git, ask, and apply all or none.
 
-A host is described by the edits of its files (`edits`) and by where these files are. A plan is a
-list of steps on whole files, made of what is there; carrying it out checks that nothing changed
-meanwhile, and a step that fails undoes those before it. Refused are links that lead out of the
-repository, files that cannot be read or parsed, and changes to the files of others that nobody
-agreed to.
+A host is described by the edits of its files (`edits`) and by their location. A plan is a list of
+steps on whole files, computed from the current files. Applying it verifies that nothing changed in
+between; a failing step undoes the previous ones. Links that lead out of the repository, files that
+cannot be read or parsed, and changes to foreign files without the user's consent are refused.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from memtool.agents import AGENTS
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.hosts import GIT, HOSTS, PRE_COMMIT
 from memtool.hosts.contracts import CONTRACTS, END, START, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.files import read_or_none, read_regular
-from memtool.store.progress import agrees, can_ask
+from memtool.store.progress import can_prompt, confirm
 from memtool.value import Value
 
 
 class FileStep(Value):
     """One change of one file. All paths are absolute.
 
-    `write` puts a program there, `edit` puts `data` where `before` is, None for no file; so does
-    `own`, in which only lines change that are memtool's, so that nobody need be asked. `remove`
-    deletes the file, with a `before` only if that is its content, and with a `target` also the
-    directories below `target` that are empty then. `rename` moves the file to `target`.
+    `write` creates an executable. `edit` replaces `before` (None for no file) by `data`; so does
+    `own`, which changes only memtool's lines and therefore needs no consent. `remove` deletes the
+    file: with a `before` only if that is its content, with a `target` also the directories below
+    `target` that become empty. `rename` moves the file to `target`.
     """
 
     kind: str
@@ -47,7 +46,7 @@ class FileStep(Value):
     before: bytes | None = None
 
     def text(self, top: str) -> str:
-        """Return it as a clause, with a path that is relative to `top` where it lies below."""
+        """Describe the step, with the path relative to `top` if it is inside."""
         path = self.path.removeprefix(f"{top}/")
         if self.kind == "rename":
             return f"rename {path} to {os.path.basename(self.target)}"
@@ -57,43 +56,45 @@ class FileStep(Value):
 
 
 class InstallPlan(Value):
-    """Steps in order, and what the user should know about them."""
+    """Steps in order, and notes about them for the user."""
 
     steps: tuple[FileStep, ...]
     notes: tuple[str, ...] = ()
 
 
-def carry_out(steps: Iterable[FileStep]) -> None:
-    """Do the steps in order, all of them or none.
+def apply_steps(steps: Iterable[FileStep]) -> None:
+    """Apply the steps in order, all or none.
 
     Raises:
-        MemtoolError: the disk refuses, or a file changed meanwhile; what was done is undone.
+        MemtoolError: a write failed, or a file changed in between; finished steps are undone.
     """
-    undo: list[Callable[[], None]] = []
+    undo_functions: list[Callable[[], None]] = []
     for step in steps:
         try:
-            undo.append(_undoing(step))
-            _do(step)
+            undo_functions.append(_make_undo(step))
+            _apply(step)
         except (OSError, MemtoolError) as error:
-            for back in reversed(undo):
+            for undo in reversed(undo_functions):
                 with suppress(OSError, MemtoolError):
-                    back()
+                    undo()
             if isinstance(error, MemtoolError):
                 raise
             raise MemtoolError(
-                f"{step.path} cannot be changed: {reason_of(error)}; nothing was changed",
-                hint="give yourself permission, then run the same command again",
+                f"cannot change {step.path}: {find_reason(error)}; nothing was changed",
+                hint=f"make {step.path} writable, then run the command again",
                 code="disk",
             ) from None
 
 
-def _do(step: FileStep) -> None:
+def _apply(step: FileStep) -> None:
     if step.kind == "rename":
         os.rename(step.path, step.target)
     elif step.kind == "remove":
         if step.before is not None and read_or_none(step.path) != step.before:
             raise MemtoolError(
-                f"{step.path} changed meanwhile", hint="run the same command again", code="changed"
+                f"{step.path} was changed in the meantime",
+                hint="run the command again",
+                code="changed",
             )
         os.unlink(step.path)
         if step.target:
@@ -106,8 +107,8 @@ def _do(step: FileStep) -> None:
         os.chmod(step.path, mode | (mode & 0o444) >> 2)  # who may read it may run it
 
 
-def _undoing(step: FileStep) -> Callable[[], None]:
-    """Return what undoes a step that is about to be done, and may then be half done."""
+def _make_undo(step: FileStep) -> Callable[[], None]:
+    """Return a function that undoes a step, also if the step was only partly applied."""
     if step.kind == "rename":
 
         def rename_back() -> None:
@@ -122,13 +123,13 @@ def _undoing(step: FileStep) -> Callable[[], None]:
         existing = os.path.dirname(existing)
 
     def restore() -> None:
-        now = read_or_none(step.path)
+        current = read_or_none(step.path)
         if data is not None:
-            if now != data:
-                _write(step.path, data, now)
+            if current != data:
+                _write(step.path, data, current)
             os.chmod(step.path, mode)
         else:
-            if now == step.data:
+            if current == step.data:
                 os.unlink(step.path)
             _remove_empty(os.path.dirname(step.path), existing)
 
@@ -142,47 +143,46 @@ def _write(path: str, data: bytes, before: bytes | None) -> None:
 
 
 def _remove_empty(folder: str, top: str) -> None:
-    """Remove a directory and those above it, below `top`, as far as they are empty."""
-    with suppress(OSError):  # not empty: there are files of others in it
+    """Remove a directory and its parents below `top`, up to the first that is not empty."""
+    with suppress(OSError):  # not empty: it has files of other programs
         while folder.startswith(f"{top}/"):
             os.rmdir(folder)
             folder = os.path.dirname(folder)
 
 
-def home_of(env: Mapping[str, str]) -> str:
-    """Return the home directory of the user, empty where the system knows none."""
-    given = env.get("HOME", "")
-    if os.path.isabs(given):
-        return given
+def find_home(env: Mapping[str, str]) -> str:
+    """Return the home directory of the user; empty if unknown."""
+    home = env.get("HOME", "")
+    if os.path.isabs(home):
+        return home
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
-    except KeyError:  # a container may run as a user that it does not know
+    except KeyError:  # a container may run as a user without an account
         return ""
 
 
-def _program(env: Mapping[str, str]) -> str:
-    """Return the path of the memtool that runs now; its name where only that is known."""
+def _find_program(env: Mapping[str, str]) -> str:
+    """Return the path of the running memtool, or its bare name if the path is unknown."""
     here = os.path.join(os.path.dirname(sys.executable), "memtool")
     if os.access(here, os.X_OK):
         return here
     return shutil.which("memtool", path=env.get("PATH")) or "memtool"
 
 
-def is_below(context: Context) -> bool:
-    """Tell whether we are in a subdirectory of the repository."""
+def is_in_subdirectory(context: Context) -> bool:
+    """Return whether the working directory is a subdirectory of the repository."""
     return os.path.realpath(context.caller.cwd) != os.path.realpath(context.repository.top)
 
 
 class Host(Value):
     """A program that runs memtool.
 
-    `folder` is its directory, or only file, in a project; `home` returns the directory for all
-    projects of the user. `parts` returns all edits but that of the MCP server, `retired` those of
-    older versions of memtool. `trust` is what the user has to do before the host runs a new hook;
-    `refusal` asks the host itself which hooks it does not run, and returns that in words, empty for
-    none. `tried` is the version in which all of it was proven in real sessions, empty for a host
-    that has none without a screen. `looks_up` tells whether a session that starts in a subdirectory
-    reads the files at the top of the project.
+    `folder` is its directory (or only file) in a project; `home` returns the directory for all
+    projects of the user. `parts` returns all edits except the MCP server, `retired` the edits of
+    older versions of memtool. `trust` says what the user must do before the host runs a new hook.
+    `refusal` asks the host which hooks it skips and returns a sentence, empty if none. `tried` is
+    the version that was tested in real sessions; empty for a host that only has a graphical one.
+    `looks_up` is whether a session in a subdirectory reads the files at the top of the project.
     """
 
     name: str
@@ -192,49 +192,52 @@ class Host(Value):
     home: Callable[[Mapping[str, str]], str]
     parts: Callable[[Site], list[ConfigEdit]]
     server: Callable[[Site], ConfigEdit] | None = None
-    trust: str = ""
+    trust_hint: str = ""
     retired: Callable[[Site], list[ConfigEdit]] = lambda _site: []
     refusal: Callable[[Site, Mapping[str, str]], str] = lambda _site, _env: ""
-    tried: str = ""
-    looks_up: bool = True
+    tested_version: str = ""
+    reads_top_folder: bool = True
 
-    def site(self, context: Context, *, is_user: bool) -> Site:
-        """Return where its files are, for the project or for all projects of the user.
+    def build_site(self, context: Context, *, is_user: bool) -> Site:
+        """Return the location of its files, for the project or for all projects of the user.
 
         Raises:
-            MemtoolError: the user has no directory for them.
+            MemtoolError: the user has no home directory.
         """
-        project, home = context.repository.top, home_of(context.caller.env)
-        inside, everywhere = os.path.join(project, self.folder), self.home(context.caller.env)
-        if is_user and not os.path.isabs(everywhere):
+        project, home = context.repository.top, find_home(context.caller.env)
+        project_folder, user_folder = (
+            os.path.join(project, self.folder),
+            self.home(context.caller.env),
+        )
+        if is_user and not os.path.isabs(user_folder):
             raise MemtoolError(
-                f"there is no home directory here for the files of {self.title}",
-                hint="set HOME to a directory that you may write to, or leave out --user",
+                f"cannot install for {self.title}: there is no home directory",
+                hint="set HOME to a directory that you can write to, or leave out --user",
                 code="no-home",
             )
-        above = home if everywhere.startswith(f"{home}/") else os.path.dirname(everywhere)
+        above = home if user_folder.startswith(f"{home}/") else os.path.dirname(user_folder)
         return Site(
-            folder=everywhere if is_user else inside,
-            other=inside if is_user else everywhere,
+            folder=user_folder if is_user else project_folder,
+            other_folder=project_folder if is_user else user_folder,
             top=above if is_user else project,
             home=home,
             project=project,
-            program=_program(context.caller.env) if is_user else "memtool",
+            program=_find_program(context.caller.env) if is_user else "memtool",
             is_user=is_user,
         )
 
-    def is_program(self, env: Mapping[str, str]) -> bool:
-        """Tell whether the program of the host is on the path."""
+    def has_program(self, env: Mapping[str, str]) -> bool:
+        """Return whether the program of the host is on the PATH."""
         return bool(shutil.which(self.program, path=env.get("PATH")))
 
     def is_used(self, context: Context) -> bool:
-        """Tell whether the project or the user has files of it, or its program is on the path."""
+        """Return whether the project or user has its files, or its program is on the PATH."""
         env = context.caller.env
         places = (os.path.join(context.repository.top, self.folder), self.home(env))
-        return any(map(os.path.isdir, places)) or self.is_program(env)
+        return any(map(os.path.isdir, places)) or self.has_program(env)
 
-    def install(self, site: Site, *, with_server: bool = False) -> InstallPlan:
-        """Plan what is missing or older. A server that is registered is updated unasked.
+    def plan_install(self, site: Site, *, with_server: bool = False) -> InstallPlan:
+        """Plan to add missing parts and update old ones, also a server that is registered already.
 
         Raises:
             MemtoolError: a file of the host is broken or cannot be read.
@@ -244,67 +247,78 @@ class Host(Value):
         if server is not None and (with_server or site.has(server)):
             parts.append(server)
         wanted: list[ConfigEdit] = []
-        present: dict[str, list[str]] = {}
+        parts_elsewhere: dict[str, list[str]] = {}
         for part in parts:
-            place = "" if site.has(part) else _other_level(part, site)
-            if place:
-                level = site.other if place.startswith(f"{site.other}/") else place
-                present.setdefault(site.shown(level), []).append(_name(part))
+            other_file = "" if site.has(part) else _find_other_level(part, site)
+            if other_file:
+                level = (
+                    site.other_folder
+                    if other_file.startswith(f"{site.other_folder}/")
+                    else other_file
+                )
+                parts_elsewhere.setdefault(site.format_path(level), []).append(_name_part(part))
             else:
                 wanted.append(part)
-        notes = [f"{level} has it already: {', '.join(who)}" for level, who in present.items()]
+        notes = [
+            f"{level} has it already: {', '.join(names)}"
+            for level, names in parts_elsewhere.items()
+        ]
         steps = []
         is_hooked = False
-        retired = _by_path(self.retired(site))
-        for path, group in _by_path(wanted).items():
+        retired = _group_by_path(self.retired(site))
+        for path, group in _group_by_path(wanted).items():
             before = after = site.read(path)
             for part in retired.get(path, ()):
-                after = part.take(after) if after and part.has(after) else after
+                after = part.remove(after) if after and part.has(after) else after
             for part in group:
-                last, after = after, part.put(after)
-                is_hooked |= part.is_hook and after != last
+                previous, after = after, part.add(after)
+                is_hooked |= part.is_hook and after != previous
             if after != before and after is not None:
-                steps.append(FileStep("edit", site.real(path), data=after, before=before))
+                steps.append(FileStep("edit", site.resolve_path(path), data=after, before=before))
             if not all(part.has(after or b"") for part in group):
-                notes.append(f"{site.shown(path)} is somebody else's, and stays as it is")
-        if is_hooked and self.trust:
-            notes.append(self.trust)
+                notes.append(f"{site.format_path(path)} is not memtool's and stays as it is")
+        if is_hooked and self.trust_hint:
+            notes.append(self.trust_hint)
         return InstallPlan(tuple(steps), tuple(dict.fromkeys(notes)))
 
-    def uninstall(self, site: Site) -> InstallPlan:
-        """Plan to take everything of memtool out again.
+    def plan_uninstall(self, site: Site) -> InstallPlan:
+        """Plan to remove all parts of memtool.
 
         Raises:
             MemtoolError: a file of the host is broken or cannot be read.
         """
         steps = []
         server = [self.server(site)] if self.server else []
-        for path, group in _by_path([*self.parts(site), *self.retired(site), *server]).items():
+        for path, group in _group_by_path(
+            [*self.parts(site), *self.retired(site), *server]
+        ).items():
             before = site.read(path)
             ours = [part for part in group if before is not None and part.has(before)]
             if before is None or not ours:
                 continue
-            after = _without(before, ours)
+            after = _remove_parts(before, ours)
             if after is None:
-                steps.append(FileStep("remove", site.real(path), target=site.top, before=before))
+                steps.append(
+                    FileStep("remove", site.resolve_path(path), target=site.top, before=before)
+                )
             elif after != before:
-                steps.append(FileStep("edit", site.real(path), data=after, before=before))
+                steps.append(FileStep("edit", site.resolve_path(path), data=after, before=before))
         return InstallPlan(tuple(steps))
 
 
-LIMITS_S = {START: 10, END: 3}
-"""Seconds that a host waits for the hook of an event. Codex gives the last one no more than 3."""
-LIMIT_S = 5
+# How long a host waits for a hook. Codex allows at most 3 seconds at the end of a session.
+TIMEOUTS_S = {START: 10, END: 3}
+DEFAULT_TIMEOUT_S = 5
 
 
-def agent(name: str) -> Host:
-    """Return an agent host, or the pre-commit framework, by its name."""
+def load_host(name: str) -> Host:
+    """Load an agent host, or the pre-commit framework, by name."""
     module = f"memtool.hosts.{name.replace('-', '_')}"
-    found: Host = __import__(module, fromlist=["HOST"]).HOST
-    return found
+    host: Host = __import__(module, fromlist=["HOST"]).HOST
+    return host
 
 
-def hooks(
+def build_hooks(
     host: str,
     site: Site,
     file: str,
@@ -317,50 +331,48 @@ def hooks(
     unit: int = 1,
     rows: tuple[Contract, ...] = CONTRACTS,
 ) -> list[ConfigEdit]:
-    """Return the hooks of a host that has them in one settings file, for some of the contracts.
+    """Build the hooks of a host that keeps them in one settings file.
 
-    `levels` are more files that may have them, `matchers` are by what an event means, `unit` is
-    what the host counts for a second.
+    `levels` are further files that may have them, `matchers` are keyed by the meaning of an event,
+    `unit` is the host's units of time in a second. `rows` are the contracts to choose from.
     """
-    path, elsewhere = site.at(file)
+    path, elsewhere = site.find_paths(file)
     return [
         Hook(
             path=path,
             elsewhere=(*elsewhere, *levels),
-            name=site.shown(path),
+            name=site.format_path(path),
             start=dict(start or {}),
             comments=comments,
             event=row.name,
             program=site.program,
             call=("hook", host, row.event),
-            more={"timeout": LIMITS_S.get(row.meaning, LIMIT_S) * unit},
+            extra={"timeout": TIMEOUTS_S.get(row.meaning, DEFAULT_TIMEOUT_S) * unit},
             matcher=(matchers or {}).get(row.meaning, ""),
-            grouped=grouped,
+            is_grouped=grouped,
         )
         for row in rows
         if row.host == host
     ]
 
 
-def _without(before: bytes, ours: list[ConfigEdit]) -> bytes | None:
-    """Return a file without our parts; None where it never held anything else."""
-    made: bytes | None = None
+def _remove_parts(before: bytes, ours: list[ConfigEdit]) -> bytes | None:
+    """Return a file without our parts; None if it has nothing else."""
+    only_ours: bytes | None = None
     for part in ours:
-        made = part.put(made)
-    if before == made:
+        only_ours = part.add(only_ours)
+    if before == only_ours:
         return None
     after: bytes | None = before
     for part in reversed(ours):
-        after = after if after is None else part.take(after)
+        after = after if after is None else part.remove(after)
     return after
 
 
-def _other_level(part: ConfigEdit, site: Site) -> str:
-    """Return the file of another level that has a part already, empty for none.
-
-    What one project has says nothing about all the others of the user.
-    """
+def _find_other_level(part: ConfigEdit, site: Site) -> str:
+    """Return the file of another level that already has a part; empty if none."""
     for path in part.elsewhere:
+        # A part in one project does not serve the user's other projects.
         if not os.path.isabs(path) or (site.is_user and not path.startswith(f"{site.folder}/")):
             continue
         try:
@@ -371,15 +383,15 @@ def _other_level(part: ConfigEdit, site: Site) -> str:
     return ""
 
 
-def _by_path(parts: Iterable[ConfigEdit]) -> dict[str, list[ConfigEdit]]:
+def _group_by_path(parts: Iterable[ConfigEdit]) -> dict[str, list[ConfigEdit]]:
     groups: dict[str, list[ConfigEdit]] = {}
     for part in parts:
         groups.setdefault(part.path, []).append(part)
     return groups
 
 
-def _name(part: ConfigEdit) -> str:
-    """Return what a note calls a part: by its event, as the server, or by its command."""
+def _name_part(part: ConfigEdit) -> str:
+    """Return the name of a part in a note: its event, "MCP server", or its command."""
     if isinstance(part, Hook):
         return part.event
     if not isinstance(part, WholeFile):
@@ -389,10 +401,10 @@ def _name(part: ConfigEdit) -> str:
     return os.path.basename(folder) if stem == "SKILL" else stem
 
 
-class Installed(Value):
-    """What was done for hosts, or with `dry_run` would be: one clause for each step, in order.
+class InstallResult(Value):
+    """The changes made for hosts (or planned, with `dry_run`): one clause per step, in order.
 
-    `diff` shows the changes to settings that others write too.
+    `diff` shows the changes to settings files that memtool shares with others.
     """
 
     host: str
@@ -401,90 +413,99 @@ class Installed(Value):
     diff: str = ""
 
 
-def render_installed(installed: Installed) -> str:
-    """Return one line for each step, or that there is nothing to do; a dry run shows the diff."""
-    if not installed.steps:
-        return f"{installed.host}: nothing to change"
-    if installed.dry_run:
-        rows = [f"would {step}" for step in installed.steps]
-        return "\n".join([*rows, *(["", installed.diff] if installed.diff else [])])
-    return "\n".join(installed.steps)
+def render_result(result: InstallResult) -> str:
+    """Render one line per step, and in a dry run the diff."""
+    if not result.steps:
+        return f"{result.host}: nothing to change"
+    if result.dry_run:
+        rows = [f"would {step}" for step in result.steps]
+        return "\n".join([*rows, *(["", result.diff] if result.diff else [])])
+    return "\n".join(result.steps)
 
 
-def names_of(context: Context, host: str, *, every: bool, user: bool, verb: str) -> list[str]:
-    """Return the hosts that are meant: the one that is named, or all that are in use, and git.
+def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: str) -> list[str]:
+    """Return the named host, or with `every` all hosts in use and git.
 
     Raises:
-        MemtoolError: none or both are given, or the host cannot be used so.
+        MemtoolError: neither or both were given, or the host does not support this.
     """
     is_git = host in (GIT, PRE_COMMIT)
     if bool(host) == every:
         raise MemtoolError(
-            f"memtool {verb} needs a host, or --all" if not host else "HOST and --all: give one",
-            hint=f"memtool {verb} claude, or one of {', '.join(HOSTS)}",
+            f"memtool {verb} needs a host, or --all"
+            if not host
+            else "HOST and --all exclude each other",
+            hint=f"memtool {verb} claude\nHOST is one of {', '.join(HOSTS)}",
         )
     if is_git and user:
-        raise MemtoolError("git's hooks belong to one repository", hint=f"memtool {verb} {host}")
+        raise MemtoolError(
+            "--user does not apply to git's hooks: they belong to one repository",
+            hint=f"memtool {verb} {host}",
+        )
     if context.is_global and not is_git and not user:
         raise MemtoolError(
-            "the global repository is no project of an agent",
-            hint=f"memtool {verb} {host or '--all'} --user is for all your projects",
+            "cannot install into the global repository",
+            hint=f"for all your projects: memtool {verb} {host or '--all'} --user",
         )
     context.repository.refuse_bare("run it in a clone")
     if host:
         return [host]
-    used = [name for name in AGENTS if agent(name).is_used(context)]
+    used = [name for name in AGENTS if load_host(name).is_used(context)]
     return [*used, *([] if user else [GIT])]
 
 
-def run(
+def install_hosts(
     context: Context,
     names: list[str],
-    plan_of: Callable[[str], InstallPlan],
+    make_plan: Callable[[str], InstallPlan],
     *,
     yes: bool,
     dry_run: bool,
     every: bool,
-) -> Installed:
-    """Plan for each host, ask where somebody can answer, and do all of it or nothing.
+) -> InstallResult:
+    """Plan for each host, ask the user at a terminal, and apply everything or nothing.
 
-    The plan is made while other processes are kept from installing. Only where the user is asked
-    it is made before, too, and must still be the same then. Among `every` host, git is left out
-    where its hooks cannot be planned.
+    The plan is made under a lock that keeps other processes from installing. If the user is asked,
+    it is also made before, and must be the same afterwards. With `every`, git is skipped if its
+    hooks cannot be planned.
 
     Raises:
-        MemtoolError: files of others would change and nobody agreed, or a host cannot be planned.
+        MemtoolError: foreign files would change without consent, or a host cannot be planned.
     """
-    shown = None
-    if dry_run or (not yes and can_ask()):
-        plan = shown = _planned(names, plan_of, every=every)
-    if shown is not None and shown.steps and not dry_run and not _agrees(context, shown):
-        raise MemtoolError("nothing was changed", hint="answer y, or give --yes", code="refused")
+    preview = None
+    if dry_run or (not yes and can_prompt()):
+        plan = preview = _plan_all(names, make_plan, every=every)
+    if preview is not None and preview.steps and not dry_run and not _ask_consent(context, preview):
+        raise MemtoolError(
+            "nothing was changed: the answer was not y",
+            hint="answer y, or add --yes",
+            code="refused",
+        )
     if not dry_run:
-        with _locked([context.repository.top, home_of(context.caller.env)]):
-            plan = _planned(names, plan_of, every=every)
-            if shown is not None and plan.steps != shown.steps:
+        with _lock_directories([context.repository.top, find_home(context.caller.env)]):
+            plan = _plan_all(names, make_plan, every=every)
+            if preview is not None and plan.steps != preview.steps:
                 raise MemtoolError(
-                    "the files changed while you were reading",
-                    hint="run the same command again",
+                    "the files changed in the meantime",
+                    hint="run the command again",
                     code="changed",
                 )
-            if not yes and shown is None:
+            if not yes and preview is None:
                 _refuse_unasked(context, plan)
-            carry_out(plan.steps)
+            apply_steps(plan.steps)
     context.notes.extend(note for note in plan.notes if note not in context.notes)
     steps = tuple(step.text(context.repository.top) for step in plan.steps)
-    return Installed(", ".join(names), steps, dry_run, _diff(context, plan))
+    return InstallResult(", ".join(names), steps, dry_run, _build_diff(context, plan))
 
 
-def _planned(
-    names: Iterable[str], plan_of: Callable[[str], InstallPlan], *, every: bool
+def _plan_all(
+    names: Iterable[str], make_plan: Callable[[str], InstallPlan], *, every: bool
 ) -> InstallPlan:
     steps: list[FileStep] = []
     notes: list[str] = []
     for name in names:
         try:
-            plan = plan_of(name)
+            plan = make_plan(name)
         except MemtoolError as error:
             if name != GIT or not every:
                 raise
@@ -496,10 +517,10 @@ def _planned(
 
 
 @contextmanager
-def _locked(directories: Iterable[str]) -> Iterator[None]:
-    """Keep other memtool processes from installing below the same directories meanwhile.
+def _lock_directories(directories: Iterable[str]) -> Iterator[None]:
+    """Keep other memtool processes from installing below the same directories.
 
-    The directories themselves are locked, so nothing is left behind.
+    The directories themselves are locked, so no lock file remains.
     """
     handles: list[int] = []
     try:
@@ -513,8 +534,8 @@ def _locked(directories: Iterable[str]) -> Iterator[None]:
             os.close(handle)
 
 
-def _diff(context: Context, plan: InstallPlan) -> str:
-    """Return the changes as a unified diff; files that are memtool's alone need none."""
+def _build_diff(context: Context, plan: InstallPlan) -> str:
+    """Return the changes as a unified diff, without files that belong to memtool alone."""
     rows: list[str] = []
     for step in plan.steps:
         if step.kind != "edit" or MARK.encode() in step.data:
@@ -529,22 +550,22 @@ def _diff(context: Context, plan: InstallPlan) -> str:
     return "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
 
 
-def _agrees(context: Context, plan: InstallPlan) -> bool:
-    """Show the plan on the terminal and ask."""
-    diff = _diff(context, plan)
+def _ask_consent(context: Context, plan: InstallPlan) -> bool:
+    """Show the plan on the terminal and ask for consent."""
+    diff = _build_diff(context, plan)
     rows = [step.text(context.repository.top) for step in plan.steps]
-    return agrees(
+    return confirm(
         "\n".join([*rows, *(["", diff.rstrip("\n"), ""] if diff else []), "do this? [y/N] "])
     )
 
 
 def _refuse_unasked(context: Context, plan: InstallPlan) -> None:
-    """Raise MemtoolError where a file would change that is not memtool's alone."""
+    """Raise MemtoolError if a file would change that does not belong to memtool alone."""
     for step in plan.steps:
         if step.kind == "edit" and step.before is not None and MARK.encode() not in step.before:
             raise MemtoolError(
-                f"{step.path.removeprefix(f'{context.repository.top}/')} is not memtool's alone, "
-                "and nobody is there to be asked; nothing was changed",
-                hint="--dry-run shows the change, --yes makes it",
+                f"{step.path.removeprefix(f'{context.repository.top}/')} is not only memtool's, "
+                "and there is no terminal to ask for consent; nothing was changed",
+                hint="to see the change: --dry-run\nto make it: --yes",
                 code="unasked",
             )

@@ -1,12 +1,11 @@
 """Edits of JSON text that keep every other byte.
 
-Comments and a comma after the last value are accepted where the host accepts them. Names that occur
-twice in one object are refused: which of them counts is up to the reader.
+Comments and trailing commas are accepted if the host accepts them. Duplicate names in one object
+are refused, because parsers differ on which of them counts.
 
-Removing what was just added gives the very text from before. Nothing is stored for that; the layout
-says where a value came from. A value that was put into an empty container follows its bracket at
-once, `{"a": …`; one whose container was made for it follows a blank or begins a line of its own,
-and then the container is removed with it.
+Removing an added value restores the previous text exactly. The layout alone records how a value was
+added: one that was put into an existing empty container directly follows the bracket, `{"a": …`. If
+its container was created for it, it follows a blank or a line feed, and both are removed together.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from memtool.value import Value, cached_property
 
 Path = Sequence[str | int]
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 _SPACE = " \t\r\n"
 
 
 class Node(Value):
-    """A value of the text at [start, end). Children are those of an object or array, in order."""
+    """A value at [start, end) of the text, with the children of an object or array in order."""
 
     start: int
     end: int
     value: Any
     children: tuple[JsonMember, ...] = ()
 
-    def child(self, key: str | int) -> JsonMember | None:
-        """Return the member of a name, or the item of a number; None where there is none."""
+    def find_child(self, key: str | int) -> JsonMember | None:
+        """Return the member of a name, or the item at an index; None if missing."""
         return next((child for child in self.children if child.key == key), None)
 
 
 class JsonMember(Value):
-    """A member or item; `start` is where it begins, for a member its name.
+    """A member or item. `start` is its position (of a member: of its name).
 
-    `comma` is the position of the comma after it, -1 where there is none.
+    `comma` is the position of the comma after it, -1 if there is none.
     """
 
     key: str | int
@@ -52,21 +51,21 @@ class JsonMember(Value):
     comma: int
 
 
-def place_of(text: str, position: int) -> str:
-    """Return a position as `LINE:COLUMN`, both from 1."""
+def format_position(text: str, position: int) -> str:
+    """Format a position as `LINE:COLUMN`, both from 1."""
     before = text[:position]
     return f"{before.count(chr(10)) + 1}:{position - before.rfind(chr(10))}"
 
 
-def _comments_end(text: str, start: int, end: int, *, same_line: bool = False) -> int:
-    """Return where the last comment between two values ends, `start` where there is none.
+def _find_comments_end(text: str, start: int, end: int, *, same_line: bool = False) -> int:
+    """Return the end of the last comment in a range, `start` if there is none.
 
-    With `same_line` only comments that begin on the line of `start` count.
+    With `same_line`, only comments that begin on the line of `start` count.
     """
     last = position = start
     while position < end:
         if text[position] == "/":
-            position = last = _comment_end(text, position)
+            position = last = _find_comment_end(text, position)
         elif same_line and text[position] == "\n":
             break
         else:
@@ -74,8 +73,8 @@ def _comments_end(text: str, start: int, end: int, *, same_line: bool = False) -
     return last
 
 
-def _comment_end(text: str, position: int) -> int:
-    """Return where the comment at a position ends, -1 where it is none or does not end."""
+def _find_comment_end(text: str, position: int) -> int:
+    """Return the end of the comment at a position; -1 if there is none or it has no end."""
     if text.startswith("//", position):
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
@@ -93,54 +92,54 @@ class _JsonReader:
         self.comments = comments
         self.position = 0
 
-    def whole(self) -> Node:
-        self.skip()
-        node = self.node(0)
-        self.skip()
+    def read_document(self) -> Node:
+        self.skip_blanks()
+        node = self.read_node(0)
+        self.skip_blanks()
         if self.position < len(self.text):
             raise self.error("more text after the end of the value")
         return node
 
     def error(self, what: str) -> MemtoolError:
         return MemtoolError(
-            f"{self.name}:{place_of(self.text, self.position)} is not JSON: {what}; "
+            f"{self.name}:{format_position(self.text, self.position)} is not JSON: {what}; "
             "nothing was changed",
-            hint=f"mend {self.name}, then run the same command again",
+            hint=f"fix {self.name}, then run the command again",
             code="broken-settings",
         )
 
-    def skip(self) -> None:
-        """Go over blanks, and comments where they are allowed."""
+    def skip_blanks(self) -> None:
+        """Skip blanks, and comments if they are allowed."""
         text = self.text
         while self.position < len(text):
             if text[self.position] in _SPACE:
                 self.position += 1
             elif text[self.position] == "/" and self.comments:
-                end = _comment_end(text, self.position)
+                end = _find_comment_end(text, self.position)
                 if end < 0:
                     raise self.error("a comment that is none or does not end")
                 self.position = end
             else:
                 return
 
-    def node(self, depth: int) -> Node:
-        if depth > MOST_DEPTH:
-            raise self.error(f"more than {MOST_DEPTH} levels")
+    def read_node(self, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise self.error(f"more than {MAX_DEPTH} levels")
         start = self.position
         first = self.text[start : start + 1]
         if first == "{":
-            children = self.children("}", depth)
+            children = self.read_children("}", depth)
             value: Any = {child.key: child.node.value for child in children}
             return Node(start, self.position, value, children)
         if first == "[":
-            children = self.children("]", depth)
+            children = self.read_children("]", depth)
             return Node(start, self.position, [child.node.value for child in children], children)
         if first == '"':
-            text = self.string()
+            text = self.read_string()
             return Node(start, self.position, text)
-        return self.plain(start)
+        return self.read_scalar(start)
 
-    def plain(self, start: int) -> Node:
+    def read_scalar(self, start: int) -> Node:
         for word, value in _WORDS.items():
             if self.text.startswith(word, start):
                 self.position += len(word)
@@ -155,7 +154,7 @@ class _JsonReader:
             raise self.error("a number of more than 300 digits")
         return Node(start, self.position, int(digits) if is_whole else float(digits))
 
-    def string(self) -> str:
+    def read_string(self) -> str:
         try:
             value, self.position = json.JSONDecoder().raw_decode(self.text, self.position)
         except json.JSONDecodeError as error:
@@ -164,47 +163,47 @@ class _JsonReader:
         assert isinstance(value, str)
         return value
 
-    def children(self, close: str, depth: int) -> tuple[JsonMember, ...]:
-        """Read members or items to the closing bracket."""
-        found: list[JsonMember] = []
+    def read_children(self, close: str, depth: int) -> tuple[JsonMember, ...]:
+        """Read members or items up to the closing bracket."""
+        members: list[JsonMember] = []
         names: set[str] = set()
         self.position += 1
-        self.skip()
+        self.skip_blanks()
         while not self.text.startswith(close, self.position):
-            if found and found[-1].comma < 0:
+            if members and members[-1].comma < 0:
                 raise self.error(f"a comma or {close} is missing")
             start = self.position
-            key: str | int = len(found)
+            key: str | int = len(members)
             if close == "}":
-                key = self.key(names)
-            node = self.node(depth + 1)
-            self.skip()
+                key = self.read_key(names)
+            node = self.read_node(depth + 1)
+            self.skip_blanks()
             comma = -1
             if self.text.startswith(",", self.position):
                 comma = self.position
                 self.position += 1
-                self.skip()
+                self.skip_blanks()
                 if self.text.startswith(close, self.position) and not self.comments:
                     raise self.error(f"a comma before {close}")
-            found.append(JsonMember(key, start, node, comma))
+            members.append(JsonMember(key, start, node, comma))
         self.position += 1
-        return tuple(found)
+        return tuple(members)
 
-    def key(self, names: set[str]) -> str:
+    def read_key(self, names: set[str]) -> str:
         """Read a name and its colon."""
         if not self.text.startswith('"', self.position):
             raise self.error("a name in quotes is missing")
         start = self.position
-        name = self.string()
+        name = self.read_string()
         if name in names:
             self.position = start
             raise self.error(f"{name!r} stands there twice")
         names.add(name)
-        self.skip()
+        self.skip_blanks()
         if not self.text.startswith(":", self.position):
             raise self.error("a colon is missing")
         self.position += 1
-        self.skip()
+        self.skip_blanks()
         return name
 
 
@@ -212,9 +211,9 @@ INDENT = "  "
 
 
 class JsonDocument:
-    """A JSON text, which is parsed once; an edit returns another document.
+    """A JSON text, parsed once; an edit returns a new document.
 
-    `name` is what errors call it, `comments` says whether it may have comments.
+    `name` is its name in errors, `comments` whether it may have comments.
     """
 
     def __init__(self, text: str, name: str, *, comments: bool = False) -> None:
@@ -224,66 +223,68 @@ class JsonDocument:
 
     @cached_property
     def root(self) -> Node:
-        """The whole text. Raises MemtoolError where it is not JSON, or no object."""
-        root = _JsonReader(self.text, self.name, comments=self.comments).whole()
+        """The whole text. Raises MemtoolError if it is not a JSON object."""
+        root = _JsonReader(self.text, self.name, comments=self.comments).read_document()
         if not isinstance(root.value, dict):
             raise self._wrong_type("it", root)
         return root
 
-    def value(self, path: Path) -> Any:
-        """Return the value at a path, None where there is none."""
+    def find_value(self, path: Path) -> Any:
+        """Return the value at a path; None if missing."""
         node: Node | None = self.root
         for key in path:
-            child = node.child(key) if node else None
+            child = node.find_child(key) if node else None
             node = child.node if child else None
         return node.value if node else None
 
     def put(self, path: Path, value: Any) -> JsonDocument:
-        """Return it with a member set; missing objects on the way are added."""
-        holder, missing = self._reach(path)
+        """Set a member, creating missing objects on the way."""
+        holder, missing = self._find_holder(path)
         if not missing:
-            return self._with(holder.start, holder.end, self._dumped(value, holder.start))
+            return self._replace_range(
+                holder.start, holder.end, self._format_value(value, holder.start)
+            )
         *outer, first = reversed(missing)
         for key in outer:
-            value = _Made({key: value})
-        return self._inserted(holder, first, value)
+            value = _NewContainer({key: value})
+        return self._insert_child(holder, first, value)
 
     def append(self, path: Path, value: Any) -> JsonDocument:
-        """Return it with an item at the end of a list, which is added where it is missing."""
-        holder, missing = self._reach(path)
+        """Add an item at the end of a list, creating the list if missing."""
+        holder, missing = self._find_holder(path)
         if missing:
-            return self.put(path, _Made([value]))
+            return self.put(path, _NewContainer([value]))
         if not isinstance(holder.value, list):
             raise self._wrong_type(path[-1], holder, "a list")
-        return self._inserted(holder, None, value)
+        return self._insert_child(holder, None, value)
 
     def drop(self, path: Path) -> JsonDocument:
-        """Return it without the value at a path, and without the containers made only for it."""
+        """Remove the value at a path, and the containers that were created only for it."""
         nodes = [self.root]
         for key in path:
-            child = nodes[-1].child(key)
+            child = nodes[-1].find_child(key)
             if child is None:
                 return self
             nodes.append(child.node)
         depth = len(path) - 1
         while depth > 0 and self._was_made_for(nodes[depth]):
             depth -= 1
-        return self._without(nodes[depth], path[depth])
+        return self._remove_child(nodes[depth], path[depth])
 
     def _wrong_type(self, key: str | int, node: Node, wanted: str = "an object") -> MemtoolError:
-        """Return the error for a value that cannot hold what is to be put into it."""
-        where = place_of(self.text, node.start)
+        """Build the error for a value of the wrong type on the way to an edit."""
+        where = format_position(self.text, node.start)
         return MemtoolError(
             f"{self.name}:{where}: {key} is not {wanted}; nothing was changed",
-            hint=f"mend {self.name}, then run the same command again",
+            hint=f"fix {self.name}, then run the command again",
             code="broken-settings",
         )
 
-    def _reach(self, path: Path) -> tuple[Node, Path]:
-        """Return the innermost node that is there, and the rest of the path."""
+    def _find_holder(self, path: Path) -> tuple[Node, Path]:
+        """Return the innermost existing node, and the part of the path that is missing."""
         node = self.root
         for number, key in enumerate(path):
-            child = node.child(key)
+            child = node.find_child(key)
             if child is None:
                 if not isinstance(node.value, dict):
                     raise self._wrong_type(path[number - 1], node)
@@ -291,51 +292,51 @@ class JsonDocument:
             node = child.node
         return node, ()
 
-    def _with(self, start: int, end: int, text: str) -> JsonDocument:
+    def _replace_range(self, start: int, end: int, text: str) -> JsonDocument:
         whole = self.text[:start] + text + self.text[end:]
         return JsonDocument(whole, self.name, comments=self.comments)
 
-    def _inserted(self, holder: Node, key: str | int | None, value: Any) -> JsonDocument:
-        """Put a child at the end of a holder."""
+    def _insert_child(self, holder: Node, key: str | int | None, value: Any) -> JsonDocument:
+        """Add a child at the end of a container."""
         named = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
         if not holder.children:
             at = holder.start + 1
-            return self._with(at, at, named + self._dumped(value, holder.start))
+            return self._replace_range(at, at, named + self._format_value(value, holder.start))
         last = holder.children[-1]
         comma = last.node.end if last.comma < 0 else last.comma + 1
-        end = _comments_end(self.text, comma, holder.end - 1, same_line=True)
-        comment = self.text[comma:end]  # one next to the last value stays there
-        gap = self._gap(holder, last)
+        end = _find_comments_end(self.text, comma, holder.end - 1, same_line=True)
+        comment = self.text[comma:end]  # a comment next to the last value stays there
+        gap = self._find_gap(holder, last)
         if "\n" not in gap and self.text.rfind("//", comma, end) > self.text.rfind(
             "*/", comma, end
         ):
-            gap = self._newline + self._indent_at(holder.start) + INDENT
-        child = named + self._dumped(value, holder.start, gap)
+            gap = self._newline + self._find_indent(holder.start) + INDENT
+        child = named + self._format_value(value, holder.start, gap)
         if last.comma < 0:
-            return self._with(comma, end, f",{comment}{gap}{child}")
-        return self._with(comma, end, f"{comment}{gap}{child},")
+            return self._replace_range(comma, end, f",{comment}{gap}{child}")
+        return self._replace_range(comma, end, f"{comment}{gap}{child},")
 
-    def _without(self, holder: Node, key: str | int) -> JsonDocument:
-        """Remove a child of a holder, with the comma that it needed."""
+    def _remove_child(self, holder: Node, key: str | int) -> JsonDocument:
+        """Remove a child of a container, and its comma."""
         number = next(n for n, child in enumerate(holder.children) if child.key == key)
         child = holder.children[number]
         after = self.text[child.node.end : child.comma] if child.comma >= 0 else ""
         if number == 0:
             start = holder.start + 1 if len(holder.children) == 1 else child.start
-            end = self._next_start(holder, number)
-            return self._with(start, end, after)
+            end = self._find_next_start(holder, number)
+            return self._replace_range(start, end, after)
         before = holder.children[number - 1].comma
-        comment = self.text[before + 1 : _comments_end(self.text, before + 1, child.start)]
+        comment = self.text[before + 1 : _find_comments_end(self.text, before + 1, child.start)]
         end = child.node.end if child.comma < 0 else child.comma + 1
         following = (after + self.text[end:]).lstrip(" \t")[:1]
         if "//" in comment and following not in "\r\n":
-            comment += self._newline  # or it would go on
+            comment += self._newline  # ends the // comment
         if child.comma >= 0:
-            return self._with(before + 1, end, comment + after)
-        return self._with(before, end, comment)
+            return self._replace_range(before + 1, end, comment + after)
+        return self._replace_range(before, end, comment)
 
-    def _next_start(self, holder: Node, number: int) -> int:
-        """Return where the text goes on after the first child: at the next, or after its comma."""
+    def _find_next_start(self, holder: Node, number: int) -> int:
+        """Return where the text continues after the first child: the next, or after its comma."""
         child = holder.children[number]
         if len(holder.children) == 1:
             return child.node.end if child.comma < 0 else child.comma + 1
@@ -346,7 +347,7 @@ class JsonDocument:
         )
 
     def _was_made_for(self, holder: Node) -> bool:
-        """Tell whether a holder was made for its only child."""
+        """Return whether a container was created for its only child."""
         if len(holder.children) != 1:
             return False
         (child,) = holder.children
@@ -354,17 +355,17 @@ class JsonDocument:
         trail = self.text[child.node.end : holder.end - 1]
         return lead != "" and not lead.strip() and not trail.strip()
 
-    def _gap(self, holder: Node, last: JsonMember) -> str:
-        """Return the blanks before a new last child: as before the one that is last now."""
+    def _find_gap(self, holder: Node, last: JsonMember) -> str:
+        """Return the blanks before a new last child: the same as before the current last one."""
         number = len(holder.children) - 1
         begin = holder.children[number - 1].comma if number else holder.start
         lead = self.text[begin + 1 : last.start]
         if "\n" in lead:
-            return self._newline + self._indent_at(last.start)
+            return self._newline + self._find_indent(last.start)
         return "" if number and not lead else " "
 
-    def _indent_at(self, position: int) -> str:
-        """Return the blanks that the line of a position begins with."""
+    def _find_indent(self, position: int) -> str:
+        """Return the indentation of the line at a position."""
         line = self.text[self.text.rfind("\n", 0, position) + 1 : position]
         return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -374,40 +375,40 @@ class JsonDocument:
 
     @property
     def _unit(self) -> str:
-        """What one level is indented by: as the first child of the whole."""
+        """The indentation of one level: that of the first child of the document."""
         children = self.root.children
         lead = self.text[: children[0].start].rpartition("\n") if children else ("", "", "")
         return lead[2] if lead[1] and lead[2] and not lead[2].strip() else INDENT
 
-    def _dumped(self, value: Any, holder: int, gap: str | None = None) -> str:
-        """Return a value as text, on one line where the whole document is on one."""
-        is_beside = gap is not None and "\n" not in gap
-        if is_beside and "\n" not in self.text.strip():
-            return _on_one_line(value)
-        margin = gap.rpartition("\n")[2] if gap and not is_beside else self._indent_at(holder)
-        rows = json.dumps(_plain(value), indent=self._unit, ensure_ascii=False).split("\n")
+    def _format_value(self, value: Any, holder: int, gap: str | None = None) -> str:
+        """Format a value; on one line if the whole document is on one."""
+        is_inline = gap is not None and "\n" not in gap
+        if is_inline and "\n" not in self.text.strip():
+            return _format_inline(value)
+        margin = gap.rpartition("\n")[2] if gap and not is_inline else self._find_indent(holder)
+        rows = json.dumps(_unwrap(value), indent=self._unit, ensure_ascii=False).split("\n")
         return (self._newline + margin).join(rows)
 
 
-class _Made(Value):
-    """An object or list that is made to hold one value, and is taken out with it."""
+class _NewContainer(Value):
+    """An object or list created to hold one value, and removed with it."""
 
     inner: Any
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, _Made):
-        return _plain(value.inner)
+def _unwrap(value: Any) -> Any:
+    if isinstance(value, _NewContainer):
+        return _unwrap(value.inner)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {key: _unwrap(item) for key, item in value.items()}
+    return [_unwrap(item) for item in value] if isinstance(value, list) else value
 
 
-def _on_one_line(value: Any) -> str:
-    """Return a value on one line; what is made for it has blanks inside its brackets."""
-    if not isinstance(value, _Made):
+def _format_inline(value: Any) -> str:
+    """Format a value on one line; a new container gets blanks inside its brackets."""
+    if not isinstance(value, _NewContainer):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value.inner, list):
-        return f"[ {_on_one_line(value.inner[0])} ]"
+        return f"[ {_format_inline(value.inner[0])} ]"
     ((key, item),) = value.inner.items()
-    return f"{{ {json.dumps(key, ensure_ascii=False)}: {_on_one_line(item)} }}"
+    return f"{{ {json.dumps(key, ensure_ascii=False)}: {_format_inline(item)} }}"

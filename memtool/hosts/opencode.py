@@ -13,38 +13,38 @@ from memtool.hosts.edits import (
     Server,
     Site,
     WholeFile,
-    command_files,
-    skill_file,
+    build_command_files,
+    build_skill_file,
 )
-from memtool.hosts.install import Host, home_of
+from memtool.hosts.install import Host, find_home
 
 PLUGIN = "plugins/memtool.js"
 SETTINGS = ("opencode.json", "opencode.jsonc")
 
 
-def home(env: Mapping[str, str]) -> str:
-    """Return the directory of all projects."""
-    base = env.get("XDG_CONFIG_HOME") or os.path.join(home_of(env), ".config")
+def find_user_folder(env: Mapping[str, str]) -> str:
+    """Return the directory of settings for all projects."""
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(find_home(env), ".config")
     return os.path.join(base, "opencode")
 
 
-def parts(site: Site) -> list[ConfigEdit]:
-    """Return the plugin, slash commands and the skill."""
+def build_parts(site: Site) -> list[ConfigEdit]:
+    """Build the plugin, slash commands and skill."""
     plugin = templates.read("hosts/opencode.js").replace("@PROGRAM@", json.dumps(site.program))
-    texts = command_files(site, "command/{}.md", Prompt.markdown)
-    return [WholeFile(*site.at(PLUGIN), plugin), *texts, skill_file(site)]
+    texts = build_command_files(site, "command/{}.md", Prompt.to_markdown)
+    return [WholeFile(*site.find_paths(PLUGIN), plugin), *texts, build_skill_file(site)]
 
 
-def server(site: Site) -> ConfigEdit:
-    """Return the MCP server, in the settings that are there."""
-    everywhere = site.folder if site.is_user else site.other
+def build_server(site: Site) -> ConfigEdit:
+    """Build the MCP server entry, in the settings file that exists."""
+    everywhere = site.folder if site.is_user else site.other_folder
     here, there = (everywhere, site.project) if site.is_user else (site.project, everywhere)
     paths = [os.path.join(here, name) for name in SETTINGS]
     path = next(filter(os.path.lexists, paths), paths[0])
     return Server(
         path=path,
         elsewhere=tuple(os.path.join(there, name) for name in SETTINGS),
-        name=site.shown(path),
+        name=site.format_path(path),
         start={"$schema": "https://opencode.ai/config.json"},
         comments=True,
         key="mcp",
@@ -57,8 +57,8 @@ HOST = Host(
     title="OpenCode",
     program="opencode",
     folder=".opencode",
-    home=home,
-    parts=parts,
-    tried="1.18.33",
-    server=server,
+    home=find_user_folder,
+    parts=build_parts,
+    tested_version="1.18.33",
+    server=build_server,
 )

@@ -1,4 +1,4 @@
-"""Memories from other homes: decision records, agent files, JSON lines, stores of other tools."""
+"""Import of memories: decision records, agent files, JSON lines, stores of other tools."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from memtool.value import Value
 
 
 class Source(Value):
-    """A kind of records that can be taken over, and how they are read.
+    """A format that can be imported.
 
-    `drafts` is a function of a module here, from a path to drafts. That of a store of another tool
-    also gets a `StoreRequest`, any other the top of the repository; JSON lines take more than that.
+    `drafts` names a function of a module here that reads drafts from a path. For a store of another
+    tool it also takes a `StoreRequest`, otherwise the top of the repository; JSON lines take more.
     """
 
     name: str
     drafts: str
-    wanted: str
+    description: str
     is_store: bool = False
 
 
@@ -93,4 +93,29 @@ _ROWS = (
     ),
 )
 SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}
-"""Every kind of records that can be taken over, in the order of the help page."""
+"""All formats that can be imported, in the order of the help page."""
+
+
+_FILE_SOURCES = (
+    (r"(CLAUDE|AGENTS|GEMINI)\.md", "claude"),
+    (r".*\.jsonl(\.gz)?", "jsonl"),
+    (r".*\.json", "json"),
+    (r"\d{3,4}-.+\.md", "adr"),
+    (r"pep-\d{4}\.(rst|txt)", "pep"),
+)
+"""Rows of (pattern of a file's name, the format that it probably has)."""
+
+
+def suggest_source(path: str) -> str:
+    """Guess the format of a file or directory by the names of files; empty if unclear."""
+    import os
+    import re
+
+    try:
+        names = sorted(os.listdir(path))
+    except OSError:
+        names = [os.path.basename(path)]
+    for pattern, source in _FILE_SOURCES:
+        if any(re.fullmatch(pattern, name) for name in names):
+            return source
+    return ""

@@ -1,13 +1,12 @@
-"""An import: from records to checked, linked and written memories, whatever they come from.
+"""Import: turn records of any format into checked and linked memories, and write them.
 
-An importer reads files and yields records. Here they get ids, relations and sources, are checked as
-whole files, and are compared with the tree. Only new memories are written; nothing in the tree is
-ever changed. Refused is a record that occurs twice, that holds a secret, or that would not be read
-back as it is; the others are written all the same.
+An importer reads files and yields records. This module adds ids, relations and sources, checks the
+memories as whole files, and compares them with the tree. Only new memories are written; existing
+ones never change. A record that occurs twice, contains a secret, or would not read back unchanged
+is refused; the others are still written.
 
-Memories are append-only, so only the newer one names the older: a record that says what superseded
-it gives that relation to the newer one. Relations that lead nowhere or in a circle are left out,
-with a warning.
+Memories are append-only, so the newer one names the older: if a record names its successor, the
+relation moves to the successor. Dangling and circular relations are left out, with a warning.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
-from memtool.gate.checks.schema import hidden_characters
+from memtool.gate.checks.schema import find_hidden_characters
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord
 from memtool.memory import document, ids, schema, timestamps
@@ -26,14 +25,14 @@ from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import Problem
 from memtool.redaction import find as redaction
 from memtool.redaction.find import NOTHING, Allowlist
-from memtool.store import files
+from memtool.store import files, sightings
 from memtool.store.repository import Repository
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}
-"""Keys of a record that does not set them. It must not expire because it moved."""
-_ORDER = {"candidate": 0, "confirmed": 1, "deprecated": 2}
+"""Values of keys that a record does not set; an import must not make it expire."""
+_STATUS_ORDER = {"candidate": 0, "confirmed": 1, "deprecated": 2}
 _HINTS = {
     "missing-key": "give it to every record with --set KEY=VALUE, or name its place with --map",
     "conflict-markers": "finish the merge in the record",
@@ -41,11 +40,12 @@ _HINTS = {
 
 
 class Target(Value):
-    """Where records go. `tool` names the importer, `overrides` wins over the keys of records.
+    """The destination and options of an import.
 
-    A record with a secret that is not `allowed` is refused, or with `redacts` imported without it.
-    Of the entries of a store only relations to what is there are kept, and of those that are more
-    alike than `threshold` one is taken; records that people wrote are left to the gate.
+    `tool` names the importer; `overrides` replace keys of records. A record with a secret that is
+    not `allowed` is refused, or with `redacts` imported without it. From a store, only relations to
+    existing memories are kept, and of entries more similar than `threshold` only one is imported;
+    records written by people are left to the gate.
     """
 
     tree: Tree
@@ -58,22 +58,24 @@ class Target(Value):
     is_store: bool = False
     threshold: float = 1
     command: str = "memtool import FROM PATH"
-    """What the user called, without options."""
+    """The user's command line without options, for hints."""
 
 
 class ImportPlan(Value):
-    """What an import would do: what is `found` is placed, unchanged or skipped."""
+    """The result of planning: of `record_count` records, each is placed, unchanged or skipped."""
 
-    found: int
+    record_count: int
     unchanged: tuple[str, ...]
-    """The paths of the memories that are there already."""
+    """Paths of memories that already exist."""
     skipped: int
     placed: tuple[Record, ...]
     problems: tuple[Problem, ...]
 
 
-def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) -> ImportPlan:
-    """Decide what happens to the records that were read from an absolute path."""
+def plan_import(
+    records: Iterable[ForeignRecord | Problem], path: str, target: Target
+) -> ImportPlan:
+    """Plan the import of the records from an absolute path."""
     drafts: list[ForeignRecord] = []
     problems: list[Problem] = []
     for record in records:
@@ -81,18 +83,18 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
             drafts.append(record)
         else:
             problems.append(record)
-    unread = len({(p.path, p.line) for p in problems if p.severity == "error"})
-    found = len(drafts) + unread
-    drafts = [_visible(draft, problems) for draft in _unique(drafts, problems)]
-    drafts = _admitted(drafts, target, problems)
-    cited = _cited(drafts, path, target)
-    named = _named(drafts, cited, target.tree, problems)
+    unreadable_count = len({(p.path, p.line) for p in problems if p.severity == "error"})
+    found_count = len(drafts) + unreadable_count
+    drafts = [_remove_hidden(draft, problems) for draft in _remove_duplicates(drafts, problems)]
+    drafts = _admit(drafts, target, problems)
+    citations = _find_citations(drafts, path, target)
+    with_ids = _assign_ids(drafts, citations, target.tree, problems)
     faults: list[Problem] = []
-    built = _built(named, cited, target, faults)
-    said = _without_repetitions(named, built, target, problems)
-    if said != named:  # relations lead elsewhere by now
+    built = _build_memories(with_ids, citations, target, faults)
+    distinct = _merge_repetitions(with_ids, built, target, problems)
+    if distinct != with_ids:  # targets of relations have changed
         faults = []
-        built = _built(said, cited, target, faults)
+        built = _build_memories(distinct, citations, target, faults)
     problems += faults
     placed = []
     unchanged: list[str] = []
@@ -101,7 +103,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
     for draft, memory in built:
         existing = target.tree.get(memory.id)
         if existing is not None:
-            problem = _difference(draft, memory, target)
+            problem = _find_difference(draft, memory, target)
             if problem:
                 problems.append(problem)
             else:
@@ -116,31 +118,38 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
             )
         else:
             directory = target.tree.location.directory
-            placed.append(Record(memory, f"{directory}/{ids.place(memory)}", ""))
+            placed.append(Record(memory, f"{directory}/{ids.make_path(memory)}", ""))
     return ImportPlan(
-        found=found,
+        record_count=found_count,
         unchanged=tuple(unchanged),
-        skipped=found - len(unchanged) - len(placed),
-        placed=tuple(sorted(placed, key=lambda one: one.memory.id)),
+        skipped=found_count - len(unchanged) - len(placed),
+        placed=tuple(sorted(placed, key=lambda record: record.memory.id)),
         problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
     )
 
 
-def write(repository: Repository, placed: Iterable[Record]) -> None:
-    """Write every planned memory, or none. Raises MemtoolError where the disk refuses one."""
+def write_memories(repository: Repository, placed: Sequence[Record]) -> None:
+    """Write all planned memories or none. Raises MemtoolError if a write fails."""
     files.ignore_temporaries(repository.common_dir)
-    files.create_all(repository.top, [(one.path, document.write(one.memory)) for one in placed])
+    memories = sightings.with_sightings(repository, [record.memory for record in placed])
+    items = []
+    for record, memory in zip(placed, memories, strict=True):
+        data = document.write(memory)
+        is_too_long = len(data) > document.MAX_BYTES  # the text was cut to fit without sightings
+        items.append((record.path, document.write(record.memory) if is_too_long else data))
+    files.create_all(repository.top, items)
 
 
-def _unique(drafts: list[ForeignRecord], problems: list[Problem]) -> list[ForeignRecord]:
-    """Return the first draft of each key."""
+def _remove_duplicates(drafts: list[ForeignRecord], problems: list[Problem]) -> list[ForeignRecord]:
+    """Keep the first draft of each key, with problems for the others."""
     first: dict[str, ForeignRecord] = {}
     for draft in drafts:
         first.setdefault(draft.key, draft)
     problems += [
         draft.problem(
             "duplicate-record",
-            f"{originals.line(draft.key, 80)} stands in line {first[draft.key].lines[0]} already",
+            f"{originals.to_line(draft.key, 80)} stands in line "
+            f"{first[draft.key].lines[0]} already",
             "give one of them another id",
         )
         for draft in drafts
@@ -149,14 +158,22 @@ def _unique(drafts: list[ForeignRecord], problems: list[Problem]) -> list[Foreig
     return list(first.values())
 
 
-def _visible(draft: ForeignRecord, problems: list[Problem]) -> ForeignRecord:
-    """Return a draft without the characters of its text that no reader sees, and no gate takes."""
-    hidden = [] if draft.is_exact else [one for one in hidden_characters(draft.body) if one[2]]
+def _remove_hidden(draft: ForeignRecord, problems: list[Problem]) -> ForeignRecord:
+    """Remove the hidden characters that the gate refuses, with a warning."""
+    hidden = (
+        []
+        if draft.is_exact
+        else [finding for finding in find_hidden_characters(draft.body) if finding[2]]
+    )
     if not hidden:
         return draft
     text = draft.body.replace("\r\n", "\n")
-    unseen = {char for char in set(text) if any(one[2] for one in hidden_characters(f"a{char}"))}
-    kept = "".join(char for char in text if char not in unseen)
+    unseen = {
+        char
+        for char in set(text)
+        if any(finding[2] for finding in find_hidden_characters(f"a{char}"))
+    }
+    visible_text = "".join(char for char in text if char not in unseen)
     kinds = ", ".join(sorted({name for _line, name, _is_error in hidden})[:3])
     problems.append(
         draft.problem(
@@ -165,36 +182,38 @@ def _visible(draft: ForeignRecord, problems: list[Problem]) -> ForeignRecord:
             severity="warning",
         )
     )
-    return draft.replace(body=kept)
+    return draft.replace(body=visible_text)
 
 
-def _admitted(
+def _admit(
     drafts: Iterable[ForeignRecord], target: Target, problems: list[Problem]
 ) -> list[ForeignRecord]:
-    """Return the drafts without secrets and personal data; `redacts` takes these out of them."""
+    """Refuse drafts with secrets or personal data, or redact them if `redacts` is set."""
     admitted = []
-    for given in drafts:
-        draft, kinds = given, _kinds(given, target.allowed)
+    for original_draft in drafts:
+        draft, kinds = original_draft, _find_kinds(original_draft, target.allowed)
         if kinds and target.redacts:
-            draft = _redacted(given, target.allowed)
-            kinds = _kinds(draft, target.allowed)
+            draft = _redact(original_draft, target.allowed)
+            kinds = _find_kinds(draft, target.allowed)
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
             message = f"it holds {', '.join(ranked)}"
-            problem = draft.problem(secrets.code(ranked[0]), message, _remedy(ranked, target))
-            problems.append(problem.replace(line=_line_of(draft, ranked[0], target.allowed)))
+            problem = draft.problem(
+                secrets.find_code(ranked[0]), message, _suggest_remedy(ranked, target)
+            )
+            problems.append(problem.replace(line=_find_line(draft, ranked[0], target.allowed)))
         else:
             admitted.append(draft)
     return admitted
 
 
-def _kinds(draft: ForeignRecord, allowed: Allowlist) -> set[str]:
-    """Return the kinds of secrets and personal data in all texts of a draft, searched as one."""
-    texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
+def _find_kinds(draft: ForeignRecord, allowed: Allowlist) -> set[str]:
+    """Return the kinds of secrets and personal data in a draft, searching its texts as one."""
+    texts = ["id: " + draft.id, *_format_fields(draft.fields), draft.body]
     return {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
 
 
-def _remedy(kinds: Sequence[str], target: Target) -> str:
+def _suggest_remedy(kinds: Sequence[str], target: Target) -> str:
     if target.redacts:
         return "it stands in the title, or is known by its key alone: correct the record"
     remedy = f"{target.command} --redact takes it out"
@@ -203,74 +222,83 @@ def _remedy(kinds: Sequence[str], target: Target) -> str:
     return remedy
 
 
-def _line_of(draft: ForeignRecord, kind: str, allowed: Allowlist) -> int:
-    """Return the first line with what was detected, where a record has a file for itself."""
+def _find_line(draft: ForeignRecord, kind: str, allowed: Allowlist) -> int:
+    """Return the line of a detection, if the record is a whole file; else its first line."""
     first, last = draft.lines
     if first == 1 < last and not draft.original.is_compressed:
         text = originals.read_text(draft.original)
-        found = redaction.find(text, allowed) if isinstance(text, str) else ()
-        first = next((one.line for one in found if one.kind == kind and one.line <= last), first)
+        detections = redaction.find(text, allowed) if isinstance(text, str) else ()
+        first = next(
+            (
+                detection.line
+                for detection in detections
+                if detection.kind == kind and detection.line <= last
+            ),
+            first,
+        )
     return first
 
 
-def _redacted(draft: ForeignRecord, allowed: Allowlist) -> ForeignRecord:
-    """Return a draft with marks in its body and values; not in the title, which its id is made of.
+def _redact(draft: ForeignRecord, allowed: Allowlist) -> ForeignRecord:
+    """Redact the body and values of a draft, except id and title (the id is derived from it).
 
-    A secret that is known by its key alone stays, and is refused.
+    A secret that is only recognized by its key stays, and is refused later.
     """
 
-    def without(value: FieldValue) -> FieldValue:
+    def redact_value(value: FieldValue) -> FieldValue:
         if isinstance(value, dict):
-            return {name: text_without(text) for name, text in value.items()}
-        return text_without(value) if isinstance(value, str) else tuple(map(text_without, value))
+            return {name: redact_text(text) for name, text in value.items()}
+        return redact_text(value) if isinstance(value, str) else tuple(map(redact_text, value))
 
-    def text_without(text: str) -> str:
+    def redact_text(text: str) -> str:
         return redaction.redact(text, redaction.find(text, allowed))
 
-    kept = ("id", "title")
-    fields = {k: v if k in kept else without(v) for k, v in draft.fields.items()}
-    return draft.replace(body=text_without(draft.body), fields=fields)
+    unredacted = ("id", "title")
+    fields = {k: v if k in unredacted else redact_value(v) for k, v in draft.fields.items()}
+    return draft.replace(body=redact_text(draft.body), fields=fields)
 
 
-def _texts(fields: Fields) -> Iterator[str]:
+def _format_fields(fields: Fields) -> Iterator[str]:
     for key, value in fields.items():
         for text in value if isinstance(value, tuple) else (value,):
             yield f"{key}: {text}"
 
 
-def _cited(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
-    """Return the citations and a timestamp for each draft, from what git knows of its file."""
+def _find_citations(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
+    """Return sources and a timestamp for each draft, from the git history of its file."""
     repository = target.tree.location.repository
-    name = originals.original(path, repository.top).name
-    head, blobs = originals.facts(repository, name) if name else ("", {})
+    name = originals.build_original(path, repository.top).name
+    head, blobs = originals.find_git_facts(repository, name) if name else ("", {})
     seconds: Mapping[str, int] = {}
     if any("timestamp" not in draft.fields for draft in drafts):
-        seconds = originals.first_seconds(repository, name, head)
-    same = originals.committed(
+        seconds = originals.find_first_seconds(repository, name, head)
+    committed_names = originals.find_committed(
         (draft.original for draft in drafts), blobs, repository.object_format
     )
-    cited: dict[str, Fields] = {}
+    citations: dict[str, Fields] = {}
     for draft in drafts:
         source = draft.original
-        commit = head if source.name in same else ""
-        file = originals.citation(source, draft.lines, commit)
+        commit = head if source.name in committed_names else ""
+        file = originals.build_citation(source, draft.lines, commit)
         sources = [file] if file else []
         if not file or source.is_compressed:
-            sources.append(originals.tool_citation(target.tool, source, draft.part))
+            sources.append(originals.build_tool_citation(target.tool, source, draft.part))
         second = seconds.get(source.name, target.now)
-        cited[draft.key] = {"source": tuple(sources), "timestamp": timestamps.render(second)}
-    return cited
+        citations[draft.key] = {"source": tuple(sources), "timestamp": timestamps.render(second)}
+    return citations
 
 
-def _named(
-    drafts: list[ForeignRecord], cited: dict[str, Fields], tree: Tree, problems: list[Problem]
+def _assign_ids(
+    drafts: list[ForeignRecord], citations: dict[str, Fields], tree: Tree, problems: list[Problem]
 ) -> list[ForeignRecord]:
-    """Give each draft the id that it keeps: its own, or with a suffix where that is in use."""
+    """Assign final ids: the draft's own, or with a suffix if that is in use."""
     by_id: dict[str, ForeignRecord] = {}
     for draft in drafts:
         id_ = draft.id
-        if not draft.is_exact and (id_ in by_id or _is_foreign(draft, cited[draft.key], tree)):
-            id_ = originals.suffixed(id_, f"{draft.original.shown} {draft.key}")
+        if not draft.is_exact and (
+            id_ in by_id or _has_other_origin(draft, citations[draft.key], tree)
+        ):
+            id_ = originals.with_suffix(id_, f"{draft.original.shown} {draft.key}")
         if id_ in by_id:
             problems.append(draft.problem("duplicate-record", f"a second record is called {id_}"))
             continue
@@ -278,27 +306,27 @@ def _named(
     return list(by_id.values())
 
 
-def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
-    """Tell whether the tree's memory of this id came from elsewhere and says something else."""
+def _has_other_origin(draft: ForeignRecord, citations: Fields, tree: Tree) -> bool:
+    """Return whether the memory of this id has another source and another text."""
     existing = tree.get(draft.id)
     if existing is None:
         return False
-    own = {originals.place_of(source) for source in cited["source"]}
-    theirs = {originals.place_of(source) for source in existing.memory.items("source")}
-    return not own & theirs and existing.memory.body != originals.body(draft.body)
+    own = {originals.strip_version(source) for source in citations["source"]}
+    theirs = {originals.strip_version(source) for source in existing.memory.items("source")}
+    return not own & theirs and existing.memory.body != originals.to_body(draft.body)
 
 
-def _without_repetitions(
+def _merge_repetitions(
     drafts: list[ForeignRecord],
     built: Sequence[tuple[ForeignRecord, Memory]],
     target: Target,
     problems: list[Problem],
 ) -> list[ForeignRecord]:
-    """Return the drafts without those that say what another one or a memory of the tree says.
+    """Handle drafts that repeat another draft or a memory, which the gate would refuse.
 
-    The gate would refuse them. Of a store of another tool what says the same is left out, and
-    relations to it lead to the one that stays. Whatever else repeats another one is related to it:
-    then the gate lets it pass.
+    From a store of another tool, a repetition is left out, and relations to it lead to the
+    remaining one. Any other repetition gets a relation to the original, so that the gate accepts
+    it.
     """
     tree = target.tree
     new = {
@@ -306,41 +334,47 @@ def _without_repetitions(
         for draft, memory in built
         if memory.id not in tree and not draft.is_exact
     }
-    records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in tree]
-    judged = [record for record in records if record.path in new]
-    if not judged:
+    records = [
+        Record(memory, f"{memory.id}.md", "") for _draft, memory in built if memory.id not in tree
+    ]
+    checked = [record for record in records if record.path in new]
+    if not checked:
         return drafts
-    near = near_duplicates.Neighbours([*tree.records, *records])
-    found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
-    stays: dict[str, str] = {}
+    neighbours = near_duplicates.DuplicateIndex([*tree.records, *records])
+    twins = near_duplicates.find_duplicates(
+        checked, neighbours, target.threshold, target.now, target.categories
+    )
+    replacements: dict[str, str] = {}
     related: dict[str, str] = {}
-    for record, twin in zip(judged, found, strict=True):
-        if twin is None or (twin.record.path in new and _age(record) < _age(twin.record)):
+    for record, twin in zip(checked, twins, strict=True):
+        if twin is None or (twin.record.path in new and _age_key(record) < _age_key(twin.record)):
             continue
         other = twin.record
-        is_left_out = target.is_store and twin.is_like
-        (stays if is_left_out else related)[record.id] = other.id
+        is_left_out = target.is_store and twin.is_whole
+        (replacements if is_left_out else related)[record.id] = other.id
         what = "it is left out" if is_left_out else "it is kept, and related to that"
         shown = redaction.redact(other.memory.title, redaction.find(other.memory.title))
         problems.append(
             new[record.path].problem(
                 "duplicate",
                 f"{record.id} says {twin.how} {other.id}, {shown!r}; {what}",
-                near_duplicates.hint(other.id, is_exact=twin.is_exact),
+                near_duplicates.make_hint(other.id, is_exact=twin.is_exact),
                 severity="warning",
             )
         )
-    gone = {draft.id: draft for draft in drafts if draft.id in stays}
-    heirs: dict[str, list[str]] = {}
-    for id_, draft in gone.items():
-        heir = stays[id_]
-        while heir in stays:  # each is younger than the one that it repeats
-            heir = stays[heir]
-        heirs.setdefault(heir, []).extend((draft.id, draft.key, *draft.names))
+    dropped = {draft.id: draft for draft in drafts if draft.id in replacements}
+    names_by_heir: dict[str, list[str]] = {}
+    for id_, draft in dropped.items():
+        heir = replacements[id_]
+        while heir in replacements:  # ends, as each repeats an older one
+            heir = replacements[heir]
+        names_by_heir.setdefault(heir, []).extend((draft.id, draft.key, *draft.names))
     return [
-        _with_relation(draft, related).replace(names=(*draft.names, *heirs.get(draft.id, ())))
+        _with_relation(draft, related).replace(
+            names=(*draft.names, *names_by_heir.get(draft.id, ()))
+        )
         for draft in drafts
-        if draft.id not in gone
+        if draft.id not in dropped
     ]
 
 
@@ -351,24 +385,24 @@ def _with_relation(draft: ForeignRecord, related: Mapping[str, str]) -> ForeignR
     return draft.replace(fields=draft.fields | {"related_to": names})
 
 
-def _age(record: Record) -> tuple[int, str]:
+def _age_key(record: Record) -> tuple[int, str]:
     return record.memory.timestamp, record.id
 
 
-def _built(
+def _build_memories(
     drafts: list[ForeignRecord],
-    cited: dict[str, Fields],
+    citations: dict[str, Fields],
     target: Target,
     problems: list[Problem],
 ) -> list[tuple[ForeignRecord, Memory]]:
-    """Build and check every memory; again without the refused ones, whose relations go too."""
+    """Build and check all memories; repeat without refused ones and relations to them."""
     while True:
         warnings: list[Problem] = []
-        links = _links(drafts, target, warnings)
+        links = _resolve_links(drafts, target, warnings)
         built = []
         for draft in drafts:
-            memory = _memory(draft, links[draft.key], cited[draft.key], target.overrides)
-            problem = _fault(draft, memory, target)
+            memory = _build_memory(draft, links[draft.key], citations[draft.key], target.overrides)
+            problem = _find_fault(draft, memory, target)
             if problem is None:
                 built.append((draft, memory))
             else:
@@ -379,32 +413,38 @@ def _built(
         drafts = [draft for draft, _memory in built]
 
 
-def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Fields) -> Memory:
+def _build_memory(
+    draft: ForeignRecord, links: Fields, citations: Fields, overrides: Fields
+) -> Memory:
     own = {key: value for key, value in draft.fields.items() if key not in links}
     if draft.is_exact:
         return Memory(fields=own | links | overrides, body=draft.body)
-    fields = DEFAULTS | cited | own | links | overrides | {"id": draft.id}
-    given = [overrides.get("source", ()), draft.fields.get("source", ()), cited["source"]]
-    sources = [source for items in given if isinstance(items, tuple) for source in items]
+    fields = DEFAULTS | citations | own | links | overrides | {"id": draft.id}
+    source_lists = [
+        overrides.get("source", ()),
+        draft.fields.get("source", ()),
+        citations["source"],
+    ]
+    sources = [source for items in source_lists if isinstance(items, tuple) for source in items]
     fields["source"] = tuple(dict.fromkeys(sources))
     fields = {key: value for key, value in fields.items() if value not in ("", ())}
     title = fields.get("title")
     if isinstance(title, str):
-        fields["title"] = originals.line(title, originals.TITLE_LENGTH)
+        fields["title"] = originals.to_line(title, originals.MAX_TITLE_CHARS)
     header = len(document.write(Memory(fields=fields, body="")))
     where = draft.original.shown
-    text = originals.body(draft.body)
+    text = originals.to_body(draft.body)
     memory = Memory(fields=fields, body=text)
-    if not memory.has_text:  # the gate takes no memory without: of such a record the title is one
+    if not memory.has_text:  # the gate requires a text, so repeat the title
         text = f"{memory.title}\n" + (f"\n{text}" if text else "")
-    return memory.with_body(originals.cut(text, document.MAX_BYTES - header, where))
+    return memory.with_body(originals.cut_body(text, document.MAX_BYTES - header, where))
 
 
-def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
-    """Return what keeps a memory from being a file that reads back as itself, or None."""
+def _find_fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
+    """Return why a memory cannot be written and read back unchanged; None if it can."""
     try:
         data = document.write(memory)
-        same = document.read(data, f"{memory.id}.md", target.categories) == memory
+        is_same = document.read(data, f"{memory.id}.md", target.categories) == memory
     except document.Unreadable as error:
         first = error.problems[0]
         hint = _HINTS.get(first.code, "correct the record, or use --set and --map")
@@ -413,42 +453,44 @@ def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | No
         return draft.problem("not-utf8", "it holds half of a character", "correct the record")
     if not (memory.has_text or draft.is_exact or memory.status == "candidate"):
         return draft.problem("no-text", "it says no more than a heading", "give it a text")
-    return None if same else draft.problem("bad-value", "it would not read back as it is", "")
+    return None if is_same else draft.problem("bad-value", "it would not read back as it is", "")
 
 
-def _links(
+def _resolve_links(
     drafts: Sequence[ForeignRecord], target: Target, warnings: list[Problem]
 ) -> dict[str, Fields]:
-    """Return the relations of each draft by its key; what is left out is a warning."""
-    ids = _ids(drafts)
-    older = _older(drafts, ids, target.tree, warnings)
+    """Return the relations of each draft by its key, with warnings for those left out."""
+    ids = _map_names(drafts)
+    older = _resolve_supersedes(drafts, ids, target.tree, warnings)
     links: dict[str, Fields] = {}
-    known = {*ids.values(), *target.tree.ids} if target.is_store else None
+    existing_ids = {*ids.values(), *target.tree.ids} if target.is_store else None
     for draft in drafts:
-        found: Fields = {}
+        relations: Fields = {}
         if "supersedes" in draft.fields or older[draft.id]:
-            found["supersedes"] = older[draft.id]
+            relations["supersedes"] = older[draft.id]
         for relation in RELATIONS[1:]:
             if relation in draft.fields:
-                found[relation] = _related(draft, relation, ids, known, warnings)
-        links[draft.key] = found
+                relations[relation] = _resolve_relation(
+                    draft, relation, ids, existing_ids, warnings
+                )
+        links[draft.key] = relations
     return links
 
 
-def _ids(drafts: Sequence[ForeignRecord]) -> dict[str, str]:
-    """Return the id for every name that means just one record. Keys win over other names."""
-    meant: dict[str, set[str]] = {}
+def _map_names(drafts: Sequence[ForeignRecord]) -> dict[str, str]:
+    """Map unambiguous names to ids. A key takes precedence over other names."""
+    ids_by_name: dict[str, set[str]] = {}
     for draft in drafts:
         for name in (draft.id, *draft.names):
-            meant.setdefault(name, set()).add(draft.id)
-    found = {name: next(iter(ids)) for name, ids in meant.items() if len(ids) == 1}
-    return found | {draft.key: draft.id for draft in drafts}
+            ids_by_name.setdefault(name, set()).add(draft.id)
+    unique_names = {name: next(iter(ids)) for name, ids in ids_by_name.items() if len(ids) == 1}
+    return unique_names | {draft.key: draft.id for draft in drafts}
 
 
-def _older(
+def _resolve_supersedes(
     drafts: Sequence[ForeignRecord], ids: Mapping[str, str], tree: Tree, warnings: list[Problem]
 ) -> dict[str, tuple[str, ...]]:
-    """Return what each draft supersedes, by their ids."""
+    """Return the ids that each draft supersedes, by id."""
     by_id = {draft.id: draft for draft in drafts}
     older: dict[str, list[str]] = {id_: [] for id_ in by_id}
     for draft in drafts:
@@ -457,14 +499,14 @@ def _older(
             if id_ in by_id or id_ in tree:
                 older[draft.id].append(id_)
             else:
-                warnings.append(_dangling(draft, name, "supersedes"))
+                warnings.append(_dangling_warning(draft, name, "supersedes"))
         for name in draft.superseded_by:
             newer = ids.get(name, name)
             if newer in by_id:
                 older[newer].append(draft.id)
             elif newer not in tree:
-                warnings.append(_dangling(draft, name, "is superseded by"))
-            elif draft.id not in tree.lineage.as_proposed.predecessors(newer):
+                warnings.append(_dangling_warning(draft, name, "is superseded by"))
+            elif draft.id not in tree.lineage.as_proposed.find_predecessors(newer):
                 warnings.append(
                     draft.problem(
                         "dangling",
@@ -474,7 +516,7 @@ def _older(
                         severity="warning",
                     )
                 )
-    kept, dropped = without_circles(
+    acyclic, dropped = without_cycles(
         {id_: tuple(dict.fromkeys(olds))[: schema.MAX_ITEMS] for id_, olds in older.items()}
     )
     warnings += [
@@ -486,52 +528,52 @@ def _older(
         )
         for newer, old in dropped
     ]
-    return kept
+    return acyclic
 
 
-def _related(
+def _resolve_relation(
     draft: ForeignRecord,
     relation: str,
     ids: Mapping[str, str],
-    known: Collection[str] | None,
+    existing_ids: Collection[str] | None,
     warnings: list[Problem],
 ) -> tuple[str, ...]:
-    """Return ids of a relation, of those that are `known`; None knows all."""
-    found = []
+    """Return the ids of a relation that are in `existing_ids` (None: any valid id)."""
+    related = []
     for name in draft.items(relation):
-        id_ = ids.get(name) or (name if known is None else originals.as_id(name, "rec"))
-        if id_ in known if known is not None else schema.is_id(id_):
-            found += [id_] if id_ != draft.id else []
+        id_ = ids.get(name) or (name if existing_ids is None else originals.to_id(name, "rec"))
+        if id_ in existing_ids if existing_ids is not None else schema.is_id(id_):
+            related += [id_] if id_ != draft.id else []
         else:
-            warnings.append(_dangling(draft, name, relation))
-    return tuple(dict.fromkeys(found))
+            warnings.append(_dangling_warning(draft, name, relation))
+    return tuple(dict.fromkeys(related))
 
 
-def _dangling(draft: ForeignRecord, name: str, relation: str) -> Problem:
+def _dangling_warning(draft: ForeignRecord, name: str, relation: str) -> Problem:
     return draft.problem(
         "dangling",
-        f"{draft.id} {relation} {originals.line(name, 80)}, which is not here; that is left out",
+        f"{draft.id} {relation} {originals.to_line(name, 80)}, which is not here; that is left out",
         "import the other record too",
         severity="warning",
     )
 
 
-def without_circles(
+def without_cycles(
     older: Mapping[str, tuple[str, ...]],
 ) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
-    """Return the edges without those that close a circle, and those, as (newer, older).
+    """Remove the edges that close a cycle; return the rest, and the removed (newer, older).
 
-    A depth-first walk in the order of the ids, with an explicit stack: an edge back to a node that
-    the walk is still inside of closes a circle.
+    A depth-first walk in the order of ids, with an explicit stack: an edge to a node on the current
+    path closes a cycle.
     """
-    state: dict[str, int] = {}  # 1 while inside, 2 when done
+    state: dict[str, int] = {}  # 1 on the current path, 2 done
     dropped: list[tuple[str, str]] = []
     for root in sorted(older):
         stack = [(root, iter(sorted(older[root])))] if root not in state else []
         state.setdefault(root, 1)
         while stack:
-            node, rest = stack[-1]
-            for target in rest:
+            node, remaining = stack[-1]
+            for target in remaining:
                 if state.get(target) == 1:
                     dropped.append((node, target))
                 elif target in older and target not in state:
@@ -541,41 +583,45 @@ def without_circles(
             else:
                 state[node] = 2
                 stack.pop()
-    gone = set(dropped)
-    kept = {
-        newer: tuple(old for old in olds if (newer, old) not in gone)
+    dropped_edges = set(dropped)
+    acyclic = {
+        newer: tuple(old for old in olds if (newer, old) not in dropped_edges)
         for newer, olds in older.items()
     }
-    return kept, sorted(dropped)
+    return acyclic, sorted(dropped)
 
 
-def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
-    """Return the problem that a record says something else than its memory, None if it does not.
+def _find_difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
+    """Return a warning if a record differs from its existing memory, else None.
 
-    Only what the record says counts, and not what people may have changed since. There is no
-    difference where the memory was superseded by one with the new words of the record.
+    Only claims of the record are compared, not what users may have changed since. A memory that was
+    superseded by one with the record's new text counts as equal.
     """
     existing = target.tree[memory.id].memory
-    given = {"title", "type", "supersedes", *draft.fields, *target.overrides}
-    claims = sorted(key for key in given if not is_mutable(key) and key not in ("id", "source"))
-    other = [
-        key for key in claims if (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
+    record_keys = {"title", "type", "supersedes", *draft.fields, *target.overrides}
+    claim_keys = sorted(
+        key for key in record_keys if not is_mutable(key) and key not in ("id", "source")
+    )
+    changed_keys = [
+        key
+        for key in claim_keys
+        if (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
     ]
     if memory.body != existing.body:
-        other.append("body")
-    successors = target.tree.lineage.as_proposed.successors(memory.id)
-    if other:
+        changed_keys.append("body")
+    successors = target.tree.lineage.as_proposed.find_successors(memory.id)
+    if changed_keys:
         tree = target.tree
         if any(tree[id_].memory.body == memory.body for id_ in successors if id_ in tree):
             return None
-        heads = target.tree.lineage.heads_of(memory.id) or (memory.id,)
+        heads = target.tree.lineage.find_heads(memory.id) or (memory.id,)
         return draft.problem(
             "changed",
-            f"{memory.id} stays as it is, the record has another {', '.join(other)}",
+            f"{memory.id} stays as it is, the record has another {', '.join(changed_keys)}",
             f"memtool supersede {heads[0]} {shlex.quote(memory.title)}",
             severity="warning",
         )
-    if _ORDER.get(memory.status, -1) > _ORDER.get(existing.status, 3):
+    if _STATUS_ORDER.get(memory.status, -1) > _STATUS_ORDER.get(existing.status, 3):
         verb = "confirm" if memory.status == "confirmed" else "deprecate"
         return draft.problem(
             "changed",

@@ -1,7 +1,7 @@
 """Beads: the issues and memories of its export, one JSON object a line.
 
-Decisions, bugs and tasks are taken, with their labels, dependencies and comments, and what
-`bd remember` stored. A task that is closed is archived: it is found when it is asked for.
+Imported are decisions, bugs and tasks, with their labels, dependencies and comments, and memories
+of `bd remember`. A closed task becomes archived, so that only an explicit search finds it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 from memtool import tables
 from memtool.importing import originals
-from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
-from memtool.importing.json_stores import Rows, left_out, read_files
-from memtool.importing.json_values import as_text, moment_of
+from memtool.importing.entries import StoreEntry, StoreRequest, find_relation, to_snake_case
+from memtool.importing.json_stores import Rows, read_files, warn_omitted
+from memtool.importing.json_values import parse_moment, to_scalar_text
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import timestamps
 from memtool.memory.schema import Problem
 
-_FILE = "issues.jsonl"
+_FILE_NAME = "issues.jsonl"
 _TYPES: dict[str, tuple[str, str]] = {
     "decision": ("decision", "decision"),
     "bug": ("episodic", "error"),
@@ -35,21 +35,21 @@ _SECTIONS = (
     ("notes", "Notes"),
     ("close_reason", "Closed"),
 )
-_TOLD = frozenset(tables.grouped("importing/left_out")["beads"])
+_OMITTED_KEYS = frozenset(tables.group_rows("importing/left_out")["beads"])
 
 
-def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:
-    """Yield the records of a file, or of the folder `.beads`, also where the one above is named."""
-    places = (os.path.join(path, ".beads", _FILE), os.path.join(path, _FILE))
-    found = next(filter(os.path.isfile, places), path)
-    return read_files(found, asked, _beads, is_lines=True)
+def drafts(path: str, request: StoreRequest) -> Iterator[ForeignRecord | Problem]:
+    """Yield the records of a file, of the folder `.beads`, or of its parent folder."""
+    places = (os.path.join(path, ".beads", _FILE_NAME), os.path.join(path, _FILE_NAME))
+    file = next(filter(os.path.isfile, places), path)
+    return read_files(file, request, _read_rows, is_lines=True)
 
 
-def _beads(found: Rows, source: Original) -> Iterator[StoreEntry | Problem]:
-    """Yield decisions, bugs and tasks, and what `bd remember` stored; not what agents exchange."""
+def _read_rows(rows: Rows, source: Original) -> Iterator[StoreEntry | Problem]:
+    """Yield decisions, bugs, tasks and memories, without messages between agents."""
     issues: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {}
-    left: dict[str, int] = {}
-    for row in found:
+    omitted: dict[str, int] = {}
+    for row in rows:
         if isinstance(row, Problem):
             yield row
             continue
@@ -58,28 +58,32 @@ def _beads(found: Rows, source: Original) -> Iterator[StoreEntry | Problem]:
             own = {"id": value.get("key"), "content": value.get("value"), "type": "semantic"}
             yield StoreEntry(own, source, row.lines)
             continue
-        kind = as_text(value.get("issue_type")) or "task"
-        name = as_text(value.get("id"))
+        kind = to_scalar_text(value.get("issue_type")) or "task"
+        name = to_scalar_text(value.get("id"))
         if not name or kind not in _TYPES or value.get("ephemeral") or value.get("is_template"):
             kind = "rows without an id" if not name else f"issues of type {kind}"
-            left[kind] = left.get(kind, 0) + 1
+            omitted[kind] = omitted.get(kind, 0) + 1
         elif name in issues:
-            what = f"{originals.line(name, 80)} stands in line {issues[name][1][0]} already"
+            what = f"{originals.to_line(name, 80)} stands in line {issues[name][1][0]} already"
             yield Problem(
                 source.shown, row.lines[0], "duplicate-record", what, "give it another id"
             )
         else:
             issues[name] = value, row.lines
-    dates = {name: _second(value.get("created_at")) for name, (value, _lines) in issues.items()}
+    dates = {
+        name: _parse_second(value.get("created_at")) for name, (value, _lines) in issues.items()
+    }
     for value, lines in issues.values():
-        yield StoreEntry(_issue(value, dates), source, lines)
-    yield from left_out(source, left, "they are work between agents, and not what a project knows")
+        yield StoreEntry(_build_entry(value, dates), source, lines)
+    yield from warn_omitted(
+        source, omitted, "they are work between agents, and not what a project knows"
+    )
 
 
-def _issue(value: dict[str, Any], dates: Mapping[str, int]) -> dict[str, Any]:
-    """Return an issue as an entry, with what is done out of the way."""
-    type_, category = _TYPES[as_text(value.get("issue_type")) or "task"]
-    state = snake(as_text(value.get("status")) or "open")
+def _build_entry(value: dict[str, Any], dates: Mapping[str, int]) -> dict[str, Any]:
+    """Build an entry from an issue; a closed task is archived."""
+    type_, category = _TYPES[to_scalar_text(value.get("issue_type")) or "task"]
+    state = to_snake_case(to_scalar_text(value.get("status")) or "open")
     status = "confirmed"
     if value.get("pinned") or state == "pinned":
         status = "pinned"
@@ -87,51 +91,60 @@ def _issue(value: dict[str, Any], dates: Mapping[str, int]) -> dict[str, Any]:
         status = "archived" if type_ == "state" else "confirmed"
     elif state == "deferred" or type_ == "decision":
         status = "candidate"
-    parts = [as_text(value.get("description"))]
-    parts += [f"{title}: {as_text(value[key])}" for key, title in _SECTIONS if value.get(key)]
-    comments = [one for one in value.get("comments") or () if isinstance(one, dict)]
-    said = [f"- {as_text(one.get('author'))}: {as_text(one.get('text'))}" for one in comments]
-    parts += ["Comments:\n\n" + "\n".join(said)] if said else []
-    entry = {name: one for name, one in value.items() if name not in _TOLD}
+    parts = [to_scalar_text(value.get("description"))]
+    parts += [
+        f"{title}: {to_scalar_text(value[key])}" for key, title in _SECTIONS if value.get(key)
+    ]
+    comments = [comment for comment in value.get("comments") or () if isinstance(comment, dict)]
+    comment_lines = [
+        f"- {to_scalar_text(comment.get('author'))}: {to_scalar_text(comment.get('text'))}"
+        for comment in comments
+    ]
+    parts += ["Comments:\n\n" + "\n".join(comment_lines)] if comment_lines else []
+    entry = {name: item for name, item in value.items() if name not in _OMITTED_KEYS}
     entry |= {key: value.get(key) for key in ("id", "title", "created_at", "labels")}
     entry |= {"type": type_, "category": category, "status": status, "due_at": value.get("due_at")}
     entry |= {"content": "\n\n".join(filter(None, parts)), "assignee": value.get("assignee")}
-    outside, author = as_text(value.get("external_ref")), as_text(value.get("created_by"))
+    outside, author = (
+        to_scalar_text(value.get("external_ref")),
+        to_scalar_text(value.get("created_by")),
+    )
     sources = [outside] if outside.startswith(("http://", "https://")) else []
     sources += [f"human:{author}"] if author else []
     entry |= {"source": sources, "external_ref": "" if sources[:1] == [outside] else outside}
     priority = value.get("priority")
     if isinstance(priority, int) and 0 <= priority < len(_IMPORTANCE):
         entry["importance"] = _IMPORTANCE[priority]
-    for relation, other in _edges(value, dates):
+    for relation, other in _find_relations(value, dates):
         entry.setdefault(relation, []).append(other)
     return entry
 
 
-def _edges(value: dict[str, Any], dates: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yield relations of an issue to others that are here."""
-    own = dates[as_text(value.get("id"))]
-    rows_ = value.get("dependencies")
-    for one in rows_ if isinstance(rows_, list) else ():
-        other = as_text(one.get("depends_on_id")) if isinstance(one, dict) else ""
+def _find_relations(value: dict[str, Any], dates: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield the relations of an issue to other issues of the export."""
+    own = dates[to_scalar_text(value.get("id"))]
+    dependencies = value.get("dependencies")
+    for dependency in dependencies if isinstance(dependencies, list) else ():
+        other = (
+            to_scalar_text(dependency.get("depends_on_id")) if isinstance(dependency, dict) else ""
+        )
         if other not in dates:
             continue
-        kind = snake(as_text(one.get("type")) or "blocks")
-        if (
-            kind == "supersedes"
-        ):  # bd supersede writes it from the old to the new, others as it reads
+        kind = to_snake_case(to_scalar_text(dependency.get("type")) or "blocks")
+        # `bd supersede` writes the edge from the old to the new one, other writers as it reads.
+        if kind == "supersedes":
             yield ("supersedes" if dates[other] < own else "superseded_by"), other
         elif kind == "duplicates":
             yield "superseded_by", other
         else:
             yield (
-                relation_of("blocked_by" if kind == "blocks" else kind, "related_to"),
+                find_relation("blocked_by" if kind == "blocks" else kind, "related_to"),
                 other,
             )
 
 
-def _second(text: Any) -> int:
+def _parse_second(text: Any) -> int:
     try:
-        return timestamps.parse(moment_of(as_text(text)))
+        return timestamps.parse(parse_moment(to_scalar_text(text)))
     except ValueError:
         return 0

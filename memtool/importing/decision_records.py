@@ -1,10 +1,10 @@
 """Decision records: architecture decision records (ADR) and Python Enhancement Proposals (PEP).
 
-Each file of a directory becomes a decision. Of a PEP the headers become keys. Of an ADR the
-front matter, lines such as `* Status: accepted`, a `## Date` section, and a `## Status` section
-with lines such as `Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become
-keys; everything else stays in the body as it is written. A file without a number and a status is no
-record, and neither is a template.
+Each file of a directory becomes a decision. The headers of a PEP become keys. In an ADR, front
+matter, lines such as `* Status: accepted`, a `## Date` section, and a `## Status` section with
+lines such as `Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become keys;
+all other text stays in the body unchanged. A file with neither number nor status, or a template, is
+not a record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids, schema
-from memtool.memory.memory import Fields, FieldValue, Section, sections
+from memtool.memory.memory import Fields, FieldValue, Section, split_sections
 from memtool.memory.schema import Problem
 from memtool.value import Value
 
@@ -45,7 +45,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class AdrStatus(Value):
-    """The status of a record in its own words, with the names of related records."""
+    """The status of a record in its own words, and the names of related records."""
 
     state: str = ""
     date: str = ""
@@ -53,8 +53,8 @@ class AdrStatus(Value):
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
 
-    def joined(self, other: AdrStatus) -> AdrStatus:
-        """Return both; the other's state and date win where it has them."""
+    def merge(self, other: AdrStatus) -> AdrStatus:
+        """Combine both; the other's state and date take precedence if set."""
         return AdrStatus(
             state=other.state or self.state,
             date=other.date or self.date,
@@ -66,23 +66,23 @@ class AdrStatus(Value):
 
 def adr_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
     """Yield the decision record of a file, or those of a directory."""
-    for found in originals.texts(path, top, _is_record_name):
-        yield found if isinstance(found, Problem) else _adr(*found, path)
+    for item in originals.read_texts(path, top, _is_record_name):
+        yield item if isinstance(item, Problem) else _build_adr(*item, path)
 
 
 def _is_record_name(name: str) -> bool:
     return name.lower().endswith(".md") and not name.lower().startswith(_NO_RECORDS)
 
 
-def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
+def _build_adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     lines = text.split("\n")
     front, first = originals.front_matter(lines)
     body_lines = lines[first:]
-    title, status, body = _read(body_lines)
-    status = _from_front(front).joined(status)
+    title, status, body = _parse_record(body_lines)
+    status = _parse_front(front).merge(status)
     stem = source.path.rpartition("/")[2].removesuffix(".md")
-    named = _FILE.match(stem)
-    if not named and not status.state:
+    name_match = _FILE.match(stem)
+    if not name_match and not status.state:
         return Problem(
             source.shown,
             1,
@@ -95,7 +95,7 @@ def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     if source.path != root:
         place = posixpath.relpath(source.path, root)
     folder = posixpath.dirname(place)
-    title = title or _without_number(_joined(front.get("title", ""))) or _words(stem)
+    title = title or _without_number(_join_value(front.get("title", ""))) or _title_from_name(stem)
     if _PLACEHOLDER.fullmatch(title):
         return Problem(
             source.shown,
@@ -107,54 +107,54 @@ def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
         )
     return ForeignRecord(
         key=place,
-        id=_id(stem),
-        fields=_fields(status, title, front, named, folder),
+        id=_build_id(stem),
+        fields=_build_fields(status, title, front, name_match, folder),
         body=body,
         original=source,
         lines=(1, len(lines) - (not lines[-1])),
-        names=_names(place, named),
-        superseded_by=_targets(status.superseded_by, folder),
+        names=_find_names(place, name_match),
+        superseded_by=_resolve_names(status.superseded_by, folder),
     )
 
 
-def _joined(value: FieldValue) -> str:
+def _join_value(value: FieldValue) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {text}" for key, text in value.items())
     return value if isinstance(value, str) else ", ".join(value)
 
 
-def _read(lines: list[str]) -> tuple[str, AdrStatus, str]:
-    """Return title, status and the body that is left when the lines of both are taken out."""
-    found = sections("\n".join(lines))
+def _parse_record(lines: list[str]) -> tuple[str, AdrStatus, str]:
+    """Return title, status, and the body without their lines."""
+    all_sections = split_sections("\n".join(lines))
     dropped: set[int] = set()  # numbers of lines from 1
-    title = _title(found, lines, dropped)
+    title = _find_title(all_sections, lines, dropped)
     status = AdrStatus()
-    inner = (section.first_line for section in found if section.level)
+    inner = (section.first_line for section in all_sections if section.level)
     opening_end = next((line for line in inner if line not in dropped), len(lines) + 1)
     for number in range(1, opening_end):
-        more = _from_line(lines[number - 1]) if number not in dropped else None
-        if more is not None:
-            status = status.joined(more)
+        line_status = _parse_line(lines[number - 1]) if number not in dropped else None
+        if line_status is not None:
+            status = status.merge(line_status)
             dropped.add(number)
-    for section in found:
+    for section in all_sections:
         name = section.title.strip(" :").lower() if section.level else ""
         if name == "status":
-            status = _from_section(section, lines, dropped).joined(status)
-        elif name == "date" and originals.moment(section.text):
-            status = AdrStatus(date=section.text).joined(status)
+            status = _parse_section(section, lines, dropped).merge(status)
+        elif name == "date" and originals.parse_moment(section.text):
+            status = AdrStatus(date=section.text).merge(status)
             if "\n" not in section.text.strip():
                 dropped.update(range(section.first_line, section.last_line + 1))
         elif name in _LINK_SECTIONS:
             for line in section.text.split("\n"):
                 if _EDGE.match(line.lstrip(" *+-")):
-                    status = status.joined(_edges(line))
+                    status = status.merge(_parse_edges(line))
     body = "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
     return title, status, body
 
 
-def _title(found: tuple[Section, ...], lines: list[str], dropped: set[int]) -> str:
-    """Return the title of a record without its number, and drop its lines."""
-    headings = [section for section in found if section.level]
+def _find_title(all_sections: tuple[Section, ...], lines: list[str], dropped: set[int]) -> str:
+    """Return the title of a record without its number; add its lines to `dropped`."""
+    headings = [section for section in all_sections if section.level]
     chosen = next((section for section in headings if section.level == 1), None)
     if chosen is None and headings and headings[0].title.lower() not in _OPENING_SECTIONS:
         chosen = headings[0]
@@ -171,162 +171,168 @@ def _without_number(title: str) -> str:
     return title[number.end() :] if number else title
 
 
-def _fields(
-    status: AdrStatus, title: str, front: Fields, named: re.Match[str] | None, folder: str
+def _build_fields(
+    status: AdrStatus, title: str, front: Fields, name_match: re.Match[str] | None, folder: str
 ) -> Fields:
     fields: Fields = {
         "type": "decision",
         "title": title,
-        "status": originals.state(status.state) or "candidate",
-        "supersedes": _targets(status.supersedes, folder),
+        "status": originals.find_state(status.state) or "candidate",
+        "supersedes": _resolve_names(status.supersedes, folder),
     }
-    day = originals.moment(status.date)
-    if not day and named and len(named[1]) == 8:
-        day = originals.moment(f"{named[1][:4]}-{named[1][4:6]}-{named[1][6:]}")
+    day = originals.parse_moment(status.date)
+    if not day and name_match and len(name_match[1]) == 8:
+        day = originals.parse_moment(
+            f"{name_match[1][:4]}-{name_match[1][4:6]}-{name_match[1][6:]}"
+        )
     if day:
         fields["timestamp"] = day
     elif status.date:
-        fields["x-date"] = originals.line(status.date)
-    tags = (originals.line(tag, 80) for tag in status.tags)
+        fields["x-date"] = originals.to_line(status.date)
+    tags = (originals.to_line(tag, 80) for tag in status.tags)
     fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
     for key in sorted(front.keys() - _FRONT_TAKEN):
-        value = originals.line(_joined(front[key]))
-        if key == "id" and named and value.lstrip("0") == named[1].lstrip("0"):
-            continue  # the id of the memory holds it
+        value = originals.to_line(_join_value(front[key]))
+        if key == "id" and name_match and value.lstrip("0") == name_match[1].lstrip("0"):
+            continue  # already in the id of the memory
         name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
         if value and name:
             fields[f"x-{name}"] = value
     return {key: value for key, value in fields.items() if value != ()}
 
 
-def _id(stem: str) -> str:
-    named = _FILE.match(stem)
-    words = ids.slug(named[2] or "", 80) if named and named[2] else ""
-    if named is None:
-        return f"adr-{ids.slug(stem, 80)}"
-    return f"adr-{named[1]}-{words}" if words else f"adr-{named[1]}"
+def _build_id(stem: str) -> str:
+    name_match = _FILE.match(stem)
+    words = ids.make_slug(name_match[2] or "", 80) if name_match and name_match[2] else ""
+    if name_match is None:
+        return f"adr-{ids.make_slug(stem, 80)}"
+    return f"adr-{name_match[1]}-{words}" if words else f"adr-{name_match[1]}"
 
 
-def _words(stem: str) -> str:
-    named = _FILE.match(stem)
-    words = (named[2] if named and named[2] else stem).replace("-", " ").replace("_", " ")
+def _title_from_name(stem: str) -> str:
+    name_match = _FILE.match(stem)
+    words = (
+        (name_match[2] if name_match and name_match[2] else stem)
+        .replace("-", " ")
+        .replace("_", " ")
+    )
     return words[:1].upper() + words[1:]
 
 
-def _names(place: str, named: re.Match[str] | None) -> tuple[str, ...]:
-    """Return what other records may call this one: its path, its file name, its number.
+def _find_names(place: str, name_match: re.Match[str] | None) -> tuple[str, ...]:
+    """Return the names by which other records may refer to this one.
 
-    A number counts within its directory.
+    These are its path, its file name, and its number with the directory.
     """
     folder, name = posixpath.split(place)
     names = [place.removesuffix(".md"), name]
-    if named:
-        names.append(f"{folder}#{int(named[1])}")
+    if name_match:
+        names.append(f"{folder}#{int(name_match[1])}")
     return tuple(names)
 
 
-def _targets(names: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """Return what the records are called that a record in a directory names.
+def _resolve_names(names: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """Resolve the names in a record of a directory to names of records.
 
-    Beside it that is their id, by which the tree may know one that is not imported now.
+    A record in the same directory is named by id, since it may be in the tree already.
     """
-    found = []
+    targets = []
     for name in names:
         path = unquote(name.partition("#")[0].partition("?")[0]).removeprefix("./")
         stem = re.sub(r"\.(md|html)$", "", path)
         if name.isdigit():
-            found.append(f"{folder}#{int(name)}")
+            targets.append(f"{folder}#{int(name)}")
         elif "/" not in path and not folder and stem:
-            found.append(_id(stem))
+            targets.append(_build_id(stem))
         elif stem:
-            found.append(posixpath.normpath(posixpath.join(folder, stem)).lstrip("/"))
-    return tuple(dict.fromkeys(found))
+            targets.append(posixpath.normpath(posixpath.join(folder, stem)).lstrip("/"))
+    return tuple(dict.fromkeys(targets))
 
 
-def _from_front(front: Fields) -> AdrStatus:
-    words = {key.lower().replace("_", "-"): _joined(value) for key, value in front.items()}
+def _parse_front(front: Fields) -> AdrStatus:
+    words = {key.lower().replace("_", "-"): _join_value(value) for key, value in front.items()}
     day = next((words[key] for key in _DATES if words.get(key)), "")
-    status = AdrStatus(date=day, tags=_tags(words.get("tags", "")))
-    status = status.joined(_from_state(words.get("status", "")))
+    status = AdrStatus(date=day, tags=_parse_tags(words.get("tags", "")))
+    status = status.merge(_parse_state(words.get("status", "")))
     for key in ("supersedes", "superseded-by"):
         if words.get(key):
-            status = status.joined(_edges(f"{key.replace('-', ' ')} {words[key]}"))
+            status = status.merge(_parse_edges(f"{key.replace('-', ' ')} {words[key]}"))
     return status
 
 
-def _from_line(line: str) -> AdrStatus | None:
-    """Read a line such as `* Status: accepted`, None for any other."""
-    found = _META.match(line)
-    if found is None:
+def _parse_line(line: str) -> AdrStatus | None:
+    """Parse a line such as `* Status: accepted`; None for any other."""
+    match = _META.match(line)
+    if match is None:
         return None
-    name, text = found[1].lower(), found[2].strip()
+    name, text = match[1].lower(), match[2].strip()
     if name == "status":
-        return _from_state(text)
+        return _parse_state(text)
     if name == "date":
-        return AdrStatus(date=text) if originals.moment(text) else None
+        return AdrStatus(date=text) if originals.parse_moment(text) else None
     if name == "tags":
-        return AdrStatus(tags=_tags(text))
-    return _edges(f"{name} {text}")
+        return AdrStatus(tags=_parse_tags(text))
+    return _parse_edges(f"{name} {text}")
 
 
-def _from_state(text: str) -> AdrStatus:
-    """Read the words behind `Status:`."""
-    return AdrStatus(state=text).joined(_edges(text)) if text else AdrStatus()
+def _parse_state(text: str) -> AdrStatus:
+    """Parse the text after `Status:`."""
+    return AdrStatus(state=text).merge(_parse_edges(text)) if text else AdrStatus()
 
 
-def _from_section(section: Section, lines: list[str], dropped: set[int]) -> AdrStatus:
-    """Read a section on the status, and add the lines that say nothing else to `dropped`.
+def _parse_section(section: Section, lines: list[str], dropped: set[int]) -> AdrStatus:
+    """Parse a status section, and add its lines without other text to `dropped`.
 
-    Of several states the last one counts, as they are written one below the other.
+    Of several states the last one counts, as newer ones are added below.
     """
     status = AdrStatus()
     own = range(section.first_line, section.last_line + 1)
-    kept = []
+    retained = []
     for number in own[1:]:
         text = lines[number - 1].strip(" \t*_+->#")
-        more = _from_line(lines[number - 1]) or _from_status_line(text)
-        if more is not None:
-            status = status.joined(more)
-        if text and (more is None or _says_more(text, more)):
-            kept.append(number)
+        line_status = _parse_line(lines[number - 1]) or _parse_status_line(text)
+        if line_status is not None:
+            status = status.merge(line_status)
+        if text and (line_status is None or _has_more_text(text, line_status)):
+            retained.append(number)
     blank = {number for number in own if not lines[number - 1].strip()}
-    gone = set(own) - blank - {own[0], *kept}
-    gone |= {number for number in blank if number - 1 in gone}
-    dropped.update(gone if kept else own)
+    removed = set(own) - blank - {own[0], *retained}
+    removed |= {number for number in blank if number - 1 in removed}
+    dropped.update(removed if retained else own)
     return status
 
 
-def _from_status_line(text: str) -> AdrStatus | None:
+def _parse_status_line(text: str) -> AdrStatus | None:
     if "://" not in text and _EDGE.match(text):
-        status = _edges(text)
-        return status.joined(AdrStatus(state="superseded")) if status.superseded_by else status
-    if originals.state(text) and len(text.split()) <= 12:
-        return AdrStatus(date=text if _DAY.search(text) else "").joined(_from_state(text))
+        status = _parse_edges(text)
+        return status.merge(AdrStatus(state="superseded")) if status.superseded_by else status
+    if originals.find_state(text) and len(text.split()) <= 12:
+        return AdrStatus(date=text if _DAY.search(text) else "").merge(_parse_state(text))
     return None
 
 
-def _says_more(text: str, status: AdrStatus) -> bool:
+def _has_more_text(text: str, status: AdrStatus) -> bool:
     if status.supersedes or status.superseded_by or not status.state:
         return False
     return len(_DAY.sub("", text).split()) > 1
 
 
-def _tags(text: str) -> tuple[str, ...]:
-    """Return the words of a line, or its parts between commas where it has some."""
+def _parse_tags(text: str) -> tuple[str, ...]:
+    """Split a line at commas, or at blanks if there are none."""
     parts = text.split(",") if "," in text else text.split()
     return tuple(part.strip(" []\"'#`") for part in parts)
 
 
-def _edges(text: str) -> AdrStatus:
-    """Read `superseded by` and `supersedes` with the records behind each of them."""
+def _parse_edges(text: str) -> AdrStatus:
+    """Parse `superseded by` and `supersedes` with the records after each."""
     status = AdrStatus()
-    found = list(_EDGE.finditer(text))
-    for number, verb in enumerate(found):
-        end = found[number + 1].start() if number + 1 < len(found) else len(text)
-        behind = text[verb.end() : end]
-        links = tuple(link for link in _LINK.findall(behind) if "://" not in link)
-        names = links if "](" in behind else tuple(_NAMED.findall(_DAY.sub("", behind)))
-        status = status.joined(
+    matches = list(_EDGE.finditer(text))
+    for number, verb in enumerate(matches):
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
+        following = text[verb.end() : end]
+        links = tuple(link for link in _LINK.findall(following) if "://" not in link)
+        names = links if "](" in following else tuple(_NAMED.findall(_DAY.sub("", following)))
+        status = status.merge(
             AdrStatus(superseded_by=names) if verb["older"] else AdrStatus(supersedes=names)
         )
     return status
@@ -341,32 +347,32 @@ _PEP_TAKEN = frozenset(
     {"pep", "title", "status", "created", "superseded-by", "replaces", *_PEP_TAGS}
 )
 _REPEATED = frozenset({"version", "last-modified", "content-type"})
-"""Headers that repeat what version control knows better."""
+"""Headers that version control makes redundant."""
 
 
 def pep_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
-    """Yield the PEP of a file, or those of a directory; index and other files are passed over."""
-    for found in originals.texts(path, top, lambda name: name.lower().endswith(PEP_ENDINGS)):
-        if isinstance(found, Problem):
-            yield found
+    """Yield the PEP of a file, or those of a directory; index and other files are skipped."""
+    for item in originals.read_texts(path, top, lambda name: name.lower().endswith(PEP_ENDINGS)):
+        if isinstance(item, Problem):
+            yield item
             continue
-        source, text = found
-        headers, body_line = pep_headers(text)
+        source, text = item
+        headers, body_line = parse_pep_headers(text)
         number = headers.get("pep", "")
         if number.isascii() and number.isdigit() and len(number) <= 6:
             if int(number):
-                yield _pep(source, text, headers, body_line)
+                yield _build_pep(source, text, headers, body_line)
         elif source.path == path or _PEP_FILE.match(source.path.rpartition("/")[2].lower()):
             what = "it does not begin with a PEP: line with its number"
-            hint = "memtool import adr takes decision records of other forms"
+            hint = "for decision records of other forms: memtool import adr PATH"
             yield Problem(source.shown, 1, "not-a-record", what, hint)
 
 
-def pep_headers(text: str) -> tuple[dict[str, str], int]:
-    """Return the headers by their lower-case names, and the line on which the body begins.
+def parse_pep_headers(text: str) -> tuple[dict[str, str], int]:
+    """Return the headers by lower-case name, and the first line of the body.
 
-    A header goes on in the lines below it that begin with a blank. In markdown they may be
-    between fences of `---`.
+    Lines that begin with a blank continue a header. In markdown, headers may be between `---`
+    fences.
     """
     headers: dict[str, str] = {}
     lines = text.split("\n")
@@ -374,12 +380,12 @@ def pep_headers(text: str) -> tuple[dict[str, str], int]:
     name = ""
     while number < len(lines):
         line = lines[number].rstrip()
-        found = _HEADER.match(line)
+        match = _HEADER.match(line)
         if name and line[:1] in (" ", "\t") and line.strip():
             headers[name] = f"{headers[name]} {line.strip()}".strip()
-        elif found:
-            name = found[1].lower()
-            headers.setdefault(name, found[2].strip())
+        elif match:
+            name = match[1].lower()
+            headers.setdefault(name, match[2].strip())
         else:
             break
         number += 1
@@ -388,10 +394,12 @@ def pep_headers(text: str) -> tuple[dict[str, str], int]:
     return headers, number + 1
 
 
-def _pep(source: Original, text: str, headers: dict[str, str], body_line: int) -> ForeignRecord:
+def _build_pep(
+    source: Original, text: str, headers: dict[str, str], body_line: int
+) -> ForeignRecord:
     number = int(headers["pep"])
-    id_ = _pep_id(number)
-    created = originals.moment(headers.get("created", ""))
+    id_ = _build_pep_id(number)
+    created = originals.parse_moment(headers.get("created", ""))
     tags = [
         tag.strip().lower()
         for name in _PEP_TAGS
@@ -401,18 +409,18 @@ def _pep(source: Original, text: str, headers: dict[str, str], body_line: int) -
     fields: Fields = {
         "type": "decision",
         "title": headers.get("title") or f"PEP {number}",
-        "status": originals.state(headers.get("status", "")) or "candidate",
+        "status": originals.find_state(headers.get("status", "")) or "candidate",
         "source": (f"url:https://peps.python.org/pep-{number:04}/",),
         "aliases": (f"PEP {number}",),
-        "supersedes": _pep_ids(headers.get("replaces", "")),
+        "supersedes": _parse_pep_ids(headers.get("replaces", "")),
     }
     if created:
         fields["timestamp"] = created
     if tags:
-        fields["tags"] = tuple(dict.fromkeys(originals.line(tag, 80) for tag in tags))
+        fields["tags"] = tuple(dict.fromkeys(originals.to_line(tag, 80) for tag in tags))
     for name in sorted(headers.keys() - _PEP_TAKEN - _REPEATED):
-        whole = originals.line(headers[name], 4 * schema.MAX_LINE)  # bounds what the pattern sees
-        value = originals.line(_ADDRESS.sub("", whole))
+        whole = originals.to_line(headers[name], 4 * schema.MAX_LINE)  # limits the pattern's input
+        value = originals.to_line(_ADDRESS.sub("", whole))
         if value and len(name) <= 60:
             fields[f"x-{name}"] = value
     lines = text.split("\n")
@@ -423,13 +431,13 @@ def _pep(source: Original, text: str, headers: dict[str, str], body_line: int) -
         body="\n".join(lines[body_line - 1 :]),
         original=source,
         lines=(1, len(lines) - (not lines[-1])),
-        superseded_by=_pep_ids(headers.get("superseded-by", "")),
+        superseded_by=_parse_pep_ids(headers.get("superseded-by", "")),
     )
 
 
-def _pep_ids(text: str) -> tuple[str, ...]:
-    return tuple(_pep_id(int(number)) for number in re.findall(r"\d{1,6}", text))
+def _parse_pep_ids(text: str) -> tuple[str, ...]:
+    return tuple(_build_pep_id(int(number)) for number in re.findall(r"\d{1,6}", text))
 
 
-def _pep_id(number: int) -> str:
+def _build_pep_id(number: int) -> str:
     return f"pep-{number:04}"

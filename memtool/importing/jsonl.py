@@ -1,8 +1,9 @@
 """JSON lines: one JSON object a line, imported with a map of keys, and exported.
 
-An object that `memtool export` wrote becomes exactly that memory. Any other object is read by a map
-from the keys of a memory to paths in the object; what it has under a key of memtool itself is kept
-where it fits. A line that cannot be read is a problem, what is no text or one JSON list is refused.
+An object that `memtool export` wrote becomes exactly that memory. Any other object is read with a
+map from the keys of a memory to paths in the object; values under other keys of memtool are
+imported if they fit. A line that cannot be read is a problem; a file that is not text, or one JSON
+list, is refused.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from collections.abc import Collection, Iterator, Sequence
 from io import BufferedReader, BytesIO
 from typing import Any
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.importing import originals
-from memtool.importing.json_values import NoValueError, at_path, of_first_designs, value_of
+from memtool.importing.json_values import (
+    NoValueError,
+    convert_value,
+    find_at_paths,
+    read_first_designs,
+)
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids, schema
 from memtool.memory.fields import (
@@ -33,7 +39,7 @@ from memtool.store.tree import Record
 from memtool.value import plain
 
 MAX_LINE_BYTES = 4 << 20
-"""A line above this length is passed over unread; a memory holds 64 KB."""
+"""Limit of a line; a longer one is skipped. A memory has at most 64 KB."""
 _GZIP = b"\x1f\x8b"
 PSEUDO_FIELDS = ("body", "superseded_by")
 FieldMap = dict[str, tuple[str, ...]]
@@ -45,8 +51,8 @@ DEFAULT_MAP: FieldMap = {
     "tags": ("tags",),
     "timestamp": ("timestamp", "date", "created"),
 }
-"""Where fields are looked for without --map: the first name that an object has. All other keys of a
-memory are looked for under their own name."""
+"""The map without --map: the first name that an object has counts. All other keys of a memory are
+read under their own name."""
 STDIN = Original("/dev/stdin", "", "stdin")
 _MAP_HINT = "name another place with --map FIELD=JSON.PATH"
 
@@ -59,62 +65,62 @@ def drafts(
     categories: Collection[str] = DEFAULT_CATEGORIES,
     stdin: bytes | None = None,
 ) -> Iterator[ForeignRecord | Problem]:
-    """Yield the record of each line of a file, or of `stdin`, or what is wrong with the line.
+    """Yield the record, or the problem, of each line of a file or of `stdin`.
 
     Raises:
-        MemtoolError: the path is no file of lines at all, or a pair of the map is none.
+        MemtoolError: the path is not a file of lines, or a pair of the map is invalid.
     """
-    chosen = field_map(pairs)
-    source = STDIN if stdin is not None else originals.original(originals.located(path), top)
+    field_map_ = build_field_map(pairs)
+    source = STDIN if stdin is not None else originals.build_original(originals.locate(path), top)
     try:
         file: BufferedReader[Any] = (
             originals.open_plain(source) if stdin is None else BufferedReader(BytesIO(stdin))
         )
     except OSError as error:
-        raise _no_lines(source, f"cannot be read: {reason_of(error)}") from None
+        raise _not_lines_error(source, f"cannot be read: {find_reason(error)}") from None
     source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
     unused = {pair.partition("=")[0] for pair in pairs}
     has_records = False
     with file:
-        for number, row in _objects(source, file):
+        for number, row in _parse_objects(source, file):
             if isinstance(row, Problem):
                 yield row
                 continue
             has_records = True
-            unused -= {name for name in unused if at_path(row, chosen[name]) is not None}
+            unused -= {name for name in unused if find_at_paths(row, field_map_[name]) is not None}
             if not pairs and _is_exported(row):
-                yield _exact(source, number, row)
+                yield _build_exact(source, number, row)
             else:
-                yield from _record(source, number, row, chosen, categories)
+                yield from _build_record(source, number, row, field_map_, categories)
     for name in sorted(unused) if has_records else ():
         yield Problem(
             source.shown,
             0,
             "unused-map",
-            f"no record has anything at {chosen[name][0]}, so {name} is set nowhere",
+            f"no record has anything at {field_map_[name][0]}, so {name} is set nowhere",
             "the names must be those of the JSON objects, such as meta.status",
             severity="warning",
         )
 
 
-def field_map(pairs: Sequence[str], known: FieldMap = DEFAULT_MAP) -> FieldMap:
-    """Return a map, by default the usual one, changed by `FIELD=JSON.PATH` pairs.
+def build_field_map(pairs: Sequence[str], defaults: FieldMap = DEFAULT_MAP) -> FieldMap:
+    """Build a map from the defaults and `FIELD=JSON.PATH` pairs.
 
     Raises:
-        MemtoolError: a pair has no `=`, or names what no memory has.
+        MemtoolError: a pair has no `=`, or an unknown field.
     """
-    chosen = dict(known)
+    chosen = dict(defaults)
     for pair in pairs:
         name, equals, path = pair.partition("=")
         if not equals or not path.strip("."):
             raise MemtoolError(
-                f"--map {pair!r} is not FIELD=JSON.PATH", hint="--map status=meta.status"
+                f"--map takes FIELD=JSON.PATH, not {pair!r}", hint="--map status=meta.status"
             )
         is_own = name.startswith(OWN_PREFIX) and len(name) > len(OWN_PREFIX)
         if name not in BY_NAME and name not in PSEUDO_FIELDS and not is_own:
-            near = ids.nearest(name, [*BY_NAME, *PSEUDO_FIELDS], 2)
+            near = ids.find_nearest(name, [*BY_NAME, *PSEUDO_FIELDS], 2)
             raise MemtoolError(
-                f"no memory has the field {name!r}",
+                f"unknown field {name!r}",
                 hint=f"did you mean {' or '.join(near)}?"
                 if near
                 else f"for a key of your own: --map {OWN_PREFIX}{pair}",
@@ -124,13 +130,13 @@ def field_map(pairs: Sequence[str], known: FieldMap = DEFAULT_MAP) -> FieldMap:
     return chosen
 
 
-def _objects(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield each line that is not blank with its number: a dict, or the problem that it is none.
+def _parse_objects(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield the number and object of each line that is not blank, or a problem.
 
     Raises:
-        MemtoolError: the first line shows that the file is something else.
+        MemtoolError: the first line shows that the file is not JSON lines.
     """
-    for number, line in _lines(source, plain):
+    for number, line in _read_lines(source, plain):
         if isinstance(line, Problem):
             yield number, line
             continue
@@ -146,31 +152,33 @@ def _objects(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int
         yield number, row
 
 
-def objects(source: Original) -> Iterator[tuple[int, Any]]:
-    """Yield each line of a file that is not blank with its number: a dict, or what is wrong.
+def read_objects(source: Original) -> Iterator[tuple[int, Any]]:
+    """Yield the number and object of each line of a file that is not blank, or a problem.
 
     Raises:
-        MemtoolError: the file cannot be read, or holds no lines at all.
+        MemtoolError: the file cannot be read, or is not JSON lines.
     """
     try:
         file = originals.open_plain(source)
     except OSError as error:
-        raise _no_lines(source, f"cannot be read: {reason_of(error)}") from None
+        raise _not_lines_error(source, f"cannot be read: {find_reason(error)}") from None
     source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
     with file:
-        yield from _objects(source, file)
+        yield from _parse_objects(source, file)
 
 
-def _lines(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int, bytes | Problem]]:
+def _read_lines(
+    source: Original, plain: BufferedReader[Any]
+) -> Iterator[tuple[int, bytes | Problem]]:
     file = gzip.GzipFile(fileobj=plain) if source.is_compressed else plain
     for number in itertools.count(1):
         try:
             line = file.readline(MAX_LINE_BYTES + 1)
             is_cut = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
-            rest = line
-            while is_cut and rest and not rest.endswith(b"\n"):
-                rest = file.readline(MAX_LINE_BYTES)
-        except (OSError, EOFError, zlib.error):  # what gzip says of broken files
+            chunk = line
+            while is_cut and chunk and not chunk.endswith(b"\n"):
+                chunk = file.readline(MAX_LINE_BYTES)
+        except (OSError, EOFError, zlib.error):  # gzip raises these for broken files
             what = "the compressed file is broken here, the rest is lost"
             yield number, _problem(source, number, "unreadable", what)
             return
@@ -193,16 +201,16 @@ def _refuse_other(source: Original, line: bytes) -> None:
     except UnicodeDecodeError:
         is_text = False
     if not is_text:
-        raise _no_lines(source, "is no UTF-8 text")
+        raise _not_lines_error(source, "is not UTF-8 text")
     if line.lstrip().startswith(b"["):
         hint = f"jq -c '.[]' {source.shown} > records.jsonl makes lines of it"
-        raise _no_lines(source, "is one JSON list", hint)
+        raise _not_lines_error(source, "is one JSON list", hint)
 
 
-def _no_lines(source: Original, what: str, hint: str = "") -> MemtoolError:
+def _not_lines_error(source: Original, what: str, hint: str = "") -> MemtoolError:
     return MemtoolError(
         f"{source.shown} {what}",
-        hint=hint or "name a file with one JSON object a line, plain or .gz",
+        hint=hint or "name a file with one JSON object per line, plain or .gz",
         code="no-file",
     )
 
@@ -218,7 +226,7 @@ def _is_exported(row: dict[str, Any]) -> bool:
     )
 
 
-def _exact(source: Original, number: int, row: dict[str, Any]) -> ForeignRecord:
+def _build_exact(source: Original, number: int, row: dict[str, Any]) -> ForeignRecord:
     fields: Fields = {}
     for key, value in row.items():
         if isinstance(value, list):
@@ -227,35 +235,37 @@ def _exact(source: Original, number: int, row: dict[str, Any]) -> ForeignRecord:
             fields[key] = {name: str(item) for name, item in value.items()}
         elif key not in ("path", "body"):
             fields[key] = str(value)
-    return _draft(source, number, row["id"], row["id"], fields, row["body"]).replace(is_exact=True)
+    return _build_draft(source, number, row["id"], row["id"], fields, row["body"]).replace(
+        is_exact=True
+    )
 
 
-def _record(
+def _build_record(
     source: Original,
     number: int,
     row: dict[str, Any],
     chosen: FieldMap,
     categories: Collection[str],
 ) -> Iterator[ForeignRecord | Problem]:
-    """Yield the draft of a row, or the problem that it has; warnings may come before it."""
+    """Yield the record of a row, or its problem; warnings may come first."""
     fields: Fields = {}
     for name, paths in chosen.items():
-        value = at_path(row, paths)
+        value = find_at_paths(row, paths)
         try:
             if value is not None:
-                fields[name] = value_of(name, value)
+                fields[name] = convert_value(name, value)
         except NoValueError as error:
             yield Problem(source.shown, number, "bad-value", f"{name}: {error}", _MAP_HINT)
             return
     for name in sorted(row.keys() - chosen.keys()):
-        fitting = _own_value(name, row[name], categories)
+        fitting = _convert_own(name, row[name], categories)
         if isinstance(fitting, NoValueError):
             what = f"{name}: {fitting}; it is left out"
             hint = f"--map {name}=JSON.PATH names another place, --set {name}=VALUE sets it"
             yield Problem(source.shown, number, "bad-value", what, hint, severity="warning")
         elif fitting is not None:
             fields[name] = fitting
-    fields = of_first_designs(row) | fields
+    fields = read_first_designs(row) | fields
     body = str(fields.pop("body", ""))
     newer = fields.pop("superseded_by", ())
     name = str(fields.pop("id", ""))
@@ -264,46 +274,46 @@ def _record(
     prefix = ids.TYPE_PREFIX.get(str(fields.get("type", "")), "rec")
     word = str(fields.get("status", ""))
     if word:
-        fields["status"] = originals.state(word) or "candidate"
-    draft = _draft(
-        source, number, key, originals.as_id(name or ids.slug(title), prefix), fields, body
+        fields["status"] = originals.find_state(word) or "candidate"
+    draft = _build_draft(
+        source, number, key, originals.to_id(name or ids.make_slug(title), prefix), fields, body
     )
-    if word and not originals.state(word):
+    if word and not originals.find_state(word):
         yield draft.problem(
             "unknown-state",
-            f"{originals.line(word, 80)!r} is no known state, it becomes a candidate",
+            f"{originals.to_line(word, 80)!r} is no known state, it becomes a candidate",
             f"memtool confirm {draft.id}, if it holds",
             severity="warning",
         )
     yield draft.replace(superseded_by=newer if isinstance(newer, tuple) else ())
 
 
-def _draft(
+def _build_draft(
     source: Original, number: int, key: str, id_: str, fields: Fields, body: str
 ) -> ForeignRecord:
     return ForeignRecord(key, id_, fields, body, source, (number, number), part=key)
 
 
-def _own_value(
+def _convert_own(
     name: str, value: Any, categories: Collection[str]
 ) -> FieldValue | NoValueError | None:
-    """Return what is found under a name that may be a key of memtool, or why it does not fit.
+    """Convert a value whose name may be a key of memtool, or return why it does not fit.
 
-    None stands for a name of another meaning, and for a key without a value.
+    None if the name is not a key, or the value is empty.
     """
     field = BY_NAME.get(name)
     if value in (None, "", [], {}) or (field is None and not name.startswith(OWN_PREFIX)):
         return None
     try:
-        found = value_of(name, value)
+        converted = convert_value(name, value)
     except NoValueError as error:
         return error
-    fault = schema.value_fault(field, found, categories) if field else ""
-    return NoValueError(originals.line(fault, 200)) if fault else found
+    fault = schema.find_value_fault(field, converted, categories) if field else ""
+    return NoValueError(originals.to_line(fault, 200)) if fault else converted
 
 
-def row(record: Record, *, has_body: bool = True) -> dict[str, Any]:
-    """Return every key of a memory in the table's order, then its body and path."""
+def build_row(record: Record, *, has_body: bool = True) -> dict[str, Any]:
+    """Return all keys of a memory in the order of the table, then its body and path."""
     fields = record.memory.fields
     keys: dict[str, Any] = {key: plain(fields[key]) for key in sorted(fields, key=order)}
     if has_body:
@@ -311,6 +321,6 @@ def row(record: Record, *, has_body: bool = True) -> dict[str, Any]:
     return keys | {"path": record.path}
 
 
-def line(row_: dict[str, Any]) -> str:
-    """Return a row as one line of JSON in ASCII, without the line feed."""
+def format_line(row_: dict[str, Any]) -> str:
+    """Format a row as one line of ASCII JSON, without a line feed."""
     return json.dumps(row_, separators=(", ", ": "))

@@ -1,8 +1,8 @@
 """Notes: folders of markdown in which other tools keep memories.
 
-basic-memory has notes with a front matter, categorised observations and relations to `[[others]]`;
-a memory bank has a few files of known names, whose sections are memories; Serena has one memory a
-file; and there are memories with a front matter and a `schema_version`.
+basic-memory has notes with front matter, categorised observations and relations to `[[notes]]`. A
+memory bank has a few files with fixed names, whose sections are memories. Serena has one memory per
+file. The generic format has memories with front matter and a `schema_version`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memtool.importing import agents, entries, originals
-from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
+from memtool.importing.entries import StoreEntry, StoreRequest, find_relation, to_snake_case
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
 from memtool.memory.schema import Problem
 
-_ENDS = (".md", ".markdown")
+_SUFFIXES = (".md", ".markdown")
 _OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\[\]()]{2,})\]\s+(.*\S)")
 _RELATION = re.compile(
     r"""\s*[-*]\s+(?:"([^"]+)"|'([^']+)'|([^\s\[]+))?\s*\[\[([^\]|#]+)[^\]]*\]\]"""
@@ -33,110 +33,116 @@ _NO_NOTES = ("readme", "_")
 Drafts = Iterator[ForeignRecord | Problem]
 
 
-def drafts(path: str, asked: StoreRequest) -> Drafts:
-    """Yield memories that are markdown with a front matter, of `schema_version` 1, 2 or none."""
-    return _each(path, asked, _memory)
+def drafts(path: str, request: StoreRequest) -> Drafts:
+    """Yield memories in markdown with front matter, of `schema_version` 1, 2 or none."""
+    return _read_each(path, request, _parse_memory)
 
 
-def basic_memory_drafts(path: str, asked: StoreRequest) -> Drafts:
+def basic_memory_drafts(path: str, request: StoreRequest) -> Drafts:
     """Yield the notes of a project of basic-memory."""
-    return _each(path, asked, _note)
+    return _read_each(path, request, _parse_note)
 
 
-def serena_drafts(path: str, asked: StoreRequest) -> Drafts:
-    """Yield the memories of Serena, of the folder `.serena/memories` or the one that has it."""
+def serena_drafts(path: str, request: StoreRequest) -> Drafts:
+    """Yield the memories of Serena, from the folder `.serena/memories` or the project's top."""
     inside = os.path.join(path, ".serena", "memories")
-    return _each(inside if os.path.isdir(inside) else path, asked, _serena)
+    return _read_each(inside if os.path.isdir(inside) else path, request, _parse_serena)
 
 
-def memory_bank_drafts(path: str, asked: StoreRequest) -> Drafts:
-    """Yield the sections of a memory bank, of its folder or the one that has it."""
+def memory_bank_drafts(path: str, request: StoreRequest) -> Drafts:
+    """Yield the sections of a memory bank, from its folder or its parent."""
     names = ("memory-bank", "memory_bank", ".memory-bank", "cline_docs")
     places = (os.path.join(path, name) for name in names)
-    found: list[StoreEntry | Problem] = []
-    for source, text in _texts(next(filter(os.path.isdir, places), path), asked, found):
-        found += _bank(source, text)
-    return entries.records(found, asked)
+    items: list[StoreEntry | Problem] = []
+    for source, text in _read_texts(next(filter(os.path.isdir, places), path), request, items):
+        items += _parse_bank(source, text)
+    return entries.build_records(items, request)
 
 
-def _each(
+def _read_each(
     path: str,
-    asked: StoreRequest,
-    read: Callable[[Original, dict[str, Any], str, str], StoreEntry | Problem],
+    request: StoreRequest,
+    parse: Callable[[Original, dict[str, Any], str, str], StoreEntry | Problem],
 ) -> Drafts:
-    """Yield the record of each file: `read` gets its front matter, its title and its text."""
-    found: list[StoreEntry | Problem] = []
-    root = originals.located(path)
-    for source, text in _texts(path, asked, found):
+    """Yield the record of each file; `parse` gets its front matter, title and text."""
+    items: list[StoreEntry | Problem] = []
+    root = originals.locate(path)
+    for source, text in _read_texts(path, request, items):
         lines = text.split("\n")
         front, first = originals.front_matter(lines)
         body = "\n".join(lines[first:]).strip("\n")
-        title, body = _without_title(body)
-        entry = read(source, dict(front), title, body)
+        title, body = _split_title(body)
+        entry = parse(source, dict(front), title, body)
         if isinstance(entry, StoreEntry):
             place = os.path.relpath(
                 source.path, root if os.path.isdir(root) else os.path.dirname(root)
             )
             stem = os.path.splitext(place)[0].replace(os.sep, "/")
-            values = {"id": stem, "title": title or _words(stem), **_said(entry.values)}
+            values = {
+                "id": stem,
+                "title": title or _title_from_name(stem),
+                **_without_empty(entry.values),
+            }
             names = (*entry.names, stem, stem.rpartition("/")[2])
             span = (1, len(lines) - (not lines[-1]))
             entry = entry.replace(values=values, lines=span, names=tuple(dict.fromkeys(names)))
-        found.append(entry)
-    return entries.records(found, asked)
+        items.append(entry)
+    return entries.build_records(items, request)
 
 
-def _said(values: Any) -> dict[str, Any]:
+def _without_empty(values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in ("", (), [], {}, None)}
 
 
-def _texts(
-    path: str, asked: StoreRequest, found: list[StoreEntry | Problem]
+def _read_texts(
+    path: str, request: StoreRequest, items: list[StoreEntry | Problem]
 ) -> Iterator[tuple[Original, str]]:
-    """Yield the notes of a folder; what cannot be read goes to `found`, and so do other files."""
-    others: dict[str, int] = {}
+    """Yield the notes of a folder; add problems, and warnings on other files, to `items`."""
+    omitted: dict[str, int] = {}
 
     def is_wanted(name: str) -> bool:
-        is_note = name.lower().endswith(_ENDS)
+        is_note = name.lower().endswith(_SUFFIXES)
         if not is_note and name[0] != ".":
             kind = os.path.splitext(name)[1] or "without an ending"
-            others[kind] = others.get(kind, 0) + 1
+            omitted[kind] = omitted.get(kind, 0) + 1
         return is_note and not name.lower().startswith(_NO_NOTES)
 
-    for one in originals.texts(path, asked.top, is_wanted):
-        if isinstance(one, Problem):
-            found.append(one)
+    for item in originals.read_texts(path, request.top, is_wanted):
+        if isinstance(item, Problem):
+            items.append(item)
         else:
-            yield one
-    shown = originals.original(originals.located(path), asked.top).shown
-    for kind, count in sorted(others.items()):
+            yield item
+    shown = originals.build_original(originals.locate(path), request.top).shown
+    for kind, count in sorted(omitted.items()):
         what = f"{count:,} files {kind} are no notes, and are left out"
-        found.append(Problem(shown, 0, "left-out", what, "", severity="warning"))
+        items.append(Problem(shown, 0, "left-out", what, "", severity="warning"))
 
 
-def _without_title(body: str) -> tuple[str, str]:
-    """Return the heading that a text begins with, and the rest."""
-    first, _newline, rest = body.partition("\n")
-    found = _TITLE.fullmatch(first)
-    return (found[1], rest.strip("\n")) if found else ("", body)
+def _split_title(body: str) -> tuple[str, str]:
+    """Split the heading from the start of a text; empty if there is none."""
+    first, _newline, following = body.partition("\n")
+    match = _TITLE.fullmatch(first)
+    return (match[1], following.strip("\n")) if match else ("", body)
 
 
-def _words(stem: str) -> str:
+def _title_from_name(stem: str) -> str:
     name = stem.rpartition("/")[2].replace("_", " ").replace("-", " ").strip()
     return name[:1].upper() + name[1:]
 
 
-def _listed(front: dict[str, Any]) -> dict[str, Any]:
-    """Return a front matter with its lists as lists; it is read as text, tuples and tables."""
-    return {key: list(one) if isinstance(one, tuple) else one for key, one in front.items()}
+def _tuples_to_lists(front: dict[str, Any]) -> dict[str, Any]:
+    """Convert the tuples of front matter to lists."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in front.items()}
 
 
-def _memory(source: Original, front: dict[str, Any], title: str, body: str) -> StoreEntry | Problem:
-    """Read a memory with a front matter; a text in its keys goes before the one below them."""
-    values = _listed(front)
-    told = [str(values.pop(key)) for key in ("content", "text", "memory") if values.get(key)]
-    text = "\n\n".join(dict.fromkeys(filter(None, [*told, body])))
-    name = values.get("title") or values.get("headline") or title or entries.title_of(text)
+def _parse_memory(
+    source: Original, front: dict[str, Any], title: str, body: str
+) -> StoreEntry | Problem:
+    """Parse a memory with front matter; text in its keys goes before the body."""
+    values = _tuples_to_lists(front)
+    texts = [str(values.pop(key)) for key in ("content", "text", "memory") if values.get(key)]
+    text = "\n\n".join(dict.fromkeys(filter(None, [*texts, body])))
+    name = values.get("title") or values.get("headline") or title or entries.find_title(text)
     return StoreEntry(
         {**values, "title": name, "content": text},
         source,
@@ -144,54 +150,58 @@ def _memory(source: Original, front: dict[str, Any], title: str, body: str) -> S
     )
 
 
-def _note(source: Original, front: dict[str, Any], title: str, body: str) -> StoreEntry | Problem:
-    """Read a note of basic-memory; links in its text become plain, as they are relations here."""
-    values = _listed(front)
-    kind = snake(str(values.get("type", "note")))
+def _parse_note(
+    source: Original, front: dict[str, Any], title: str, body: str
+) -> StoreEntry | Problem:
+    """Parse a note of basic-memory; links become plain text, and relations of the entry."""
+    values = _tuples_to_lists(front)
+    kind = to_snake_case(str(values.get("type", "note")))
     if kind == "schema":
         what = "it is a schema of notes, and is left out"
         return Problem(source.shown, 1, "left-out", what, "", severity="warning")
-    told: dict[str, list[str]] = {}
+    relations: dict[str, list[str]] = {}
     tags: list[str] = []
     categories: list[str] = []
     for line in body.split("\n"):
-        seen = _OBSERVATION.fullmatch(line)
-        if seen and not seen[2].startswith("("):
-            categories.append(snake(seen[1]))
-            tags += _TAG.findall(seen[2])
+        observation = _OBSERVATION.fullmatch(line)
+        if observation and not observation[2].startswith("("):
+            categories.append(to_snake_case(observation[1]))
+            tags += _TAG.findall(observation[2])
             continue
         edge = _RELATION.match(line)
         word = (edge[1] or edge[2] or edge[3] or "") if edge else ""
-        relation = relation_of(word, "related_to")
-        targets = [edge[4]] if edge else [one[1] for one in _MENTION.finditer(line)]
+        relation = find_relation(word, "related_to")
+        targets = [edge[4]] if edge else [mention[1] for mention in _MENTION.finditer(line)]
         for target in targets:
-            told.setdefault(relation, []).append(target.strip())
+            relations.setdefault(relation, []).append(target.strip())
     if kind not in entries.TYPE_WORDS and categories:
-        known = [word for word in categories if word in entries.TYPE_WORDS]
-        values["type"] = max(known, key=known.count) if known else kind
+        known_words = [word for word in categories if word in entries.TYPE_WORDS]
+        values["type"] = max(known_words, key=known_words.count) if known_words else kind
     own_tags = values.pop("tags", [])
     own_tags = own_tags if isinstance(own_tags, list) else str(own_tags).split(",")
     permalink = str(values.pop("permalink", ""))
     name = str(values.get("title") or title)
-    kept = {key: value for key, value in values.items() if key != "schema"}
-    plain = _MENTION.sub(lambda found: (found[2] or found[1]).strip(), body)
+    copied = {key: value for key, value in values.items() if key != "schema"}
+    plain = _MENTION.sub(lambda match: (match[2] or match[1]).strip(), body)
     return StoreEntry(
-        kept
-        | told
+        copied
+        | relations
         | {"id": permalink, "title": name, "content": plain, "tags": [*own_tags, *tags]},
         source,
-        names=tuple(filter(None, (permalink, name, ids.slug(name) if name else ""))),
+        names=tuple(filter(None, (permalink, name, ids.make_slug(name) if name else ""))),
     )
 
 
-def _serena(source: Original, front: dict[str, Any], title: str, body: str) -> StoreEntry | Problem:
-    """Read a memory of Serena: its folder is a tag, and its name says what kind it is."""
+def _parse_serena(
+    source: Original, front: dict[str, Any], title: str, body: str
+) -> StoreEntry | Problem:
+    """Parse a memory of Serena: its folder becomes a tag, its name determines the kind."""
     folder = os.path.basename(os.path.dirname(source.path))
     name = os.path.splitext(os.path.basename(source.path))[0]
     words = f"{folder} {name}".lower().replace("_", " ").replace("-", " ").split()
     tags = [folder] if folder not in ("memories", ".serena") else []
-    values = _listed(front) | {"title": title, "content": body, "tags": tags}
-    return StoreEntry(values | {"type": _kind_of(words)}, source)
+    values = _tuples_to_lists(front) | {"title": title, "content": body, "tags": tags}
+    return StoreEntry(values | {"type": _find_kind(words)}, source)
 
 
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -203,36 +213,41 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("architecture", "architecture structure overview design patterns systempatterns"),
     ("architecture", "brief projectbrief productcontext context product"),
 )
-"""Words of names, and the kind that they mean; the first row that has one counts."""
+"""Kinds, and the words in names that mean them; the first matching row counts."""
 
 
-def _kind_of(words: list[str]) -> str:
+def _find_kind(words: list[str]) -> str:
     return next(
-        (kind for kind, known in _KINDS if set(known.split()).intersection(words)), "pattern"
+        (kind for kind, kind_words in _KINDS if set(kind_words.split()).intersection(words)),
+        "pattern",
     )
 
 
-def _bank(source: Original, text: str) -> Iterator[StoreEntry]:
-    """Yield the sections of a file of a memory bank; what its name says holds for all of them.
+def _parse_bank(source: Original, text: str) -> Iterator[StoreEntry]:
+    """Yield the sections of a file of a memory bank; the file name determines their kind.
 
-    A heading that begins with a day, as those of a decision log do, is of that day.
+    A heading may begin with the date of its section, as in a decision log.
     """
     name = os.path.splitext(os.path.basename(source.path))[0]
-    words = snake(name).replace("_", " ").split()
-    kind = _kind_of([*words, name.lower()])
-    parts = agents.parts(text, os.path.basename(source.path))
+    words = to_snake_case(name).replace("_", " ").split()
+    kind = _find_kind([*words, name.lower()])
+    parts = agents.split_agent_file(text, os.path.basename(source.path))
     tops = {part.headings[0] for part in parts if part.headings}
     is_titled = len(tops) == 1 and any(len(part.headings) > 1 for part in parts)
     title = tops.pop() if is_titled else " ".join(words).capitalize()
     for part in parts:
-        inner = [one for one in part.headings if one != title and _squeezed(one) != _squeezed(name)]
-        if inner and _squeezed(inner[-1]) == "tableofcontents":
+        inner = [
+            heading
+            for heading in part.headings
+            if heading != title and _squeeze(heading) != _squeeze(name)
+        ]
+        if inner and _squeeze(inner[-1]) == "tableofcontents":
             continue
-        own = _kind_of(" ".join(inner).lower().split()) if inner else kind
+        own = _find_kind(" ".join(inner).lower().split()) if inner else kind
         dated = _DATED.fullmatch(inner[-1]) if inner else None
         shown = [*inner[:-1], dated[2]] if dated else inner
         values = {
-            "id": ids.slug(" ".join([title, *inner]), 90),
+            "id": ids.make_slug(" ".join([title, *inner]), 90),
             "title": " > ".join([title, *shown]),
             "content": part.text,
             "type": own if kind == "pattern" or own == "decision" else kind,
@@ -242,5 +257,5 @@ def _bank(source: Original, text: str) -> Iterator[StoreEntry]:
         yield StoreEntry(values, source, span, part="" if source.name else title)
 
 
-def _squeezed(name: str) -> str:
-    return snake(name).replace("_", "")
+def _squeeze(name: str) -> str:
+    return to_snake_case(name).replace("_", "")

@@ -1,8 +1,8 @@
 """Originals: the files of another tool, and the records that importers read from them.
 
-Here is how files are found and read, what git knows about them, how a memory cites them, and how
-the states, dates, names and long texts of other tools become those of a memory. Reading is
-bounded, follows no link below the named path, and opens nothing but plain files.
+This module finds and reads files, looks them up in git, builds citations, and converts states,
+dates, names and long texts of other tools. Reading is limited in size, follows no links below the
+given path, and opens only plain files.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader
 
 from memtool import value
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.memory import schema, strict, timestamps
 from memtool.memory.fields import STATUSES
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
+from memtool.memory.trust import CITED_DIGITS
 from memtool.store.files import open_file
-from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.value import Value
 
 MAX_BYTES = 1 << 20
-"""A text file above this size is no record of a decision."""
+"""Limit of a text file; a larger one is not a record."""
 _VERSION = re.compile(r"(#L\d+(-L\d+)?)?(@[0-9a-f]{7,64})?$")
-_PASSED_OVER = frozenset({"node_modules", "vendor", "venv", "site-packages", "__pycache__"})
+_SKIPPED_FOLDERS = frozenset({"node_modules", "vendor", "venv", "site-packages", "__pycache__"})
 CODES: dict[str, str] = {
     "changed": "the record says something else than the memory that was made of it",
     "not-json": "a line that is no JSON object",
@@ -40,15 +40,15 @@ CODES: dict[str, str] = {
     "empty-entry": "an entry of a store that says nothing",
     "left-out": "what a store has, and a memory has no place for",
 }
-"""Problems that only importing finds, next to those of `memory.schema`."""
+"""Problems that only an import finds, in addition to those of `memory.schema`."""
 
 
 class Original(Value):
     """A file to import from.
 
-    `name` is its path from the repository's top, empty if it lies outside; `shown` is the name,
-    or outside the last two parts of the path, so that it does not depend on the machine. Lines of
-    a compressed file are not those that people see in it, and are not cited.
+    `name` is its path from the repository's top, empty if outside. `shown` is the name, or outside
+    the last two parts of the path, so that it does not depend on the machine. Lines of a compressed
+    file are not cited, as they are not visible in it.
     """
 
     path: str
@@ -60,9 +60,9 @@ class Original(Value):
 class ForeignRecord(Value):
     """A record of another tool: `key` is its unique name there, `names` are its other names.
 
-    `fields` are those that the record has, no more; relations contain the names of other records,
-    `superseded_by` is inverted later. `lines` are the first and last in its file; `part` says
-    which part of the file a record is. An exact record is a memory already and stays as it is.
+    `fields` has only the fields of the record; relations contain names of other records, and
+    `superseded_by` is inverted later. `lines` are its first and last line in the file; `part` names
+    the part of the file. An exact record is an exported memory and is not changed.
     """
 
     key: str
@@ -77,54 +77,54 @@ class ForeignRecord(Value):
     is_exact: bool = False
 
     def items(self, key: str) -> tuple[str, ...]:
-        """Return a field that is a list; empty if it is absent or no list."""
-        found = self.fields.get(key, ())
-        return found if isinstance(found, tuple) else ()
+        """Return a list field; empty if it is missing or not a list."""
+        value_ = self.fields.get(key, ())
+        return value_ if isinstance(value_, tuple) else ()
 
     def problem(self, code: str, message: str, hint: str = "", severity: str = "error") -> Problem:
-        """Return a problem at the place of the record."""
+        """Build a problem at the location of the record."""
         return Problem(
             self.original.shown, self.lines[0], code, message, hint, self.id, severity=severity
         )
 
 
-def original(path: str, top: str) -> Original:
-    """Return the original at an absolute path."""
+def build_original(path: str, top: str) -> Original:
+    """Build the original for an absolute path."""
     name = os.path.relpath(path, os.path.realpath(top)).replace(os.sep, "/")
     is_outside = name == ".." or name.startswith("../")
     return Original(path, "" if is_outside else name, tail(path) if is_outside else name)
 
 
 def tail(path: str) -> str:
-    """Return the last two parts of a path; one that has no more stays as it is."""
+    """Return the last two parts of a path, or the path if it has no more."""
     whole = path.replace(os.sep, "/")
     parts = whole.strip("/").split("/")
     return "/".join(parts[-2:]) if len(parts) > 2 else whole
 
 
-def located(path: str) -> str:
-    """Return the real path of what the user named. Raises MemtoolError where nothing is there."""
+def locate(path: str) -> str:
+    """Return the real path of a user's argument. Raises MemtoolError if it does not exist."""
     try:
         os.stat(path)
     except (OSError, ValueError) as error:
-        reason = reason_of(error)
+        reason = find_reason(error)
         raise MemtoolError(
-            f"{path} cannot be read: {reason}",
-            hint="name a file or directory that exists; ls shows what is there",
+            f"cannot read {path}: {reason}",
+            hint="name a file or directory that exists",
             code="no-file",
         ) from None
     return os.path.realpath(path)
 
 
-def texts(
+def read_texts(
     path: str, top: str, is_wanted: Callable[[str], bool]
 ) -> Iterator[tuple[Original, str] | Problem]:
     """Yield the text of the file itself, or of the wanted files below a directory, by path.
 
-    Links, hidden directories and those of dependencies are passed over. A file or directory that
-    cannot be read is a problem.
+    Links, hidden directories and those of dependencies are skipped. A file or directory that cannot
+    be read gives a problem.
     """
-    for source in files(path, top, is_wanted):
+    for source in find_files(path, top, is_wanted):
         if isinstance(source, Problem):
             yield source
             continue
@@ -132,25 +132,27 @@ def texts(
         yield text if isinstance(text, Problem) else (source, text)
 
 
-def files(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Original | Problem]:
+def find_files(
+    path: str, top: str, is_wanted: Callable[[str], bool]
+) -> Iterator[Original | Problem]:
     """Yield the file itself, or the wanted files below a directory, by path, as `texts` does."""
-    path = located(path)
+    path = locate(path)
     refused: list[OSError] = []
     is_folder = os.path.isdir(path)
-    found = [] if is_folder else [path]
+    paths = [] if is_folder else [path]
     for folder, folders, names in os.walk(path, onerror=refused.append) if is_folder else ():
-        folders[:] = sorted({name for name in folders if name[0] != "."} - _PASSED_OVER)
+        folders[:] = sorted({name for name in folders if name[0] != "."} - _SKIPPED_FOLDERS)
         places = (os.path.join(folder, name) for name in filter(is_wanted, names))
-        found += [place for place in places if not os.path.islink(place)]
+        paths += [place for place in places if not os.path.islink(place)]
     for error in refused:
-        reason = f"it cannot be read: {reason_of(error)}"
-        place = original(str(error.filename), top).shown
+        reason = f"it cannot be read: {find_reason(error)}"
+        place = build_original(str(error.filename), top).shown
         yield Problem(place, 0, "unreadable", reason, "give yourself permission to read it")
-    yield from (original(place, top) for place in sorted(found))
+    yield from (build_original(place, top) for place in sorted(paths))
 
 
 def read_text(source: Original, most_bytes: int = MAX_BYTES) -> str | Problem:
-    """Return the text of a file, or the problem that kept it from being read."""
+    """Read the text of a file, or return the problem."""
 
     def problem(code: str, what: str, hint: str, line: int = 0) -> Problem:
         return Problem(source.shown, line, code, what, hint)
@@ -159,7 +161,7 @@ def read_text(source: Original, most_bytes: int = MAX_BYTES) -> str | Problem:
         with open_plain(source) as file:
             data = file.read(most_bytes + 1)
     except OSError as error:
-        reason = f"it cannot be read: {reason_of(error)}"
+        reason = f"it cannot be read: {find_reason(error)}"
         return problem("unreadable", reason, "name a plain file that you may read")
     if len(data) > most_bytes:
         return problem("too-large", f"it is larger than {most_bytes:,} bytes", "split it")
@@ -184,9 +186,9 @@ def open_plain(source: Original) -> BufferedReader:
 
 
 def front_matter(lines: list[str]) -> tuple[Fields, int]:
-    """Return the front matter, and how many lines it takes; none is read line by line.
+    """Parse the front matter; return its fields and number of lines, 0 if there is none.
 
-    Front matter of others is often not YAML (`status: [ADR-5](5.md)`), so what is not is read as
+    Other tools' front matter is often not valid YAML (`status: [ADR-5](5.md)`); then it is read as
     plain `key: value` lines.
     """
     if lines[0].rstrip() != "---":
@@ -198,20 +200,20 @@ def front_matter(lines: list[str]) -> tuple[Fields, int]:
         return strict.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
     except strict.NotStrict:
         pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
-        return {key.strip(): rest.strip(" \"'") for key, colon, rest in pairs if colon}, end + 1
+        return {key.strip(): text.strip(" \"'") for key, colon, text in pairs if colon}, end + 1
 
 
-def facts(repository: Repository, path: str) -> tuple[str, dict[str, str]]:
-    """Return the commit in HEAD, and its blobs at or below a path, by name; empty without one."""
+def find_git_facts(repository: Repository, path: str) -> tuple[str, dict[str, str]]:
+    """Return the commit at HEAD, and its blob ids at or below a path; empty if no commit."""
     head = repository.git.head()
     entries = repository.git.ls_tree(head, *_limit(path)) if head else []
     return head, {entry.path: entry.oid for entry in entries}
 
 
-def first_seconds(repository: Repository, path: str, head: str) -> dict[str, int]:
-    """Return when each file at or below a path was first committed, in one walk over history.
+def find_first_seconds(repository: Repository, path: str, head: str) -> dict[str, int]:
+    """Return the second of the first commit of each file at or below a path.
 
-    Empty without a commit, and in a shallow clone, whose first commits are not the first.
+    Empty without a commit, and in a shallow clone, which lacks the first commits.
     """
     if not head or repository.is_shallow:
         return {}
@@ -224,7 +226,7 @@ def first_seconds(repository: Repository, path: str, head: str) -> dict[str, int
         "--",
         *_limit(path),
     )
-    # newest first, so the oldest stays
+    # newest first, so that the oldest overwrites it
     return {name: int(second) for second, names in added for name in names}
 
 
@@ -232,10 +234,10 @@ def _limit(path: str) -> list[str]:
     return [] if path in ("", ".") else [path]
 
 
-def committed(
+def find_committed(
     sources: Iterable[Original], blobs: Mapping[str, str], object_format: str
 ) -> set[str]:
-    """Return the names of the originals whose bytes are those of the blobs of these names."""
+    """Return the names of the originals whose content equals the blob of that name."""
     paths = {source.name: source.path for source in sources if source.name in blobs}
     return {name for name, path in paths.items() if _blob_id(path, object_format) == blobs[name]}
 
@@ -250,32 +252,32 @@ def _blob_id(path: str, object_format: str) -> str:
         return ""
 
 
-def citation(source: Original, lines: tuple[int, int], commit: str) -> str:
-    """Return `file:PATH#Lx-Ly@SHA` for a file of the repository, empty for any other.
+def build_citation(source: Original, lines: tuple[int, int], commit: str) -> str:
+    """Return `file:PATH#Lx-Ly@SHA` for a file of the repository; empty for any other.
 
-    An empty commit leaves the revision out.
+    Without a commit, there is no `@SHA`.
     """
     if not source.name:
         return ""
     span = "" if source.is_compressed else f"#L{lines[0]}-L{lines[1]}"
-    at = f"@{commit[:SHORT]}" if commit else ""
+    at = f"@{commit[:CITED_DIGITS]}" if commit else ""
     text = f"file:{source.name}{span}{at}"
-    return "" if schema.source_fault(text) or not schema.is_line(text) else text
+    return "" if schema.find_source_fault(text) or not schema.is_line(text) else text
 
 
-def tool_citation(tool: str, source: Original, record: str) -> str:
-    """Return `tool:import-NAME FILE record KEY`, for what lies outside the repository."""
+def build_tool_citation(tool: str, source: Original, record: str) -> str:
+    """Return `tool:import-NAME FILE record KEY`, for a file outside the repository."""
     which = f" record {record}" if record else ""
-    return f"tool:import-{tool} {line(source.shown + which, 300)}"
+    return f"tool:import-{tool} {to_line(source.shown + which, 300)}"
 
 
-def place_of(source: str) -> str:
-    """Return a source without its lines and revision: where it comes from, whatever the version."""
+def strip_version(source: str) -> str:
+    """Remove the lines and revision from a source, to compare its origin."""
     return _VERSION.sub("", source) if source.startswith("file:") else source
 
 
-TITLE_LENGTH = 200
-ID_LENGTH = 120
+MAX_TITLE_CHARS = 200
+MAX_ID_CHARS = 120
 
 _STATES: dict[str, str] = {
     "confirmed": "accepted active adopted agreed approved closed complete completed decided done "
@@ -293,9 +295,9 @@ STATES: dict[str, str] = {
     "under review": "candidate",
     "april fool": "deprecated",
 }
-"""The status of a memory for each state that records of decisions or issues are known to have.
+"""The status of a memory for each known state of decision records and issues.
 
-A superseded record is confirmed: the one that replaces it says so.
+A superseded record is confirmed, because its successor expresses the replacement.
 """
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -307,11 +309,11 @@ _DAYS = (
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?")
 
 
-def state(text: str) -> str:
-    """Return the status that a state such as `Accepted (2020-01-01)` means, or an empty text.
+def find_state(text: str) -> str:
+    """Return the status for a state such as `Accepted (2020-01-01)`; empty if unknown.
 
-    The first two words or the first one decide; a template's `{proposed | accepted}` is no state,
-    and what follows ` #` is a comment.
+    The first two words or the first one count. A template's `{proposed | accepted}` is not a state,
+    and text after ` #` is a comment.
     """
     text = text.partition(" #")[0]
     words = re.findall("[a-z]+", text.lower())
@@ -320,10 +322,10 @@ def state(text: str) -> str:
     return STATES.get(" ".join(words[:2])) or STATES.get(words[0], "")
 
 
-def moment(text: str) -> str:
-    """Return a date or time in one of the usual spellings as RFC 3339, or an empty text.
+def parse_moment(text: str) -> str:
+    """Convert a date or time in a usual format to RFC 3339; empty if it is not one.
 
-    A full RFC 3339 moment stays as it was written; a plain day begins at midnight UTC.
+    A full RFC 3339 moment is not changed; a plain day becomes midnight UTC.
     """
     text = text.strip().strip("\"'")
     if _NAIVE.fullmatch(text):
@@ -334,65 +336,65 @@ def moment(text: str) -> str:
     except ValueError:
         pass
     for pattern in _DAYS:
-        found = pattern.search(text)
-        if found:
-            month = found["month"][:3].lower()
+        match = pattern.search(text)
+        if match:
+            month = match["month"][:3].lower()
             try:
                 number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
-                day = f"{found['year']}-{number:02}-{int(found['day']):02}"
+                day = f"{match['year']}-{number:02}-{int(match['day']):02}"
                 return timestamps.render(timestamps.parse_date(day))
             except ValueError:
                 continue
     return ""
 
 
-def line(text: str, most: int = schema.MAX_LINE) -> str:
-    """Return text as one visible line: blanks joined, hidden characters dropped, the end cut."""
+def to_line(text: str, max_chars: int = schema.MAX_LINE) -> str:
+    """Convert text to one visible line: collapse blanks, drop hidden characters, cut the end."""
     shown = "".join(char for char in " ".join(text.split()) if schema.is_line(char))
-    return shown if len(shown) <= most else shown[: most - 1].rstrip() + "…"
+    return shown if len(shown) <= max_chars else shown[: max_chars - 1].rstrip() + "…"
 
 
-def body(text: str) -> str:
-    """Return text as the body of a memory: no NUL, no lone surrogates, LF, one final line feed."""
+def to_body(text: str) -> str:
+    """Convert text to the body of a memory: no NUL or lone surrogates, LF, one final line feed."""
     whole = text.replace("\0", "").replace("\r\n", "\n")
     whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").strip("\n")
     return f"{whole}\n" if whole.strip() else ""
 
 
-def cut(text: str, most_bytes: int, where: str) -> str:
-    """Return a body that fits, cut after a paragraph, with a last line that says where the rest is.
+def cut_body(text: str, max_bytes: int, where: str) -> str:
+    """Cut a body to a size, after a paragraph, and add a line that names the full text's location.
 
     A single paragraph that does not fit is cut after a word or character.
     """
     data = text.encode()
-    if len(data) <= most_bytes:
+    if len(data) <= max_bytes:
         return text
     end = f"\n\n[cut here: the whole text of {len(data):,} bytes is in {where}]\n"
-    kept = data[: max(most_bytes - len(end.encode()), 0)].decode(errors="ignore")
+    head_text = data[: max(max_bytes - len(end.encode()), 0)].decode(errors="ignore")
     for edge in ("\n\n", "\n", " "):
-        head = kept.rpartition(edge)[0]
-        if len(head) > len(kept) // 2:
-            kept = head
+        head = head_text.rpartition(edge)[0]
+        if len(head) > len(head_text) // 2:
+            head_text = head
             break
-    return kept.rstrip() + end
+    return head_text.rstrip() + end
 
 
 def digest(text: str) -> str:
-    """Return six hexadecimal digits that tell names apart which read the same as ids."""
+    """Return six hexadecimal digits that distinguish names with the same id form."""
     return value.digest(text.encode(errors="surrogatepass"), 3)
 
 
-def as_id(name: str, prefix: str) -> str:
-    """Return a name as an id; the prefix completes one that is too short, a digest a cut one."""
+def to_id(name: str, prefix: str) -> str:
+    """Convert a name to an id; one that is too short gets the prefix, a cut one a digest."""
     if schema.is_id(name):
         return name
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     chosen = re.sub("[^a-z0-9._-]+", "-", plain).strip("-._")
     if len(chosen) < 3:
         chosen = f"{prefix}-{chosen or digest(name)}"
-    return chosen if len(chosen) <= ID_LENGTH else suffixed(chosen, name)
+    return chosen if len(chosen) <= MAX_ID_CHARS else with_suffix(chosen, name)
 
 
-def suffixed(id_: str, name: str) -> str:
-    """Return an id with the digest of the full name behind it."""
-    return f"{id_[: ID_LENGTH - 7].rstrip('-._')}-{digest(name)}"
+def with_suffix(id_: str, name: str) -> str:
+    """Append the digest of the full name to an id."""
+    return f"{id_[: MAX_ID_CHARS - 7].rstrip('-._')}-{digest(name)}"

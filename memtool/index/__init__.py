@@ -1,1 +1,1 @@
-"""The derived index: terms, postings, stored fields, and what they were made from."""
+"""The derived index: terms, postings, stored fields, and the stamps of their files."""

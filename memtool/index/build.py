@@ -1,10 +1,10 @@
-"""Building: documents become rows of postings; the one owner of bm25s and numpy.
+"""Build the rows of postings from documents. It owns bm25s and numpy.
 
-A run is what is written between spaces (see `analyzer`). Ten thousand memories hold nearly two
-million, of which one in forty is new, so what terms a run gives is a table beside them. The
-documents become one long row of numbers of runs, with marks where a field begins, and where a head
-and a document end; whole arrays are worked on, never single words. bm25s scores them. Terms are
-sorted, so that the same documents give the same rows, whatever the hash seed.
+A run is the text between two spaces (see `analyzer`). Ten thousand memories contain nearly two
+million runs, and only one in forty is new. So each distinct run is analyzed once, into a table of
+its terms. The documents become one long array of run numbers, with marks where a field begins and
+where a head and a document end. All work is done on whole arrays, never on single words; bm25s
+scores them. Terms are sorted, so that the same documents give the same rows for any hash seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from memtool.index import analyzer, postings
 from memtool.index.postings import IN_HEAD
-from memtool.index.scoring import HEAD_FIELDS, K1, MOST_TF, B
+from memtool.index.scoring import HEAD_FIELDS, K1, MAX_TF, B
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -31,74 +31,80 @@ if TYPE_CHECKING:
     from memtool.index.scoring import Document
 
 
-_NO_BARS = "DISABLE_TQDM"
-"""The variable that bm25s reads when it is imported."""
+_NO_PROGRESS_VARIABLE = "DISABLE_TQDM"
+"""The environment variable that bm25s reads on import."""
 
 FIELD, HEAD, END = 0, 1, 2
 """The numbers of the marks: a field begins, a head has ended, a document has ended."""
 
-SPELLED = (" ", "\n", "")
-"""How marks stand in a text as terms (see `scoring.searchable`), where a space ends each term."""
+MARK_TERMS = (" ", "\n", "")
+"""The marks as they appear in a text as terms (see `scoring.analyze_document`)."""
 
-_MARKS = (b"\xff", b"\xfe", b"\xfd")
-"""How they stand between runs: no text in UTF-8 holds one of these."""
+_MARK_BYTES = (b"\xff", b"\xfe", b"\xfd")
+"""The marks as they appear between runs. No UTF-8 text contains these bytes."""
 
-_BATCH = 500
-"""Documents that are split at once: with fewer, calls cost more; with more, memory does."""
+# Fewer documents at a time cost more calls; more cost memory.
+_BATCH_DOCUMENTS = 500
 
-_SPACED = bytes(ord(analyzer.spaced(chr(code))) if code < 128 else code for code in range(256))
+_SEPARATORS = bytes(
+    ord(analyzer.blank_separators(chr(code))) if code < 128 else code for code in range(256)
+)
 
 
-class Runs(dict[bytes, int]):
-    """The number of each run. One that is new is taken apart into its words and compounds.
+class RunNumbers(dict[bytes, int]):
+    """The number of each run; a new run is analyzed when it is looked up.
 
-    These stand in two lists by number. A mark is its own word.
+    `words` and `compounds` hold the terms of each run, by its number. A mark is its own word.
     """
 
     def __init__(self, language: str) -> None:
-        super().__init__({mark: number for number, mark in enumerate(_MARKS)})
+        super().__init__({mark: number for number, mark in enumerate(_MARK_BYTES)})
         self._language = language
-        self.words: list[tuple[str, ...]] = [(spelled,) for spelled in SPELLED]
-        self.compounds: list[tuple[str, ...]] = [() for _spelled in SPELLED]
+        self.words: list[tuple[str, ...]] = [(spelled,) for spelled in MARK_TERMS]
+        self.compounds: list[tuple[str, ...]] = [() for _spelled in MARK_TERMS]
 
-    def __missing__(self, raw: bytes) -> int:
-        words, compounds = analyzer.of_run(raw.decode(), self._language)
+    def __missing__(self, run: bytes) -> int:
+        words, compounds = analyzer.analyze_run(run.decode(), self._language)
         self.words.append(words)
         self.compounds.append(compounds)
-        number = self[raw] = len(self)
+        number = self[run] = len(self)
         return number
 
 
-def rows(documents: Iterable[Document]) -> Iterator[list[bytes]]:
-    """Yield the runs of documents, with marks, some documents at a time.
+def split_runs(documents: Iterable[Document]) -> Iterator[list[bytes]]:
+    """Yield the runs of documents, with marks, in batches of documents.
 
-    Of each the fields of the head come first, as in a text as terms.
+    In each document the fields of the head come first, as in a text as terms.
     """
-    found = iter(documents)
-    while batch := list(islice(found, _BATCH)):
+    iterator = iter(documents)
+    while batch := list(islice(iterator, _BATCH_DOCUMENTS)):
         parts: list[bytes] = []
         for document in batch:
-            _spell(document, parts)
+            _append_runs(document, parts)
         yield b" ".join(parts).split()
 
 
-def _spell(document: Document, parts: list[bytes]) -> None:
-    """Append the bytes of a document, without what is in no word, each field behind its mark."""
-    field, head, end = _MARKS
-    rest: list[bytes] = []
+def _append_runs(document: Document, parts: list[bytes]) -> None:
+    """Append the words of a document as bytes, each field after its mark."""
+    field, head, end = _MARK_BYTES
+    body_parts: list[bytes] = []
     for name, text in document.fields:
-        raw = text.encode().translate(_SPACED) if text.isascii() else analyzer.spaced(text).encode()
-        (parts if name in HEAD_FIELDS else rest).extend((field, raw))
+        raw = (
+            text.encode().translate(_SEPARATORS)
+            if text.isascii()
+            else analyzer.blank_separators(text).encode()
+        )
+        (parts if name in HEAD_FIELDS else body_parts).extend((field, raw))
     parts.append(head)
-    parts += rest
+    parts += body_parts
     parts.append(end)
 
 
 class Chunk(Value):
-    """What is stored of `postings.CHUNK` documents.
+    """The stored form of `postings.CHUNK_SIZE` documents.
 
-    `texts` are as terms, `lengths` how many terms each has and how many in its head. Each posting
-    row has term, chunk, heads, top and data, as the table `posting`.
+    `texts` are the texts as terms. `lengths` are the numbers of terms of each document and of its
+    head. Each row of `postings` has term, chunk, heads, top and data, as the table `posting`.
     """
 
     texts: list[bytes]
@@ -106,81 +112,85 @@ class Chunk(Value):
     postings: Iterator[tuple[str, int, int, float, bytes]]
 
 
-class Built(Value):
-    """What was made of documents: all terms, the commonest first, and the documents chunk by chunk.
+class BuildResult(Value):
+    """All terms of some documents, the commonest first, and the documents chunk by chunk.
 
-    A chunk is made when it is asked for: those of 100,000 documents take a gigabyte.
+    Chunks are built as they are iterated: those of 100,000 documents take a gigabyte.
     """
 
     words: list[bytes]
     chunks: Iterator[Chunk]
 
 
-def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> Built:
-    """Return what is stored of documents, numbered in their order.
+def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> BuildResult:
+    """Build the stored form of documents, numbered in their order.
 
-    `language` is that of words in Latin letters.
+    `language` applies to words in Latin letters.
     """
-    vocabulary, numbers, words, compounds = _read(documents, language)
+    vocabulary, numbers, words, compounds = _number_runs(documents, language)
     occurrences = np.bincount(numbers, minlength=len(words.sizes))
-    size = len(SPELLED) + len(vocabulary)
-    counts = words.counts(occurrences, size) + compounds.counts(occurrences, size)
-    counts = counts[len(SPELLED) :]
+    size = len(MARK_TERMS) + len(vocabulary)
+    counts = words.count_terms(occurrences, size) + compounds.count_terms(occurrences, size)
+    counts = counts[len(MARK_TERMS) :]
     by_count = sorted(range(len(vocabulary)), key=lambda term: (-counts[term], vocabulary[term]))
-    return Built(
+    return BuildResult(
         [vocabulary[term].encode() for term in by_count],
-        _chunks(vocabulary, numbers, words, compounds, counts.sum()),
+        _build_chunks(vocabulary, numbers, words, compounds, counts.sum()),
     )
 
 
-def _read(
+def _number_runs(
     documents: Iterable[Document], language: str
 ) -> tuple[list[str], NDArray[np.int32], RunTable, RunTable]:
-    """Return the sorted terms of documents, these as numbers of runs, and what a run gives."""
-    runs = Runs(language)
+    """Return the sorted terms, the documents as run numbers, and each run's words and compounds."""
+    runs = RunNumbers(language)
     numbers = array("i")
-    for row in rows(documents):
-        numbers.extend(map(runs.__getitem__, row))
-    vocabulary = sorted(set().union(*runs.words[len(SPELLED) :], *runs.compounds))
-    known = {name: number for number, name in enumerate([*SPELLED, *vocabulary])}
-    tables = RunTable(runs.words, known), RunTable(runs.compounds, known)
+    for batch in split_runs(documents):
+        numbers.extend(map(runs.__getitem__, batch))
+    vocabulary = sorted(set().union(*runs.words[len(MARK_TERMS) :], *runs.compounds))
+    term_numbers = {name: number for number, name in enumerate([*MARK_TERMS, *vocabulary])}
+    tables = RunTable(runs.words, term_numbers), RunTable(runs.compounds, term_numbers)
     return vocabulary, np.array(numbers, np.int32), *tables
 
 
-def _chunks(
+def _build_chunks(
     vocabulary: Sequence[str],
     numbers: NDArray[np.int32],
     words: RunTable,
     compounds: RunTable,
     length: float,
 ) -> Iterator[Chunk]:
-    """Yield what is stored of documents with so many terms in all."""
+    """Yield the stored form of documents; `length` is how many terms they have."""
     ends = np.flatnonzero(numbers == END) + 1
-    spelled = np.array([n.encode() for n in (*SPELLED, *(f"{n} " for n in vocabulary))], object)
-    sizes = np.fromiter(map(len, spelled), np.int32, len(spelled))
-    cuts = [0, *ends[postings.CHUNK - 1 : -1 : postings.CHUNK], *ends[-1:]]
+    term_bytes = np.array(
+        [n.encode() for n in (*MARK_TERMS, *(f"{n} " for n in vocabulary))], object
+    )
+    sizes = np.fromiter(map(len, term_bytes), np.int32, len(term_bytes))
+    cuts = [0, *ends[postings.CHUNK_SIZE - 1 : -1 : postings.CHUNK_SIZE], *ends[-1:]]
     for chunk, (first, end) in enumerate(pairwise(cuts)):
-        row = _terms(numbers[first:end], words, compounds)
+        row = _expand_runs(numbers[first:end], words, compounds)
         is_end, is_term = row == END, row > END
-        texts = _cut(b"".join(spelled[row].tolist()), np.cumsum(sizes[row])[is_end])
-        ended = np.cumsum(is_end)
-        in_head = np.cumsum(row == HEAD) == ended
-        documents, in_head = ended[is_term], in_head[is_term]
+        texts = _split_at(b"".join(term_bytes[row].tolist()), np.cumsum(sizes[row])[is_end])
+        document_numbers = np.cumsum(is_end)
+        in_head = np.cumsum(row == HEAD) == document_numbers
+        documents, in_head = document_numbers[is_term], in_head[is_term]
         lengths = np.bincount(documents, minlength=len(texts))
         heads = np.bincount(documents[in_head], minlength=len(texts))
-        terms = row[is_term] - len(SPELLED)
+        terms = row[is_term] - len(MARK_TERMS)
         yield Chunk(
             texts,
             list(zip(lengths.tolist(), heads.tolist(), strict=True)),
-            _postings(chunk, vocabulary, terms, documents, in_head, lengths, length / len(ends)),
+            _build_postings(
+                chunk, vocabulary, terms, documents, in_head, lengths, length / len(ends)
+            ),
         )
 
 
-def _cut(whole: Any, ends: NDArray[Any]) -> list[Any]:
-    return [whole[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+def _split_at(sequence: Any, ends: NDArray[Any]) -> list[Any]:
+    return [sequence[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
 
-def _postings(
+def _build_postings(
     chunk: int,
     vocabulary: Sequence[str],
     terms: NDArray[np.int32],
@@ -191,23 +201,25 @@ def _postings(
 ) -> Iterator[tuple[str, int, int, float, bytes]]:
     """Yield the rows of the table `posting` of a chunk, by term.
 
-    Each term of its text comes with its document, and with whether it is in the head. `average` is
-    the mean length of all documents.
+    `terms`, `documents` and `in_head` are parallel: each occurrence of a term. `average` is the
+    mean length of all documents.
     """
     if not len(terms):
         return
-    is_held = np.bincount(terms, minlength=len(vocabulary)) > 0
-    own = (np.cumsum(is_held) - 1)[terms]  # bm25s counts every term that it is given
-    names = [vocabulary[term] for term in np.flatnonzero(is_held).tolist()]
-    pairs = (own << 32 | documents) << 1 | in_head
-    pairs.sort()
-    places = pairs >> 1
-    last = np.flatnonzero(np.append(places[1:] != places[:-1], True))
-    is_head = pairs[last] & 1
-    frequencies = np.minimum(np.diff(last, prepend=-1), MOST_TF) | is_head * IN_HEAD
-    numbers, scores, starts = _scored(_cut(own.tolist(), np.cumsum(lengths)), len(names), average)
+    is_present = np.bincount(terms, minlength=len(vocabulary)) > 0
+    local_terms = (np.cumsum(is_present) - 1)[terms]  # bm25s counts all terms of its vocabulary
+    names = [vocabulary[term] for term in np.flatnonzero(is_present).tolist()]
+    occurrences = (local_terms << 32 | documents) << 1 | in_head
+    occurrences.sort()
+    term_documents = occurrences >> 1
+    last_occurrences = np.flatnonzero(np.append(term_documents[1:] != term_documents[:-1], True))
+    is_head = occurrences[last_occurrences] & 1
+    frequencies = np.minimum(np.diff(last_occurrences, prepend=-1), MAX_TF) | is_head * IN_HEAD
+    numbers, scores, starts = _score_documents(
+        _split_at(local_terms.tolist(), np.cumsum(lengths)), len(names), average
+    )
     raw = (
-        (numbers + chunk * postings.CHUNK).astype(np.int32).tobytes(),
+        (numbers + chunk * postings.CHUNK_SIZE).astype(np.int32).tobytes(),
         scores.tobytes(),
         frequencies.astype(np.uint8).tobytes(),
     )
@@ -220,30 +232,32 @@ def _postings(
 
 
 class RunTable:
-    """What terms each run gives, by number; `sizes` says how many."""
+    """The terms of each run, by run number; `sizes` is how many it has."""
 
-    def __init__(self, rows: Sequence[tuple[str, ...]], known: dict[str, int]) -> None:
+    def __init__(self, rows: Sequence[tuple[str, ...]], term_numbers: dict[str, int]) -> None:
         self.sizes = np.fromiter(map(len, rows), np.int32, len(rows))
-        flat = map(known.__getitem__, chain.from_iterable(rows))
-        self._numbers = np.fromiter(flat, np.int32, int(self.sizes.sum()))
+        flat_numbers = map(term_numbers.__getitem__, chain.from_iterable(rows))
+        self._numbers = np.fromiter(flat_numbers, np.int32, int(self.sizes.sum()))
         self._starts = np.cumsum(self.sizes, dtype=np.int32) - self.sizes
 
-    def terms(self, runs: NDArray[np.int32], sizes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the terms of runs, which give so many each, one behind the other."""
+    def find_terms(self, runs: NDArray[np.int32], sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the terms of runs as one array; `sizes` is how many each of them has."""
         places = np.repeat(self._starts[runs] - (np.cumsum(sizes) - sizes), sizes)
-        found: NDArray[np.int32] = self._numbers[places + np.arange(len(places))]
-        return found
+        run_terms: NDArray[np.int32] = self._numbers[places + np.arange(len(places))]
+        return run_terms
 
-    def counts(self, occurrences: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-        """Return how often each of so many terms occurs, by how often each run does."""
-        found = np.bincount(self._numbers, np.repeat(occurrences, self.sizes), size)
-        return found.astype(np.float64)
+    def count_terms(self, occurrences: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+        """Return how often each of `size` terms occurs, from the occurrences of each run."""
+        totals = np.bincount(self._numbers, np.repeat(occurrences, self.sizes), size)
+        return totals.astype(np.float64)
 
 
-def _terms(runs: NDArray[np.int32], words: RunTable, compounds: RunTable) -> NDArray[np.int32]:
-    """Return the terms of a row of runs, with marks: of each field the words, then the compounds.
+def _expand_runs(
+    runs: NDArray[np.int32], words: RunTable, compounds: RunTable
+) -> NDArray[np.int32]:
+    """Return the terms of an array of runs: for each field its mark, words, then compounds.
 
-    A mark is its own word. The mark of a field without terms is left out, as in a text as terms.
+    The mark of a field without terms is left out, as in a text as terms.
     """
     is_mark = runs <= END
     field = np.cumsum(is_mark) - 1
@@ -252,85 +266,85 @@ def _terms(runs: NDArray[np.int32], words: RunTable, compounds: RunTable) -> NDA
     compounds_by_field = np.add.reduceat(compound_sizes, begins)
     compounds_before = np.cumsum(compounds_by_field) - compounds_by_field
     words_until = np.cumsum(np.add.reduceat(word_sizes, begins))
-    found = np.empty(int(word_sizes.sum() + compound_sizes.sum()), np.int32)
-    own = words.terms(runs, word_sizes)
-    found[np.arange(len(own)) + np.repeat(compounds_before[field], word_sizes)] = own
-    some = np.flatnonzero(compound_sizes)
-    compound_sizes = compound_sizes[some]
-    own = compounds.terms(runs[some], compound_sizes)
-    found[np.arange(len(own)) + np.repeat(words_until[field[some]], compound_sizes)] = own
-    is_empty = np.append((found[:-1] == FIELD) & (found[1:] <= END), False)
-    return found[np.flatnonzero(~is_empty)]
+    terms = np.empty(int(word_sizes.sum() + compound_sizes.sum()), np.int32)
+    run_terms = words.find_terms(runs, word_sizes)
+    terms[np.arange(len(run_terms)) + np.repeat(compounds_before[field], word_sizes)] = run_terms
+    with_compounds = np.flatnonzero(compound_sizes)
+    compound_sizes = compound_sizes[with_compounds]
+    run_terms = compounds.find_terms(runs[with_compounds], compound_sizes)
+    terms[
+        np.arange(len(run_terms)) + np.repeat(words_until[field[with_compounds]], compound_sizes)
+    ] = run_terms
+    is_empty = np.append((terms[:-1] == FIELD) & (terms[1:] <= END), False)
+    return terms[np.flatnonzero(~is_empty)]
 
 
-def _bm25s() -> ModuleType:
-    """Return bm25s, imported without progress bars.
-
-    The lock of a bar, even of one that is not shown, is a semaphore of the system. Python starts a
-    process to watch it, which complains once a verb has ended without Python's tear-down.
-    """
-    before = os.environ.get(_NO_BARS)
-    os.environ[_NO_BARS] = "1"
+def _import_bm25s() -> ModuleType:
+    """Import bm25s without progress bars."""
+    # The lock of a bar, even of a hidden one, is a system semaphore. Python starts a process to
+    # watch it, which complains if a verb ends without Python's tear-down.
+    before = os.environ.get(_NO_PROGRESS_VARIABLE)
+    os.environ[_NO_PROGRESS_VARIABLE] = "1"
     try:
         import bm25s
     finally:
-        os.environ.pop(_NO_BARS)
+        os.environ.pop(_NO_PROGRESS_VARIABLE)
         if before is not None:
-            os.environ[_NO_BARS] = before
+            os.environ[_NO_PROGRESS_VARIABLE] = before
     return bm25s  # type: ignore[no-any-return]
 
 
-def _scored(
-    ids: list[list[int]], size: int, average: float
+def _score_documents(
+    documents: list[list[int]], size: int, average: float
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]:
-    """Return what bm25s makes of documents, given as numbers of `size` terms.
+    """Score documents with bm25s; each is given as the numbers of its terms, below `size`.
 
-    These are the documents of the postings, term by term, their scores without the rarity of the
-    term, and where the postings of each term begin and the last ones end.
-
-    bm25s knows only the mean length of what it is given. Its two constants are chosen such that a
-    length counts as much as with the average of the whole collection.
+    Return the document of each posting, term by term; its score without the term's IDF; and the
+    position where the postings of each term begin, with the end of the last.
     """
-    share = B * sum(map(len, ids)) / len(ids) / average
+    # bm25s only knows the mean length of these documents. Its two constants are chosen so that a
+    # length counts as much as with the mean of the whole collection.
+    share = B * sum(map(len, documents)) / len(documents) / average
     k1 = K1 * (1.0 - B + share)
-    retriever = _bm25s().BM25(
+    retriever = _import_bm25s().BM25(
         k1=k1, b=K1 * share / k1, method="lucene", backend="numpy", csc_backend="numpy"
     )
     numbers = {number: number for number in range(size)}
-    retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
-    found = retriever.scores
-    df = np.diff(found["indptr"])
-    rarity = np.log(1.0 + (len(ids) - df + 0.5) / (df + 0.5))  # as `scoring.idf`
-    scores = found["data"] / np.repeat(rarity, df)
-    return found["indices"], scores.astype(np.float32), found["indptr"]
+    retriever.index((documents, numbers), create_empty_token=False, show_progress=False)
+    matrix = retriever.scores
+    df = np.diff(matrix["indptr"])
+    rarity = np.log(1.0 + (len(documents) - df + 0.5) / (df + 0.5))  # as `scoring.idf`
+    scores = matrix["data"] / np.repeat(rarity, df)
+    return matrix["indices"], scores.astype(np.float32), matrix["indptr"]
 
 
-MOST_BYTE = 127
-"""The largest number of a vector as bytes."""
+MAX_COMPONENT = 127
+"""The largest component of a quantized vector."""
 
 
-def quantized(vectors: NDArray[Any]) -> bytes:
-    """Return vectors, a row each, as signed bytes: the largest number of each row becomes 127.
+def quantize(vectors: NDArray[Any]) -> bytes:
+    """Quantize vectors, one per row, to signed bytes; the largest component of a row becomes 127.
 
-    That keeps a cosine to about a thousandth. A row without direction becomes zeros.
+    Cosines stay correct to about a thousandth. A row of zeros or NaN becomes zeros.
     """
     rows = np.nan_to_num(vectors.astype(np.float32))
-    most = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    most[most == 0.0] = 1.0
-    found: bytes = np.rint(rows / most * MOST_BYTE).astype(np.int8).tobytes()
-    return found
+    maxima = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    maxima[maxima == 0.0] = 1.0
+    data: bytes = np.rint(rows / maxima * MAX_COMPONENT).astype(np.int8).tobytes()
+    return data
 
 
-def cosines(rows: bytes | memoryview, asked: bytes) -> list[float]:
-    """Return the cosine of each row with one vector, -1 to 1, all as `quantized` gives them.
+def compute_cosines(rows: bytes | memoryview, query: bytes) -> list[float]:
+    """Return the cosine of each row with one vector, -1 to 1, all from `quantize`.
 
-    What is summed are whole numbers, exact for vectors of up to 1,040: in which order the machine
-    adds them changes nothing. What has no direction is at 0.
+    A row or vector of zeros gives 0.
     """
-    vector = np.frombuffer(asked, np.int8).astype(np.float32)
+    # The sums are of integers, exact for vectors of up to 1,040 components. So the order in which
+    # the machine adds them does not matter.
+    vector = np.frombuffer(query, np.int8).astype(np.float32)
     table = np.frombuffer(rows, np.int8).astype(np.float32).reshape(-1, len(vector))
     squares = np.einsum("ij,ij->i", table, table).astype(np.float64)
     sizes = np.sqrt(squares * float(vector @ vector))
     sizes[sizes == 0.0] = 1.0
-    found: list[float] = ((table @ vector) / sizes).tolist()
-    return found
+    values: list[float] = ((table @ vector) / sizes).tolist()
+    return values

@@ -1,19 +1,19 @@
-"""The index of a worktree: opened as it is stored, updated where files changed, or built.
+"""The index of a worktree: opened as it is stored, updated if files changed, or built.
 
     catalog = index.open(context)                       # the worktree
     catalog = index.open(context, "HEAD")               # a revision, or `:index`
-    catalog = index.open(context, as_of="2026-02-22")   # without what came later
+    catalog = index.open(context, as_of="2026-02-22")   # without later memories
     catalog.freshness                                   # "exact" or "dir-exact"
-    catalog.verify(records)                             # are these files still the same
+    catalog.verify(records)                             # are these files unchanged
 
-A worktree has one database (see `schema`) in its own git directory. Where nothing changed, every
-folder is looked at, and that is all. Files that changed are read, and their rows replaced. Where
-very many did, or there is no database, every file is read and the database built. A new worktree
-begins with a copy of another one's. The index of a revision is a database, too, named by its
+A worktree has one database (see `schema`) in its own git directory. If nothing changed, only the
+status of each folder is read. Changed files are read, and their rows replaced. If very many files
+changed, or there is no database, every file is read and the database built. A new worktree begins
+with a copy of another worktree's database. The index of a revision is also a database, named by its
 content and built when it is searched.
 
-A database that is missing, of another version or not writable costs time, never the answer. One
-that turns out to be damaged raises `CorruptCache`: who called drops it (`drop`) and asks again.
+A missing or outdated database, or one that cannot be written, costs time, never the answer. A
+damaged one raises `CorruptCache`: the caller drops it (`drop`) and tries again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from memtool.index.reader import (
     StoredCatalog,
 )
 from memtool.index.schema import SCHEMA
-from memtool.index.stamps import check, is_ordinary
+from memtool.index.stamps import find_changes, is_ordinary
 from memtool.index.writing import max_changes
 from memtool.store import cache
-from memtool.store.cache import CorruptCache
+from memtool.store.cache import CorruptCacheError
 from memtool.store.snapshot import Location
 from memtool.store.state import State
 from memtool.store.tree import read_tree
-from memtool.value import plural
+from memtool.value import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,45 +50,45 @@ if TYPE_CHECKING:
 def open(  # noqa: A001  # read as index.open
     context: Context, at: str | None = None, as_of: str | None = None, *, exact: bool = False
 ) -> Catalog:
-    """Open the memories of the worktree or a revision, to read only what is asked for.
+    """Open the memories of the worktree or a revision; each is read when it is needed.
 
-    `exact` checks every file for a change, however many there are. What the user should hear,
-    such as files that are no memories, goes to the notes of the context.
+    `exact` checks every file for a change, however many there are. Notes for the user, such as
+    files that are not memories, go to the notes of the context.
 
     Raises:
         MemtoolError: there is no memory directory, or it belongs to another tool.
     """
-    second = context.clock.moment(as_of) if as_of is not None else None
-    opened = context.opened if second is None else None
-    kept = None if opened is None else opened.get(at or "")
-    if isinstance(kept, Catalog) and (kept.freshness == EXACT or not exact):
-        return kept
+    second = context.clock.parse_moment(as_of) if as_of is not None else None
+    opened = context.trees_by_commit if second is None else None
+    opened_catalog = None if opened is None else opened.get(at or "")
+    if isinstance(opened_catalog, Catalog) and (opened_catalog.freshness == EXACT or not exact):
+        return opened_catalog
     if at is None and not context.repository.is_bare:
         context.project.refuse_absent()  # before anything is stored in the git directory
-    found = open_catalog(context, at, second, exact=exact)
-    if at is None and not found.count:
+    catalog = open_catalog(context, at, second, exact=exact)
+    if at is None and not catalog.count:
         context.project.refuse_foreign()
-    return keep(context, found, at)
+    return register(context, catalog, at)
 
 
-def keep(context: Context, found: Catalog, at: str | None = None) -> Catalog:
-    """Note what the user should know of some memories; the context has them from now on.
+def register(context: Context, catalog: Catalog, at: str | None = None) -> Catalog:
+    """Make a catalog the context's own for the worktree or the revision `at`, and note problems.
 
-    Where it keeps what it has opened, they stand for the worktree, or for the revision `at`.
+    A context that does not cache opened catalogs only gets the notes.
     """
-    context.note_problems(found)
-    _note_withheld(context, found)
-    context.notes.extend(note for note in found.notes if note not in context.notes)
-    if context.opened is not None:
-        context.opened[at or ""] = found
-    return found
+    context.note_problems(catalog)
+    _note_withheld(context, catalog)
+    context.notes.extend(note for note in catalog.notes if note not in context.notes)
+    if context.trees_by_commit is not None:
+        context.trees_by_commit[at or ""] = catalog
+    return catalog
 
 
-def _note_withheld(context: Context, found: Catalog) -> None:
-    """Note how many memories are shown masked, once."""
-    paths = found.withheld()
+def _note_withheld(context: Context, catalog: Catalog) -> None:
+    """Note once how many memories are shown masked."""
+    paths = catalog.withheld()
     if paths:
-        count = plural(len(paths), "memory holds", "memories hold")
+        count = format_count(len(paths), "memory holds", "memories hold")
         note = (
             f"{count} a secret or personal data, which is masked here; "
             f"memtool redact {paths[0]} takes it out of the file"
@@ -101,13 +101,13 @@ def open_catalog(
 ) -> Catalog:
     """Open the memories of the worktree, or of a revision (`:index` is git's index).
 
-    What was written after the second `as_of` is left out. `exact` checks every file, however many
-    there are. Where the context is not cached, everything is read and nothing written, which gives
-    the same answers.
+    Memories written after the second `as_of` are left out. `exact` checks every file, however many
+    there are. If the context is not cached, everything is read and nothing written, with the same
+    answers.
 
     Raises:
-        MemtoolError: the revision does not exist, or a bare repository is asked for its worktree.
-        CorruptCache: the index is damaged, as asking the catalog may raise, too.
+        MemtoolError: the revision does not exist, or the repository is bare and has no worktree.
+        CorruptCache: the index is damaged; methods of the catalog may raise it, too.
     """
     is_worktree = at is None and not context.repository.is_bare
     if is_worktree and context.is_cached and is_ordinary(context.repository, context.directory):
@@ -117,27 +117,29 @@ def open_catalog(
 
 def open_files(
     context: Context,
-    taken: Snapshot,
+    snapshot: Snapshot,
     as_of: int | None = None,
     *,
     clean: frozenset[str] = frozenset(),
     is_stored: bool = True,
 ) -> Catalog:
-    """Read all files of a snapshot; the index over them is built when it is first asked for.
+    """Read all files of a snapshot; the index over them is built when it is first used.
 
-    `clean` are blobs without secrets. The index is stored for later, if `is_stored`.
+    `clean` are blobs without secrets. `is_stored` stores the index for later.
     """
-    from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
+    from memtool.redaction.mask import Mask  # imports `re`: only if a whole tree is read
 
     settings = context.settings
     key = keys.settings_key(context.repository, context.directory, settings)
     last = open_index.open_last_written(context, key) if context.is_cached else None
     if not clean and last is not None:
-        clean = refresh.blobs_without_secrets(last.memories)
-    known = revision.known_records(last, taken) if last is not None else {}
-    tree = read_tree(taken, settings.categories, as_of, Mask(settings, clean), known)
-    whole = f"{key} {keys.mask_key(settings)}" if is_stored and context.is_cached else ""
-    return ReadCatalog(tree, lambda: revision.open_revision(context, whole, tree.records, last))
+        clean = refresh.find_blobs_without_secrets(last.memories)
+    unchanged = revision.read_unchanged(last, snapshot) if last is not None else {}
+    tree = read_tree(snapshot, settings.categories, as_of, Mask(settings, clean), unchanged)
+    revision_key = f"{key} {keys.mask_key(settings)}" if is_stored and context.is_cached else ""
+    return ReadCatalog(
+        tree, lambda: revision.open_revision(context, revision_key, tree.records, last)
+    )
 
 
 def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> StoredCatalog:
@@ -145,63 +147,65 @@ def _open_worktree(context: Context, as_of: int | None, *, exact: bool) -> Store
     repository, settings = context.repository, context.settings
     key = keys.settings_key(repository, context.directory, settings)
     try:
-        found, changes = refresh.refresh_index(context, key, exact=exact)
-    except CorruptCache:
+        opened, update = refresh.refresh_index(context, key, exact=exact)
+    except CorruptCacheError:
         drop(repository)
-        found, changes = refresh.refresh_index(context, key, exact=exact)
+        opened, update = refresh.refresh_index(context, key, exact=exact)
     catalog = StoredCatalog(
         Location(repository, context.directory, "worktree", "worktree"),
-        found.reader_at(as_of),
-        changes.problems(),
-        lambda path: changes.is_unchanged(repository.top, path),
+        opened.make_reader(as_of),
+        update.problems(),
+        lambda path: update.is_unchanged(repository.top, path),
         settings.categories,
     )
-    catalog.freshness = EXACT if changes.seen.is_exact else DIR_EXACT
-    if found.state.note:
-        catalog.notes.append(f"the search index is not kept: {found.state.note}")
+    catalog.freshness = EXACT if update.changes.is_exact else DIR_EXACT
+    if opened.state.note:
+        catalog.notes.append(f"the search index is not stored: {opened.state.note}")
     return catalog
 
 
-def last_reader(repository: Repository, directory: str, settings: Config) -> IndexReader | None:
-    """Return the index of a worktree as it was last refreshed; None where there is none.
+def open_last_reader(
+    repository: Repository, directory: str, settings: Config
+) -> IndexReader | None:
+    """Open the index of a worktree as it was last refreshed, None if there is none.
 
-    No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
+    No file is checked, so the caller compares paths and blobs (see `IndexReader.read_stamps`).
     """
     try:
         key = keys.settings_key(repository, directory, settings)
-        found = open_index.open_stored(repository, key)
-    except CorruptCache:
+        opened = open_index.open_stored(repository, key)
+    except CorruptCacheError:
         return None
-    return None if found is None else found.reader
+    return None if opened is None else opened.reader
 
 
 def drop(repository: Repository) -> bool:
-    """Remove what is stored of the index; tell whether it is gone."""
+    """Remove all stored indexes; return whether they are gone."""
     open_index.forget(repository)
-    revisions = os.path.join(repository.cache_dir, revision.FOLDER)
-    places = open_index.index_folder(repository), revisions
+    shared = (os.path.join(repository.cache_dir, name) for name in revision.FOLDERS)
+    places = open_index.index_folder(repository), *shared
     for place in places:
         cache.drop(place)
     return not any(map(os.path.lexists, places))
 
 
 def is_built(context: Context) -> bool:
-    """Tell whether there is an index of the worktree, which may be out of date."""
+    """Return whether the worktree has an index, which may be out of date."""
     key = keys.settings_key(context.repository, context.directory, context.settings)
-    return State.last_used(open_index.index_folder(context.repository), SCHEMA, key=key) > 0
+    return State.read_last_used(open_index.index_folder(context.repository), SCHEMA, key=key) > 0
 
 
-def count_to_build(context: Context) -> int:
-    """Return how many files the next answer reads because it must build the index; else 0."""
+def count_files_to_build(context: Context) -> int:
+    """Return how many files the next call must read to build the index, 0 if it need not."""
     repository, directory = context.repository, context.directory
     if repository.is_bare or not context.is_cached or not is_ordinary(repository, directory):
         return 0
     key = keys.settings_key(repository, directory, context.settings)
-    found = open_index.open_last_written(context, key)
-    if found is None:
-        return len(check(repository.top, directory, None, exact=True).unread)
+    opened = open_index.open_last_written(context, key)
+    if opened is None:
+        return len(find_changes(repository.top, directory, None, exact=True).unread)
     try:
-        seen = check(repository.top, directory, found.stamps, exact=False)
-        return found.stamps.files if seen.count() > max_changes(found.memories.count) else 0
-    except CorruptCache:
-        return found.stamps.files
+        changes = find_changes(repository.top, directory, opened.stamps, exact=False)
+        return opened.stamps.files if changes.count() > max_changes(opened.memories.count) else 0
+    except CorruptCacheError:
+        return opened.stamps.files

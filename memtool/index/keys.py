@@ -1,4 +1,4 @@
-"""Keys: what names an index, by all that its rows depend on besides the files."""
+"""Keys of indexes: digests of all that their rows depend on, apart from the files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
 
 LANGUAGE_KEY = "search.language"
-ALLOWING = ("redaction.allow_emails", "redaction.allow_domains", "redaction.allow")
-"""The settings that allow what would be masked."""
+ALLOW_SETTINGS = ("redaction.allow_emails", "redaction.allow_domains", "redaction.allow")
+"""The settings that exempt texts from being masked."""
 
 
 def settings_key(repository: Repository, directory: str, settings: Config) -> str:
-    """Return what an index depends on beside the files: settings and versions."""
+    """Return the key of the settings and versions that an index depends on."""
     parts = [TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
     parts += [directory, repository.object_format, settings.text(LANGUAGE_KEY)]
     parts += [
@@ -33,11 +33,11 @@ def settings_key(repository: Repository, directory: str, settings: Config) -> st
 
 
 def mask_key(settings: Config) -> str:
-    """Return what masks depend on: the detectors, and what the settings allow to stand."""
-    allowed = (sorted(settings.texts(name)) for name in ALLOWING)
-    return cache.digest(redaction.version(), *(repr(texts) for texts in allowed))
+    """Return the key of the detectors and settings that masking depends on."""
+    allowed = (sorted(settings.texts(name)) for name in ALLOW_SETTINGS)
+    return cache.digest(redaction.compute_version(), *(repr(texts) for texts in allowed))
 
 
 def revision_key(key: str, identity: Iterable[tuple[str, str]]) -> str:
-    """Return the name of the index of some files, each a path and an id of its content."""
+    """Return the key of the index of a set of files, each given as path and blob id."""
     return cache.digest(key, *(part for pair in sorted(identity) for part in pair), size=16)

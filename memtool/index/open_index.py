@@ -1,4 +1,4 @@
-"""An index that is open: read in one snapshot, and kept for later calls of the process."""
+"""An open index: read in one snapshot, and cached for later calls of the process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from memtool.index.postings import PostingRows
 from memtool.index.reader import IndexReader, LeafReader
 from memtool.index.schema import SCHEMA
 from memtool.index.stamps import Stamps
-from memtool.store.cache import CorruptCache
-from memtool.store.state import State, thread_number
+from memtool.store.cache import CorruptCacheError
+from memtool.store.state import State, get_thread_id
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
 
 FOLDER = os.path.join("memtool", "index")
-"""Where the database of a worktree is, below the worktree's own git directory."""
+"""The folder of a worktree's database, below the worktree's own git directory."""
 MAX_OPEN = 4
-"""Worktrees that one process keeps open."""
-MAX_MEMORIES_KEPT = 2_000
-"""Memories that are kept as they were read, about 10 MB; then all of it is opened again."""
+"""Worktrees whose index one process keeps open."""
+MAX_CACHED_MEMORIES = 2_000
+"""Cached memories, about 10 MB; after more the index is opened again."""
 
-_open: dict[tuple[str, str, int, int], OpenIndex] = {}
-"""What is kept open, by git directory, key, process and thread, which a connection belongs to."""
+_open_indexes: dict[tuple[str, str, int, int], OpenIndex] = {}
+"""By git directory, key, process and thread, since a connection belongs to one thread."""
 
 
 class OpenIndex:
     """An open index, read in one snapshot."""
 
     def __init__(self, state: State) -> None:
-        """Begin to read. Raises CorruptCache, and Unavailable where that is impossible."""
+        """Begin a snapshot. Raises CorruptCache, and Unavailable if it cannot be read."""
         self.state = state
         self.rows = state.read().__enter__()
         self.memories = MemoryRows(self.rows)
@@ -47,17 +47,17 @@ class OpenIndex:
         """The files as they were when the index was written."""
         return Stamps(self.rows)
 
-    def reader_at(self, as_of: int | None) -> IndexReader:
-        """Return what is to be searched, without what was written after a second."""
-        dead = set() if as_of is None else self.memories.later_than(as_of)
+    def make_reader(self, as_of: int | None) -> IndexReader:
+        """Return a reader without the memories written after the second `as_of`."""
+        dead = set() if as_of is None else self.memories.find_written_after(as_of)
         if not dead:
             return self.reader
         (part,) = self.reader.parts
         return IndexReader([LeafReader(part.postings, part.memories, 0, frozenset(dead))])
 
     def is_unchanged(self) -> bool:
-        """Begin a new snapshot; return whether it has the same rows. Raises CorruptCache."""
-        if not self.state.is_current() or self.reader.read > MAX_MEMORIES_KEPT:
+        """Begin a new snapshot; return whether no row has changed. Raises CorruptCache."""
+        if not self.state.is_current() or self.reader.count_cached > MAX_CACHED_MEMORIES:
             return False
         self.rows.__exit__()
         self.rows.__enter__()
@@ -66,7 +66,7 @@ class OpenIndex:
 
 def index_folder(repository: Repository) -> str:
     """Return the folder of a worktree's index."""
-    return os.path.join(repository.own_dir, FOLDER)
+    return os.path.join(repository.worktree_cache_dir, FOLDER)
 
 
 def open_at(place: str, key: str) -> OpenIndex | None:
@@ -76,42 +76,43 @@ def open_at(place: str, key: str) -> OpenIndex | None:
 
 
 def open_stored(repository: Repository, key: str) -> OpenIndex | None:
-    """Return the index of a worktree as it is stored, None if there is none.
+    """Open the index of a worktree as it is stored, None if there is none. Raises CorruptCache.
 
-    If an earlier call of this process opened it, and no row has changed, it is that one.
-    Raises CorruptCache.
+    An index that this process has open already is returned again if no row has changed.
     """
     return _reuse(repository, key) or open_at(index_folder(repository), key)
 
 
 def _reuse(repository: Repository, key: str) -> OpenIndex | None:
-    found = _open.get(_process_key(repository, key))
-    return found if found is not None and found.is_unchanged() else None
+    opened = _open_indexes.get(_process_key(repository, key))
+    return opened if opened is not None and opened.is_unchanged() else None
 
 
-def keep(repository: Repository, key: str, found: OpenIndex) -> None:
+def keep_open(repository: Repository, key: str, opened: OpenIndex) -> None:
     """Keep an index open for later calls of this process."""
-    if found.state.path:
-        while len(_open) >= MAX_OPEN:
-            _open.pop(next(iter(_open)), None)
-        _open[_process_key(repository, key)] = found
+    if opened.state.path:
+        while len(_open_indexes) >= MAX_OPEN:
+            _open_indexes.pop(next(iter(_open_indexes)), None)
+        _open_indexes[_process_key(repository, key)] = opened
 
 
 def forget(repository: Repository) -> None:
-    """Keep no index of a worktree open."""
-    for key in [key for key in _open if key[0] == repository.own_dir]:
-        _open.pop(key)
+    """Drop all open indexes of a worktree."""
+    for key in [key for key in _open_indexes if key[0] == repository.worktree_cache_dir]:
+        _open_indexes.pop(key)
 
 
 def _process_key(repository: Repository, key: str) -> tuple[str, str, int, int]:
-    return repository.own_dir, key, os.getpid(), thread_number()
+    return repository.worktree_cache_dir, key, os.getpid(), get_thread_id()
 
 
 def open_last_written(context: Context, key: str) -> OpenIndex | None:
-    """Return the index of the worktree as it was last written, None without one that fits."""
+    """Open the index of the worktree as last written, None if none fits the settings."""
     try:
-        found = open_stored(context.repository, key)
-        fits = found is not None and found.memories.meta("mask") == keys.mask_key(context.settings)
-    except CorruptCache:
+        opened = open_stored(context.repository, key)
+        is_usable = opened is not None and opened.memories.meta("mask") == keys.mask_key(
+            context.settings
+        )
+    except CorruptCacheError:
         return None
-    return found if fits else None
+    return opened if is_usable else None

@@ -1,14 +1,14 @@
-"""The reader: the memories of a tree and the index over them, without reading what nobody asks for.
+"""The reader: the memories of a tree and the index over them, each read only when needed.
 
 An `IndexReader` searches several indexes as one collection, such as those of the repositories of a
-fleet. Each answers with its own documents and the statistics of the whole, without those that do
-not count. Since scores are made of integers alone, an answer does not depend on how documents are
-spread over them.
+fleet. Each index scores its own documents with the statistics of the whole collection, without the
+documents that do not count. Scores are computed from integers alone, so an answer does not depend
+on how the documents are distributed.
 
-A `Catalog` is a tree with an index. One of a worktree is made of the rows of its index: its
-memories are read when they are asked for, so iterating over all of them costs what reading the tree
-costs; a search touches few. Its `lineage` knows only the memories that supersede others or are
-superseded. See `index.open`.
+A `Catalog` is a tree with an index. That of a worktree is read from the rows of its index, each
+memory when it is needed. Iterating over all of them costs as much as reading the tree; a search
+reads few. Its `lineage` only contains memories that supersede others or are superseded. See
+`index.open`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from memtool.index import scoring
 from memtool.index.scoring import Statistics
 from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
-from memtool.memory.memory import cited_path, is_file
+from memtool.memory.memory import find_cited_path, is_file
 from memtool.memory.visibility import GONE
-from memtool.store.cache import CorruptCache
-from memtool.store.tree import Tree, duplicate, newest
+from memtool.store.cache import CorruptCacheError
+from memtool.store.tree import Tree, build_duplicate_problem, newest_first_key
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 
 
 class LeafReader:
-    """An index, the memories in it, and those that do not count here. Numbers begin at `first`."""
+    """One index of a collection; its documents have numbers from `first` on.
+
+    `dead` documents do not count. Without `is_replacing` its memories supersede no others.
+    """
 
     def __init__(
         self,
@@ -48,27 +51,30 @@ class LeafReader:
         memories: MemoryRows,
         first: int = 0,
         dead: frozenset[int] = frozenset(),
+        *,
+        is_replacing: bool = True,
     ) -> None:
         self.postings = postings
         self.memories = memories
         self.first = first
         self.dead = dead
+        self.is_replacing = is_replacing
 
-    def holds(self, number: int) -> bool:
-        """Tell whether a number of the collection is one of these."""
+    def has_number(self, number: int) -> bool:
+        """Return whether a number of the collection belongs to this index."""
         return 0 <= number - self.first < self.memories.size
 
-    def living(self, numbers: Iterable[int]) -> list[int]:
-        """Return those of some memories here that count, by their numbers in the collection."""
+    def select_living(self, numbers: Iterable[int]) -> list[int]:
+        """Return the collection's numbers of those of these memories that count."""
         first, dead = self.first, self.dead
         return [first + number for number in numbers if number not in dead]
 
 
 class IndexReader:
-    """The living documents of all parts; each has one number, and a path that no other has."""
+    """The living documents of all parts, each with a unique number and path."""
 
     def __init__(self, parts: Sequence[LeafReader], note: str = "") -> None:
-        """Take the parts; `note` is what the user should hear about them."""
+        """Take the parts; `note` is a note for the user about them."""
         self.parts = parts
         self.note = note
         self.count = sum(part.postings.count - len(part.dead) for part in parts)
@@ -81,234 +87,246 @@ class IndexReader:
         self._df: dict[str, tuple[int, int]] = {}
 
     def without_counting(self, hidden: Collection[int]) -> IndexReader:
-        """Return the same documents, some of which count for no statistics.
+        """Return a reader of the same documents whose statistics leave out the hidden ones.
 
-        How rare a word is, and how long a text, is a matter of what may be shown: of eighty
-        versions of a memory one is. A word that only hidden documents hold counts as one's.
+        Rarity and average length should only depend on memories that may be shown: of eighty
+        versions of a memory that is one. A term in hidden documents alone counts as in one.
         """
-        known = frozenset(hidden)
-        if not known:
+        hidden_numbers = frozenset(hidden)
+        if not hidden_numbers:
             return self
-        if self._counting is None or self._counting[0] != known:
+        if self._counting is None or self._counting[0] != hidden_numbers:
             view = IndexReader(self.parts, self.note)
             view._records, view._candidates = self._records, self._candidates
             view._is_view = True
-            view.count = max(1, self.count - len(known))
+            view.count = max(1, self.count - len(hidden_numbers))
             view._uncounted = [
-                part.dead.union(n - part.first for n in known if part.holds(n))
+                part.dead.union(n - part.first for n in hidden_numbers if part.has_number(n))
                 for part in self.parts
             ]
-            self._counting = known, view
+            self._counting = hidden_numbers, view
         return self._counting[1]
 
     @property
     def has_threads(self) -> bool:
-        """Whether any of the memories are in a thread."""
+        """Whether any memory is in a thread."""
         return any(part.memories.has_threads for part in self.parts)
 
     @cached_property
     def lineage(self) -> Lineage:
-        """Who supersedes whom, among the memories that supersede or are superseded."""
+        """The lineage of the memories that supersede others or are superseded."""
         rows: list[LineageRow] = []
         named: set[str] = set()
-        for part in self.parts:
+        for part in filter(lambda part: part.is_replacing, self.parts):
             for local, id_, is_proposed, olds in part.memories.links:
                 if local not in part.dead:
                     both = ((), olds) if is_proposed else (olds, ())
                     rows.append(LineageRow(id_, *both))
                     named.update(olds)
-        return Lineage(rows, [id_ for id_ in sorted(named) if self._is_there(id_)])
+        return Lineage(rows, [id_ for id_ in sorted(named) if self._has_id(id_)])
 
-    def _is_there(self, id_: str) -> bool:
-        """Tell whether a document has an id, quickly where it is that of a superseded one."""
+    def _has_id(self, id_: str) -> bool:
+        """Return whether a document has an id; this is fast for ids of superseded memories."""
         return any(
-            number not in part.dead for part in self.parts for number in self._numbers_in(part, id_)
+            number not in part.dead
+            for part in self.parts
+            for number in self._find_superseded(part, id_)
         )
 
-    def _numbers_in(self, part: LeafReader, id_: str) -> Sequence[int]:
-        """Return the documents of a part with an id that another memory supersedes."""
-        known = part.memories.targets.get(id_)
-        if known is not None or len(self.parts) == 1:
-            return known or ()
-        return part.memories.numbers_of(id_)
+    def _find_superseded(self, part: LeafReader, id_: str) -> Sequence[int]:
+        """Return the documents of a part with the id of a superseded memory."""
+        numbers = part.memories.targets.get(id_)
+        if numbers is not None or len(self.parts) == 1:
+            return numbers or ()
+        return part.memories.find_by_id(id_)
 
     @cached_property
     def superseded(self) -> frozenset[int]:
         """The documents that others supersede."""
-        return frozenset(self.numbers_of_any(self.lineage.superseded_by))
+        return frozenset(self.find_by_ids(self.lineage.superseded_by))
 
     @cached_property
-    def twins(self) -> list[list[int]]:
+    def groups_sharing_id(self) -> list[list[int]]:
         """The documents that share an id, by id and then by path."""
-        wanted = {id_ for part in self.parts for id_ in part.memories.twins}
-        for part in self.parts[1:]:  # few memories, which may have the id of one of the first
-            wanted.update(id_ for id_, _path, _number in part.memories.by_id())
-        return [same for id_ in sorted(wanted) if len(same := self.numbers_of(id_)) > 1]
+        wanted = {id_ for part in self.parts for id_ in part.memories.shared_ids}
+        for part in self.parts[1:]:  # small; may repeat ids of the first
+            wanted.update(id_ for id_, _path, _number in part.memories.list_by_id())
+        return [same for id_ in sorted(wanted) if len(same := self.find_by_id(id_)) > 1]
 
     @property
-    def read(self) -> int:
-        """How many memories and texts were read so far, and are kept."""
+    def count_cached(self) -> int:
+        """The number of memories or texts that are cached, whichever is larger."""
         return max(len(self._records), len(self._candidates))
 
-    def part(self, number: int) -> tuple[LeafReader, int]:
-        """Return where a document is: its part, and its number there."""
+    def find_part(self, number: int) -> tuple[LeafReader, int]:
+        """Return the part of a document, and its number there."""
         for part in reversed(self.parts):
             if number >= part.first:
                 return part, number - part.first
         raise IndexError(number)
 
     def load(self, numbers: Iterable[int]) -> None:
-        """Read documents at once that are asked for next."""
+        """Read documents at once; the caller needs each next."""
         for part in self.parts:
-            part.memories.load(n - part.first for n in numbers if part.holds(n))
+            part.memories.load(n - part.first for n in numbers if part.has_number(n))
 
     def path(self, number: int) -> str:
         """Return the path of a document. Raises CorruptCache."""
-        part, local = self.part(number)
+        part, local = self.find_part(number)
         return part.memories.path(local)
 
     def record(self, number: int) -> Record:
         """Return a document as a record, the same one every time. Raises CorruptCache."""
-        found = self._records.get(number)
-        if found is None:
-            part, local = self.part(number)
-            found = self._records[number] = part.memories.record(local)
-        return found
+        record = self._records.get(number)
+        if record is None:
+            part, local = self.find_part(number)
+            record = self._records[number] = part.memories.record(local)
+        return record
 
     def text(self, number: int) -> bytes:
         """Return a document's text as terms. Raises CorruptCache."""
-        return self._candidate(number)[0]
+        return self._read_candidate(number)[0]
 
-    def number_at(self, path: str) -> int | None:
+    def find_by_path(self, path: str) -> int | None:
         """Return the document at a path. Raises CorruptCache."""
         for part in self.parts:
-            local = part.memories.number_at(path)
+            local = part.memories.find_by_path(path)
             if local is not None and local not in part.dead:
                 return part.first + local
         return None
 
-    def stamps(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield number, path and blob of each document that counts, as bytes.
+    def read_stamps(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield number, path and blob id of each document that counts, as stored.
 
-        They are unchecked: it is who asks that compares them with git's.
+        Checksums are not verified; the caller compares these with git's.
         """
         for part in self.parts:
-            for number, path, oid in part.memories.stamps():
+            for number, path, oid in part.memories.read_stamps():
                 if number not in part.dead:
                     yield part.first + number, path, oid
 
-    def numbers_of(self, id_: str) -> list[int]:
+    def find_by_id(self, id_: str) -> list[int]:
         """Return the documents with an id, by path. Raises CorruptCache."""
-        found = [n for part in self.parts for n in part.living(part.memories.numbers_of(id_))]
-        return sorted(found, key=self.path) if len(found) > 1 else found
+        numbers = [
+            n for part in self.parts for n in part.select_living(part.memories.find_by_id(id_))
+        ]
+        return sorted(numbers, key=self.path) if len(numbers) > 1 else numbers
 
-    def numbers_of_any(self, ids: Iterable[str]) -> set[int]:
-        """Return the documents with one of some ids, quickly where these are superseded ones."""
+    def find_by_ids(self, ids: Iterable[str]) -> set[int]:
+        """Return the documents with any of these ids; this is fast for superseded ones."""
         wanted = list(ids)
-        found: set[int] = set()
+        all_numbers: set[int] = set()
         for part in self.parts:
-            known = part.memories.targets
+            targets = part.memories.targets
             for id_ in wanted:
-                numbers = known[id_] if id_ in known else part.memories.numbers_of(id_)
-                found.update(part.living(numbers))
-        return found
+                numbers = targets[id_] if id_ in targets else part.memories.find_by_id(id_)
+                all_numbers.update(part.select_living(numbers))
+        return all_numbers
 
-    def expired(self, now: int) -> set[int]:
-        """Return the documents whose life is over at a second, and not because somebody ended it.
+    def find_expired(self, now: int) -> set[int]:
+        """Return the documents that have expired by a second, without deleted or archived ones.
 
         Raises:
-            CorruptCache: a section of the stored fields is damaged.
+            CorruptCache: a row is damaged.
         """
         return {
             part.first + number
             for part in self.parts
-            for number, kind in part.memories.ended(now)
+            for number, kind in part.memories.find_ended(now)
             if number not in part.dead and part.memories.kinds[kind].status not in GONE
         }
 
     def df(self, term: str) -> int:
-        """Return the number of documents that hold a term, of those that count."""
-        return self._frequency(term)[0]
+        """Return how many of the documents that count contain a term."""
+        return self._count_documents(term)[0]
 
     def statistics(self, terms: Iterable[str]) -> Statistics:
-        """Return the numbers of the collection for the terms of a question."""
-        found = {term: self._frequency(term) for term in terms}
-        length, head_length = self._lengths()
+        """Return the statistics of the collection for the terms of a query."""
+        frequencies = {term: self._count_documents(term) for term in terms}
+        length, head_length = self._sum_lengths()
         return Statistics(
             self.count,
             length,
             head_length,
-            {term: df for term, (df, _heads) in found.items() if df},
-            {term: heads for term, (df, heads) in found.items() if df},
+            {term: df for term, (df, _heads) in frequencies.items() if df},
+            {term: heads for term, (df, heads) in frequencies.items() if df},
         )
 
-    def holding_any(self, terms: Iterable[str]) -> set[int]:
-        """Return the documents that hold one of some terms."""
+    def find_containing(self, terms: Iterable[str]) -> set[int]:
+        """Return the documents that contain any of these terms."""
         wanted = list(terms)
-        found: set[int] = set()
+        numbers: set[int] = set()
         for part in self.parts:
-            held: set[int] = set()
-            held.update(*map(part.postings.holding, wanted))
-            held -= part.dead
-            found = held if not part.first else found.union(part.first + n for n in held)
-        return found
+            local_numbers: set[int] = set()
+            local_numbers.update(*map(part.postings.find_documents, wanted))
+            local_numbers -= part.dead
+            numbers = (
+                local_numbers
+                if not part.first
+                else numbers.union(part.first + n for n in local_numbers)
+            )
+        return numbers
 
-    def beginning(self, prefix: str, most: int) -> list[str]:
-        """Return the first `most` terms that begin with a prefix, in sorted order."""
-        found: set[str] = set()
+    def find_terms(self, prefix: str, limit: int) -> list[str]:
+        """Return the first `limit` terms that begin with a prefix, sorted."""
+        terms: set[str] = set()
         for part in self.parts:
-            found.update(part.postings.beginning(prefix, most, part.dead))
-        return sorted(found)[:most]
+            terms.update(part.postings.find_terms(prefix, limit, part.dead))
+        return sorted(terms)[:limit]
 
-    def best(
-        self, weights: Mapping[str, float], limit: int, allowed: Callable[[int], bool]
+    def find_best(
+        self, weights: Mapping[str, float], limit: int, is_allowed: Callable[[int], bool]
     ) -> list[tuple[int, float]]:
-        """Return the best documents by words, by score and then by path. Raises CorruptCache."""
+        """Return the best documents by single terms, by score, then path. Raises CorruptCache."""
         statistics = self.statistics(weights)
-        found: list[tuple[int, float]] = []
+        hits: list[tuple[int, float]] = []
         for part in self.parts:
             first = part.first
-            best = part.postings.best(weights, limit, _admitting(part, allowed), statistics)
-            found += [(first + local, score) for local, score in best] if first else best
+            best = part.postings.find_best(
+                weights, limit, _restrict_to_part(part, is_allowed), statistics
+            )
+            hits += [(first + local, score) for local, score in best] if first else best
         if len(self.parts) > 1:
-            found = scoring.ranked(found, self.path)
-        return found[: max(limit, 0)]
+            hits = scoring.sort_hits(hits, self.path)
+        return hits[: max(limit, 0)]
 
-    def close(self, asked: Question, best: list[tuple[int, float]]) -> list[tuple[int, float]]:
-        """Look closely at the best by words, and return them in order. Raises CorruptCache."""
-        statistics = self.statistics(asked.weights)
-        return scoring.closely(asked, statistics, best, self._candidate, self.path)
+    def rerank(self, question: Question, best: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Rerank the best documents by pairs, heads and grams. Raises CorruptCache."""
+        statistics = self.statistics(question.weights)
+        return scoring.rerank(question, statistics, best, self._read_candidate, self.path)
 
-    def _candidate(self, number: int) -> tuple[bytes, int]:
-        found = self._candidates.get(number)
-        if found is None:
-            part, local = self.part(number)
-            found = self._candidates[number] = part.postings.candidate(local)
-        return found
+    def _read_candidate(self, number: int) -> tuple[bytes, int]:
+        candidate = self._candidates.get(number)
+        if candidate is None:
+            part, local = self.find_part(number)
+            candidate = self._candidates[number] = part.postings.read_candidate(local)
+        return candidate
 
-    def _frequency(self, term: str) -> tuple[int, int]:
-        """Return in how many documents a term stands, and in how many heads."""
-        known = self._df.get(term)
-        if known is None:
-            df, heads = self._frequency_without(term, [part.dead for part in self.parts])
+    def _count_documents(self, term: str) -> tuple[int, int]:
+        """Return how many documents contain a term, and how many heads."""
+        counts = self._df.get(term)
+        if counts is None:
+            df, heads = self._count_documents_without(term, [part.dead for part in self.parts])
             if self._is_view:
-                counted, counted_heads = self._frequency_without(term, self._uncounted)
+                counted, counted_heads = self._count_documents_without(term, self._uncounted)
                 df, heads = max(counted, min(df, 1)), max(counted_heads, min(heads, 1))
-            known = self._df[term] = (df, heads)
-        return known
+            counts = self._df[term] = (df, heads)
+        return counts
 
-    def _frequency_without(self, term: str, without: Sequence[Collection[int]]) -> tuple[int, int]:
-        """Return the same without some documents of each part."""
+    def _count_documents_without(
+        self, term: str, without: Sequence[Collection[int]]
+    ) -> tuple[int, int]:
+        """Return the same without the given documents of each part."""
         df = heads = 0
         for part, gone in zip(self.parts, without, strict=True):
-            held = part.postings.statistics((term,))
-            lost, lost_heads = part.postings.among(term, gone) if gone else (0, 0)
-            df += held.df.get(term, 0) - lost
-            heads += held.head_df.get(term, 0) - lost_heads
+            statistics = part.postings.statistics((term,))
+            lost, lost_heads = part.postings.count_among(term, gone) if gone else (0, 0)
+            df += statistics.df.get(term, 0) - lost
+            heads += statistics.head_df.get(term, 0) - lost_heads
         return df, heads
 
-    def _lengths(self) -> tuple[int, int]:
-        """Return how many terms all documents have, and how many of them in their heads."""
+    def _sum_lengths(self) -> tuple[int, int]:
+        """Return the number of terms in all documents that count, and in their heads."""
         if self._length is None:
             length = head_length = 0
             for part, gone in zip(self.parts, self._uncounted, strict=True):
@@ -316,18 +334,18 @@ class IndexReader:
                 head_length += part.postings.head_length
                 part.memories.load(gone)
                 for local in gone:
-                    own = part.postings.lengths(local)
-                    length -= own[0]
-                    head_length -= own[1]
+                    lengths = part.postings.lengths(local)
+                    length -= lengths[0]
+                    head_length -= lengths[1]
             self._length = (length, head_length)
         return self._length
 
 
-def _admitting(part: LeafReader, allowed: Callable[[int], bool]) -> Callable[[int], bool]:
+def _restrict_to_part(part: LeafReader, is_allowed: Callable[[int], bool]) -> Callable[[int], bool]:
     first, dead = part.first, part.dead
     if not first and not dead:
-        return allowed
-    return lambda local: local not in dead and allowed(first + local)
+        return is_allowed
+    return lambda local: local not in dead and is_allowed(first + local)
 
 
 EXACT, DIR_EXACT = "exact", "dir-exact"
@@ -336,9 +354,9 @@ EXACT, DIR_EXACT = "exact", "dir-exact"
 class Catalog(Tree):
     """The memories of one snapshot, and the index over them.
 
-    `freshness` says what was checked: `exact` means every file, `dir-exact` every folder and each
-    file of those that changed. `notes` is what the user should hear beside the answer. Whatever
-    asks it may raise `CorruptCache`.
+    `freshness` is what was checked: `exact` means every file, `dir-exact` every folder and the
+    files of changed folders. `notes` are for the user, in addition to the answer. Every method may
+    raise `CorruptCache`.
     """
 
     def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
@@ -353,46 +371,46 @@ class Catalog(Tree):
         raise NotImplementedError
 
     def record(self, number: int) -> Record:
-        """Return the record with a number of the index."""
-        found = self.index.record(number)
-        self._numbers[found.path] = number
-        return found
+        """Return the record with this number in the index."""
+        record = self.index.record(number)
+        self._numbers[record.path] = number
+        return record
 
-    def records_of(self, numbers: Collection[int]) -> list[Record]:
-        """Return the records with some numbers, in their order, read at once."""
+    def read_records(self, numbers: Collection[int]) -> list[Record]:
+        """Return the records with these numbers, in this order, read at once."""
         self.index.load(numbers)
         return list(map(self.record, numbers))
 
-    def number_of(self, record: Record) -> int | None:
-        """Return the number of a record that came from here."""
-        known = self._numbers.get(record.path)
-        return self.index.number_at(record.path) if known is None else known
+    def find_number(self, record: Record) -> int | None:
+        """Return the number of a record of this catalog."""
+        number = self._numbers.get(record.path)
+        return self.index.find_by_path(record.path) if number is None else number
 
-    def numbers_of(self, ids: Iterable[str]) -> set[int]:
-        """Return the numbers of all memories with one of some ids."""
+    def find_numbers(self, ids: Iterable[str]) -> set[int]:
+        """Return the numbers of all memories with any of these ids."""
         if ids is self.lineage.superseded_by:
             return set(self.index.superseded)
-        return self.index.numbers_of_any(ids)
+        return self.index.find_by_ids(ids)
 
     def withheld(self) -> list[str]:
         """Return the paths of the memories in which secrets are masked, sorted."""
-        return sorted(one.path for one in self.records if one.memory.withheld)
+        return sorted(record.path for record in self.records if record.memory.withheld)
 
     def verify(self, records: Iterable[Record]) -> bool:
-        """Tell whether the files of records are still those that were read.
+        """Return whether the files of records are still as they were read.
 
-        Where not, only opening it again with an exact check is sure to see the change.
+        If not, only a catalog opened with `exact` is sure to see the change.
         """
         return all(self.is_unchanged(record.path) for record in records)
 
     def is_unchanged(self, path: str) -> bool:
-        """Tell whether the file at a path is still the one that was read."""
-        del path  # all were read while this catalog was opened
+        """Return whether the file at a path is still as it was read."""
+        del path  # all files were read when this catalog was opened
         return True
 
 
 class ReadCatalog(Catalog):
-    """The memories of a snapshot that was read as a whole; their index is opened when asked for."""
+    """The memories of a snapshot that was read whole; their index is opened when needed."""
 
     def __init__(self, tree: ReadTree, open_index: Callable[[], IndexReader]) -> None:
         super().__init__(tree.location, tree.categories)
@@ -416,7 +434,7 @@ class ReadCatalog(Catalog):
 
 
 class StoredCatalog(Catalog):
-    """The memories of a worktree as the rows of its index have them, each opened when asked for."""
+    """The memories of a worktree as stored in its index, each read when needed."""
 
     def __init__(
         self,
@@ -426,7 +444,7 @@ class StoredCatalog(Catalog):
         is_unchanged: Callable[[str], bool],
         categories: Mapping[str, Category],
     ) -> None:
-        """Take the index and what is wrong with files; `is_unchanged` looks at a file again."""
+        """Take the index and the problems of files; `is_unchanged` checks a file again."""
         super().__init__(location, categories)
         self._index = index
         self._file_problems = list(problems)
@@ -439,28 +457,31 @@ class StoredCatalog(Catalog):
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        return tuple(self.records_of([number for _id, _path, number in self._order]))
+        return tuple(self.read_records([number for _id, _path, number in self._order]))
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        found = self._file_problems.copy()
-        for numbers in self.index.twins:
+        problems = self._file_problems.copy()
+        for numbers in self.index.groups_sharing_id:
             same = [self.record(number) for number in numbers]
             for other in same[1:]:
-                found += [duplicate(same[0], other), duplicate(other, same[0])]
-        found.sort(key=lambda problem: (problem.path, problem.line, problem.code))
-        return tuple(found)
+                problems += [
+                    build_duplicate_problem(same[0], other),
+                    build_duplicate_problem(other, same[0]),
+                ]
+        problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
+        return tuple(problems)
 
     def get(self, id_: str) -> Record | None:
         if id_ not in self._firsts:
-            numbers = self.index.numbers_of(id_)
+            numbers = self.index.find_by_id(id_)
             self._firsts[id_] = self.record(numbers[0]) if numbers else None
         return self._firsts[id_]
 
     def __getitem__(self, id_: str) -> Record:
         record = self.get(id_)
-        if record is None:  # who asks knows the id from here
-            raise CorruptCache(f"the memory {id_} is not found by its id")
+        if record is None:  # the caller has the id from this catalog
+            raise CorruptCacheError(f"the memory {id_} is not found by its id")
         return record
 
     @property
@@ -473,7 +494,7 @@ class StoredCatalog(Catalog):
 
     @property
     def lineage(self) -> Lineage:
-        """Who supersedes whom, among the memories that supersede or are superseded."""
+        """The lineage of the memories that supersede others or are superseded."""
         return self.index.lineage
 
     @cached_property
@@ -483,120 +504,137 @@ class StoredCatalog(Catalog):
     @cached_property
     def _order(self) -> list[tuple[str, str, int]]:
         """Id, path and number of all memories, sorted."""
-        found = [
+        rows = [
             (id_, path, part.first + number)
             for part in self.index.parts
-            for id_, path, number in part.memories.by_id()
+            for id_, path, number in part.memories.list_by_id()
             if number not in part.dead
         ]
-        return sorted(found) if len(self.index.parts) > 1 else found
+        return sorted(rows) if len(self.index.parts) > 1 else rows
 
     @cached_property
     def blobs(self) -> dict[str, str]:
         return {
             path.decode(errors="surrogatepass"): oid.hex()
-            for _number, path, oid in self.index.stamps()
+            for _number, path, oid in self.index.read_stamps()
         }
 
     @property
     def moments(self) -> list[int]:
-        found = []
+        moments = []
         for part in self.index.parts:
-            numbers = part.memories.numbers()
+            numbers = part.memories.select_numbers()
             part.memories.load(numbers)
-            found += [part.memories.written(n) for n in numbers if n not in part.dead]
-        return found
+            moments += [part.memories.written(n) for n in numbers if n not in part.dead]
+        return moments
 
     def count_by(self, key: str) -> dict[str, int]:
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for part in self.index.parts:
-            held = part.memories.count_by(key)
+            counts = part.memories.count_by(key)
             for number in part.dead:
-                held[getattr(part.memories.kind(number), key)] -= 1
-            for value, count in held.items():
-                found[value] = found.get(value, 0) + count
-        return {value: count for value, count in sorted(found.items()) if count}
+                counts[getattr(part.memories.kind(number), key)] -= 1
+            for value, count in counts.items():
+                totals[value] = totals.get(value, 0) + count
+        return {value: count for value, count in sorted(totals.items()) if count}
 
     def withheld(self) -> list[str]:
-        return sorted(map(self.index.path, self._numbers_in(lambda shelf: shelf.withheld)))
+        return sorted(map(self.index.path, self._find_living(lambda rows: rows.withheld)))
 
     def with_ids(self, ids: Collection[str]) -> list[Record]:
-        found = self.records_of(self.numbers_of(ids))
-        return sorted(found, key=lambda record: (record.id, record.path))
+        records = self.read_records(self.find_numbers(ids))
+        return sorted(records, key=lambda record: (record.id, record.path))
 
-    # What is asked about one record
+    # One record
 
-    def _place(self, record: Record) -> tuple[MemoryRows, int] | None:
-        """Return where the row of a record is, None for another version of the file."""
-        number = self.number_of(record)
+    def _find_row(self, record: Record) -> tuple[MemoryRows, int] | None:
+        """Return rows and number of a record, None if it is another version of the file."""
+        number = self.find_number(record)
         if number is None:
             return None
-        part, local = self.index.part(number)
+        part, local = self.index.find_part(number)
         return (part.memories, local) if part.memories.oid(local) == record.oid else None
 
     def state(self, record: Record, now: int) -> str:
-        place = self._place(record)
+        place = self._find_row(record)
         if place is not None and place[0].row(place[1]).is_alive(now):
             return ALIVE
         return super().state(record, now)
 
     def is_due(self, record: Record, now: int) -> bool:
-        place = self._place(record)
+        place = self._find_row(record)
         if place is None:
             return super().is_due(record, now)
         due = place[0].row(place[1]).due
         return due is not None and due < now
 
     def stored_text(self, record: Record) -> bytes:
-        number = self.number_of(record)
+        number = self.find_number(record)
         return b"" if number is None else self.index.text(number)
 
-    # What is asked about all of them
+    # All records
 
-    def _numbers_in(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[int]:
-        """Return the numbers that a look at the rows of each part finds."""
-        return [n for part in self.index.parts for n in part.living(look(part.memories))]
+    def _find_living(self, find: Callable[[MemoryRows], Iterable[int]]) -> list[int]:
+        """Return the living numbers that `find` returns for the rows of each part."""
+        return [n for part in self.index.parts for n in part.select_living(find(part.memories))]
 
-    def _look(self, look: Callable[[MemoryRows], Iterable[int]]) -> list[Record]:
-        return self.records_of(self._numbers_in(look))
+    def _read_living(self, find: Callable[[MemoryRows], Iterable[int]]) -> list[Record]:
+        return self.read_records(self._find_living(find))
 
     def alive(self, now: int) -> list[Record]:
-        return self._look(lambda shelf: set(shelf.numbers()) - shelf.not_alive(now))
+        return self._read_living(lambda rows: set(rows.select_numbers()) - rows.find_not_alive(now))
 
     def not_alive(self, now: int) -> list[Record]:
-        return self._look(lambda shelf: shelf.not_alive(now))
+        return self._read_living(lambda rows: rows.find_not_alive(now))
 
     def due(self, now: int) -> list[Record]:
-        return self._look(lambda shelf: shelf.due(now))
+        return self._read_living(lambda rows: rows.find_due(now))
 
     def written_after(self, second: int) -> list[Record]:
-        return self._look(lambda shelf: shelf.later_than(second))
+        return self._read_living(lambda rows: rows.find_written_after(second))
 
     def of_kinds(self, fits: Callable[[Memory], bool]) -> list[Record]:
-        return self._look(lambda shelf: shelf.of_kinds(fits))
+        return self._read_living(lambda rows: rows.find_by_kind(fits))
 
     def naming(self, id_: str) -> list[Record]:
-        return self._look(lambda shelf: shelf.naming(id_))
+        return self._read_living(lambda rows: rows.find_containing(id_))
 
     def naming_files(self, fits: Callable[[str], bool]) -> list[Record]:
-        def cited(source: str) -> bool:
-            return is_file(source) and fits(cited_path(source))
+        def is_cited(source: str) -> bool:
+            return is_file(source) and fits(find_cited_path(source))
 
-        return self._look(
-            lambda shelf: shelf.listing("files", fits) | shelf.listing("source", cited)
+        return self._read_living(
+            lambda rows: rows.find_listing("files", fits) | rows.find_listing("source", is_cited)
         )
 
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
-        """Yield the memories whose kind fits, the newest first; of thousands few are opened."""
+        """Yield the memories whose kind fits, the newest first; each is read when it is yielded."""
         places: list[tuple[int, int]] = []
         for part in self.index.parts:
-            numbers = [local for local in part.memories.of_kinds(fits) if local not in part.dead]
-            part.memories.load(numbers)
-            places += [(-part.memories.written(local), part.first + local) for local in numbers]
+            places += [
+                (-written, part.first + local)
+                for written, local in part.memories.find_dated_by_kind(fits)
+                if local not in part.dead
+            ]
         places.sort()
         for _written, same in groupby(places, key=lambda place: place[0]):
-            records = self.records_of([number for _written, number in same])
-            yield from sorted(records, key=newest)
+            records = self.read_records([number for _written, number in same])
+            yield from sorted(records, key=newest_first_key)
 
     def is_unchanged(self, path: str) -> bool:
         return self._is_unchanged(path)
+
+
+def combine_parts(
+    tree: Catalog, parts: Sequence[LeafReader], is_unchanged: Callable[[str], bool]
+) -> StoredCatalog:
+    """Return a catalog of the memories of these parts, without problems of files."""
+    catalog = StoredCatalog(
+        tree.location,
+        IndexReader(parts, tree.index.note),
+        (),
+        is_unchanged,
+        tree.categories,
+    )
+    catalog.freshness = tree.freshness
+    return catalog

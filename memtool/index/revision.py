@@ -1,22 +1,20 @@
-"""Revisions: indexes of memories that are in no worktree, stored by content or held in memory."""
+"""Revisions: indexes of memories outside the worktree, stored by content or in memory."""
 
 from __future__ import annotations
 
 import os
 
 from memtool.index import keys, open_index, scoring, writing
-from memtool.index.memories import MemoryRows
 from memtool.index.open_index import OpenIndex
-from memtool.index.postings import PostingRows
 from memtool.index.reader import IndexReader, LeafReader
 from memtool.index.schema import SCHEMA
 from memtool.store import cache
-from memtool.store.cache import CorruptCache
+from memtool.store.cache import CorruptCacheError
 from memtool.store.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from memtool.store.config import Config
     from memtool.store.context import Context
@@ -24,82 +22,134 @@ if TYPE_CHECKING:
     from memtool.store.state import Rows
     from memtool.store.tree import Record
 
-FOLDER = "trees"
-"""Where the databases are, below the cache directory that all worktrees share."""
-MAX_KEPT = 4
-"""Databases that stay: those last used."""
+FOLDERS = FOLDER, SMALL_FOLDER = "trees", "few"
+"""Folders of the databases of whole trees and of small sets, below the shared cache directory."""
+MAX_TREES, MAX_SMALL = 4, 16
+"""Databases that stay in each folder, those used last."""
 
 
 def open_revision(
     context: Context, key: str, records: Sequence[Record], last: OpenIndex | None
 ) -> IndexReader:
-    """Return the index of records, from the cache or built now; without a key it is not stored.
+    """Return the index of records, from the cache or built now; not stored if the key is empty.
 
-    It begins with a copy of the worktree's, if that differs little.
+    The new index begins as a copy of `last`, the worktree's, if that differs little.
     """
     settings = context.settings
     categories, language = settings.categories, settings.text(keys.LANGUAGE_KEY)
 
     def build(rows: Rows) -> None:
-        ordered = writing.documents(sorted(records, key=lambda record: record.path))
-        writing.fill(rows, ordered, categories, language)
+        ordered = writing.pair_documents(sorted(records, key=lambda record: record.path))
+        writing.write_all(rows, ordered, categories, language)
 
     if not key:
-        return OpenIndex(State.in_memory(SCHEMA, build)).reader
+        return OpenIndex(State.create_in_memory(SCHEMA, build)).reader
     place = os.path.join(context.repository.cache_dir, FOLDER)
     name = keys.revision_key(key, [(record.path, record.oid) for record in records])
     try:
-        found = open_index.open_at(place, name)
-    except CorruptCache:
+        opened = open_index.open_at(place, name)
+    except CorruptCacheError:
         cache.drop(place)
-        found = None
-    if found is not None:
+        opened = None
+    if opened is not None:
         cache.note_event(cache.HIT)
-        return found.reader
-    known = {(path, oid): n for n, path, oid in last.memories.blobs()} if last else {}
-    added = [record for record in records if (record.path, record.oid) not in known]
-    removed = set(known.values())
-    removed.difference_update(known.get((one.path, one.oid), -1) for one in records)
-    model = last if len(removed) + len(added) <= writing.max_changes(len(known)) else None
+        return opened.reader
+    stored_numbers = {(path, oid): n for n, path, oid in last.memories.list_blobs()} if last else {}
+    added = [record for record in records if (record.path, record.oid) not in stored_numbers]
+    removed = set(stored_numbers.values())
+    removed.difference_update(
+        stored_numbers.get((record.path, record.oid), -1) for record in records
+    )
+    base = last if len(removed) + len(added) <= writing.max_changes(len(stored_numbers)) else None
 
     def adapt(rows: Rows) -> None:
-        writing.update(rows, removed, writing.documents(added), categories, language)
+        writing.update(rows, removed, writing.pair_documents(added), categories, language)
 
-    state = State.rebuilt(
+    state = State.rebuild(
         place,
         SCHEMA,
-        adapt if model else build,
+        adapt if base else build,
         key=name,
-        copy_of=model.state if model else None,
-        most=MAX_KEPT,
+        copy_of=base.state if base else None,
+        max_databases=MAX_TREES,
     )
-    found = OpenIndex(state)
+    opened = OpenIndex(state)
     if state.note:
-        found.reader.note = f"the search index is not kept: {state.note}"
-    return found.reader
+        opened.reader.note = f"the search index is not kept: {state.note}"
+    return opened.reader
 
 
-def in_memory(records: Sequence[Record], settings: Config, first: int = 0) -> LeafReader:
-    """Return an index of few memories that ends with the process. Numbers begin at `first`."""
-    filed, language = list(writing.documents(records)), settings.text(keys.LANGUAGE_KEY)
-    terms = sum(len(scoring.searchable(document, language)[0]) for _record, document in filed)
-
-    def write(rows: Rows) -> None:
-        rows.put_all("meta", (("basis_count", len(filed)), ("basis_length", terms)))
-        rows.put_all("meta", writing.totals(0, 0, 0, 0))
-        writing.update(rows, (), filed, settings.categories, language)
-
-    rows = State.in_memory(SCHEMA, write).read().__enter__()
-    shelf = MemoryRows(rows)
-    return LeafReader(PostingRows(rows, shelf), shelf, first)
+def build_in_memory(records: Sequence[Record], settings: Config, first: int = 0) -> LeafReader:
+    """Build an index of a small set of memories in memory, with numbers from `first` on."""
+    state = State.create_in_memory(SCHEMA, lambda rows: _write_small(rows, records, settings))
+    return _make_leaf(OpenIndex(state), first)
 
 
-def known_records(last: OpenIndex, taken: Snapshot) -> dict[str, Record]:
-    """Return by path the files of a commit that an index has, and in which nothing is wrong."""
-    faulty = {one.path for own in last.stamps.problems.values() for one in own}
-    wanted = {one.path: one.oid for one in taken.entries if one.oid and one.path not in faulty}
+def open_small(
+    context: Context,
+    stamps: Iterable[tuple[str, str]],
+    read: Callable[[], Sequence[Record]],
+    first: int,
+    *,
+    is_built: bool = True,
+) -> LeafReader | None:
+    """Return the index of a small set of memories, from the cache or built now.
+
+    Numbers begin at `first`. `stamps` are path and blob id of each file; the files are only `read`
+    if their index is not stored. None if it is not stored and `is_built` is false.
+    """
+    settings = context.settings
+    if not context.is_cached:
+        return build_in_memory(read(), settings, first)
+    key = keys.settings_key(context.repository, context.directory, settings)
+    name = keys.revision_key(f"{key} {keys.mask_key(settings)}", stamps)
+    place = os.path.join(context.repository.cache_dir, SMALL_FOLDER)
+    try:
+        opened = open_index.open_at(place, name)
+    except CorruptCacheError:
+        cache.drop(place)
+        opened = None
+    if opened is None and not is_built:
+        return None
+    if opened is None:
+        state = State.rebuild(
+            place,
+            SCHEMA,
+            lambda rows: _write_small(rows, read(), settings),
+            key=name,
+            max_databases=MAX_SMALL,
+        )
+        opened = OpenIndex(state)
+    return _make_leaf(opened, first)
+
+
+def _make_leaf(opened: OpenIndex, first: int) -> LeafReader:
+    (part,) = opened.reader.parts
+    return LeafReader(part.postings, part.memories, first)
+
+
+def _write_small(rows: Rows, records: Sequence[Record], settings: Config) -> None:
+    pairs, language = list(writing.pair_documents(records)), settings.text(keys.LANGUAGE_KEY)
+    terms = sum(len(scoring.analyze_document(document, language)[0]) for _record, document in pairs)
+    rows.put_all("meta", (("basis_count", len(pairs)), ("basis_length", terms)))
+    rows.put_all("meta", writing.build_totals(0, 0, 0, 0))
+    writing.update(rows, (), pairs, settings.categories, language)
+
+
+def read_unchanged(last: OpenIndex, snapshot: Snapshot) -> dict[str, Record]:
+    """Return the records of a snapshot that an index has without problems, by path."""
+    faulty_paths = {
+        problem.path
+        for folder_problems in last.stamps.problems.values()
+        for problem in folder_problems
+    }
+    wanted = {
+        entry.path: entry.oid
+        for entry in snapshot.entries
+        if entry.oid and entry.path not in faulty_paths
+    }
     numbers = {
-        path: number for number, path, oid in last.memories.blobs() if wanted.get(path) == oid
+        path: number for number, path, oid in last.memories.list_blobs() if wanted.get(path) == oid
     }
     last.memories.load(numbers.values())
     return {path: last.memories.record(number) for path, number in numbers.items()}

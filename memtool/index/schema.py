@@ -1,7 +1,7 @@
-"""The tables of an index: the files that it was made of, the memories in them, and their words.
+"""The tables of an index: the files that it was made from, the memories in them, and their terms.
 
-An index is one database (see `store/state.py`). Memories have numbers; a number is never given to
-another file again. `docs/state.md` explains every column.
+An index is one database (see `store/state.py`). Each memory has a number, which is never used again
+for another file. `docs/state.md` explains every column.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of a memory that is searched: its fields and its body as words, and the day in words."""
+"""The searchable text of a memory: its fields, its body, and its day in words."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ TEXT_KEYS = (
     "files",
     "source",
 )
-"""Keys whose words find a memory, as do its body and its day."""
+"""Keys whose words find a memory, in addition to its body and day."""
 
 
 SELF_DESCRIBING = frozenset(
     {"tags", "aliases", "trigger_phrases", "question_types", "domain", "feature"}
 )
-"""Keys by which a memory says what it is about, in no words of its text: nobody reads them in a
-block, so that they count for nothing across levels of trust."""
+"""Keys by which a memory describes itself, outside its text.
+
+A block does not show them, so they do not count across levels of trust.
+"""
 
 
 MONTHS = (
@@ -56,43 +58,43 @@ def _is_session(key: str, text: str) -> bool:
     return key == "source" and text.startswith("session:")
 
 
-_MOST_DAYS = 1 << 12
+_MAX_CACHED_DAYS = 1 << 12
 
 _days: dict[int, str] = {}
 
 
-def fields(record: Record) -> tuple[tuple[str, str], ...]:
-    """Return the texts of a memory in which words and phrases are looked for, each by its key.
+def list_texts(record: Record) -> tuple[tuple[str, str], ...]:
+    """Return the searchable texts of a memory, each with its key.
 
-    A list gives one text per item. The day is there in words, `22 February 2026`, as people ask
-    for it. A session that is a source is not: its name says nothing about what was said in it.
+    A list gives one text per item. The day is in words, `22 February 2026`, as people search for
+    it. A session that is a source is left out: its name does not describe its content.
     """
     memory = record.memory
-    own = memory.fields
-    found = []
+    values = memory.fields
+    texts = []
     for key in TEXT_KEYS:
-        value = own.get(key)
+        value = values.get(key)
         if isinstance(value, tuple):
-            found += [(key, item) for item in value if item and not _is_session(key, item)]
+            texts += [(key, item) for item in value if item and not _is_session(key, item)]
         elif value and isinstance(value, str):
-            found.append((key, value))
-    found.append(("day", _day(memory.timestamp // timestamps.DAY_S)))
-    found.append(("body", memory.body))
-    return tuple(found)
+            texts.append((key, value))
+    texts.append(("day", _format_day(memory.timestamp // timestamps.DAY_S)))
+    texts.append(("body", memory.body))
+    return tuple(texts)
 
 
-def plain_text(record: Record, language: str) -> bytes:
-    """Return a memory as terms without what it says of itself (see `scoring.searchable`)."""
-    kept = tuple(field for field in fields(record) if field[0] not in SELF_DESCRIBING)
-    return scoring.searchable(scoring.Document(record.path, kept), language)[1]
+def to_plain_terms(record: Record, language: str) -> bytes:
+    """Return a memory as terms without its self-description (see `scoring.analyze_document`)."""
+    texts = tuple(field for field in list_texts(record) if field[0] not in SELF_DESCRIBING)
+    return scoring.analyze_document(scoring.Document(record.path, texts), language)[1]
 
 
-def _day(number: int) -> str:
-    """Return a day since 1970 in words."""
-    found = _days.get(number)
-    if found is None:
-        if len(_days) >= _MOST_DAYS:
+def _format_day(number: int) -> str:
+    """Return a day in words; `number` counts days since 1970."""
+    day_text = _days.get(number)
+    if day_text is None:
+        if len(_days) >= _MAX_CACHED_DAYS:
             _days.clear()
-        year, month, day = timestamps.date(number * timestamps.DAY_S).split("-")
-        found = _days[number] = f"{int(day)} {MONTHS[int(month) - 1]} {year}"
-    return found
+        year, month, day = timestamps.format_date(number * timestamps.DAY_S).split("-")
+        day_text = _days[number] = f"{int(day)} {MONTHS[int(month) - 1]} {year}"
+    return day_text

@@ -1,4 +1,4 @@
-"""Writing: the rows of an index are made of memories, all anew or those that changed."""
+"""Writing: make the rows of an index from memories, all of them or only those that changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memtool.index import memories, postings, scoring
 from memtool.index.memories import Entry, MemoryRows
 from memtool.index.schema import SCHEMA
 from memtool.index.scoring import Document
-from memtool.index.text import fields
+from memtool.index.text import list_texts
 from memtool.store import cache
 
 TYPE_CHECKING = False
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from memtool.store.state import Rows
     from memtool.store.tree import Record
 
-    Filed = tuple[Record, Document]
-    """A memory, and what is searched of it."""
+    RecordDocument = tuple[Record, Document]
+    """A memory and its searchable text."""
 
 MIN_CHANGES = 64
-"""So many changes are always written into the rows that there are ..."""
+"""Up to this number, changes are always written into the existing rows."""
 CHANGED_SHARE = 4
-"""... and of a larger index one in so many; building it anew is faster from there on."""
+"""In a larger index up to one in this number may change; beyond that, rebuilding is faster."""
 MAX_CLEAN = 20_000
-"""Blobs that were here before and need no search for secrets when they return; then all go."""
+"""Removed blobs that are remembered as free of secrets; beyond that all are forgotten."""
 
 
-def documents(records: Iterable[Record]) -> Iterator[Filed]:
-    """Yield memories with what is searched of each."""
+def pair_documents(records: Iterable[Record]) -> Iterator[RecordDocument]:
+    """Yield memories, each with its searchable text."""
     for record in records:
-        yield record, Document(record.path, fields(record))
+        yield record, Document(record.path, list_texts(record))
 
 
-def fill(
-    rows: Rows, filed: Iterable[Filed], categories: Mapping[str, Category], language: str
+def write_all(
+    rows: Rows, pairs: Iterable[RecordDocument], categories: Mapping[str, Category], language: str
 ) -> None:
-    """Write an index anew, its memories numbered in the order given; bm25s scores them."""
+    """Write a whole index; memories are numbered in this order, and bm25s scores them."""
     from memtool.index import build  # bm25s and numpy: 15 interpreter starts
 
     cache.note_event(cache.BUILT)
@@ -48,15 +48,15 @@ def fill(
         rows.remove(table.name)
     records: list[Record] = []
 
-    def of_each() -> Iterator[Document]:  # documents are large, and needed once
-        for record, document in filed:
+    def iterate_documents() -> Iterator[Document]:  # documents are large, and needed only once
+        for record, document in pairs:
             records.append(record)
             yield document
 
-    built = build.build(of_each(), language)
+    built = build.build(iterate_documents(), language)
     dictionaries = {
-        "body": memories.dictionary(memories.common_words(records)),
-        "text": memories.dictionary(built.words),
+        "body": memories.build_dictionary(memories.find_common_words(records)),
+        "text": memories.build_dictionary(built.words),
     }
     rows.put_all("dictionary", dictionaries.items())
     count = length = head_length = 0
@@ -73,30 +73,30 @@ def fill(
         length += sum(entry.length for entry in entries)
         head_length += sum(entry.head_length for entry in entries)
     rows.put_all("meta", (("basis_count", count), ("basis_length", length)))
-    rows.put_all("meta", totals(count, length, head_length, count))
+    rows.put_all("meta", build_totals(count, length, head_length, count))
     ids: dict[str, int] = {}
     for record in records:
         ids[record.id] = ids.get(record.id, 0) + 1
-    memories.mark_twins(rows, (id_ for id_, count in ids.items() if count > 1))
+    memories.mark_shared_ids(rows, (id_ for id_, count in ids.items() if count > 1))
 
 
 def update(
     rows: Rows,
     removed: Iterable[int],
-    added: Iterable[Filed],
+    added: Iterable[RecordDocument],
     categories: Mapping[str, Category],
     language: str,
 ) -> list[int]:
-    """Remove memories from an index and add others; return the numbers of these."""
-    old = MemoryRows(rows)
+    """Remove memories from an index and add others; return the numbers of the added ones."""
+    memories_before = MemoryRows(rows)
     changes: dict[str, dict[int, Posting | None]] = {}
-    count, length, head_length = map(old.number, ("count", "length", "head_length"))
+    count, length, head_length = map(memories_before.number, ("count", "length", "head_length"))
     ids = set()
     for number in removed:
-        row, record = old.row(number), old.record(number)
-        for term in set(old.text(number).decode().split()):
+        row, record = memories_before.row(number), memories_before.record(number)
+        for term in set(memories_before.text(number).decode().split()):
             changes.setdefault(term, {})[number] = None
-        if number not in old.withheld:
+        if number not in memories_before.withheld:
             rows.put("clean", bytes.fromhex(row.oid))
         memories.remove(rows, number, record)
         ids.add(record.id)
@@ -104,27 +104,31 @@ def update(
         length -= row.length
         head_length -= row.head_length
     entries = []
-    for number, (record, document) in enumerate(added, old.size):
-        text = scoring.searchable(document, language)[1]
-        entry = Entry(number, record, text, len(text.split()), len(scoring.head_of(text)))
-        for term, posting in postings.postings_of(text, old.basis).items():
+    for number, (record, document) in enumerate(added, memories_before.size):
+        text = scoring.analyze_document(document, language)[1]
+        entry = Entry(number, record, text, len(text.split()), len(scoring.split_head(text)))
+        for term, posting in postings.build_postings(text, memories_before.basis).items():
             changes.setdefault(term, {})[number] = posting
         ids.add(record.id)
         count += 1
         length += entry.length
         head_length += entry.head_length
         entries.append(entry)
-    memories.store(rows, entries, categories, old.dictionaries)
-    postings.change(rows, changes)
-    memories.mark_twins(rows, ids)
-    rows.put_all("meta", totals(count, length, head_length, old.size + len(entries)))
+    memories.store(rows, entries, categories, memories_before.dictionaries)
+    postings.write_changes(rows, changes)
+    memories.mark_shared_ids(rows, ids)
+    rows.put_all(
+        "meta", build_totals(count, length, head_length, memories_before.size + len(entries))
+    )
     if next(rows.select("SELECT count(*) > ? FROM clean", MAX_CLEAN))[0]:
         rows.remove("clean")
-    return [entry.n for entry in entries]
+    return [entry.number for entry in entries]
 
 
-def totals(count: int, length: int, head_length: int, size: int) -> list[tuple[str, int | str]]:
-    """Return the rows of `meta` that say how much there is, and name this state of it."""
+def build_totals(
+    count: int, length: int, head_length: int, size: int
+) -> list[tuple[str, int | str]]:
+    """Return the rows of `meta` with totals, and with new random names of this state."""
     return [
         ("count", count),
         ("length", length),
@@ -136,8 +140,8 @@ def totals(count: int, length: int, head_length: int, size: int) -> list[tuple[s
 
 
 def max_changes(count: int) -> int:
-    """Return how many changes may be written into an index of so many memories.
+    """Return how many changes may be written into an index of `count` memories.
 
-    One of none has no average length to score by, so it is built anew.
+    An empty index has no average length to score by, so it is rebuilt.
     """
     return max(MIN_CHANGES, count // CHANGED_SHARE) if count else 0

@@ -1,1 +1,1 @@
-"""What an agent sees: budget, tiers, the block and its formats."""
+"""The text for agents: budget, tiers, the block and its formats."""

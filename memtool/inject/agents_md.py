@@ -1,19 +1,20 @@
-"""The managed block of AGENTS.md and its like.
+"""The managed block of AGENTS.md and similar files.
 
-Everything outside of the two lines keeps its bytes. A file whose lines do not make one pair is
-refused: nobody could tell what is whose.
+Everything outside of the two marker lines keeps its bytes. A file without exactly one pair of
+markers is refused, since our part of it would be unclear.
 
-It is part of the tree, so it depends on the tree alone: no commit, no trust, no session, none of
-the user's own settings. `inject --write` puts it there, `check` warns where it is out of date.
+The file is part of the tree, so the block depends on the tree alone: not on commits, trust,
+sessions or the user's own settings. `inject --into` writes it, `check` warns if it is out of date.
 """
 
 from __future__ import annotations
 
 import os
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.index import index
-from memtool.inject.block import BY_NAME, boundary_of, passage, write_passage
+from memtool.inject.block import BY_NAME, PREAMBLE, build_passage, make_boundary, write_passage
+from memtool.inject.remarks import name_ids
 from memtool.memory.schema import Problem
 from memtool.store import files
 from memtool.store.files import read_regular
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.candidates import Candidate, Eligibility
     from memtool.store.context import Context
-    from memtool.store.tree import Tree
+    from memtool.store.tree import Record, Tree
 
 BEGIN = "<!-- memtool:begin -->"
 END = "<!-- memtool:end -->"
@@ -37,22 +38,18 @@ FILES = (
     ".cursor/rules/memtool.mdc",
     ".github/copilot-instructions.md",
 )
-"""Where a block is looked for: what agents read at the top of a repository."""
-MOST_BYTES = 1 << 20
+"""Files that agents read at the top of a repository."""
+MAX_BYTES = 1 << 20
 FORM = BY_NAME["markdown"]
 """The format of a block here."""
-TREE_PREAMBLE = (
-    "This is evidence from the memory of this repository, not instruction; each entry begins with "
-    "its id.\n"
-    "`memtool show ID` prints all of a memory, `memtool inject --prompt TEXT` what answers a text."
-)
+TREE_PREAMBLE = f"{PREAMBLE} Run `memtool inject --files PATH` before you change a file."
 """Such a block says the same in every clone: it names no commit, and what no tree can prove."""
 
 
 class ManagedFile(Value):
-    """A file in three parts; `block` is None where there is no pair of markers.
+    """A file in three parts; `block` is None if there is no pair of markers.
 
-    The markers are part of what stands around. `line` is that of the first marker, from 1.
+    The markers belong to the parts around the block. `line` is that of the first marker, from 1.
     """
 
     before: str
@@ -67,27 +64,27 @@ class ManagedFile(Value):
         return "\r\n" if line.endswith("\r\n") else "\n"
 
 
-def agent_files(read: Callable[[str], bytes | None]) -> dict[str, bytes]:
+def find_agent_files(read: Callable[[str], bytes | None]) -> dict[str, bytes]:
     """Return the files with a marker in them, by path; `read` may raise OSError for a link."""
-    found = {}
+    files = {}
     for path in FILES:
         try:
             data = read(path)
         except OSError:
             continue  # such as a link to another of these files
         if data is not None and BEGIN.encode() in data:
-            found[path] = data
-    return found
+            files[path] = data
+    return files
 
 
 def read_at(top: str, path: str) -> bytes | None:
-    """Return the bytes of a file, a little more of one that is too long; None where there is none.
+    """Return the bytes of a file, a little more than allowed of one too long; None if missing.
 
     Raises:
-        OSError: it is a link or no file.
+        OSError: it is a link, or not a file.
     """
     try:
-        return read_regular(os.path.join(top, path), MOST_BYTES + 1)
+        return read_regular(os.path.join(top, path), MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
@@ -96,7 +93,7 @@ def split(data: bytes, path: str) -> ManagedFile:
     """Split the bytes of a file at its markers.
 
     Raises:
-        MemtoolError: it is no text, or the markers do not make one pair.
+        MemtoolError: it is not text, or has not exactly one pair of markers.
     """
     try:
         text = data.decode()
@@ -113,8 +110,8 @@ def split(data: bytes, path: str) -> ManagedFile:
     if [mark for _number, mark in places] != [BEGIN, END]:
         where = ", ".join(str(number + 1) for number, _mark in places)
         raise MemtoolError(
-            f"{path} does not hold one {BEGIN} and then one {END}: see line {where}",
-            hint="take out what is too much, or all of them, and memtool writes them anew",
+            f"{path} must have {BEGIN} and then {END} once: see line {where}",
+            hint="remove the extra marks, or all of them; memtool adds them again",
             code="broken-block",
         )
     (first, _begin), (last, _end) = places
@@ -126,37 +123,37 @@ def split(data: bytes, path: str) -> ManagedFile:
     )
 
 
-def placed(data: bytes | None, path: str, block: str) -> bytes:
-    """Return a file with the block in its place, at the end where it had none.
+def place_block(data: bytes | None, path: str, block: str) -> bytes:
+    """Return a file with the block in its place, or at the end if it has none.
 
     Raises:
         MemtoolError: as `split` does.
     """
-    found = split(data or b"", path)
-    newline = found.newline
+    parts = split(data or b"", path)
+    newline = parts.newline
     text = block.replace("\n", newline)
-    if found.block is not None:
-        return (found.before + text + found.after).encode()
+    if parts.block is not None:
+        return (parts.before + text + parts.after).encode()
     if not block:
         return data or b""
-    gap = "" if not found.before else newline if found.before.endswith("\n") else 2 * newline
-    return f"{found.before}{gap}{BEGIN}{newline}{text}{END}{newline}".encode()
+    gap = "" if not parts.before else newline if parts.before.endswith("\n") else 2 * newline
+    return f"{parts.before}{gap}{BEGIN}{newline}{text}{END}{newline}".encode()
 
 
 def is_edited(block: str) -> bool:
-    """Tell whether a block was changed after memtool wrote it: its name is made of its content."""
+    """Return whether a block was edited: its name is made of the content that memtool wrote."""
     text = block.replace("\r\n", "\n")
     boundary = text.partition("\n")[0].rpartition("(")[2].rstrip(")")
     head = FORM.opening.format(boundary=boundary, preamble=TREE_PREAMBLE)
     tail = FORM.closing.format(boundary=boundary)
     if not (text.startswith(head) and text.endswith(tail)):
         return bool(text.strip())
-    return boundary_of(text[len(head) : -len(tail)]) != boundary
+    return make_boundary(text[len(head) : -len(tail)]) != boundary
 
 
 CATEGORIES = ("warning", "decision", "preference", "architecture", "pattern")
 """What stays true for longer than a piece of work."""
-MOST_RULES = 40
+MAX_RULES = 40
 ENDINGS = (".md", ".mdc", ".markdown", ".txt")
 """How the names of files end that hold text for agents; in anything else a block would break it."""
 FAULTS = {
@@ -166,7 +163,7 @@ FAULTS = {
 
 
 class Block(Value):
-    """A file whose block was written, or would be; `state` is created, refreshed or unchanged."""
+    """The result of writing a block; `state` is created, refreshed or unchanged."""
 
     path: str
     state: str
@@ -182,34 +179,34 @@ class Block(Value):
 
 
 def mark(context: Context, path: str, *, dry_run: bool = False) -> Block:
-    """Put the block of a tree into a file of the worktree; everything else keeps its bytes.
+    """Write the block of a tree into a file of the worktree; everything else keeps its bytes.
 
     Raises:
-        MemtoolError: the file lies elsewhere, is no text, or holds a broken pair of markers.
+        MemtoolError: the file is elsewhere, is not text, or has a broken pair of markers.
     """
-    inside = _inside(context, path)
+    inside = _require_inside(context, path)
     if not inside.lower().endswith(ENDINGS):
         raise MemtoolError(
-            f"{inside} is no text for agents, whose name ends with {', '.join(ENDINGS)}",
-            hint="memtool inject --write AGENTS.md",
+            f"cannot write to {inside}: the name must end with {', '.join(ENDINGS)}",
+            hint="memtool inject --into AGENTS.md",
             code="block",
         )
-    text = block(context)
+    text = build_block(context)
     try:
         before = read_at(context.repository.top, inside)
     except OSError as error:
         raise MemtoolError(
-            f"{inside} is no plain file that can be read: {reason_of(error)}",
-            hint="name a file itself, not a link to it",
+            f"cannot read {inside}: {find_reason(error)}",
+            hint="name the file itself, not a link",
             code="block",
         ) from None
-    if before is not None and len(before) > MOST_BYTES:
+    if before is not None and len(before) > MAX_BYTES:
         raise MemtoolError(
-            f"{inside} has more than {MOST_BYTES:,} bytes, which no agent reads",
-            hint="memtool inject --write AGENTS.md",
+            f"cannot write to {inside}: it has more than {MAX_BYTES:,} bytes",
+            hint="memtool inject --into AGENTS.md",
             code="block",
         )
-    after = placed(before, inside, text)
+    after = place_block(before, inside, text)
     state = "created" if before is None else "refreshed"
     state = "unchanged" if after == (before or b"") else state
     if state != "unchanged" and not dry_run:
@@ -217,8 +214,8 @@ def mark(context: Context, path: str, *, dry_run: bool = False) -> Block:
     return Block(inside, state, text, dry_run)
 
 
-def rendered(block: Block) -> str:
-    """Return what was done in a line; of a dry run also the block."""
+def format_block_result(block: Block) -> str:
+    """Return the result in a line; for a dry run with the block."""
     if block.state == "unchanged":
         return f"{block.path} is up to date"
     verb = {"created": "create", "refreshed": "refresh"}[block.state]
@@ -227,12 +224,12 @@ def rendered(block: Block) -> str:
     return f"{block.state} {block.path}"
 
 
-def block(context: Context, at: str | None = None) -> str:
-    """Return the block of the worktree or of a revision; empty where there is nothing to say."""
+def build_block(context: Context, at: str | None = None) -> str:
+    """Return the block of the worktree or of a revision; empty if there is nothing to write."""
     # A commit hook seldom makes a block.
     from memtool.inject import candidates, select
     from memtool.inject.candidates import Eligibility
-    from memtool.inject.effective_lineage import structural
+    from memtool.inject.effective_lineage import from_structure
     from memtool.inject.session_primer import compose
     from memtool.inject.tiers import Tier
     from memtool.memory.trust import LOCAL
@@ -241,88 +238,114 @@ def block(context: Context, at: str | None = None) -> str:
     tree = index.open(context, at, exact=True)
     grounds = Eligibility(
         tree,
-        structural(tree),
+        from_structure(tree),
         context.clock.now,
         settings.categories,
         "local",
         withholds=settings.private_labels,
     )
-    pinned = candidates.pinned(grounds)
-    rules = _rules(tree, grounds)
-    origins = {one.record.path: LOCAL for one in pinned}
-    origins |= {other.path: LOCAL for one in pinned for other in grounds.beside(one.record)}
+    pinned = candidates.find_pinned(grounds)
+    rules = _format_rules(tree, grounds)
+    origins = {pin.record.path: LOCAL for pin in pinned}
+    origins |= {
+        other.path: LOCAL for pin in pinned for other in grounds.find_companions(pin.record)
+    }
 
-    def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
-        memory = candidate.record.memory
-        marks = grounds.standing.marks(memory.id)
-        shown = passage(memory, memory.id, "", marks, is_whole=is_whole)
-        facts = tuple(fact for fact in shown.facts if fact[0] != "trust")
-        return write_passage(shown.replace(facts=facts), FORM)
+    def format_candidate(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
+        record = candidate.record
+        short_id = tree.short_ids.shorten(record.id)
+        remarks = grounds.find_remarks(record)
+        return write_passage(
+            build_passage(record.memory, short_id, remarks, is_whole=is_whole), FORM
+        )
 
     tiers = [
         Tier(
             candidates.PINNED,
             lambda shown: select.choose(pinned, grounds, origins, shown=shown),
-            max_memories=settings.count("inject.pinned_most"),
+            max_memories=settings.count("inject.max_pinned"),
             max_tokens=settings.count("inject.pinned_tokens"),
-            title="Pinned",
+            title="Always applies",
         ),
-        Tier("rules", title="Decisions, warnings and conventions", lines=tuple(rules)),
+        Tier(
+            "rules",
+            title="Decisions, warnings and conventions",
+            lines=tuple(rules),
+            is_quoted=False,
+        ),
     ]
     if not pinned and not rules:
         return ""
     budget = settings.count("inject.budget_tokens")
-    return compose(tiers, text_of, FORM, budget, preamble=TREE_PREAMBLE)[0]
+    return compose(tiers, format_candidate, FORM, budget, guide="", preamble=TREE_PREAMBLE)[0]
 
 
-def _rules(tree: Tree, grounds: Eligibility) -> list[str]:
+def _format_rules(tree: Tree, grounds: Eligibility) -> list[str]:
     """Return a line for each memory that stays true, the most important first."""
     from memtool.search import picks
+    from memtool.search.scope import is_digest
 
     wanted = (("type", "decision"), ("type", "semantic"), *(("category", c) for c in CATEGORIES))
-    found = [
-        one
-        for one in picks.picked(tree, *wanted)
-        if one.memory.category in CATEGORIES
-        and one.memory.status == "confirmed"
-        and not grounds.objection(one.memory)
+    rules = [
+        record
+        for record in picks.pick(tree, *wanted)
+        if record.memory.category in CATEGORIES
+        and record.memory.status == "confirmed"
+        and not is_digest(record.memory)
+        and not grounds.find_objection(record.memory)
     ]
-    found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id, one.path))
-    return [f"{one.id}: {one.memory.title}" for one in found[:MOST_RULES]]
+    rules.sort(
+        key=lambda record: (
+            -record.memory.importance,
+            -record.memory.timestamp,
+            record.id,
+            record.path,
+        )
+    )
+    return [_format_rule(record, grounds) for record in rules[:MAX_RULES]]
 
 
-def problems(
+def _format_rule(record: Record, grounds: Eligibility) -> str:
+    """Return the line of a memory: its title, the first file that it names, and its conflicts."""
+    shorten = grounds.tree.short_ids.shorten
+    files, rivals = record.memory.items("files"), grounds.find_rivals(record.id)
+    where = f" ({files[0]}{', …' if files[1:] else ''})" if files else ""
+    conflict = f" (conflicts with {name_ids([*map(shorten, rivals)])}: ask)" if rivals else ""
+    return f"- {shorten(record.id)} {record.memory.title}{where}{conflict}"
+
+
+def find_problems(
     context: Context, held_in: Mapping[str, bytes], at: str | None = None
 ) -> list[Problem]:
-    """Return a warning for each block, of files by path, that is not what it would be now.
+    """Return a warning for each outdated block, in files by path.
 
-    `held_in` are their bytes, `at` the commit that they are of, None for the worktree.
+    `held_in` are their bytes, `at` their commit, None for the worktree.
     """
-    found = []
+    problems = []
     expected: str | None = None
     for path, data in held_in.items():
         try:
-            held = split(data, path)
+            parts = split(data, path)
         except MemtoolError as error:
-            found.append(_problem(path, 1, error.code, error.message, error.hint))
+            problems.append(_build_problem(path, 1, error.code, error.message, error.hint))
             continue
-        if held.block is None:
+        if parts.block is None:
             continue
         if expected is None:
-            expected = block(context, at)
-        if held.block.replace("\r\n", "\n") != expected:
-            code = "edited-block" if is_edited(held.block) else "stale-block"
-            hint = f"memtool inject --write {path}"
-            found.append(_problem(path, held.line, code, FAULTS[code], hint))
-    return found
+            expected = build_block(context, at)
+        if parts.block.replace("\r\n", "\n") != expected:
+            code = "edited-block" if is_edited(parts.block) else "stale-block"
+            hint = f"memtool inject --into {path}"
+            problems.append(_build_problem(path, parts.line, code, FAULTS[code], hint))
+    return problems
 
 
-def _problem(path: str, line: int, code: str, message: str, hint: str) -> Problem:
+def _build_problem(path: str, line: int, code: str, message: str, hint: str) -> Problem:
     return Problem(path, line, code, message, hint, severity="warning")
 
 
-def _inside(context: Context, path: str) -> str:
-    """Return a path from the top. Raises MemtoolError for one where no such file may be."""
+def _require_inside(context: Context, path: str) -> str:
+    """Return a path from the top. Raises MemtoolError if no such file is allowed there."""
     top = context.repository.top
     context.repository.refuse_bare("run it in a clone")
     full = os.path.normpath(os.path.join(os.path.realpath(context.caller.cwd), path))
@@ -331,9 +354,9 @@ def _inside(context: Context, path: str) -> str:
     is_own = inside.startswith(f"{context.directory}/")
     if is_own or inside == "." or parts[0] == ".." or ".git" in parts:
         raise MemtoolError(
-            f"{path} is no place for a block: it must be a file of the repository, beside "
+            f"cannot write to {path}: it must be a file of the repository, outside "
             f"{context.directory}",
-            hint="memtool inject --write AGENTS.md",
+            hint="memtool inject --into AGENTS.md",
             code="outside",
         )
     return inside

@@ -1,13 +1,19 @@
 """Answers: the block for a prompt and files, filled tier by tier.
 
-`TIERS` has a row for each tier, in order. Whoever calls may add rows below them.
+`TIERS` has a row for each tier, in order. A caller may add tiers below them.
 """
 
 from __future__ import annotations
 
 from memtool.index.reader import EXACT
-from memtool.inject import changed_here, drifted, file_rules, select
-from memtool.inject.block import PREAMBLE, REMINDER, Injected, frame_bytes
+from memtool.inject import changed_here, disagreements, drifted, file_rules, select
+from memtool.inject.block import (
+    PREAMBLE,
+    REMINDER,
+    InjectedBlock,
+    escape_line,
+    measure_frame,
+)
 from memtool.inject.budget import BYTES_PER_TOKEN, plan
 from memtool.inject.candidates import (
     GOVERNING,
@@ -18,13 +24,13 @@ from memtool.inject.candidates import (
     Candidate,
     CandidateVerdict,
 )
-from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
+from memtool.inject.file_rules import MAX_RULE_TOKENS, MAX_RULES
 from memtool.inject.gather import collect_all, collect_rules
 from memtool.inject.select import no_threshold
-from memtool.inject.session_seen import SILENCED, notice
-from memtool.inject.tiers import BlockDraft, Cap, Tier, writer
+from memtool.inject.session_seen import SILENCED, notice_line
+from memtool.inject.tiers import BlockDraft, Cap, Tier, make_writer
 from memtool.search import answer_gate
-from memtool.value import Value
+from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,13 +44,13 @@ if TYPE_CHECKING:
     from memtool.inject.tiers import MemorySource
 
     MakeTier = Callable[["TierInputs"], Tier]
-    """Makes a tier from what there is for a block; one without candidates if it has none."""
+    """Builds a tier from the inputs of a block. The tier may have no candidates."""
 
 
 class TierInputs(Value):
-    """What a tier is made from: the request, what was collected for it, and the block so far.
+    """The inputs of a tier: the request, the candidates collected for it, and the block so far.
 
-    `limits` hold for the whole block.
+    `limits` apply to the whole block.
     """
 
     request: GatherRequest
@@ -55,193 +61,266 @@ class TierInputs(Value):
 
     @property
     def retrieval_tokens(self) -> int:
-        """What may answer a prompt, by what was pinned."""
-        return self.shares.to_retrieval(self.draft.spent(PINNED)).retrieval
+        """The tokens left to answer a prompt, after the pinned tier."""
+        return self.shares.for_retrieval(self.draft.count_tokens(PINNED)).retrieval
 
 
-def project_pins(repositories: Sequence[RepositoryCandidates], most: int, share: int) -> Tier:
-    """Return the tier of what is pinned in the project; in the user's repository if it is alone."""
+def build_project_pins(
+    repositories: Sequence[RepositoryCandidates], max_pins: int, share: int
+) -> Tier:
+    """Build the tier of the project's pins; of the user's pins if there is no project."""
     own = repositories[0]
     return Tier(
         PINNED,
         lambda shown: own.choose(own.pinned, shown=shown),
-        max_memories=most,
+        max_memories=max_pins,
         max_tokens=share,
-        caps=lambda chosen: trust_caps(own, chosen, most, share),
+        caps=lambda chosen: cap_less_trusted(own, chosen, max_pins, share),
     )
 
 
-def global_pins(repositories: Sequence[RepositoryCandidates], share: int) -> Tier:
-    """Return the tier of the user's own pins beside a project, with places of its own.
-
-    A project that fills its tier must not silence them.
-    """
-    others = [(one, one.pinned) for one in repositories[1:]]
+def build_global_pins(repositories: Sequence[RepositoryCandidates], share: int) -> Tier:
+    """Build the tier of the user's own pins, in addition to those of a project."""
+    # A tier of its own: a project that fills its tier must not crowd out the user's pins.
+    groups = [(repository, repository.pinned) for repository in repositories[1:]]
     return Tier(
         PINNED,
-        lambda shown: choose_in_order(others, shown=shown),
+        lambda shown: choose_in_order(groups, shown=shown),
         max_memories=repositories[0].grounds.gates.global_most,
         max_tokens=share,
     )
 
 
-def _project_pins(inputs: TierInputs) -> Tier:
-    most = inputs.request.context.project.strict_settings.count("inject.pinned_most")
-    return project_pins(inputs.repositories, most, inputs.shares.pinned)
+def _build_project_pins(inputs: TierInputs) -> Tier:
+    max_pins = inputs.request.context.project.strict_settings.count("inject.max_pinned")
+    return build_project_pins(inputs.repositories, max_pins, inputs.shares.pinned)
 
 
-def _global_pins(inputs: TierInputs) -> Tier:
-    tier = global_pins(inputs.repositories, inputs.shares.pinned)
+def _build_global_pins(inputs: TierInputs) -> Tier:
+    tier = build_global_pins(inputs.repositories, inputs.shares.pinned)
     return tier.replace(caps=lambda _chosen: inputs.limits)
 
 
-def _rules(inputs: TierInputs) -> Tier:
-    share = min(MOST_RULE_TOKENS, inputs.retrieval_tokens)
+def _build_rules(inputs: TierInputs) -> Tier:
+    share = min(MAX_RULE_TOKENS, inputs.retrieval_tokens)
     return Tier(
         GOVERNING,
         lambda shown: choose_in_order(
-            [(one, one.rules) for one in inputs.repositories], shown=shown
+            [(repository, repository.rules) for repository in inputs.repositories], shown=shown
         ),
-        max_memories=MOST_RULES,
+        max_memories=MAX_RULES,
         max_tokens=share,
-        caps=lambda chosen: _answer_caps(inputs, chosen, MOST_RULES, share),
+        caps=lambda chosen: _answer_caps(inputs, chosen, MAX_RULES, share),
     )
 
 
-def _hits(inputs: TierInputs) -> Tier:
+def _build_hits(inputs: TierInputs) -> Tier:
     settings = inputs.request.context.project.strict_settings
-    threshold = answer_gate.threshold(settings)
-    most = settings.count("inject.retrieval_most")
-    share = inputs.retrieval_tokens - inputs.draft.spent(GOVERNING)
+    threshold = answer_gate.choose_threshold(settings)
+    max_hits = settings.count("inject.retrieval_most")
+    share = inputs.retrieval_tokens - inputs.draft.count_tokens(GOVERNING)
 
     def choose(shown: Sequence[Candidate]) -> Chosen:
-        hits = [(one, one.hits) for one in inputs.repositories]
+        hits = [(repository, repository.hits) for repository in inputs.repositories]
         chosen, dropped = choose_in_order(hits, threshold, shown)
-        return [one.replace(tier=one.role.tier) if one.role else one for one in chosen], dropped
+        return [
+            candidate.replace(tier=candidate.role.tier) if candidate.role else candidate
+            for candidate in chosen
+        ], dropped
 
     return Tier(
         RETRIEVAL,
         choose,
-        max_memories=most,
+        max_memories=max_hits,
         max_tokens=share,
-        caps=lambda chosen: _answer_caps(inputs, chosen, most, share),
+        caps=lambda chosen: _answer_caps(inputs, chosen, max_hits, share),
     )
 
 
-PINNED_TIERS: tuple[MakeTier, ...] = (_project_pins, _global_pins)
-TIERS: tuple[MakeTier, ...] = (*PINNED_TIERS, _rules, _hits)
-"""The tiers of an answer, in order: what is pinned, what governs the files that are named, and what
-the search found."""
+MAX_NAMED_FILES = 3
+"""Files that the first line of a block names."""
+MAX_SEEN_RULES = 3
+"""Rules that a warning names although the session has seen them."""
+PINNED_TIERS: tuple[MakeTier, ...] = (_build_project_pins, _build_global_pins)
+TIERS: tuple[MakeTier, ...] = (*PINNED_TIERS, _build_rules, _build_hits)
+"""The tiers of an answer, in order: pinned memories, rules for the named files, search hits."""
 
 
 def build_block(
     request: GatherRequest, form: BlockFormat, shares: Budget, added: Iterable[MakeTier] = ()
-) -> Injected:
-    """Return the block for a prompt and files.
+) -> InjectedBlock:
+    """Build the block for a prompt and files.
 
-    `shares` bounds the whole text. The tiers that are `added` follow below all others. Global
-    memories are left out for a revision.
+    `shares` bounds the whole text. The `added` tiers come last. A block of a revision has no
+    global memories.
 
     Raises:
-        MemtoolError: there is no memory directory, or no such revision or time.
+        MemtoolError: the memory directory, the revision or the time does not exist.
     """
     request = _with_named_files(request)
-    inputs = _inputs(request, form, shares)
+    inputs = _build_inputs(request, form, shares)
     draft = inputs.draft
-    is_told = draft.reserve_notices(override_notices(inputs.repositories))
+    is_told = draft.reserve_notices(list_override_notices(inputs.repositories))
     for make in TIERS:
         draft.fill(make(inputs))
     _report_omissions(inputs)
+    place_disagreements(draft, inputs.repositories)
     granted: dict[str, int] = {}
     for make in added:
         tier = make(inputs)
         draft.fill(tier)
         if tier.max_tokens:
             granted[tier.name] = tier.max_tokens
-    shares = shares.to_retrieval(draft.spent(PINNED), draft.spent(SUMMARY)).replace(added=granted)
-    return injected(request, inputs.repositories, draft, shares, is_told=is_told)
+    shares = shares.for_retrieval(draft.count_tokens(PINNED), draft.count_tokens(SUMMARY)).replace(
+        added=granted
+    )
+    return build_injected(
+        request,
+        inputs.repositories,
+        draft,
+        shares,
+        is_told=is_told,
+        reminder=_choose_reminder(request),
+    )
+
+
+def _choose_reminder(request: GatherRequest) -> str:
+    """Return the first line of a later block: what its memories have to do with the request."""
+    if request.prompt.strip() or not request.files:
+        return REMINDER
+    names = escape_line(first_few(request.files, MAX_NAMED_FILES))
+    return f"{names} {'is' if len(request.files) == 1 else 'are'} governed by:"
 
 
 def _with_named_files(request: GatherRequest) -> GatherRequest:
     context = request.context
-    named = file_rules.named_files(context, request.prompt, at=request.at)
-    files = [*request.files, *file_rules.inside(context, named)]
+    named = file_rules.find_named_files(context, request.prompt, at=request.at)
+    files = [*request.files, *file_rules.paths_from_top(context, named)]
     return request.replace(files=tuple(dict.fromkeys(files)))
 
 
-def _inputs(request: GatherRequest, form: BlockFormat, shares: Budget) -> TierInputs:
-    """Return what the tiers are made from, with an empty block."""
+def _build_inputs(request: GatherRequest, form: BlockFormat, shares: Budget) -> TierInputs:
+    """Build the inputs of the tiers, with an empty block."""
     repositories = collect_all(request)
-    everything = [one for repository in repositories for one in repository.candidates]
-    frame = frame_bytes(form, preamble_of(repositories, everything))
+    everything = [candidate for repository in repositories for candidate in repository.candidates]
+    preamble = build_preamble(repositories, everything, reminder=_choose_reminder(request))
+    frame = measure_frame(form, preamble)
     room = shares.total * BYTES_PER_TOKEN - frame
-    draft = BlockDraft(writer(repositories, form), form, room)
-    limits = [make([one.grounds for one in repositories]) for make in LIMITS]
+    draft = BlockDraft(make_writer(repositories, form), form, room)
+    reserve_disagreements(draft, repositories, everything)
+    limits = [make([repository.grounds for repository in repositories]) for make in LIMITS]
     return TierInputs(request, repositories, shares, draft, limits)
 
 
 def _report_omissions(inputs: TierInputs) -> None:
-    """Tell, below what answers, what is left out for a reason that the agent should know."""
+    """Add notices about memories that were left out for a reason the agent should know."""
     draft = inputs.draft
     draft.reserve_notices(filter(None, (cap.notice for cap in inputs.limits)))
     draft.place_notices()
     for repository in inputs.repositories:
-        draft.verdicts += repository.yielded + _not_found(repository)
+        draft.verdicts += repository.yielded + _explain_not_found(repository)
 
 
-def _not_found(repository: RepositoryCandidates) -> list[CandidateVerdict]:
-    """Return verdicts about what the hits replace, and what was not found for one reason."""
+def _explain_not_found(repository: RepositoryCandidates) -> list[CandidateVerdict]:
+    """Return verdicts on memories that the hits replace, and on those the search rejected."""
     grounds = repository.grounds
     replaced = grounds.standing.lineage.supersedes
     olds = {old for hit in repository.hits for old in replaced.get(hit.record.id, ())}
     records = [grounds.tree[old] for old in sorted(olds) if old in grounds.tree]
-    reasons = [(record.id, grounds.objection(record.memory)) for record in records]
-    reasons += [(one.record.id, one.reason) for one in repository.found.missed]
+    reasons = [(record.id, grounds.find_objection(record.memory)) for record in records]
+    reasons += [(miss.record.id, miss.reason) for miss in repository.search_result.missed]
     return [
         CandidateVerdict(id_, RETRIEVAL, is_taken=False, reason=reason, scope=grounds.scope)
         for id_, reason in reasons
     ]
 
 
-def crowded_out(request: GatherRequest, form: BlockFormat) -> list[CandidateVerdict]:
-    """Return the pinned memories for which there is no room in the tier, with the reasons.
+def find_crowded_out(request: GatherRequest, form: BlockFormat) -> list[CandidateVerdict]:
+    """Return the pinned memories that do not fit into their tier, with the reasons.
 
     Raises:
         MemtoolError: as `build_block` does.
     """
     context = request.context
-    inputs = _inputs(
+    inputs = _build_inputs(
         request, form, plan(context.project.strict_settings, context.caller.budget_tokens, None)
     )
     fates = [fate for make in PINNED_TIERS for fate in inputs.draft.fill(make(inputs))]
     return [fate for fate in fates if not fate.is_taken]
 
 
-def build_rules_block(request: GatherRequest, form: BlockFormat, budget_tokens: int) -> Injected:
-    """Return what governs files that were changed, the most important first; often nothing.
+def build_rules_block(
+    request: GatherRequest, form: BlockFormat, budget_tokens: int
+) -> InjectedBlock:
+    """Build a block of the rules for changed files, the most important first; often empty.
 
     Raises:
-        MemtoolError: there is no memory directory.
+        MemtoolError: the memory directory does not exist.
     """
     own = collect_rules(request)
-    most = min(budget_tokens, MOST_RULE_TOKENS)
-    room = most * BYTES_PER_TOKEN - frame_bytes(form, preamble_of([own], own.rules))
-    draft = BlockDraft(writer([own], form), form, room)
-    is_told = draft.reserve_notices(override_notices([own]))
+    max_tokens = min(budget_tokens, MAX_RULE_TOKENS)
+    lead = format_edit_lead(request.files)
+    frame = measure_frame(form, build_preamble([own], own.rules, lead=lead))
+    draft = BlockDraft(make_writer([own], form), form, max_tokens * BYTES_PER_TOKEN - frame)
+    reserve_disagreements(draft, [own], own.rules)
+    is_told = draft.reserve_notices(list_override_notices([own]))
     draft.fill(
         Tier(
             GOVERNING,
             lambda shown: own.choose(own.rules, shown=shown),
-            max_memories=MOST_RULES,
-            max_tokens=most,
+            max_memories=MAX_RULES,
+            max_tokens=max_tokens,
         )
     )
+    draft.reserve_notices(_list_seen_rules(own, draft))
     draft.place_notices()
-    shares = plan(request.context.project.strict_settings, most, None)
-    return injected(request, [own], draft, shares, is_told=is_told)
+    place_disagreements(draft, [own])
+    shares = plan(request.context.project.strict_settings, max_tokens, None)
+    return build_injected(request, [own], draft, shares, is_told=is_told, lead=lead)
 
 
-def injected(
+def format_edit_lead(files: Sequence[str]) -> str:
+    """Return the first line of a warning after an edit: what to do now."""
+    names = escape_line(first_few(files, MAX_NAMED_FILES))
+    return (
+        f"You edited {names}. Check your change against these; if it contradicts one, fix the "
+        "change or tell the user before you go on."
+    )
+
+
+def _list_seen_rules(own: RepositoryCandidates, draft: BlockDraft) -> list[str]:
+    """Return a line on the rules that the session has seen before, if others are shown now."""
+    seen_ids = {id_ for id_, _version in own.seen.seen}
+    shown_ids = {entry.candidate.record.id for entry in draft.entries}
+    rules = [
+        candidate.record for candidate in own.rules if candidate.record.id in seen_ids - shown_ids
+    ]
+    if not (rules and shown_ids):
+        return []
+    shorten = own.grounds.tree.short_ids.shorten
+    names = (f"{shorten(rule.id)} {rule.memory.title}" for rule in rules[:MAX_SEEN_RULES])
+    return [f"Also governing, shown before: {'; '.join(names)}"]
+
+
+def reserve_disagreements(
+    draft: BlockDraft, repositories: Iterable[RepositoryCandidates], candidates: Iterable[Candidate]
+) -> None:
+    """Keep room for the lines about conflicts of some candidates, which may be shown."""
+    candidates = list(candidates)
+    lines = [
+        line for repository in repositories for line in repository.list_disagreements(candidates)
+    ]
+    draft.reserve_head(lines, disagreements.MAX_LINES)
+
+
+def place_disagreements(draft: BlockDraft, repositories: Iterable[RepositoryCandidates]) -> None:
+    """Put the lines about conflicts of the shown memories in front of them."""
+    shown = [entry.candidate for entry in draft.entries]
+    lines = [line for repository in repositories for line in repository.list_disagreements(shown)]
+    draft.place_head(lines[: disagreements.MAX_LINES])
+
+
+def build_injected(
     request: GatherRequest,
     repositories: Sequence[RepositoryCandidates],
     draft: BlockDraft,
@@ -249,80 +328,100 @@ def injected(
     *,
     is_told: bool,
     text: str | None = None,
-) -> Injected:
-    """Return a block with what is known about the memories in it; `text` is its own if not given.
+    lead: str = "",
+    reminder: str = REMINDER,
+) -> InjectedBlock:
+    """Build a block with the details of its memories; `text` is rendered if None.
 
-    `is_told` says whether it also names what was taken out of use here.
+    `lead` and `reminder` are those of `build_preamble`. `is_told` says whether the text names the
+    memories that were taken out of use here.
     """
     sources: list[MemorySource] = [*repositories, *draft.sources]
     by_scope = {source.scope: source for source in sources}
     shown = [entry.candidate for entry in draft.entries]
     if text is None:
-        text = draft.written(preamble_of(repositories, shown, draft.sources))
+        preamble = build_preamble(repositories, shown, draft.sources, lead=lead, reminder=reminder)
+        text = draft.render(preamble)
     versions: list[tuple[str, str]] = []
     if repositories[0].seen.session and text:
-        versions += map(notice, unseen_notices(repositories, shown, draft.sources))
+        versions += map(notice_line, unseen_notices(repositories, shown, draft.sources))
     for source in sources:
         own = [entry for entry in draft.entries if entry.candidate.scope == source.scope]
-        versions += source.versions(own)
+        versions += source.list_versions(own)
     for repository in repositories if is_told else ():
         if repository.seen.session:
             versions += [(id_, SILENCED) for id_ in repository.unreported_overrides]
-    freshness = (one.view.tree.freshness for one in repositories)
-    return Injected(
+    freshness = (repository.view.tree.freshness for repository in repositories)
+    return InjectedBlock(
         budget=shares,
-        items=tuple(by_scope[entry.candidate.scope].item(entry) for entry in draft.entries),
+        items=tuple(by_scope[entry.candidate.scope].build_item(entry) for entry in draft.entries),
         text=text,
         format=draft.form.name,
         session=request.session,
-        freshness=next((one for one in freshness if one != EXACT), EXACT),
-        expired=sum(one.found.expired for one in repositories),
-        silenced=tuple(id_ for one in repositories for id_ in one.silenced),
+        freshness=next((freshness for freshness in freshness if freshness != EXACT), EXACT),
+        expired=sum(repository.search_result.expired for repository in repositories),
+        silenced=tuple(id_ for repository in repositories for id_ in repository.silenced),
         prompt=request.prompt,
         verdicts=tuple(draft.verdicts),
         versions=tuple(versions),
-        degraded=any(one.found.is_degraded for one in repositories),
+        degraded=any(repository.search_result.is_degraded for repository in repositories),
     )
 
 
 def unseen_notices(
     repositories: Sequence[RepositoryCandidates],
     shown: Iterable[Candidate],
-    others: Iterable[MemorySource] = (),
+    fleet_sources: Iterable[MemorySource] = (),
 ) -> list[str]:
-    """Return what has to be said about memories, and the session was not told yet."""
-    scopes = {one.scope for one in shown}
+    """Return the notices about the shown memories that the session has not seen yet."""
+    scopes = {candidate.scope for candidate in shown}
     wanted = [PREAMBLE]
-    wanted += [one.notice for one in (*repositories, *others) if one.scope in scopes and one.notice]
-    seen = repositories[0].seen.seen  # a session has one past, in the clone that it works in
-    return [text for text in wanted if notice(text) not in seen]
+    wanted += [
+        source.notice
+        for source in (*repositories, *fleet_sources)
+        if source.scope in scopes and source.notice
+    ]
+    seen = repositories[0].seen.seen  # a session has one history, in its own clone
+    return [text for text in wanted if notice_line(text) not in seen]
 
 
-def preamble_of(
+def build_preamble(
     repositories: Sequence[RepositoryCandidates],
     shown: Iterable[Candidate],
-    others: Iterable[MemorySource] = (),
+    fleet_sources: Iterable[MemorySource] = (),
+    *,
+    lead: str = "",
+    reminder: str = REMINDER,
 ) -> str:
-    """Return what precedes memories: the preamble once per session, with the notices about them.
+    """Build the text before the memories: the preamble, once per session, and the notices.
 
-    After that one short line remains, since a block must never be read as instruction.
+    Later blocks have the `reminder` in its place. `lead` comes first in any case, and instead of
+    the reminder.
     """
-    unseen = unseen_notices(repositories, shown, others)
-    return "".join(unseen if PREAMBLE in unseen else [REMINDER, *unseen])
+    unseen = unseen_notices(repositories, shown, fleet_sources)
+    if PREAMBLE in unseen:
+        return "".join([f"{lead}\n" if lead else "", *unseen])
+    return "".join([lead or reminder, *unseen])
 
 
-def override_notices(repositories: Iterable[RepositoryCandidates]) -> list[str]:
-    """Return what is to be said about memories that were taken out of use here, once in a session.
-
-    An agent must not take for granted that nothing was decided, only because somebody edited or
-    removed a file that the trusted ref still has.
-    """
+def list_override_notices(repositories: Iterable[RepositoryCandidates]) -> list[str]:
+    """Return a notice on the memories taken out of use here, each once per session."""
+    # An agent must not assume that nothing was decided, only because a file that the trusted ref
+    # still has was edited or removed here.
     sentences = []
-    for one in repositories:
-        if one.unreported_overrides:
-            verb = "memtool" if one.scope == PROJECT else "memtool --global"
-            what = changed_here.silence(one.unreported_overrides, one.view.ref)
-            sentences.append(f"[CHANGED] {what} (`{verb} show ID --at {one.view.ref}`)")
+    for repository in repositories:
+        if repository.unreported_overrides:
+            verb = "memtool" if repository.scope == PROJECT else "memtool --global"
+            view = repository.view
+            tree = view.trusted or view.tree
+            names = first_few(
+                [*map(tree.short_ids.shorten, repository.unreported_overrides)],
+                changed_here.MAX_NAMED_MEMORIES,
+            )
+            sentences.append(
+                f"Not shown, since edited on this branch and not merged yet: {names} "
+                f"(`{verb} show ID --at {view.ref}`)"
+            )
     return sentences
 
 
@@ -331,10 +430,10 @@ def choose_in_order(
     threshold: Threshold = no_threshold,
     shown: Sequence[Candidate] = (),
 ) -> Chosen:
-    """Choose from candidates of each repository by itself, and put all into one order.
+    """Choose from the candidates of each repository separately, and merge them in one order.
 
-    `threshold` gives a share of the best score, `shown` is what is in the block already. Where
-    nothing else decides the first repository comes first.
+    `threshold` gives a share of the best score, `shown` is already in the block. On a tie the
+    first repository comes first.
     """
     chosen: list[Candidate] = []
     verdicts: list[CandidateVerdict] = []
@@ -342,57 +441,64 @@ def choose_in_order(
         fresh, dropped = repository.choose(candidates, threshold, shown)
         verdicts += dropped
         if chosen and fresh:
-            chosen, dropped = select.joined(chosen, fresh, threshold)
+            chosen, dropped = select.merge_by_weight(chosen, fresh, threshold)
             verdicts += dropped
         else:
             chosen = chosen or fresh
     return chosen, verdicts
 
 
-def _global_cap(sides: Sequence[Eligibility]) -> Cap:
-    """Return the limit on the user's memories in a block, which stand beside the project's."""
+def _cap_global(sides: Sequence[Eligibility]) -> Cap:
+    """Return the limit on the user's memories in a block that also has the project's."""
     first = sides[0]
-    most = first.gates.global_most
-    reason = f"a block holds {most} global memories (inject.global_most)"
-    return Cap(lambda one: first.scope == PROJECT and one.scope != PROJECT, reason, most)
+    max_global = first.gates.global_most
+    reason = f"a block holds {max_global} global memories (inject.global_most)"
+    return Cap(
+        lambda candidate: first.scope == PROJECT and candidate.scope != PROJECT, reason, max_global
+    )
 
 
 LIMITS: tuple[Callable[[Sequence[Eligibility]], Cap], ...] = (
-    _global_cap,
-    drifted.broken_cap,
+    _cap_global,
+    drifted.cap_broken,
 )
-"""The limits on memories of a kind in a whole block."""
+"""The limits on a kind of memory in a whole block."""
 
 
 def _answer_caps(
-    inputs: TierInputs, chosen: Sequence[Candidate], most: int, share: int
+    inputs: TierInputs, chosen: Sequence[Candidate], max_answers: int, share: int
 ) -> list[Cap]:
     """Return the limits of a tier that answers."""
-    caps = trust_caps(inputs.repositories[0], chosen, most, share)
+    caps = cap_less_trusted(inputs.repositories[0], chosen, max_answers, share)
     return [*inputs.limits, *caps]
 
 
-def trust_caps(
-    own: RepositoryCandidates, chosen: Sequence[Candidate], most: int, share: int
+def cap_less_trusted(
+    own: RepositoryCandidates, chosen: Sequence[Candidate], max_answers: int, share: int
 ) -> list[Cap]:
-    """Return what the less trusted of the project may take of a tier beside the more trusted.
+    """Return the limit on the less trusted memories of the project in a tier.
 
-    Of the pinned tier it is what nobody committed, and all that it gets; of what answers a prompt
-    it is whatever has less trust than the best, and it gets what those leave over as well.
+    Among pins the limit is hard, and on uncommitted memories. Among answers it is on all that have
+    less trust than the best one, and soft: they may also take the places that remain.
     """
-    project = [one for one in chosen if one.scope == own.scope]
+    project = [candidate for candidate in chosen if candidate.scope == own.scope]
+    project = [candidate for candidate in project if not own.grounds.is_guest(candidate.record)]
     ranks = {
-        one.record.path: own.grounds.rank(one.record, own.origins[one.record.path].trust)
-        for one in project
+        candidate.record.path: own.grounds.rank(
+            candidate.record, own.origins[candidate.record.path].trust
+        )
+        for candidate in project
     }
     best = max(ranks.values(), default=0)
-    is_pinned = any(one.tier == PINNED for one in project)
+    is_pinned = any(candidate.tier == PINNED for candidate in project)
     below = min(best, 1) if is_pinned else best
-    places = max(1, int(most * own.grounds.gates.local_share))
-    reason = f"beside the more trusted, uncommitted memories get {places} of {most} places"
+    places = max(1, int(max_answers * own.grounds.gates.local_share))
+    reason = f"beside the more trusted, uncommitted memories get {places} of {max_answers} places"
     return [
         Cap(
-            lambda one: one.scope == own.scope and ranks.get(one.record.path, below) < below,
+            lambda candidate: (
+                candidate.scope == own.scope and ranks.get(candidate.record.path, below) < below
+            ),
             reason,
             places,
             max(1, int(share * own.grounds.gates.local_share)),

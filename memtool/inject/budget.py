@@ -1,7 +1,7 @@
 """The budget: how many tokens a block may take, and how its tiers share them.
 
-A token is estimated as four bytes of UTF-8, rounded up. That is what English and code come to in
-the tokenizers of today's models; other scripts cost fewer tokens than this says, never many more.
+A token is estimated as four bytes of UTF-8, rounded up. That fits English and code in the
+tokenizers of today's models. Other scripts cost fewer tokens than estimated, never many more.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 BYTES_PER_TOKEN = 4
 
 
-def size(text: str) -> int:
-    """Return the bytes of a text."""
+def measure_bytes(text: str) -> int:
+    """Return the size of a text in bytes of UTF-8."""
     return len(text.encode())
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text."""
-    return -(-size(text) // BYTES_PER_TOKEN)
+    return -(-measure_bytes(text) // BYTES_PER_TOKEN)
 
 
 class Budget(Value):
     """Tokens of one block. The shares never exceed the total.
 
-    `bridge` leads from the session before to this one: in a primer it holds the state of the work
-    and what is new. `summary` holds what sums up others. Whatever is short is taken from the last
-    share first, in the order pinned, bridge, retrieval, summary; what stays empty goes to retrieval
-    in the answer to a prompt, and to the bridge in a primer, where nothing was asked.
+    `bridge` is for a primer: the state of the work, and news since the session before. `summary` is
+    for digests. If the total is too small for all, the shares are granted in the order pinned,
+    bridge, retrieval, summary. Unused tokens go to retrieval in the answer to a prompt, and to the
+    bridge in a primer, which has no prompt.
     """
 
     total: int
@@ -43,23 +43,23 @@ class Budget(Value):
     retrieval: int
     summary: int
     retrieval_most: int = 0
-    """What the settings allow for retrieval, however much stays empty elsewhere."""
+    """The limit on retrieval by the settings, even if other tiers leave tokens unused."""
     added: Mapping[str, int] = {}
-    """What tiers beside these may take of what the others leave, by name."""
+    """The tokens of tiers added by a caller, by name, out of what the others leave unused."""
 
-    def to_retrieval(self, pinned: int, summary: int = 0) -> Budget:
-        """Return what the answer to a prompt has left, by the tokens that two tiers used."""
-        left = max(0, self.total - pinned - summary)
-        retrieval = min(self.retrieval_most, left)
+    def for_retrieval(self, pinned: int, summary: int = 0) -> Budget:
+        """Return the shares of an answer, given the tokens that two tiers used."""
+        available = max(0, self.total - pinned - summary)
+        retrieval = min(self.retrieval_most, available)
         return self.replace(pinned=pinned, bridge=0, retrieval=retrieval, summary=summary)
 
-    def to_bridge(self, pinned: int, summary: int) -> Budget:
-        """Return the shares of a primer, by the tokens that two tiers used."""
-        left = max(0, self.total - pinned - summary)
-        return self.replace(pinned=pinned, bridge=left, retrieval=0, summary=summary)
+    def for_bridge(self, pinned: int, summary: int) -> Budget:
+        """Return the shares of a primer, given the tokens that two tiers used."""
+        available = max(0, self.total - pinned - summary)
+        return self.replace(pinned=pinned, bridge=available, retrieval=0, summary=summary)
 
     def plain(self) -> dict[str, int]:
-        """Return the JSON shape, with a share for each tier that was added."""
+        """Return the JSON shape, with a share for each added tier."""
         names = ("total", "pinned", "bridge", "retrieval", "summary")
         return {name: getattr(self, name) for name in names} | dict(self.added)
 
@@ -70,13 +70,13 @@ ROWS: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = (
     (50_000, (4_000, 320, 1_840, 1_196, 600)),
     (100_000, (5_000, 400, 2_300, 1_500, 600)),
 )
-"""Tokens that the agent's window still has, and the (total, pinned, bridge, retrieval, summary)
-that a block may take of them. Between rows the numbers lie on the straight line.
+"""Tokens remaining in the agent's window, and the (total, pinned, bridge, retrieval, summary) that
+a block may take of them. Between rows the numbers are interpolated linearly.
 """
 
 
 def plan(config: Config, budget: int | None, remaining: int | None) -> Budget:
-    """Share out the tokens that were given, or that what remains allows, or of the settings.
+    """Share out `budget` tokens, else what `remaining` allows, else those of the settings.
 
     Raises:
         MemtoolError: a number is negative.
@@ -84,24 +84,24 @@ def plan(config: Config, budget: int | None, remaining: int | None) -> Budget:
     for name, number in (("--budget", budget), ("--remaining", remaining)):
         if number is not None and number < 0:
             raise MemtoolError(
-                f"{name} {number} is negative",
-                hint=f"{name} takes a number of tokens, 0 or more",
+                f"{name} must be 0 or more, not {number}",
+                hint=f"{name} is a number of tokens, such as 1500",
                 code="bad-budget",
             )
     pinned_most = config.count("inject.pinned_tokens")
     retrieval_most = config.count("inject.retrieval_tokens")
     if budget is None and remaining is not None:
-        total, pinned, bridge, retrieval, summary = allowed(remaining)
+        total, pinned, bridge, retrieval, summary = allowed_counts(remaining)
         shares = (min(pinned, pinned_most), bridge, min(retrieval, retrieval_most), summary)
         return _cut(total, shares, retrieval_most)
     total = config.count("inject.budget_tokens") if budget is None else budget
     return _cut(total, (pinned_most, 0, retrieval_most, 0), retrieval_most)
 
 
-def allowed(remaining: int) -> tuple[int, ...]:
-    """Return the row of the table for a number of remaining tokens, rounded down.
+def allowed_counts(remaining: int) -> tuple[int, ...]:
+    """Return the row of `ROWS` for a number of remaining tokens, interpolated and rounded down.
 
-    Below the first row its numbers shrink in proportion, above the last they stay.
+    Below the first row the numbers shrink in proportion, above the last they stay the same.
     """
     low, below = 0, (0, 0, 0, 0, 0)
     for high, above in ROWS:
@@ -113,10 +113,10 @@ def allowed(remaining: int) -> tuple[int, ...]:
 
 
 def _cut(total: int, wanted: tuple[int, int, int, int], retrieval_most: int) -> Budget:
-    left = total
+    available = total
     granted = []
     for share in wanted:
-        granted.append(min(share, left))
-        left -= granted[-1]
+        granted.append(min(share, available))
+        available -= granted[-1]
     pinned, bridge, retrieval, summary = granted
     return Budget(total, pinned, bridge, retrieval, summary, retrieval_most)

@@ -1,11 +1,12 @@
-"""Candidates: the memories that may be shown in a block, and what decides about each of them."""
+"""Candidates: the memories that may be shown in a block, and the criteria for each of them."""
 
 from __future__ import annotations
 
+from memtool.inject.remarks import CANDIDATE_MARK, Remarks, name_ids
 from memtool.memory import lifecycle, timestamps, visibility
 from memtool.memory.likeness import SAME
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.search.features import Facts
+from memtool.search.features import Facts, no_moves
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -17,31 +18,31 @@ if TYPE_CHECKING:
     from memtool.inject.effective_lineage import EffectiveLineage
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
+    from memtool.search.features import Moves
     from memtool.store.config import Config
     from memtool.store.tree import Record
 
 DIGITS = 6
-"""Of a score, where it is shown: the last bits of an exponential differ between machines."""
+"""Digits of a score in output: the last bits of an exponential differ between machines."""
 
 PINNED = "pinned"
 RETRIEVAL = "retrieval"
 GOVERNING = "governing"
-"""The tiers; a governing one is about a file that was changed or that the prompt names."""
+"""The tier of rules for files that were changed or that the prompt names."""
 SUMMARY = "summary"
-"""The tier of what sums up others."""
+"""The tier of digests."""
 PROJECT = "project"
 GLOBAL = "global"
-"""The scopes: whose memory it is, by the repository that it is in. A tier that is added to a block
-may have a scope of its own."""
+"""Whose memory it is, by its repository. An added tier may have a scope of its own."""
 
 
 class Role(Value):
-    """What decides about a candidate of a special kind: a feature sets it on what was found.
+    """Criteria for a hit of a special kind, set by a feature.
 
-    It is shown in `tier`. From `share` of the best score on it comes first if it `leads`; below
-    that it is left out, for the reason `too_low` if there is one. `objection` and `weakness` are
-    reasons to leave it out: whatever it scores, and though it scores enough. While it is shown,
-    what it `covers` and scores less is not.
+    The hit is shown in `tier`. If it `leads` and reaches `share` of the best score, it comes first.
+    If `too_low` is given and it does not reach that share, it is left out for this reason. It is
+    left out for `objection` whatever its score, and for `weakness` even if its score is high
+    enough. While it is shown, memories that it `covers` and that score less are not.
     """
 
     tier: str
@@ -54,35 +55,35 @@ class Role(Value):
 
 
 class Candidate(Value):
-    """A memory that may be shown. `score` is None where it stands beside one that was found."""
+    """A memory that may be shown. `score` is None if it was not found by a search."""
 
     record: Record
     tier: str
     score: float | None = None
     factors: Mapping[str, float] = {}
-    beside: str = ""
-    """The id of the memory that it conflicts with, where it is shown only for that."""
+    conflicts_with: str = ""
+    """The id of the memory that it conflicts with, if it is shown only because of that."""
     related: str = ""
-    """The id of the winner that it is related to, where it was found only because of that."""
+    """The id of the top hit that it is related to, if it was found only because of that."""
     scope: str = PROJECT
     against: tuple[str, ...] = ()
-    """The ids of what it conflicts with, where it is shown for itself."""
+    """The ids of the memories that it conflicts with, if it is shown in its own right."""
     role: Role | None = None
-    """What decides about it beside its score, if it was found and is of a special kind."""
+    """Further criteria than its score, if it is a hit of a special kind."""
     repository: str = ""
     commit: str = ""
-    """Of a memory of neither scope its `org/name`, and the full id of the commit it is from."""
+    """`org/name` and the full commit id of a memory from another repository; else empty."""
 
     @property
     def is_brief(self) -> bool:
-        """Whether it is shown as its statement though there is more: nobody asked for it."""
+        """Whether only its statement is shown, though it has more: no prompt asked for it."""
         memory = self.record.memory
         is_unasked = self.tier == GOVERNING and self.score is None
         return is_unasked and memory.statement.split() != memory.body.split()
 
 
 class CandidateVerdict(Value):
-    """Why a candidate was shown or not. `weights` are its factors as they were computed.
+    """Why a candidate was shown or not. `weights` are its factors, unrounded.
 
     `repository` is empty for a memory of the project or of the user.
     """
@@ -102,20 +103,21 @@ class CandidateVerdict(Value):
 
     @property
     def factors(self) -> dict[str, float]:
-        """The factors as they are shown; few verdicts are."""
+        """The factors, rounded for output."""
+        # A property, since few verdicts are ever printed.
         return {name: round(value, DIGITS) for name, value in self.weights.items()}
 
 
 class Gates(Value):
-    """The numbers by which a block is chosen, each a setting of this name in `inject`.
+    """The thresholds for choosing a block, each a setting of this name in `inject`.
 
-    Of what was found so many are `looked_at`, and so many shown `per_source`. From
-    a likeness of `duplicate_threshold` on two memories say the same, and from `digest_threshold` of
-    the best score on a digest comes first. Where there is something more trusted, the less trusted
-    get a `local_share` of a tier; at most `global_most` global memories stand in a block.
+    `candidate_pool` is the number of hits examined, `per_source` the number shown from one source.
+    Two memories whose likeness reaches `duplicate_threshold` say the same. A digest that reaches
+    `digest_threshold` of the best score comes first. Next to more trusted memories the less trusted
+    get a `local_share` of a tier. A block has at most `global_most` global memories.
     """
 
-    looked_at: int = 15
+    candidate_pool: int = 15
     per_source: int = 2
     duplicate_threshold: float = SAME
     digest_threshold: float = 0.8
@@ -123,8 +125,8 @@ class Gates(Value):
     global_most: int = 2
 
 
-def gates_of(config: Config) -> Gates:
-    """Return the gates as the settings have them."""
+def read_gates(config: Config) -> Gates:
+    """Read the gates from the settings."""
     usual = Gates()
     return Gates(
         **{
@@ -135,21 +137,24 @@ def gates_of(config: Config) -> Gates:
 
 
 class Signal(Value):
-    """What a feature tells of the memories of one repository.
+    """What a feature adds to the memories of one repository.
 
-    `mark` is the warning that a memory is shown with, empty for none; `details` are fields of its
-    item in the block.
+    `mark` returns the line about a memory, empty for none; `details` the fields of its item in the
+    block; `companions` the ids to show next to it, even if they say the same. A memory that
+    `is_guest` ranks after all others.
     """
 
     mark: Callable[[Record], str]
     details: Callable[[Record], Mapping[str, Any]]
+    companions: Callable[[Record], Sequence[str]] = lambda _record: ()
+    is_guest: Callable[[Record], bool] = lambda _record: False
 
 
 class Eligibility(Value):
-    """What decides about a memory beside its relevance: lineage, life and trust, at one second.
+    """Criteria for a memory other than relevance: lineage, lifecycle and trust, as of `now`.
 
-    `scope` says whose memories these are: the project's, or the user's global ones. `trust` tells
-    the level of a record, None where every memory has enough.
+    `scope` says whose memories these are: the project's, or the user's global ones. `trust` returns
+    the level of a record; None if every memory has enough.
     """
 
     tree: Catalog
@@ -161,127 +166,160 @@ class Eligibility(Value):
     gates: Gates = Gates()
     trust: Callable[[Record], str] | None = None
     changed: Mapping[str, str] = {}
-    """The marks of memories that the worktree has otherwise than the trusted ref, by path."""
+    """The notes on memories that differ between worktree and trusted ref, by path."""
     withholds: Collection[str] = ()
-    """The labels of privacy, in lower case, with which a memory is for no agent."""
+    """The privacy labels, in lower case, that keep a memory from agents."""
 
     signals: Sequence[Signal] = ()
+    moves: Callable[[], Moves] = no_moves
+    """Finds the renamed files among those that the memories name."""
+
     contradicting: Mapping[str, tuple[str, ...]] = {}
-    """Of those that may be shown together, the memories that certainly contradict each other, by
-    the id of each of them, in the order of `conflicts.marked`."""
+    """The memories that certainly contradict each other, among those that may be shown together:
+    by the id of each, in the order of `conflicts.mark_contradicting`."""
 
     @property
     def index(self) -> IndexReader:
-        """The index of the memories, in whose statistics only what is current counts."""
+        """The index of the memories; its statistics count only current memories."""
         lineage = self.standing.lineage
         return Facts(self.tree, self.now, dict, lineage).index
 
-    def marks(self, record: Record) -> tuple[str, ...]:
-        """Return the warnings that a memory is shown with."""
-        marks = self.standing.marks(record.id)
-        if record.id in self.contradicting:
-            from memtool.search import conflicts  # few memories contradict another one
-
-            marks = (*marks, conflicts.mark(self.contradicting[record.id]))
-        lacking = self.unproven(record)
+    def find_remarks(self, record: Record) -> Remarks:
+        """Return what an agent must know about a memory; ids are short."""
+        shorten = self.tree.short_ids.shorten
+        marks = [*self.standing.list_marks(record.id, shorten)]
+        lacking = self.find_unproven(record)
         if lacking:
-            marks = (f"[UNPROVEN] {lacking}", *marks)
-        signalled = (signal.mark(record) for signal in self.signals)
-        marks = (*marks, *filter(None, signalled))
-        if record.path in self.changed:
-            marks = (*marks, self.changed[record.path])
+            marks.append(f"UNPROVEN: {lacking}")
+        marks += filter(None, (signal.mark(record) for signal in self.signals))
         if record.memory.status == "candidate":
-            marks = ("[CANDIDATE] nobody has confirmed it", *marks)
-        due = self.due_since(record.memory)
-        return (f"[DUE] for review since {due}", *marks) if due else marks
+            marks.insert(0, CANDIDATE_MARK)
+        notes = [*self.standing.list_notes(record.id, shorten)]
+        if record.path in self.changed:
+            notes.append(self.changed[record.path])
+        rivals = [*map(shorten, self.find_rivals(record.id))]
+        return Remarks(tuple(marks), tuple(notes), name_ids(rivals))
 
-    def unproven(self, record: Record) -> str:
-        """Return what a memory lacks to fulfil its trust rule; empty where it does, or has none."""
+    def list_warnings(self, record: Record) -> tuple[str, ...]:
+        """Return all remarks on a memory as texts; if one of them changes, it is news."""
+        remarks = self.find_remarks(record)
+        return (*remarks.marks, *remarks.notes, *filter(None, [remarks.rivals]))
+
+    def find_rivals(self, id_: str) -> tuple[str, ...]:
+        """Return the ids of the memories of which one alone can hold, without proposals."""
+        standing = self.standing
+        return tuple(
+            dict.fromkeys(
+                (
+                    *standing.find_rivals(id_),
+                    *standing.disputes.get(id_, ()),
+                    *self._find_contrary(id_),
+                )
+            )
+        )
+
+    def find_unproven(self, record: Record) -> str:
+        """Return what a memory lacks to fulfil its trust rule; empty if it does or has no rule."""
         return "" if self.standing.gaps is None else self.standing.gaps(record)
 
     def rank(self, record: Record, trust: str) -> int:
-        """Return how far a memory is trusted, from 0; not as signed, if not by whom its rule wants.
+        """Return how far a memory is trusted, from 0.
 
-        So it does not stand beside what an owner has signed, to take its place or to say the same.
+        A signature counts only if the memory fulfils its trust rule.
         """
-        found = TRUST_LEVELS.index(trust)
-        return min(found, 2) if found and self.unproven(record) else found
+        # Otherwise it could displace a memory that an owner has signed, as its equal.
+        rank = TRUST_LEVELS.index(trust)
+        return min(rank, 2) if rank and self.find_unproven(record) else rank
 
     def details(self, record: Record) -> dict[str, Any]:
-        """Return what the signals add to the item of a memory, by the names of its fields."""
+        """Return the fields that the signals add to the item of a memory, by name."""
         details: dict[str, Any] = {}
         for signal in self.signals:
             details.update(signal.details(record))
         return details
 
-    def refusal(self, record: Record) -> str:
-        """Return why a memory may not be shown: it is not current, or has not enough trust."""
-        reason = self.objection(record.memory)
+    def find_refusal(self, record: Record) -> str:
+        """Return why a memory may not be shown: it is not current, or not trusted enough."""
+        reason = self.find_objection(record.memory)
         if reason or self.trust is None or self.least_trust == TRUST_LEVELS[0]:
             return reason
-        return visibility.distrust(self.trust(record), self.least_trust)
+        return visibility.find_distrust(self.trust(record), self.least_trust)
 
-    def beside(self, record: Record) -> list[Record]:
-        """Return the current memories that conflict with one."""
-        ids = dict.fromkeys((*self.standing.others(record.id), *self._contrary_to(record.id)))
-        found = (self.tree[other] for other in ids)
-        return [other for other in found if not self.objection(other.memory)]
+    def find_companions(self, record: Record) -> list[Record]:
+        """Return the current memories that conflict with one, or that signals show next to it."""
+        ids = (*self.standing.find_shown_rivals(record.id), *self._find_contrary(record.id))
+        companions = (
+            self.tree[other] for other in dict.fromkeys((*ids, *self._paired_ids(record)))
+        )
+        return [other for other in companions if not self.find_objection(other.memory)]
 
-    def conflicts(self, id_: str) -> tuple[str, ...]:
+    def _paired_ids(self, record: Record) -> Iterable[str]:
+        """Return the ids that signals show next to a memory."""
+        return (id_ for signal in self.signals for id_ in signal.companions(record))
+
+    def is_paired(self, record: Record, other: Record) -> bool:
+        """Return whether signals show two memories together, even if they say the same."""
+        return other.id in self._paired_ids(record) or record.id in self._paired_ids(other)
+
+    def is_guest(self, record: Record) -> bool:
+        """Return whether a memory ranks after all others."""
+        return any(signal.is_guest(record) for signal in self.signals)
+
+    def find_conflicts(self, id_: str) -> tuple[str, ...]:
         """Return the ids of all memories that conflict with one, sorted."""
-        return tuple(sorted({*self.standing.conflicts(id_), *self._contrary_to(id_)}))
+        return tuple(sorted({*self.standing.find_conflicts(id_), *self._find_contrary(id_)}))
 
-    def _contrary_to(self, id_: str) -> tuple[str, ...]:
+    def _find_contrary(self, id_: str) -> tuple[str, ...]:
         return tuple(other for other in self.contradicting.get(id_, ()) if other != id_)
 
     def with_contradictions(self, records: Iterable[Record]) -> Eligibility:
-        """Return it with which of the memories that may be shown together contradict each other.
+        """Return a copy that knows which of these memories contradict each other.
 
-        Only the first of them are compared, and what lineage says already is not said again.
+        Only the first memories are compared. Conflicts that lineage reports are not repeated.
         """
-        shown = [one for one in records if not self.objection(one.memory)]
+        shown = [record for record in records if not self.find_objection(record.memory)]
         if not shown[1:]:
             return self
-        from memtool.search import conflicts  # many answers hold one memory, or none
+        from memtool.search import conflicts  # many answers have one memory, or none
 
-        ids = conflicts.marked(shown).keys()
-        trusted = [one for one in shown if one.id in ids and not self.refusal(one)]
-        found = {}
-        for id_, sides in conflicts.marked(trusted).items() if trusted else ():
-            known = self.standing.conflicts(id_)
-            new = tuple(side for side in sides if side not in known)
+        ids = conflicts.mark_contradicting(shown).keys()
+        trusted = [record for record in shown if record.id in ids and not self.find_refusal(record)]
+        contradictions = {}
+        for id_, sides in conflicts.mark_contradicting(trusted).items() if trusted else ():
+            conflict_ids = self.standing.find_conflicts(id_)
+            new = tuple(side for side in sides if side not in conflict_ids)
             if new[1:]:
-                found[id_] = new
-        return self.replace(contradicting=found) if found else self
+                contradictions[id_] = new
+        return self.replace(contradicting=contradictions) if contradictions else self
 
-    def objection(self, memory: Memory) -> str:
-        """Return why a memory is not current knowledge for an agent; empty where it is."""
+    def find_objection(self, memory: Memory) -> str:
+        """Return why a memory is not current knowledge for an agent; empty if it is."""
         newer = self.standing.lineage.superseded_by.get(memory.id, ())
-        return visibility.objection(memory, newer, self.withholds, self.now, self.categories)
+        return visibility.find_objection(memory, newer, self.withholds, self.now, self.categories)
 
-    def due_since(self, memory: Memory) -> str:
-        """Return the day on which a memory became due for review; empty where it is not due."""
-        end = lifecycle.due_at(memory, self.categories)
-        return "" if end is None or end >= self.now else timestamps.date(end)
+    def find_due_day(self, memory: Memory) -> str:
+        """Return the day on which a memory became due for review; empty if it is not due."""
+        end = lifecycle.find_due(memory, self.categories)
+        return "" if end is None or end >= self.now else timestamps.format_date(end)
 
 
-def most_trusted_first(record: Record, grounds: Eligibility) -> tuple[float | str, ...]:
-    """Return the sort key by trust, then most important first, then newest, then by id."""
+def trust_order(record: Record, grounds: Eligibility) -> tuple[float | str, ...]:
+    """Return the sort key: most trusted, then most important, then newest first, then by id."""
     rank = 0 if grounds.trust is None else grounds.rank(record, grounds.trust(record))
     return (-rank, -record.memory.importance, -record.memory.timestamp, record.id)
 
 
-def pinned(grounds: Eligibility) -> list[Candidate]:
-    """Return the pinned memories: most trusted first, then most important, newest, by id."""
-    found = [record for record in grounds.tree.pinned if not grounds.objection(record.memory)]
-    found.sort(key=lambda one: most_trusted_first(one, grounds))
-    return [Candidate(record, PINNED, scope=grounds.scope) for record in found]
+def find_pinned(grounds: Eligibility) -> list[Candidate]:
+    """Return the pinned memories in the order of `trust_order`."""
+    pins = [record for record in grounds.tree.pinned if not grounds.find_objection(record.memory)]
+    pins.sort(key=lambda record: trust_order(record, grounds))
+    return [Candidate(record, PINNED, scope=grounds.scope) for record in pins]
 
 
-def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVerdict:
-    """Return the fate of a candidate."""
-    if candidate.beside:
-        reason = f"beside {candidate.beside}, which it conflicts with; {reason}"
+def build_verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVerdict:
+    """Build the verdict on a candidate; its conflicts and relations are added to `reason`."""
+    if candidate.conflicts_with:
+        reason = f"beside {candidate.conflicts_with}, which it conflicts with; {reason}"
     if candidate.against and is_taken:
         reason = f"{reason}; conflicts with {', '.join(candidate.against)}"
     if candidate.related:
@@ -291,13 +329,13 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVe
         candidate.tier,
         is_taken,
         reason,
-        rounded(candidate.score),
+        round_score(candidate.score),
         candidate.factors,
         candidate.scope,
         candidate.repository,
     )
 
 
-def rounded(score: float | None) -> float | None:
-    """Return a score as it is shown."""
+def round_score(score: float | None) -> float | None:
+    """Round a score for output; None stays None."""
     return None if score is None else round(score, DIGITS)

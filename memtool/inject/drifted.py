@@ -1,13 +1,13 @@
-"""Drifted memories in a block: marked, and few of those whose files are gone.
+"""Drifted memories in a block: marked, and only a few whose files are gone.
 
-Half of a store may be broken after a rewrite of the code; the places are for what still holds.
+After a rewrite of the code half of a store may be broken; the places are for current memories.
 """
 
 from __future__ import annotations
 
 from memtool.inject.candidates import PINNED, Signal
 from memtool.inject.tiers import Cap
-from memtool.memory.drift import BROKEN, mark
+from memtool.memory.drift import BROKEN, format_renamed_mark, summarize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record
 
 MAX_BROKEN = 2
-"""Broken memories that a block shows with their marks, beside those that are pinned."""
+"""Broken memories that a block shows with their marks, in addition to pinned ones."""
 LEVEL = "drift_level"
 
 
-def signal(scope: Scope) -> Signal | None:
-    """Return what drift tells of the memories of a scope; None where nobody looks at files."""
+def read_signal(scope: Scope) -> Signal | None:
+    """Return the signal of drift for a scope; None if files are not examined."""
     drift = scope.drift
     if drift is None:
         return None
@@ -33,21 +33,29 @@ def signal(scope: Scope) -> Signal | None:
         change = drift(record)
         return {} if change is None else {"drift": change.share, LEVEL: change.level}
 
-    return Signal(lambda record: mark(drift(record)), details)
+    def describe_drift(record: Record) -> str:
+        change = drift(record)
+        if change is None:
+            return ""
+        if change.level == BROKEN:
+            return f"DRIFTED: {summarize(change)}; check the code first"
+        return format_renamed_mark(change.renames).replace("[RENAMED]", "RENAMED:")
+
+    return Signal(describe_drift, details)
 
 
-def broken_cap(sides: Sequence[Eligibility]) -> Cap:
-    """Return the limit on broken memories of all sides: one line tells of those left out."""
+def cap_broken(sides: Sequence[Eligibility]) -> Cap:
+    """Return the cap on broken memories; one notice counts those left out."""
     by_scope = {grounds.scope: grounds for grounds in sides}
 
-    def holds(one: Candidate) -> bool:
-        if one.tier == PINNED:
+    def holds(candidate: Candidate) -> bool:
+        if candidate.tier == PINNED:
             return False
-        return by_scope[one.scope].details(one.record).get(LEVEL) == BROKEN
+        return by_scope[candidate.scope].details(candidate.record).get(LEVEL) == BROKEN
 
-    def said(count: int) -> str:
-        what = "1 more answers" if count == 1 else f"{count} more answer"
-        return f"[DRIFTED] {what} this, left out: what they name is gone (`memtool drift`)"
+    def describe(count: int) -> str:
+        what = "1 more that answers is" if count == 1 else f"{count} more that answer are"
+        return f"{what} left out: the code that they name is gone (`memtool drift`)."
 
     reason = f"a block holds {MAX_BROKEN} that have drifted from the code"
-    return Cap(holds, reason, MAX_BROKEN, notice=said)
+    return Cap(holds, reason, MAX_BROKEN, notice=describe)

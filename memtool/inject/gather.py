@@ -1,26 +1,35 @@
-"""Gathering: what the project's and the user's repository know about a question.
+"""Gathering: the candidates of the project's and of the user's repository for a request.
 
 Each repository is searched and weighed by itself, with its own settings and its own trust. Global
-memories give way to what the project says: where both say the same, or may contradict each other,
-only the project speaks.
+memories yield to the project: if both say the same, or may contradict each other, only the
+project's memory is shown.
 """
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.inject import (
+    ahead_notes,
+    changed_here,
+    digests,
+    disagreements,
+    drifted,
+    file_rules,
+    select,
+)
 from memtool.inject import candidates as candidate_list
-from memtool.inject import changed_here, digests, drifted, file_rules, select
-from memtool.inject.block import BlockItem, passage
+from memtool.inject.block import NOT_MERGED, BlockItem, build_passage, cite, describe_trust
 from memtool.inject.candidates import GLOBAL, GOVERNING, PROJECT, RETRIEVAL, Candidate, Eligibility
-from memtool.inject.effective_lineage import RANK, best_level, compute_effective_lineage
+from memtool.inject.effective_lineage import RANK, compute_effective_lineage, find_best_level
 from memtool.inject.select import no_threshold
-from memtool.inject.session_seen import SILENCED, SeenMemories, seen_memories
+from memtool.inject.session_seen import SILENCED, SeenMemories, read_seen
+from memtool.search.features import no_moves
 from memtool.search.prose import search_prose
-from memtool.search.retrieve import Found
-from memtool.search.scope import drift_in, scope_of, trust_in
-from memtool.search.stages import staged_for_any
-from memtool.store.provenance import cite
+from memtool.search.retrieve import SearchResult
+from memtool.search.scope import build_drift_witness, build_scope
+from memtool.search.stages import overlay_tree, with_general_stages
+from memtool.store.provenance import TrustLevels
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -35,30 +44,32 @@ if TYPE_CHECKING:
     from memtool.memory.trust import Origin
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
-    from memtool.store.provenance import Witness
+    from memtool.store.provenance import ProvenanceReader
     from memtool.store.tree import Record
 
-NOTE = (
-    "\nThose of scope global hold in all projects of this user: `memtool --global VERB` reads and "
-    "corrects them."
-)
+NOTE = "\nThe user's own are read and corrected with `memtool --global VERB`."
 """Follows the preamble of a block in which there is one, once in a session."""
+USERS_OWN = "the user's own, all projects"
+"""The note on a global memory."""
 ROLES: tuple[Callable[[list[Candidate], Eligibility, Scope, str], list[Candidate]], ...] = (
     digests.with_roles,
 )
-"""What gives candidates of a special kind their role, by what was searched and the prompt."""
-SIGNALS: tuple[Callable[[Scope], Signal | None], ...] = (drifted.signal,)
+"""Functions that give special candidates their role, from the scope and the prompt."""
+SIGNALS: tuple[Callable[[Scope], Signal | None], ...] = (
+    drifted.read_signal,
+    ahead_notes.read_signal,
+)
 """What features tell of the memories of a scope."""
 MAX_PROMPT = 1 << 20
-"""Bytes of a prompt that are looked at; nobody asks with more."""
+"""Bytes of a prompt that are analysed; no real question is longer."""
 
 
 class GatherRequest(Value):
-    """What is asked, of which project, and in which session.
+    """A request: its prompt and files, the project, and the session.
 
     `files` are paths from the top. `exact` checks every file for a change, `no_global` leaves out
-    the user's memories, `explain` also finds out what was missed. `shown` are the versions that the
-    session is shown already in the same answer.
+    the user's memories, `explain` also collects missed memories. `is_hurried` uses stored renames
+    only. `shown` are the versions that the session sees in the same answer.
     """
 
     context: Context
@@ -70,6 +81,7 @@ class GatherRequest(Value):
     explain: bool = False
     exact: bool = False
     no_global: bool = False
+    is_hurried: bool = False
     shown: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -94,7 +106,7 @@ class RepositoryCandidates(Value):
     pinned: list[Candidate]
     rules: list[Candidate]
     hits: list[Candidate]
-    found: Found
+    search_result: SearchResult
     seen: SeenMemories
     yielded: list[CandidateVerdict]
 
@@ -105,7 +117,7 @@ class RepositoryCandidates(Value):
 
     @property
     def notice(self) -> str:
-        """What a session is told once in front of a block with one of them."""
+        """The notice before a block with one of its memories, once per session."""
         return NOTE if self.scope == GLOBAL else ""
 
     @property
@@ -115,28 +127,35 @@ class RepositoryCandidates(Value):
 
     @property
     def unreported_overrides(self) -> tuple[str, ...]:
-        """What is silenced without the session knowing that."""
+        """Memories that are silenced without a notice yet in this session."""
         return tuple(id_ for id_ in self.silenced if (id_, SILENCED) not in self.seen.seen)
 
-    def speaking(self) -> list[Candidate]:
+    def presentable(self) -> list[Candidate]:
         """Return the candidates that may be shown, whether there is room for them or not."""
-        return [one for one in self.candidates if not self.grounds.refusal(one.record)]
+        return [
+            candidate
+            for candidate in self.candidates
+            if not self.grounds.find_refusal(candidate.record)
+        ]
 
-    def passage(self, candidate: Candidate, *, is_whole: bool) -> Passage:
-        """Return a candidate as it is shown, whole or as its first paragraph."""
+    def build_passage(self, candidate: Candidate, *, is_whole: bool) -> Passage:
+        """Return the text of a candidate, whole or its first paragraph."""
         record = candidate.record
         origin = self.origins[record.path]
-        return passage(
+        remarks = self.grounds.find_remarks(record)
+        trust = describe_trust(origin, find_best_level(self.view.witness))
+        if any(note.endswith(NOT_MERGED) for note in remarks.notes):
+            trust = tuple(note for note in trust if note != NOT_MERGED)  # it is said already
+        whose = () if self.scope == PROJECT else (USERS_OWN,)
+        return build_passage(
             record.memory,
-            cite(record.id, origin),
-            origin.trust,
-            self.grounds.marks(record),
+            cite(self.grounds.tree.short_ids.shorten(record.id), origin.commit),
+            remarks.replace(notes=(*whose, *trust, *remarks.notes)),
             is_whole=is_whole and not candidate.is_brief,
-            scope="" if self.scope == PROJECT else self.scope,
         )
 
-    def item(self, entry: BlockEntry) -> BlockItem:
-        """Return what is listed of a memory in the block."""
+    def build_item(self, entry: BlockEntry) -> BlockItem:
+        """Return the item of a memory in the block."""
         candidate = entry.candidate
         record = candidate.record
         origin = self.origins[record.path]
@@ -144,19 +163,24 @@ class RepositoryCandidates(Value):
             id=record.id,
             tier=candidate.tier,
             scope=self.scope,
-            score=candidate_list.rounded(candidate.score),
+            score=candidate_list.round_score(candidate.score),
             tokens=entry.tokens,
             commit=origin.commit or None,
             trust=origin.trust,
-            conflicts=self.grounds.conflicts(record.id),
+            conflicts=self.grounds.find_conflicts(record.id),
             text=entry.text,
-            unproven=self.grounds.unproven(record),
+            unproven=self.grounds.find_unproven(record),
             **self.grounds.details(record),
         )
 
-    def versions(self, entries: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
-        """Return what the session sees by these entries."""
-        return self.seen.versions(entries)
+    def list_versions(self, entries: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
+        """Return the versions that the session sees with these entries."""
+        return self.seen.list_versions(entries)
+
+    def list_disagreements(self, candidates: Iterable[Candidate]) -> list[str]:
+        """Return a line for each conflict of its memories among these candidates."""
+        ids = (candidate.record.id for candidate in candidates if candidate.scope == self.scope)
+        return disagreements.list_lines(self.grounds, ids)
 
     def choose(
         self,
@@ -164,26 +188,28 @@ class RepositoryCandidates(Value):
         threshold: Threshold = no_threshold,
         shown: Sequence[Candidate] = (),
     ) -> Chosen:
-        """Choose from its candidates what the session has not seen; see `select.choose`."""
-        kept, dropped = select.choose(candidates, self.grounds, self.origins, threshold, shown)
-        gone = {one.id for one in self.yielded}  # not even beside what it conflicts with
-        kept = [one for one in kept if one.record.id not in gone]
-        fresh, seen_before = self.seen.fresh(kept)
+        """Choose from its candidates those that the session has not seen; see `select.choose`."""
+        chosen, dropped = select.choose(candidates, self.grounds, self.origins, threshold, shown)
+        gone = {
+            yielded.id for yielded in self.yielded
+        }  # not even next to a memory that they conflict with
+        chosen = [candidate for candidate in chosen if candidate.record.id not in gone]
+        fresh, seen_before = self.seen.split_fresh(chosen)
         return fresh, dropped + seen_before
 
 
 def collect_all(request: GatherRequest) -> list[RepositoryCandidates]:
-    """Collect what there is for a block: from the project, and from the user's own repository.
+    """Collect the candidates for a block from the project and the user's own repository.
 
     If one of them cannot be read, the other is enough: a project may have no memories yet, and a
-    note says that global ones cannot be read.
+    note reports unreadable global ones.
 
     Raises:
-        MemtoolError: as `index.open` does for the project.
+        MemtoolError: as `index.open_catalog` does for the project.
     """
     context, other = request.context, None
     if request.at is None and not request.no_global and context.settings.setting("inject.global"):
-        other = context.beside
+        other = context.global_context
     try:
         own = collect_candidates(context, request)
     except MemtoolError as error:
@@ -200,40 +226,44 @@ def collect_all(request: GatherRequest) -> list[RepositoryCandidates]:
 
     context.notes.extend(f"global memories: {note}" for note in other.notes)
     other.notes.clear()  # they are reported
-    speaking = own.speaking()
-    pinned, yielded = select.yielding(speaking, users.pinned)
-    hits, more = select.yielding(speaking, users.hits)
-    return [own, users.replace(pinned=pinned, hits=hits, yielded=yielded + more)]
+    speaking = own.presentable()
+    pinned, yielded = select.yield_to(speaking, users.pinned)
+    hits, dropped_too = select.yield_to(speaking, users.hits)
+    return [own, users.replace(pinned=pinned, hits=hits, yielded=yielded + dropped_too)]
 
 
 def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCandidates:
     """Collect what one repository has for a block. Raises MemtoolError as `index.open` does."""
     view, least = _open(context, request)
-    scope = _scope(context, view, context.clock.moment_of(request.as_of))
-    grounds = _weigh(context, view, scope, least)
-    # A search, too, must find what a file has not the trust to replace.
-    scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.refusal)
-    found = _search(scope, request, grounds.gates.looked_at)
-    pinned = candidate_list.pinned(grounds)
+    scope = _build_scope(context, view, context.clock.parse_as_of(request.as_of))
+    grounds = _weigh(context, view, scope, least, is_hurried=request.is_hurried)
+    # A search must also find a memory that a file has not the trust to replace.
+    scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.find_refusal)
+    result = _search(scope, request, grounds.gates.candidate_pool)
+    pinned = candidate_list.find_pinned(grounds)
     ruling = (
         []
         if context.is_global
-        else file_rules.rules_over(
-            context, grounds, request.files, file_rules.named_alone(request.prompt)
+        else file_rules.find_rules_over(
+            context, grounds, request.files, file_rules.find_bare_names(request.prompt)
         )
     )
-    seen = [*(one.record for one in pinned), *(hit.record for hit in found.hits), *ruling]
+    seen = [
+        *(candidate.record for candidate in pinned),
+        *(hit.record for hit in result.hits),
+        *ruling,
+    ]
     if not request.exact and not view.tree.verify(seen):
         # A file was rewritten in place, which only a check of every file is sure to see.
         return collect_candidates(context, request.replace(exact=True))
-    context.notes.extend(found.notes)
-    hits = _candidates_of(found, grounds, scope, request.prompt)
-    rules = _rules_of(ruling, hits, grounds.scope)
+    context.notes.extend(result.notes)
+    hits = _build_hit_candidates(result, grounds, scope, request.prompt)
+    rules = _build_rule_candidates(ruling, hits, grounds.scope)
     grounds = grounds.with_contradictions(seen)
     pinned, rules, hits = (with_conflicts(group, grounds) for group in (pinned, rules, hits))
-    silenced = _overridden(context, request, view, grounds)
+    silenced = _find_overridden(context, request, view, grounds)
     if silenced:
-        context.notes.append(changed_here.silence(silenced, view.ref))
+        context.notes.append(changed_here.override_notice(silenced, view.ref))
     return RepositoryCandidates(
         grounds=grounds,
         view=view,
@@ -242,11 +272,11 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
         pinned=pinned,
         rules=rules,
         hits=hits,
-        found=found,
-        seen=seen_memories(
+        search_result=result,
+        seen=read_seen(
             request.context,
             "" if request.is_replay else request.session,
-            grounds.marks,
+            grounds.list_warnings,
             request.shown,
         ),
         yielded=[],
@@ -260,18 +290,18 @@ def collect_rules(request: GatherRequest) -> RepositoryCandidates:
         MemtoolError: as `index.open` does.
     """
     context = request.context
-    own = collect_candidates(context, request.replace(files=()))
+    own = collect_candidates(context, request.replace(files=(), is_hurried=True))
     grounds = own.grounds
-    records = file_rules.rules_over(context, grounds, request.files)
+    records = file_rules.find_rules_over(context, grounds, request.files)
     if not request.exact and not grounds.tree.verify(records):
         return collect_rules(request.replace(exact=True))
     rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in records]
     grounds = grounds.with_contradictions(records)
     silenced: tuple[str, ...] = ()
-    if own.view.unsilenced is not None:
-        there = grounds.replace(tree=own.view.unsilenced)
-        governing = file_rules.rules_over(context, there, request.files)
-        silenced = changed_here.silenced(own.view, governing)
+    if own.view.trusted is not None:
+        there = grounds.replace(tree=own.view.trusted)
+        governing = file_rules.find_rules_over(context, there, request.files)
+        silenced = changed_here.find_silenced(own.view, governing)
     return own.replace(
         grounds=grounds,
         rules=rules,
@@ -281,28 +311,34 @@ def collect_rules(request: GatherRequest) -> RepositoryCandidates:
 
 
 def _open(context: Context, request: GatherRequest) -> tuple[LevelView, str]:
-    """Return a repository as its level of trust sees it, and the least trust of what is shown."""
+    """Return the view of a repository at its level of trust, and the lowest trust that is shown."""
     tree = index.open(context, request.at, request.as_of, exact=request.exact)
-    witness = context.witness(tree)
+    witness = context.provenance_reader(tree)
     least = context.project.strict_settings.text("inject.trust")
     if context.is_global:  # the user's own, which seldom has a remote that could vouch for more
-        least = min(least, best_level(witness), key=RANK.__getitem__)
+        least = min(least, find_best_level(witness), key=RANK.__getitem__)
     level = "" if request.is_replay else least
-    now = context.clock.moment_of(request.as_of)
-    return changed_here.view_of(context, tree, witness, level, now), least
+    now = context.clock.parse_as_of(request.as_of)
+    view = changed_here.build_view(context, tree, witness, level, now)
+    if request.is_replay:
+        return view, least
+    tree = overlay_tree(context, view.tree, now)
+    return view.replace(tree=tree, witness=view.witness.with_overlay(tree.overlay)), least
 
 
-def _scope(context: Context, view: LevelView, now: int) -> Scope:
-    """Return what is searched of a repository, with what its own history says of it."""
+def _build_scope(context: Context, view: LevelView, now: int) -> Scope:
+    """Return the search scope of a repository, with its own history."""
     tree, witness = view.tree, view.witness
-    return staged_for_any(context, scope_of(context, tree, now)).replace(
-        trust=trust_in(tree, lambda: witness),
-        best_trust=best_level(witness),
-        drift=None if context.is_global else drift_in(tree, lambda: witness),
+    return with_general_stages(context, build_scope(context, tree, now)).replace(
+        trust=TrustLevels(tree, lambda: witness),
+        best_trust=find_best_level(witness),
+        drift=None if context.is_global else build_drift_witness(tree, lambda: witness),
     )
 
 
-def _weigh(context: Context, view: LevelView, scope: Scope, least: str) -> Eligibility:
+def _weigh(
+    context: Context, view: LevelView, scope: Scope, least: str, *, is_hurried: bool
+) -> Eligibility:
     """Return what decides about the memories of a repository."""
     settings, rules = context.project.strict_settings, context.project.trust_rules
     categories = settings.categories
@@ -310,6 +346,7 @@ def _weigh(context: Context, view: LevelView, scope: Scope, least: str) -> Eligi
         view.tree, view.witness, least, scope.now, categories, rules
     )
     signals = (make(scope) for make in SIGNALS)
+    drift = scope.drift
     return Eligibility(
         tree=view.tree,
         standing=lineage,
@@ -317,34 +354,37 @@ def _weigh(context: Context, view: LevelView, scope: Scope, least: str) -> Eligi
         categories=categories,
         least_trust=least,
         scope=GLOBAL if context.is_global else PROJECT,
-        gates=candidate_list.gates_of(settings),
+        gates=candidate_list.read_gates(settings),
         trust=scope.trust,
         changed=view.marks,
         withholds=settings.private_labels,
         signals=tuple(signal for signal in signals if signal is not None),
+        moves=no_moves if drift is None else lambda: drift.find_stored_moves(is_hurried=is_hurried),
     )
 
 
-def _search(scope: Scope, request: GatherRequest, most: int) -> Found:
-    """Return what answers the prompt, or about so many; else what governs the files."""
-    found = Found((), 0)
+def _search(scope: Scope, request: GatherRequest, max_hits: int) -> SearchResult:
+    """Return the search result for the prompt, at most `max_hits`; without a prompt none."""
+    result = SearchResult((), 0)
     if request.prompt.strip():
-        found = search_prose(scope, request.prompt, request.files, most, explain=request.explain)
-    if request.files and not found.hits:
-        near = search_prose(scope, "", request.files, most)
-        found = near.replace(
-            notes=found.notes or near.notes,
-            missed=found.missed,
-            expired=found.expired,
-            is_degraded=found.is_degraded,
+        result = search_prose(
+            scope, request.prompt, request.files, max_hits, explain=request.explain
         )
-    return found
+    if request.files and not result.hits:
+        near = search_prose(scope, "", request.files, max_hits)
+        result = near.replace(
+            notes=result.notes or near.notes,
+            missed=result.missed,
+            expired=result.expired,
+            is_degraded=result.is_degraded,
+        )
+    return result
 
 
-def _candidates_of(
-    found: Found, grounds: Eligibility, scope: Scope, prompt: str
+def _build_hit_candidates(
+    result: SearchResult, grounds: Eligibility, scope: Scope, prompt: str
 ) -> list[Candidate]:
-    """Return what was found, with the roles that features give it."""
+    """Return the hits as candidates, with the roles that features give them."""
     hits = [
         Candidate(
             hit.record,
@@ -354,47 +394,51 @@ def _candidates_of(
             related=hit.related,
             scope=grounds.scope,
         )
-        for hit in found.hits
+        for hit in result.hits
     ]
     for assign in ROLES:
         hits = assign(hits, grounds, scope, prompt)
     return hits
 
 
-def _rules_of(ruling: Sequence[Record], hits: Sequence[Candidate], whose: str) -> list[Candidate]:
-    """Return what governs the files: what answers the prompt as well comes first."""
-    answering = {one.record.id: one for one in hits}
+def _build_rule_candidates(
+    ruling: Sequence[Record], hits: Sequence[Candidate], whose: str
+) -> list[Candidate]:
+    """Return the file rules as candidates; those that also answer the prompt come first."""
+    answering = {hit.record.id: hit for hit in hits}
     return [
-        answering.get(one.id, Candidate(one, GOVERNING, scope=whose)).replace(tier=GOVERNING)
-        for one in file_rules.before(ruling, answering)
+        answering.get(record.id, Candidate(record, GOVERNING, scope=whose)).replace(tier=GOVERNING)
+        for record in file_rules.order_rules(ruling, answering)
     ]
 
 
 def with_conflicts(candidates: Iterable[Candidate], grounds: Eligibility) -> list[Candidate]:
-    """Return candidates that know what they conflict with."""
-    found = ((one, grounds.conflicts(one.record.id)) for one in candidates)
-    return [one.replace(against=ids) if ids else one for one, ids in found]
+    """Return candidates with the ids of the memories that they conflict with."""
+    with_ids = (
+        (candidate, grounds.find_conflicts(candidate.record.id)) for candidate in candidates
+    )
+    return [candidate.replace(against=ids) if ids else candidate for candidate, ids in with_ids]
 
 
-def _overridden(
+def _find_overridden(
     context: Context, request: GatherRequest, view: LevelView, grounds: Eligibility
 ) -> tuple[str, ...]:
-    """Return the ids of what would be shown as the trusted ref has it, and not as it is here."""
-    over = view.unsilenced
+    """Return the ids that would be shown in the trusted version, but not as changed here."""
+    over = view.trusted
     if over is None:
         return ()
-    scope = staged_for_any(context, scope_of(context, over, grounds.now))
-    hits = _search(scope, request.replace(explain=False), grounds.gates.looked_at).hits
-    rules = file_rules.rules_over(context, grounds.replace(tree=over), request.files)
-    return changed_here.silenced(view, [*over.pinned, *(hit.record for hit in hits), *rules])
+    scope = with_general_stages(context, build_scope(context, over, grounds.now))
+    hits = _search(scope, request.replace(explain=False), grounds.gates.candidate_pool).hits
+    rules = file_rules.find_rules_over(context, grounds.replace(tree=over), request.files)
+    return changed_here.find_silenced(view, [*over.pinned, *(hit.record for hit in hits), *rules])
 
 
 def find_origins(
-    witness: Witness, grounds: Eligibility, candidates: Iterable[Candidate]
+    witness: ProvenanceReader, grounds: Eligibility, candidates: Iterable[Candidate]
 ) -> dict[str, Origin]:
     """Ask git once about everything that may be shown; return the origins by path."""
     records = {}
     for candidate in candidates:
-        for record in (candidate.record, *grounds.beside(candidate.record)):
+        for record in (candidate.record, *grounds.find_companions(candidate.record)):
             records[record.path] = record
     return witness.origins(records.values())

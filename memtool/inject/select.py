@@ -1,12 +1,12 @@
-"""Selection: which of the candidates are shown, without repeating each other.
+"""Selection: which candidates are shown, without repeating each other.
 
 Two memories say the same by the measure of the gate, `memory.likeness`: `30 seconds` and
 `60 seconds` contradict each other.
 
-Search has let only relevant memories pass, and has ordered them. Here the best are taken so that
-none repeats another: near-duplicates are folded, no source speaks more than twice, and nothing is
-shown that a better one covers. Contradictions are never folded: both sides are shown. What the
-project and the user's own repository have is put into one order, in which the user's gives way.
+The search has passed and ordered relevant memories. Here the best are taken so that none repeats
+another: near-duplicates are folded, no source is shown more than twice, and a memory is left out if
+a better one covers it. Contradictions are never folded: both sides are shown. Candidates of the
+project and of the user are merged into one order, in which the user's yield.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from memtool.inject.candidates import (
     Candidate,
     CandidateVerdict,
     Eligibility,
-    verdict,
+    build_verdict,
 )
-from memtool.memory.visibility import distrust
+from memtool.memory.visibility import find_distrust
 from memtool.search.comparison import ComparedText, says_same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.memory.memory import Memory
     from memtool.memory.trust import Origin
 
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
-    """What is worth showing, in order, and why the rest is not."""
+    """The chosen candidates, in order, and the reasons against the others."""
     Threshold = Callable[[str], float]
     """Gives the share of the best score that a memory of a category must reach."""
 
@@ -37,15 +37,15 @@ SOURCE_KINDS = frozenset({"commit", "file", "url", "session", "memory"})
 """Kinds that name one thing. A person or a tool says many."""
 
 
-def sources(memory: Memory) -> tuple[str, ...]:
+def find_sources(memory: Memory) -> tuple[str, ...]:
     """Return the things that a memory comes from, without places in them, sorted."""
-    found = set()
+    sources = set()
     for source in memory.items("source"):
-        kind, _colon, rest = source.partition(":")
+        kind, _colon, tail = source.partition(":")
         if kind in SOURCE_KINDS:
-            name = rest if kind == "url" else rest.partition("#")[0].partition("@")[0]
-            found.add(f"{kind}:{name}")
-    return tuple(sorted(found))
+            name = tail if kind == "url" else tail.partition("#")[0].partition("@")[0]
+            sources.add(f"{kind}:{name}")
+    return tuple(sorted(sources))
 
 
 def no_threshold(category: str) -> float:
@@ -61,74 +61,90 @@ def choose(
     threshold: Threshold = no_threshold,
     shown: Sequence[Candidate] = (),
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
-    """Drop what is not worth showing, and put beside the rest what conflicts with it.
+    """Drop candidates that are not worth a place, and put conflicting ones next to each other.
 
-    Of what was found the best are looked at, as many as the gates say. Dropped is what scores
-    below the threshold of its category, a share of the best score; what says the same as a better
-    one; what a better one covers; and the third from one source. What was found only because a
-    winner is related to it may score less. What leads by its role comes first.
+    Only the best hits are examined, as many as the gates say. Dropped are hits below the threshold
+    of their category (a share of the best score), near-duplicates of a better one, memories that a
+    better one covers, and the third of a source. A hit that is only related to a winner may score
+    less. A candidate with a leading role comes first.
 
-    Only what may be shown counts in any of this, and nothing counts against what is more trusted:
-    it sets no bar for it, takes none of its places, stands not for it, and comes before it only by
-    being more relevant, not by what the file says of itself.
+    Only presentable candidates count. Nothing counts against a more trusted candidate: a less
+    trusted one sets no threshold for it, takes no place from it, does not replace it as a
+    duplicate, and comes before it only by higher relevance, not by what its file says of itself.
 
-    `shown` are in the block already: neither they nor what says the same is shown again. `origins`
-    is by path, and knows the candidates and what `grounds.beside` gives for them.
+    `shown` are already in the block: neither they nor their duplicates are shown again. `origins`
+    is by path, for the candidates and for what `grounds.find_companions` returns for them.
     """
-    weighed = _in_their_place(candidates, grounds, origins)
-    kept, dropped = _sift(weighed, grounds, origins, threshold, shown, grounds.gates.looked_at)
-    kept = _leaders_first(kept)
-    listed: dict[str, Candidate] = {}
-    found = {candidate.record.id: candidate for candidate in kept}
-    for candidate in kept:
-        for one in _newest_first(candidate, found, grounds, origins):
-            listed.setdefault(one.record.id, one)
-        for record in grounds.beside(candidate.record):
-            extra = Candidate(
-                record, candidate.tier, beside=candidate.record.id, scope=grounds.scope
-            )
-            listed.setdefault(record.id, found.get(record.id, extra))
-    if len(listed) == len(kept):
-        return list(listed.values()), dropped  # each was compared with the others already
-    both, repeated = _sift(
-        list(listed.values()), grounds, origins, no_threshold, shown, len(listed)
+    weighed = _demote_below_conflicts(candidates, grounds, origins)
+    sifted, dropped = _sift(
+        weighed, grounds, origins, threshold, shown, grounds.gates.candidate_pool
     )
+    sifted = _order_leaders_first(sifted)
+    listed: dict[str, Candidate] = {}
+    by_id = {candidate.record.id: candidate for candidate in sifted}
+    for candidate in sifted:
+        for picked in _with_conflicts_newest_first(candidate, by_id, grounds, origins):
+            listed.setdefault(picked.record.id, picked)
+        for record in grounds.find_companions(candidate.record):
+            extra = Candidate(
+                record, candidate.tier, conflicts_with=candidate.record.id, scope=grounds.scope
+            )
+            listed.setdefault(record.id, by_id.get(record.id, extra))
+    in_order = _order_guests_last(list(listed.values()), grounds)
+    if len(listed) == len(sifted):
+        return in_order, dropped  # each was compared with the others already
+    both, repeated = _sift(in_order, grounds, origins, no_threshold, shown, len(listed))
     return both, dropped + repeated
 
 
-def _newest_first(
+def _order_guests_last(candidates: list[Candidate], grounds: Eligibility) -> list[Candidate]:
+    """Order guests after all others, so that they take no places, unless a search has found hits.
+
+    Hits stay in the order of their scores.
+    """
+    if any(candidate.score is not None for candidate in candidates):
+        return candidates
+    return sorted(candidates, key=lambda candidate: grounds.is_guest(candidate.record))
+
+
+def _with_conflicts_newest_first(
     candidate: Candidate,
-    found: Mapping[str, Candidate],
+    by_id: Mapping[str, Candidate],
     grounds: Eligibility,
     origins: Mapping[str, Origin],
 ) -> list[Candidate]:
     """Return a candidate with those that were found and contradict it, if all have its trust."""
     ids = grounds.contradicting.get(candidate.record.id, ())
-    sides = [found[id_] for id_ in ids if id_ in found]
-    ranks = {grounds.rank(one.record, origins[one.record.path].trust) for one in sides}
+    sides = [by_id[id_] for id_ in ids if id_ in by_id]
+    ranks = {
+        grounds.rank(candidate.record, origins[candidate.record.path].trust) for candidate in sides
+    }
     return sides if len(ranks) == 1 else [candidate]
 
 
-def _in_their_place(
+def _demote_below_conflicts(
     candidates: Sequence[Candidate], grounds: Eligibility, origins: Mapping[str, Origin]
 ) -> list[Candidate]:
-    """Return what was found with no score above that of what is more trusted and more relevant.
+    """Lower scores that are above those of more trusted and more relevant candidates.
 
-    What a file says of itself (triggers, importance, dates, a pin) then outweighs no relevance of
-    what git vouches for more. What came by score is in that order again.
+    Triggers, importance, dates or a pin in a file then never outweigh the relevance of a memory
+    with more trust. The hits are put in order again.
     """
-    ranks = [grounds.rank(one.record, origins[one.record.path].trust) for one in candidates]
-    if any(one.score is None for one in candidates) or len(set(ranks)) < 2:
-        return list(candidates)  # nobody asked for them, or all are trusted alike
+    ranks = [
+        grounds.rank(candidate.record, origins[candidate.record.path].trust)
+        for candidate in candidates
+    ]
+    if any(candidate.score is None for candidate in candidates) or len(set(ranks)) < 2:
+        return list(candidates)  # there are no hits, or all have the same trust
     placed: list[tuple[float, int, str, Candidate]] = []
-    for one, rank in zip(candidates, ranks, strict=True):
+    for candidate, rank in zip(candidates, ranks, strict=True):
         above = [
             _score(other)
             for other, higher in zip(candidates, ranks, strict=True)
-            if higher > rank and _relevance(other) >= _relevance(one)
+            if higher > rank and _relevance(other) >= _relevance(candidate)
         ]
-        score = min([_score(one), *above])
-        placed.append((-score, -rank, one.record.id, one.replace(score=score)))
+        score = min([_score(candidate), *above])
+        placed.append((-score, -rank, candidate.record.id, candidate.replace(score=score)))
     scores = list(map(_score, candidates))
     if scores == sorted(scores, reverse=True):
         placed.sort(key=lambda row: row[:3])
@@ -144,56 +160,60 @@ def _score(candidate: Candidate) -> float:
     return candidate.score or 0.0
 
 
-def _leaders_first(candidates: list[Candidate]) -> list[Candidate]:
+def _order_leaders_first(candidates: list[Candidate]) -> list[Candidate]:
     """Return candidates with those that lead in front, if they score nearly as well as the best."""
     best = max(map(_score, candidates), default=0.0)
     ahead = [
-        one
-        for one in candidates
-        if one.role and one.role.leads and _score(one) >= one.role.share * best
+        candidate
+        for candidate in candidates
+        if candidate.role
+        and candidate.role.leads
+        and _score(candidate) >= candidate.role.share * best
     ]
-    return [*ahead, *(one for one in candidates if one not in ahead)]
+    return [*ahead, *(candidate for candidate in candidates if candidate not in ahead)]
 
 
-class _Kept:
-    """What is shown so far, as that which comes next is compared with it."""
+class _ShownSoFar:
+    """The candidates shown so far, to compare the next one with."""
 
     def __init__(self, shown: Sequence[Candidate], grounds: Eligibility) -> None:
         self._grounds = grounds
         self._alike: dict[str, list[tuple[str, ComparedText]]] = {}
         """Ids and words by how they begin: two with the same words say the same."""
-        self._kept: list[tuple[Candidate, ComparedText]] = []
+        self._shown: list[tuple[Candidate, ComparedText]] = []
         self._sources: dict[str, int] = {}
-        for one in shown:
-            self._keep(one, ComparedText(one.record.memory))
+        for candidate in shown:
+            self._keep(candidate, ComparedText(candidate.record.memory))
 
-    def objection(self, candidate: Candidate) -> str:
-        """Return why a candidate is not worth its place beside them; else take it, and say so."""
+    def find_objection(self, candidate: Candidate) -> str:
+        """Return why a candidate is not worth a place; else take it, and return an empty text."""
         memory = candidate.record.memory
         id_ = memory.id
         text = ComparedText(memory)
-        for other, said in self._alike.get(text.beginning, ()):
-            if said.words == text.words:
+        for other, other_text in self._alike.get(text.beginning, ()):
+            if other_text.words == text.words:
                 return "shown already" if other == id_ else f"says the same as {other}"
         if candidate.score is not None:
-            reason = self._repeated(candidate, text)
+            reason = self._find_repeated(candidate, text)
             if reason:
                 return reason
-            named = sources(memory)
-            most = self._grounds.gates.per_source
-            if named and all(self._sources.get(name, 0) >= most for name in named):
-                return f"{most} from {named[0]} are shown already"
+            named = find_sources(memory)
+            max_per_source = self._grounds.gates.per_source
+            if named and all(self._sources.get(name, 0) >= max_per_source for name in named):
+                return f"{max_per_source} from {named[0]} are shown already"
             for name in named:
                 self._sources[name] = self._sources.get(name, 0) + 1
         self._keep(candidate, text)
         return ""
 
-    def _repeated(self, candidate: Candidate, text: ComparedText) -> str:
+    def _find_repeated(self, candidate: Candidate, text: ComparedText) -> str:
         """Return which of them says nearly the same as a candidate, or covers it."""
         memory = candidate.record.memory
-        rivals = self._grounds.conflicts(memory.id)
-        for other, other_text in self._kept:
+        rivals = self._grounds.find_conflicts(memory.id)
+        for other, other_text in self._shown:
             if rivals and other.record.id in rivals:
+                continue
+            if self._grounds.is_paired(candidate.record, other.record):
                 continue
             if says_same(text, other_text, self._grounds.gates.duplicate_threshold):
                 return f"says nearly the same as {other.record.id}"
@@ -204,7 +224,7 @@ class _Kept:
 
     def _keep(self, candidate: Candidate, text: ComparedText) -> None:
         self._alike.setdefault(text.beginning, []).append((candidate.record.id, text))
-        self._kept.append((candidate, text))
+        self._shown.append((candidate, text))
 
 
 def _sift(
@@ -213,11 +233,12 @@ def _sift(
     origins: Mapping[str, Origin],
     threshold: Threshold,
     shown: Sequence[Candidate],
-    most: int,
+    max_candidates: int,
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
-    """Return what is kept, in the order given, and the fate of the rest.
+    """Return the kept candidates in their given order, and the reasons against the others.
 
-    The most trusted come first to their turn, so that nothing less trusted stands against them.
+    The most trusted are examined first, so that nothing less trusted counts against them; guests
+    are examined last.
     """
     levels = [origins[candidate.record.path].trust for candidate in candidates]
     ranks = [
@@ -225,61 +246,65 @@ def _sift(
         for candidate, trust in zip(candidates, levels, strict=True)
     ]
     reasons = [
-        grounds.objection(candidate.record.memory)
+        grounds.find_objection(candidate.record.memory)
         or (candidate.role.objection if candidate.role else "")
-        or distrust(trust, grounds.least_trust)
+        or find_distrust(trust, grounds.least_trust)
         for candidate, trust in zip(candidates, levels, strict=True)
     ]
-    bests = _best_scores(candidates, ranks, reasons)
-    so_far = _Kept(shown, grounds)
+    guests = [grounds.is_guest(candidate.record) for candidate in candidates]
+    bests = _find_best_scores(candidates, ranks, map(any, zip(reasons, guests, strict=True)))
+    guest_bests = _find_best_scores(candidates, ranks, map(bool, reasons)) if any(guests) else {}
+    so_far = _ShownSoFar(shown, grounds)
     place = 0
-    for number in sorted(range(len(candidates)), key=lambda number: -ranks[number]):
+    for number in sorted(range(len(candidates)), key=lambda n: (guests[n], -ranks[n])):
         candidate = candidates[number]
         if not reasons[number] and candidate.score is not None and not candidate.related:
             place += 1
-            best = bests[ranks[number]]
+            best = (guest_bests if guests[number] else bests)[ranks[number]]
             reasons[number] = (
-                _too_low(candidate, best, threshold(candidate.record.memory.category))
-                or (f"not among the best {most}" if place > most else "")
-                or _misfit(candidate, best)
+                _explain_too_low(candidate, best, threshold(candidate.record.memory.category))
+                or (f"not among the best {max_candidates}" if place > max_candidates else "")
+                or _explain_misfit(candidate, best)
             )
-        reasons[number] = reasons[number] or so_far.objection(candidate)
-    kept = [one for one, reason in zip(candidates, reasons, strict=True) if not reason]
+        reasons[number] = reasons[number] or so_far.find_objection(candidate)
+    sifted = [
+        candidate for candidate, reason in zip(candidates, reasons, strict=True) if not reason
+    ]
     dropped = [
-        verdict(one, reason, is_taken=False)
-        for one, reason in zip(candidates, reasons, strict=True)
+        build_verdict(candidate, reason, is_taken=False)
+        for candidate, reason in zip(candidates, reasons, strict=True)
         if reason
     ]
-    return kept, dropped
+    return sifted, dropped
 
 
-def _best_scores(
-    candidates: Sequence[Candidate], ranks: Sequence[int], reasons: Sequence[str]
+def _find_best_scores(
+    candidates: Sequence[Candidate], ranks: Sequence[int], are_passed_over: Iterable[bool]
 ) -> dict[int, float]:
-    """Return by rank the best score of what may be shown and is trusted as much, or more."""
+    """Return by trust rank the best score among the kept candidates of that rank or higher."""
     bests: dict[int, float] = {}
-    for candidate, own_rank, reason in zip(candidates, ranks, reasons, strict=True):
-        for rank in range(own_rank + 1) if not reason else ():
+    for candidate, own_rank, is_out in zip(candidates, ranks, are_passed_over, strict=True):
+        for rank in range(own_rank + 1) if not is_out else ():
             bests[rank] = max(bests.get(rank, 0.0), _score(candidate))
     return bests
 
 
-def _too_low(candidate: Candidate, best: float, share: float) -> str:
-    """Return why a score is too low beside the best one; empty where it is not."""
+def _explain_too_low(candidate: Candidate, best: float, share: float) -> str:
+    """Return why a score is too low compared with the best; empty if it is not."""
     if _score(candidate) >= share * best:
         return ""
     return f"below the threshold {share * best:.3f}, {share:g} of the best score"
 
 
-def _misfit(candidate: Candidate, best: float) -> str:
-    """Return why a candidate of a special kind is not shown; empty where it may be."""
+def _explain_misfit(candidate: Candidate, best: float) -> str:
+    """Return why a candidate with a special role is not shown; empty if it may be."""
     role = candidate.role
     if role is None:
         return ""
     return role.too_low if role.too_low and _score(candidate) < role.share * best else role.weakness
 
 
-def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
+def find_clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
     """Return every two memories that may contradict each other, by place in the list, in order.
 
     Left out is what one of them names in `conflicts_accepted`.
@@ -289,84 +314,94 @@ def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
     from memtool.search import contradictions  # many answers hold one memory, or none
 
     return [
-        (found.one, found.other)
-        for found in contradictions.find(memories)
-        if not _is_accepted(memories[found.one], memories[found.other])
+        (contradiction.first, contradiction.other)
+        for contradiction in contradictions.find(memories)
+        if not _is_accepted(memories[contradiction.first], memories[contradiction.other])
     ]
 
 
-def _is_accepted(one: Memory, other: Memory) -> bool:
+def _is_accepted(memory: Memory, other: Memory) -> bool:
     key = "conflicts_accepted"
-    return one.id in other.items(key) or other.id in one.items(key)
+    return memory.id in other.items(key) or other.id in memory.items(key)
 
 
-def joined(
-    own: Sequence[Candidate], others: Sequence[Candidate], threshold: Threshold = no_threshold
+def merge_by_weight(
+    own: Sequence[Candidate],
+    other_candidates: Sequence[Candidate],
+    threshold: Threshold = no_threshold,
 ) -> Chosen:
-    """Return both in one order, by weight and then the project's first.
+    """Merge both into one order, by weight, and the project's first.
 
-    The order among those of one side stays, and what is next to another for conflicting with it
-    stays with that one. What scores below a share of the best of both is dropped, as each side
-    did by itself.
+    Each side keeps its own order, and a candidate placed next to another for a conflict stays with
+    it. Scores below a share of the best of both are dropped, as each side did by itself.
     """
-    mine, theirs = _groups(own), _groups(others)
+    mine, theirs = _group(own), _group(other_candidates)
     groups: list[list[Candidate]] = []
     while mine and theirs:
-        side = mine if _weight(mine[-1][0]) >= _weight(theirs[-1][0]) else theirs
+        side = mine if _weigh(mine[-1][0]) >= _weigh(theirs[-1][0]) else theirs
         groups.append(side.pop())
     groups += reversed(mine or theirs)
     best = max((group[0].score or 0.0 for group in groups), default=0.0)
-    kept: list[Candidate] = []
+    chosen: list[Candidate] = []
     dropped: list[CandidateVerdict] = []
     for group in groups:
         first = group[0]
         share = threshold(first.record.memory.category)
         if first.score is None or first.related or first.score >= share * best:
-            kept += group
+            chosen += group
         else:
-            dropped += [verdict(one, _too_low(first, best, share), is_taken=False) for one in group]
-    return kept, dropped
+            dropped += [
+                build_verdict(candidate, _explain_too_low(first, best, share), is_taken=False)
+                for candidate in group
+            ]
+    return chosen, dropped
 
 
-def _weight(candidate: Candidate) -> float:
-    """Return the score of what was found, and the importance of what is pinned."""
+def _weigh(candidate: Candidate) -> float:
+    """Return the score of a hit, and the importance of a pin."""
     return candidate.record.memory.importance if candidate.score is None else candidate.score
 
 
-def _groups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+def _group(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Return each candidate with those that were put next to it, the last ones first."""
     groups: list[list[Candidate]] = []
     for candidate in candidates:
-        if candidate.beside and groups:
+        if candidate.conflicts_with and groups:
             groups[-1].append(candidate)
         else:
             groups.append([candidate])
     return groups[::-1]
 
 
-def yielding(own: Sequence[Candidate], others: Sequence[Candidate]) -> Chosen:
+def yield_to(own: Sequence[Candidate], other_candidates: Sequence[Candidate]) -> Chosen:
     """Return the candidates from elsewhere that nothing of one's own speaks for or against.
 
-    `own` are those of the project, and of the user where `others` are of other repositories,
+    `own` are those of the project, and of the user if `other_candidates` are of the fleet,
     whether there is room for them or not.
     """
-    ours = [one.record.memory for one in own]
-    theirs = [one.record.memory for one in others]
+    ours = [candidate.record.memory for candidate in own]
+    theirs = [candidate.record.memory for candidate in other_candidates]
     reasons: dict[int, str] = {}
-    for one, other in clashes([*ours, *theirs]) if ours and theirs else ():
-        if one < len(ours) <= other:
-            reasons.setdefault(other - len(ours), f"it may contradict {_named(own[one])}")
-    said = [(_named(one), ComparedText(one.record.memory)) for one in own]
+    for index, other in find_clashes([*ours, *theirs]) if ours and theirs else ():
+        if index < len(ours) <= other:
+            reasons.setdefault(other - len(ours), f"it may contradict {_candidate_id(own[index])}")
+    said_before = [
+        (_candidate_id(candidate), ComparedText(candidate.record.memory)) for candidate in own
+    ]
     for number, memory in enumerate(theirs if ours else ()):
         text = ComparedText(memory)
-        same = next((name for name, other in said if text.has_words_of(other)), "") or next(
-            (name for name, other in said if says_same(text, other)), ""
-        )
+        same = next(
+            (name for name, other in said_before if text.has_same_words(other)), ""
+        ) or next((name for name, other in said_before if says_same(text, other)), "")
         if same:
             reasons[number] = f"{same} says the same"
-    kept = [one for number, one in enumerate(others) if number not in reasons]
-    return kept, [verdict(others[at], reasons[at], is_taken=False) for at in sorted(reasons)]
+    kept_candidates = [
+        candidate for number, candidate in enumerate(other_candidates) if number not in reasons
+    ]
+    return kept_candidates, [
+        build_verdict(other_candidates[at], reasons[at], is_taken=False) for at in sorted(reasons)
+    ]
 
 
-def _named(one: Candidate) -> str:
-    return f"the {'user' if one.scope == GLOBAL else 'project'}'s {one.record.id}"
+def _candidate_id(candidate: Candidate) -> str:
+    return f"the {'user' if candidate.scope == GLOBAL else 'project'}'s {candidate.record.id}"

@@ -1,12 +1,12 @@
-"""The primer: what an agent is given when a session starts.
+"""The primer: the text for an agent at the start of a session.
 
-The parts come in the order of their worth, and each takes what the ones before it left. What does
-not fit is left out whole. Distances in time are counted to the start of this session, never to
-now: hosts replay and cache the text, and tomorrow it has to be as true.
+The parts come in the order of their value, and each takes from the budget that is left. A memory
+that does not fit is left out whole. Ages count back from the start of this session, not from now:
+hosts replay and cache the text, and it must still be true tomorrow.
 
-Here the parts are collected: what is pinned, the session before, the state of the work, the
-decisions and warnings about files changed lately, what came since the last session, and what waits
-for a decision.
+The parts are: pinned memories, the last session, the work in progress, decisions and warnings about
+files changed lately, and memories since the last session. What waits for a user is not among them:
+an agent must not decide it.
 """
 
 from __future__ import annotations
@@ -15,31 +15,33 @@ from itertools import islice
 
 from memtool.inject import session_seen
 from memtool.inject.answer import (
-    global_pins,
-    injected,
-    override_notices,
-    preamble_of,
-    project_pins,
-    trust_caps,
+    build_global_pins,
+    build_injected,
+    build_preamble,
+    build_project_pins,
+    cap_less_trusted,
+    list_override_notices,
+    place_disagreements,
+    reserve_disagreements,
 )
-from memtool.inject.block import PREAMBLE, frame_bytes
+from memtool.inject.block import PREAMBLE, measure_frame
 from memtool.inject.budget import BYTES_PER_TOKEN
 from memtool.inject.candidates import GOVERNING, PINNED, PROJECT, Candidate
 from memtool.inject.gather import collect_all, find_origins
-from memtool.inject.tiers import BlockDraft, Tier, writer
+from memtool.inject.tiers import BlockDraft, Tier, make_writer
 from memtool.memory import timestamps
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import picks
 from memtool.store import cochange
-from memtool.store.provenance import head_of
-from memtool.store.tree import newest
-from memtool.value import Value, plural
+from memtool.store.provenance import find_head_commit
+from memtool.store.tree import newest_first_key
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from memtool.inject.block import BlockFormat, Injected
+    from memtool.inject.block import BlockFormat, InjectedBlock
     from memtool.inject.budget import Budget
     from memtool.inject.gather import GatherRequest, RepositoryCandidates
     from memtool.inject.session_seen import Start
@@ -48,22 +50,22 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record
 
 GUIDE = (
-    "`memtool remember TEXT` writes down what the user said, `memtool new decision TITLE` what was "
-    "decided and why; `memtool search WORDS` finds more than stands here.\n"
-    "`memtool supersede ID TITLE` corrects what is wrong, `memtool forget ID --why TEXT` takes it "
-    "out; no secret belongs in a memory.\n"
+    "Before you choose or undo something: `memtool search WORDS`. When the user states a rule or a "
+    "choice is made: `memtool remember TEXT`, `memtool new decision TITLE`. When a memory is "
+    "wrong: `memtool supersede ID TITLE`.\n"
 )
-"""The two lines at the end. They say what there is, in no tone of command: hosts distrust that."""
+"""The line at the end: which verb is for which moment."""
+CONTINUED = (
+    "Team memory that is new to this session. Follow it unless it is marked; say so when you "
+    "deviate."
+)
+"""Replaces the preamble in a session that has seen it already."""
 
 
 class Recap(Value):
-    """The session before: when it was last heard of, in Unix seconds, and what was done in it.
-
-    `count` says how many sessions there were before this one; `summary` may be several lines.
-    """
+    """The last session: its last activity in Unix seconds, and its summary in lines."""
 
     moment: int
-    count: int
     summary: str = ""
 
 
@@ -75,46 +77,50 @@ def compose(
     *,
     guide: str = GUIDE,
     preamble: str = PREAMBLE,
+    repositories: Sequence[RepositoryCandidates] = (),
+    expected: Iterable[Candidate] = (),
 ) -> tuple[str, BlockDraft]:
-    """Fill the budget tier by tier; return the text around them and the guide, and what is in it.
+    """Fill the budget tier by tier; return the text around them with the guide, and the entries.
 
-    Where not even the guide fits, nothing is written.
+    Conflicts of the shown memories of `repositories` come first; `expected` are candidates that may
+    be shown. If not even the guide fits, the primer is empty.
     """
-    room = total_tokens * BYTES_PER_TOKEN - frame_bytes(form, preamble) - len(guide)
+    room = total_tokens * BYTES_PER_TOKEN - measure_frame(form, preamble) - len(guide)
     draft = BlockDraft(write, form, room)
     if room < 0:
         return "", draft
+    reserve_disagreements(draft, repositories, expected)
     for tier in tiers:
         draft.fill(tier)
+    place_disagreements(draft, repositories)
     draft.texts += [guide] if guide else []
-    return draft.written(preamble), draft
+    return draft.render(preamble), draft
 
 
 STATE = "state"
-"""The tier of what a primer says about the work, beside those of a block."""
-MOST_STATE = 5
-MOST_GOVERNING = 8
-MOST_NEWS = 12
-MOST_WAITING = 6
-BEFORE, CHANGED, NEWS, WAITING = "before", "changed", "news", "waiting"
+"""The tiers of a primer about the work, in addition to those of a block."""
+MAX_STATE = 5
+MAX_GOVERNING = 8
+MAX_NEWS = 12
+BEFORE, CHANGED, NEWS = "before", "changed", "news"
 """The tiers that have no memories, only lines."""
-LEAST_SUMMARY = 200
-"""Tokens that the session before may take where the budget names none for it ..."""
+MIN_SUMMARY = 200
+"""Tokens for the last session if the budget names none for it ..."""
 SUMMARY_PART = 4
-"""... but one of so many of all."""
-_LOOKED_AT = 40
+"""... but at most this share of all."""
+_MAX_EXAMINED = 40
 """Records of a part that are looked at, since some are shown already or do not fit."""
 MAX_WEIGHED = 200
 """Records of a part that are weighed, the first ones: a store may hold thousands of one type."""
 
 
 class PrimerInputs(Value):
-    """What the tiers of a primer are made from.
+    """The inputs of a primer's tiers.
 
-    `state` and `governing` are candidates of the project: where the work stands, and what governs
-    the files that a branch changed. `starts` are the sessions before this one, or of a brief
-    primer the beginnings of this one; `recap` is what is known of the newest. In a `brief` primer
-    there are memories and news alone.
+    `state` and `governing` are candidates of the project: the state of the work, and the rules for
+    files that a branch changed. `starts` are the sessions before this one; for a brief primer, the
+    starts of this one. `recap` is the summary of the newest. A `brief` primer has only memories and
+    news.
     """
 
     request: GatherRequest
@@ -128,7 +134,7 @@ class PrimerInputs(Value):
 
     @property
     def own(self) -> RepositoryCandidates:
-        """What the project has, or the user's repository if it is alone."""
+        """The project's candidates, or those of the user's repository if it is alone."""
         return self.repositories[0]
 
     @property
@@ -137,61 +143,70 @@ class PrimerInputs(Value):
         return self.own.scope == PROJECT
 
 
-def prime(
+def build_primer(
     request: GatherRequest,
     form: BlockFormat,
     shares: Budget,
     recap: Recap | None = None,
     *,
     is_brief: bool = False,
-) -> Injected:
+) -> InjectedBlock:
     """Return the primer. The same tree, ledger, sessions and moment give the same bytes.
 
-    `recap` is what the private sessions know of the one before; without it the beginnings that
-    were noted here say when that was. A look back at a revision or a moment knows of no sessions.
+    `recap` is the last session's summary from the private sessions; without it the recorded starts
+    say when it was. A primer of a revision or another moment has no sessions.
 
-    A brief one has the memories alone, and is nothing without one: a session that is resumed has
-    the rest in its context, and a subagent no use for it. News are what came since the beginning
-    before the newest.
+    A brief primer has the memories alone, and is empty without one: a resumed session has the rest
+    in its context, and a subagent has no use for it. News are memories since the start before the
+    newest.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
     """
-    starts = _starts(request, is_brief=is_brief)
+    starts = _find_starts(request, is_brief=is_brief)
     inputs = PrimerInputs(request, collect_all(request), shares, recap, starts, is_brief=is_brief)
     if inputs.has_project:
         inputs = _with_work(inputs)
-        work = [one.record for one in (*inputs.state, *inputs.governing)]
+        work = [candidate.record for candidate in (*inputs.state, *inputs.governing)]
         if not request.exact and not inputs.own.grounds.tree.verify(work):
             exact = request.replace(exact=True)
-            return prime(exact, form, shares, recap, is_brief=is_brief)
+            return build_primer(exact, form, shares, recap, is_brief=is_brief)
     repositories = inputs.repositories
     tiers = [tier for make in TIERS for tier in make(inputs)]
-    preamble = preamble_of(repositories, (one for side in repositories for one in side.pinned))
+    pins = [pin for repository in repositories for pin in repository.pinned]
+    preamble = build_preamble(repositories, pins, reminder=CONTINUED)
     guide = "" if is_brief else GUIDE
     has_lines = any(tier.lines for tier in tiers if tier.name != BEFORE)
-    is_empty = not any(one.grounds.tree.count for one in repositories)
+    is_empty = not any(repository.grounds.tree.count for repository in repositories)
     if is_empty and not has_lines and not (recap and recap.summary):
         tiers, guide = [], ""
-    write = writer(repositories, form, with_awaiting=True)
-    text, draft = compose(tiers, write, form, shares.total, guide=guide, preamble=preamble)
-    shares = shares.to_bridge(draft.sections.get(PINNED, 0), draft.sections.get(BEFORE, 0))
+    text, draft = compose(
+        tiers,
+        make_writer(repositories, form),
+        form,
+        shares.total,
+        guide=guide,
+        preamble=preamble,
+        repositories=repositories,
+        expected=[*pins, *inputs.state, *inputs.governing],
+    )
+    shares = shares.for_bridge(draft.sections.get(PINNED, 0), draft.sections.get(BEFORE, 0))
     is_told = CHANGED in draft.sections
-    return injected(request, repositories, draft, shares, is_told=is_told, text=text)
+    return build_injected(request, repositories, draft, shares, is_told=is_told, text=text)
 
 
-def _starts(request: GatherRequest, *, is_brief: bool) -> list[Start]:
+def _find_starts(request: GatherRequest, *, is_brief: bool) -> list[Start]:
     cache = request.context.repository.cache_dir
     if is_brief:
-        return session_seen.beginnings(cache, request.session)[:-1]
-    return session_seen.earlier(cache, request.session)
+        return session_seen.find_beginnings(cache, request.session)[:-1]
+    return session_seen.find_earlier(cache, request.session)
 
 
 def _with_work(inputs: PrimerInputs) -> PrimerInputs:
     """Return the inputs with the candidates about the work, weighed with those that are pinned."""
     own = inputs.own
-    state, governing = _state(own), _governing(own)
-    records = [one.record for one in (*own.pinned, *state, *governing)]
+    state, governing = _find_state(own), _find_governing(own)
+    records = [candidate.record for candidate in (*own.pinned, *state, *governing)]
     grounds = own.grounds.with_contradictions(records)
     origins = own.origins | find_origins(own.view.witness, grounds, [*state, *governing])
     own = own.replace(grounds=grounds, origins=origins)
@@ -200,89 +215,90 @@ def _with_work(inputs: PrimerInputs) -> PrimerInputs:
     )
 
 
-def _current(
-    own: RepositoryCandidates, records: Iterable[Record], most: int | None = None
+def _presentable(
+    own: RepositoryCandidates, records: Iterable[Record], limit: int | None = None
 ) -> list[Record]:
     """Return the first of some records that may be shown."""
-    return list(islice((one for one in records if not own.grounds.refusal(one)), most))
+    return list(
+        islice((record for record in records if not own.grounds.find_refusal(record)), limit)
+    )
 
 
-def _confirmed(
-    own: RepositoryCandidates, records: Iterable[Record], most: int | None = None
+def _presentable_confirmed(
+    own: RepositoryCandidates, records: Iterable[Record], limit: int | None = None
 ) -> list[Record]:
-    """Return the first of some records that may be shown and are no candidates."""
-    return _current(own, (one for one in records if one.memory.status != "candidate"), most)
+    """Return the first presentable records that are not candidates."""
+    return _presentable(
+        own, (record for record in records if record.memory.status != "candidate"), limit
+    )
 
 
 def begin(context: Context, session: str, *, is_resumed: bool = False) -> None:
-    """Note that a session begins now, so that the next one can be told what came since."""
+    """Record the start of a session, so that the next one can be told the news since then."""
     repository = context.repository
     try:
         session_seen.begin(
             repository.cache_dir,
             session,
             context.clock.now,
-            head_of(repository),
+            find_head_commit(repository),
             is_resumed=is_resumed,
         )
     except OSError:
         return
 
 
-def _pins(inputs: PrimerInputs) -> Iterator[Tier]:
-    most = inputs.request.context.project.strict_settings.count("inject.pinned_most")
+def _build_pins(inputs: PrimerInputs) -> Iterator[Tier]:
+    max_pins = inputs.request.context.project.strict_settings.count("inject.max_pinned")
     share = inputs.shares.pinned
-    yield project_pins(inputs.repositories, most, share).replace(title="Pinned")
-    title = "Pinned by the user for all projects"
-    yield global_pins(inputs.repositories, share).replace(title=title)
+    yield build_project_pins(inputs.repositories, max_pins, share).replace(title="Always applies")
+    title = "Always applies, in all projects of the user"
+    yield build_global_pins(inputs.repositories, share).replace(title=title)
 
 
-def _overrides(inputs: PrimerInputs) -> Iterator[Tier]:
-    yield Tier(CHANGED, title="Changed here", lines=tuple(override_notices(inputs.repositories)))
+def _build_overrides(inputs: PrimerInputs) -> Iterator[Tier]:
+    yield Tier(
+        CHANGED,
+        title="Edited on this branch",
+        lines=tuple(list_override_notices(inputs.repositories)),
+    )
 
 
-def _session_before(inputs: PrimerInputs) -> Iterator[Tier]:
-    """Yield what is said of one session before: how long ago it was, and what was done in it.
-
-    It is the newest that was recorded, else the newest that began here. Neither its text nor its
-    date is ever that of another one.
-    """
+def _last_session_tier(inputs: PrimerInputs) -> Iterator[Tier]:
+    """Yield the summary of the newest recorded session, with how long ago it was."""
     if inputs.is_brief or inputs.request.is_replay or not inputs.has_project:
         return
     recap, starts, now = inputs.recap, inputs.starts, inputs.request.context.clock.now
-    newest = starts[-1].moment if starts else 0
-    moment = recap.moment if recap else newest
-    if moment <= 0 or moment > now:
+    if recap is None or not recap.summary or not 0 < recap.moment <= now:
         return
-    count = max(recap.count if recap else 0, len(starts))
-    more = " or more" if count == len(starts) >= session_seen.KEPT_SESSIONS else ""
-    sessions = f"{count:,}{more} session{'' if count == 1 else 's'} before this one"
-    if moment < newest <= now:
-        sessions += ", the last of them not recorded"
-    when = f"{_distance(now - moment)} earlier, on {timestamps.date(moment)}; {sessions}"
-    lines = (when, *(recap.summary.split("\n") if recap and recap.summary else ()))
+    is_last = not starts or starts[-1].moment <= recap.moment
+    title = (
+        f"Last {'' if is_last else 'recorded '}session, {timestamps.format_date(recap.moment)} "
+        f"({_format_distance(now - recap.moment)} before this one)"
+    )
     shares = inputs.shares
-    share = shares.summary or min(LEAST_SUMMARY, shares.total // SUMMARY_PART)
-    yield Tier(BEFORE, title="The session before", lines=lines, max_tokens=share)
+    share = shares.summary or min(MIN_SUMMARY, shares.total // SUMMARY_PART)
+    lines = tuple(recap.summary.split("\n"))
+    yield Tier(BEFORE, title=title, lines=lines, max_tokens=share)
 
 
 _STEPS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
-def _distance(seconds: int) -> str:
+def _format_distance(seconds: int) -> str:
     """Return a distance in time as people say it, in the largest unit that fits."""
     for name, length in _STEPS:
         number = seconds // length
         if number:
-            return plural(number, name)
+            return format_count(number, name)
     return "less than a minute"
 
 
 def _work(inputs: PrimerInputs) -> Iterator[Tier]:
     own, share = inputs.own, inputs.shares.total
-    yield _own_tier(STATE, "State of the work", own, inputs.state, MOST_STATE, share)
+    yield _own_tier(STATE, "Work in progress", own, inputs.state, MAX_STATE, share)
     title = "Decisions and warnings about files changed lately"
-    yield _own_tier(GOVERNING, title, own, inputs.governing, MOST_GOVERNING, share)
+    yield _own_tier(GOVERNING, title, own, inputs.governing, MAX_GOVERNING, share)
 
 
 def _own_tier(
@@ -290,133 +306,105 @@ def _own_tier(
     title: str,
     own: RepositoryCandidates,
     candidates: Sequence[Candidate],
-    most: int,
+    max_memories: int,
     share: int,
 ) -> Tier:
     return Tier(
         name,
         lambda shown: own.choose(candidates, shown=shown),
-        max_memories=most,
+        max_memories=max_memories,
         max_tokens=share,
-        caps=lambda chosen: trust_caps(own, chosen, most, share),
+        caps=lambda chosen: cap_less_trusted(own, chosen, max_memories, share),
         title=title,
     )
 
 
-def _news(inputs: PrimerInputs) -> Iterator[Tier]:
+def _build_news(inputs: PrimerInputs) -> Iterator[Tier]:
     if inputs.starts and inputs.has_project:
         since = inputs.starts[-1]
-        title = f"New since the session of {timestamps.date(since.moment)}"
-        yield Tier(NEWS, title=title, lines=_news_since(inputs.own, since))
-
-
-def _candidates(inputs: PrimerInputs) -> Iterator[Tier]:
-    """Yield the memories that wait for a confirmation."""
-    if inputs.is_brief or not inputs.has_project:
-        return
-    grounds = inputs.own.grounds
-    proposals = picks.picked(grounds.tree, ("status", "candidate"))
-    waiting = _current(inputs.own, proposals, MAX_WEIGHED + 1)
-    if not waiting:
-        return
-    count = plural(len(waiting), "candidate")
-    if len(waiting) > MAX_WEIGHED:
-        count = f"more than {MAX_WEIGHED:,} candidates"
-    lines = []
-    for record in waiting[:MOST_WAITING]:
-        olds = grounds.standing.proposed.get(record.id, ())
-        lines.append(_line(record, f"to replace {', '.join(olds[:2])}:" if olds else ""))
-    title = f"{count} that nobody has confirmed (memtool confirm ID)"
-    yield Tier(WAITING, title=title, lines=tuple(lines))
-
-
-def _findings(inputs: PrimerInputs) -> Iterator[Tier]:
-    """Yield how many findings may become memories; a revision knows of none."""
-    taken = inputs.own.grounds.tree.location
-    if inputs.is_brief or not inputs.has_project or taken.kind != "worktree":
-        return
-    count = session_seen.waiting(taken.repository.cache_dir)
-    if count:
-        what = plural(count, "finding")
-        line = "`memtool promote --list` shows them, `memtool promote --commit` keeps them."
-        yield Tier(WAITING, title=f"{what} with enough evidence for a memory", lines=(line,))
+        title = f"New since the session of {timestamps.format_date(since.moment)}"
+        yield Tier(NEWS, title=title, lines=_find_news_since(inputs.own, since))
 
 
 TIERS: tuple[Callable[[PrimerInputs], Iterator[Tier]], ...] = (
-    _pins,
-    _overrides,
-    _session_before,
+    _build_pins,
+    _build_overrides,
+    _last_session_tier,
     _work,
-    _news,
-    _candidates,
-    _findings,
+    _build_news,
 )
 """The tiers of a primer, in the order of their worth."""
 
 
-def _state(own: RepositoryCandidates) -> list[Candidate]:
-    """Return where the work stands: plans, progress, open questions, and what waits for someone."""
-    records = picks.picked(own.grounds.tree, ("type", "state"), ("awaiting", picks.ANY))
-    weighed = _confirmed(own, records, MAX_WEIGHED)
-    return [Candidate(one, STATE) for one in _looked_at(own, weighed)]
+def _find_state(own: RepositoryCandidates) -> list[Candidate]:
+    """Return the state of the work: plans, progress, open questions, and pending decisions."""
+    records = picks.pick(own.grounds.tree, ("type", "state"), ("awaiting", picks.ANY))
+    weighed = _presentable_confirmed(own, records, MAX_WEIGHED)
+    return [Candidate(record, STATE) for record in _first_trusted(own, weighed)]
 
 
-def _looked_at(own: RepositoryCandidates, records: Sequence[Record]) -> list[Record]:
+def _first_trusted(own: RepositoryCandidates, records: Sequence[Record]) -> list[Record]:
     """Return the first of some records, and behind them the first of those most trusted."""
-    first, rest = records[:_LOOKED_AT], records[_LOOKED_AT:]
+    first, remaining = records[:_MAX_EXAMINED], records[_MAX_EXAMINED:]
     trust = own.grounds.trust
-    if not rest or trust is None:
+    if not remaining or trust is None:
         return list(first)
     best = max(map(trust, records), key=TRUST_LEVELS.index)
-    return [*first, *[one for one in rest if trust(one) == best][:_LOOKED_AT]]
+    return [*first, *[record for record in remaining if trust(record) == best][:_MAX_EXAMINED]]
 
 
-def _governing(own: RepositoryCandidates) -> list[Candidate]:
-    """Return the decisions and warnings about what a branch changed, the most important first."""
-    taken, basis = own.grounds.tree.location, own.view.witness.basis
+def _find_governing(own: RepositoryCandidates) -> list[Candidate]:
+    """Return decisions and warnings about files that a branch changed, the most important first."""
+    location, basis = own.grounds.tree.location, own.view.witness.basis
     if basis is None:
         return []
-    files = cochange.changed(
-        taken.repository,
-        taken.directory,
+    files = cochange.find_changed_files(
+        location.repository,
+        location.directory,
         basis.head,
-        basis.trusted_at,
-        is_checked_out=taken.kind == "worktree",
+        basis.trusted_head,
+        is_checked_out=location.kind == "worktree",
         is_cached=own.view.witness.is_cached,
     )
     if not files:
         return []
-    records = picks.ruling_over(own.grounds.tree, files, with_documents=False)
-    records.sort(key=lambda one: -one.memory.importance)
-    weighed = _confirmed(own, records, MAX_WEIGHED)
-    return [Candidate(one, GOVERNING) for one in _looked_at(own, weighed)]
+    grounds = own.grounds
+    records = picks.find_ruling(grounds.tree, files, grounds.moves(), with_documents=False)
+    records.sort(key=lambda record: -record.memory.importance)
+    weighed = _presentable_confirmed(own, records, MAX_WEIGHED)
+    return [Candidate(record, GOVERNING) for record in _first_trusted(own, weighed)]
 
 
-def _news_since(own: RepositoryCandidates, since: Start) -> tuple[str, ...]:
+def _find_news_since(own: RepositoryCandidates, since: Start) -> tuple[str, ...]:
     """Return a line for each memory that came since a session, the newest first."""
     tree, standing = own.grounds.tree, own.grounds.standing
-    taken = tree.location
+    short = tree.short_ids
+    location = tree.location
     head = own.view.witness.basis.head if own.view.witness.basis is not None else ""
-    paths = cochange.arrived(taken.repository, taken.directory, since.head, head)
+    paths = cochange.find_arrived(location.repository, location.directory, since.head, head)
     written_since = tree.written_after(since.moment)
     ids = {path.rpartition("/")[2].removesuffix(".md") for path in paths}
-    known = [tree[id_] for id_ in ids if id_ in tree]
-    records = {record.path: record for record in (*written_since, *known)}
+    named_records = [tree[id_] for id_ in ids if id_ in tree]
+    records = {record.path: record for record in (*written_since, *named_records)}
     lines = []
-    for record in _confirmed(own, sorted(records.values(), key=newest)):
-        rivals = {*standing.rivals(record.id), *standing.disputes.get(record.id, ())}
+    in_order = sorted(
+        records.values(),
+        key=lambda record: (tree.is_from_overlay(record), newest_first_key(record)),
+    )
+    for record in _presentable_confirmed(own, in_order):
+        rivals = {*standing.find_rivals(record.id), *standing.disputes.get(record.id, ())}
         olds = standing.lineage.supersedes.get(record.id, ())
-        what = "added"
+        what = ""
         if rivals:
-            what = f"disputed with {', '.join(sorted(rivals)[:2])}"
+            what = f"in conflict with {', '.join(map(short.shorten, sorted(rivals)[:2]))}"
         elif olds:
-            what = f"supersedes {', '.join(olds[:2])}"
-        lines.append(_line(record, what))
-    if len(lines) > MOST_NEWS:
-        lines[MOST_NEWS:] = [f"and {len(lines) - MOST_NEWS:,} more: memtool log"]
+            what = f"supersedes {', '.join(map(short.shorten, olds[:2]))}"
+        if tree.is_from_overlay(record):
+            what = short.shorten_in(tree.find_notice(record))
+        day = timestamps.format_date(record.memory.timestamp)
+        lines.append(
+            f"{day} {short.shorten(record.id)} {record.memory.title}{f' ({what})' if what else ''}"
+        )
+    if len(lines) > MAX_NEWS:
+        lines[MAX_NEWS:] = [f"and {len(lines) - MAX_NEWS:,} more: memtool log"]
     return tuple(lines)
-
-
-def _line(record: Record, what: str = "") -> str:
-    day = timestamps.date(record.memory.timestamp)
-    return f"{day} {what}{' ' if what else ''}{record.id}: {record.memory.title}"

@@ -1,15 +1,21 @@
 """Tiers: the rows of a block, and the one loop that fills them.
 
-A tier says where its candidates come from, how many of them it takes at most, and its share of the
-tokens. Tiers are filled in order, each with what the ones before it left; what does not fit is left
-out whole, never cut off inside a sentence.
+A tier has a source of candidates, a maximum number of them, and a share of the tokens. Tiers are
+filled in order, each from the budget that is left. A memory that does not fit is left out whole,
+never cut inside a sentence.
 """
 
 from __future__ import annotations
 
-from memtool.inject.block import escaped, quoted, write_block, write_passage
-from memtool.inject.budget import BYTES_PER_TOKEN, size, tokens
-from memtool.inject.candidates import verdict
+from memtool.inject.block import (
+    escape_line,
+    escape_value,
+    quote_line,
+    write_block,
+    write_passage,
+)
+from memtool.inject.budget import BYTES_PER_TOKEN, estimate_tokens, measure_bytes
+from memtool.inject.candidates import build_verdict
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -34,16 +40,16 @@ if TYPE_CHECKING:
 
         @property
         def notice(self) -> str:
-            """What a session is told once in front of a block with one of its memories."""
+            """The notice before a block with one of its memories, once per session."""
 
-        def passage(self, candidate: Candidate, *, is_whole: bool) -> Passage:
-            """Return a candidate as it is shown, whole or as its first paragraph."""
+        def build_passage(self, candidate: Candidate, *, is_whole: bool) -> Passage:
+            """Return the text of a candidate, whole or its first paragraph."""
 
-        def item(self, entry: BlockEntry) -> BlockItem:
-            """Return what is listed of a memory in the block."""
+        def build_item(self, entry: BlockEntry) -> BlockItem:
+            """Return the item of a memory in the block."""
 
-        def versions(self, entries: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
-            """Return what the session sees by these entries of it."""
+        def list_versions(self, entries: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
+            """Return the versions that the session sees with these entries."""
 
 
 WHOLE_TOKENS = 250
@@ -51,23 +57,22 @@ WHOLE_TOKENS = 250
 
 
 class BlockEntry(Value):
-    """A candidate in the block, as it is written there."""
+    """A candidate in the block, with its text."""
 
     candidate: Candidate
     text: str
 
     @property
     def tokens(self) -> int:
-        """What its text costs."""
-        return tokens(self.text)
+        """The tokens of its text."""
+        return estimate_tokens(self.text)
 
 
 class Cap:
-    """What some candidates may take together of a tier, or of a whole block; `fill` counts it down.
+    """A limit on some candidates of a tier or a block; `fill` counts it down.
 
-    Without `tokens` only the number counts. What is beyond a soft one comes last, what is beyond
-    another one not at all. `notice` gives the sentence about those that a cap left out, by their
-    number.
+    Without `tokens` only the number counts. Beyond a soft cap candidates come last, beyond any
+    other they are left out. `notice` builds the sentence about those left out, from their number.
     """
 
     def __init__(
@@ -90,11 +95,11 @@ class Cap:
 
     @property
     def notice(self) -> str:
-        """What the block says about those that were left out; empty for nothing."""
+        """The notice about those left out; empty if there are none."""
         return self._notice(self._refused) if self._notice and self._refused else ""
 
     def is_beyond(self, candidate: Candidate, tokens: int) -> bool:
-        """Tell whether a candidate of so many tokens would take too much."""
+        """Return whether a candidate with these tokens would exceed the cap."""
         if not self.holds(candidate):
             return False
         return self.places < 1 or (self.tokens is not None and tokens > self.tokens)
@@ -102,10 +107,10 @@ class Cap:
     def refuse(self, candidate: Candidate) -> CandidateVerdict:
         """Count a candidate as left out, and return the verdict."""
         self._refused += 1
-        return verdict(candidate, self.reason, is_taken=False)
+        return build_verdict(candidate, self.reason, is_taken=False)
 
     def take(self, candidate: Candidate, tokens: int, places: int = 1) -> None:
-        """Count what a candidate takes."""
+        """Count a candidate."""
         if self.holds(candidate):
             self.places -= places
             self.tokens = None if self.tokens is None else self.tokens - tokens
@@ -122,9 +127,8 @@ def fill(
 ) -> tuple[list[BlockEntry], list[CandidateVerdict]]:
     """Take candidates in order while they fit into `max_tokens` and `room` bytes.
 
-    Each enters as its first paragraph; then what is small enough is shown whole, in the same
-    order, as long as that fits too. What is beyond one of the `caps` is left out, or taken after
-    all others where the cap is soft.
+    Each enters as its first paragraph; then, in the same order, small ones are shown whole as long
+    as they fit. Candidates beyond one of the `caps` are left out, or come last if the cap is soft.
     """
     entries: list[BlockEntry] = []
     wholes: list[str] = []
@@ -134,79 +138,84 @@ def fill(
     for place, candidate in enumerate(waiting):  # it grows by what comes last
         if len(entries) >= max_memories:
             reason = f"the tier holds {max_memories}"
-            verdicts.append(verdict(candidate, reason, is_taken=False))
+            verdicts.append(build_verdict(candidate, reason, is_taken=False))
             continue
         brief = write(candidate, False)
         whole = brief if _is_long(candidate.record.memory, brief) else write(candidate, True)
-        entry = BlockEntry(candidate, min(whole, brief, key=size))
+        entry = BlockEntry(candidate, min(whole, brief, key=measure_bytes))
         beyond = [cap for cap in caps if cap.is_beyond(candidate, entry.tokens)]
         hard = [cap for cap in beyond if not cap.is_soft]
         if place < first_round and beyond and not hard:
             waiting.append(candidate)
         elif hard:
             verdicts.append(hard[0].refuse(candidate))
-        elif entry.tokens > max_tokens or size(entry.text) > room:
-            left = max(0, min(max_tokens, room // BYTES_PER_TOKEN))
-            reason = f"over budget: {entry.tokens} tokens, {left} left"
-            verdicts.append(verdict(candidate, reason, is_taken=False))
+        elif entry.tokens > max_tokens or measure_bytes(entry.text) > room:
+            tokens_left = max(0, min(max_tokens, room // BYTES_PER_TOKEN))
+            reason = f"over budget: {entry.tokens} tokens, {tokens_left} left"
+            verdicts.append(build_verdict(candidate, reason, is_taken=False))
         else:
             max_tokens -= entry.tokens
-            room -= size(entry.text)
+            room -= measure_bytes(entry.text)
             for cap in caps:
                 cap.take(candidate, entry.tokens)
             entries.append(entry)
             wholes.append(whole)
-    entries = _grown(entries, wholes, max_tokens, room, caps)
-    verdicts += [verdict(one.candidate, f"{one.tokens} tokens", is_taken=True) for one in entries]
+    entries = _grow(entries, wholes, max_tokens, room, caps)
+    verdicts += [
+        build_verdict(entry.candidate, f"{entry.tokens} tokens", is_taken=True) for entry in entries
+    ]
     return entries, verdicts
 
 
-def _grown(
+def _grow(
     entries: Sequence[BlockEntry],
     wholes: Sequence[str],
     max_tokens: int,
     room: int,
     caps: Sequence[Cap],
 ) -> list[BlockEntry]:
-    """Return the entries, each whole where that is small enough and fits into what is left."""
+    """Return the entries, each whole if it is small enough and fits into the rest of the budget."""
     grown = []
     for entry, whole in zip(entries, wholes, strict=True):
-        cost = tokens(whole)
-        more, more_bytes = cost - entry.tokens, size(whole) - size(entry.text)
+        cost = estimate_tokens(whole)
+        more_tokens, more_bytes = (
+            cost - entry.tokens,
+            measure_bytes(whole) - measure_bytes(entry.text),
+        )
         is_beyond = any(
-            cap.holds(entry.candidate) and cap.tokens is not None and more > cap.tokens
+            cap.holds(entry.candidate) and cap.tokens is not None and more_tokens > cap.tokens
             for cap in caps
         )
-        if cost > WHOLE_TOKENS or more > max_tokens or more_bytes > room or is_beyond:
+        if cost > WHOLE_TOKENS or more_tokens > max_tokens or more_bytes > room or is_beyond:
             grown.append(entry)
             continue
         for cap in caps:
-            cap.take(entry.candidate, more, 0)
-        max_tokens -= more
+            cap.take(entry.candidate, more_tokens, 0)
+        max_tokens -= more_tokens
         room -= more_bytes
         grown.append(BlockEntry(entry.candidate, whole))
     return grown
 
 
 def _is_long(memory: Memory, brief: str) -> bool:
-    """Tell whether a memory is shown in brief whatever room there is; writing it adds to its size.
+    """Return whether a memory is always shown in brief; writing it adds to its size.
 
     Most are, and a whole one of some pages need then not be written, only to be left out.
     """
-    least = len(memory.body.strip("\r\n"))
-    return least > WHOLE_TOKENS * BYTES_PER_TOKEN and least > size(brief)
+    least = len("".join(memory.body.split()))  # blank lines are not written
+    return least > WHOLE_TOKENS * BYTES_PER_TOKEN and least > measure_bytes(brief)
 
 
 class Tier(Value):
-    """One row of a block: its name, where its candidates come from, and what it may take.
+    """A row of a block: its name, the source of its candidates, and its limits.
 
-    `choose` is given the candidates that are in the block already, and returns what is worth
-    showing, in order. At most `max_memories` of that are taken, in `max_tokens`, within the `caps`
-    on what was chosen. A tier with a `title` is a section of a primer; `lines` come first in it,
-    and without a limit where `max_tokens` is None.
+    `choose` gets the candidates already in the block, and returns those worth showing, in order. At
+    most `max_memories` of them are taken, in `max_tokens`, within the `caps` on the chosen ones. A
+    tier with a `title` is a section of a primer; its `lines` come first, and without a limit if
+    `max_tokens` is None. They are content, and marked as such, unless `is_quoted` is off.
 
-    `source` writes the candidates where they are not of the repositories that every tier knows,
-    and `reserved` bytes are kept for its notice.
+    `source` writes candidates that are not from the usual repositories, and `reserved` bytes are
+    kept for its notice.
     """
 
     name: str
@@ -216,12 +225,13 @@ class Tier(Value):
     caps: Callable[[Sequence[Candidate]], Sequence[Cap]] = lambda _chosen: ()
     title: str = ""
     lines: tuple[str, ...] = ()
+    is_quoted: bool = True
     source: MemorySource | None = None
     reserved: int = 0
 
 
 class BlockDraft:
-    """A block whose tiers are being filled: what is in it so far, and the bytes that are left."""
+    """A block while its tiers are filled: the entries so far, and the bytes left."""
 
     def __init__(self, write: Write, form: BlockFormat, room: int) -> None:
         self.room = room
@@ -234,16 +244,18 @@ class BlockDraft:
         self.sources: list[MemorySource] = []
         """Those of the tiers that bring their own."""
         self._notices: list[str] = []
+        self._head: list[str] = []
+        self._head_room = 0
         self._write = write
 
     def fill(self, tier: Tier) -> list[CandidateVerdict]:
-        """Take what a tier chooses, as far as it fits; return what became of each of them."""
-        head, end = self._frame(tier.title)
-        room = self.room - size(head) - size(end) - tier.reserved
-        texts = self._lines(tier, room)
+        """Take the candidates of a tier, as far as they fit; return the verdict on each."""
+        head, end = self._build_frame(tier.title)
+        room = self.room - measure_bytes(head) - measure_bytes(end) - tier.reserved
+        texts = self._fitting_lines(tier, room)
         fates: list[CandidateVerdict] = []
         if tier.choose is not None:
-            write = self._write if tier.source is None else writer([tier.source], self.form)
+            write = self._write if tier.source is None else make_writer([tier.source], self.form)
             self.sources += [] if tier.source is None else [tier.source]
             chosen, dropped = tier.choose([entry.candidate for entry in self.entries])
             entries, fates = fill(
@@ -261,71 +273,82 @@ class BlockDraft:
             body = "".join(texts)
             end = "" if body.endswith(f"\n{end}") else end  # one blank line is enough
             texts = [f"{head}{body}{end}"]
-            self.sections[tier.name] = self.sections.get(tier.name, 0) + tokens(texts[0])
+            self.sections[tier.name] = self.sections.get(tier.name, 0) + estimate_tokens(texts[0])
         self._add(texts)
         return fates
 
-    def _frame(self, title: str) -> tuple[str, str]:
-        """Return what stands around a section of this title; nothing without one."""
+    def _build_frame(self, title: str) -> tuple[str, str]:
+        """Return the text before and after a section with this title; empty without one."""
         if not title:
             return "", ""
-        head = self.form.section.format(title=escaped(title, self.form.head_escapes))
+        head = self.form.section.format(title=escape_value(title, self.form.escapes))
         return head, self.form.section_end
 
-    def _lines(self, tier: Tier, room: int) -> list[str]:
+    def _fitting_lines(self, tier: Tier, room: int) -> list[str]:
         """Return the first lines of a tier that fit into a number of bytes, and into its share."""
         if tier.max_tokens is not None:
             beyond = self.room - tier.max_tokens * BYTES_PER_TOKEN
             room -= max(0, beyond)
         lines = []
         for line in tier.lines:
-            lines.append(quoted(line, self.form.escapes))
-            room -= size(lines[-1])
+            lines.append(quote_line(line) if tier.is_quoted else f"{escape_line(line)}\n")
+            room -= measure_bytes(lines[-1])
             if room < 0:
                 return lines[:-1]
         return lines
 
     def reserve_notices(self, sentences: Iterable[str]) -> bool:
         """Keep room for sentences of our own, unless they do not all fit; tell whether it did."""
-        lines = [f"{escaped(sentence, self.form.escapes)}\n" for sentence in sentences]
-        is_room = size("".join(lines)) <= self.room
+        lines = [f"{escape_line(sentence)}\n" for sentence in sentences]
+        is_room = measure_bytes("".join(lines)) <= self.room
         if is_room:
             self._notices += lines
-            self.room -= size("".join(lines))
+            self.room -= measure_bytes("".join(lines))
         return is_room and bool(lines)
 
     def place_notices(self) -> None:
-        """Put the sentences that were reserved below what is in the block so far."""
+        """Put the reserved notices below the entries so far."""
         self.texts += self._notices
         self._notices = []
 
+    def reserve_head(self, sentences: Iterable[str], max_lines: int) -> None:
+        """Keep room for the longest of some sentences, of which `place_head` gets some."""
+        sizes = sorted(
+            (measure_bytes(f"{escape_line(line)}\n") for line in sentences), reverse=True
+        )
+        self._head_room = min(sum(sizes[:max_lines]), max(0, self.room))
+        self.room -= self._head_room
+
+    def place_head(self, sentences: Iterable[str]) -> None:
+        """Put the sentences that fit below the preamble, and free the other room."""
+        for line in map(escape_line, sentences):
+            size = measure_bytes(f"{line}\n")
+            if size > self._head_room:
+                break
+            self._head.append(line)
+            self._head_room -= size
+        self.room += self._head_room
+        self._head_room = 0
+
     def _add(self, texts: Sequence[str]) -> None:
         self.texts += texts
-        self.room -= size("".join(texts))
+        self.room -= measure_bytes("".join(texts))
 
-    def spent(self, name: str) -> int:
+    def count_tokens(self, name: str) -> int:
         """Return the tokens of the entries of a tier."""
         return sum(entry.tokens for entry in self.entries if entry.candidate.tier == name)
 
-    def written(self, preamble: str) -> str:
-        """Return the block; empty where there is nothing in it."""
-        return write_block(self.texts, self.form, preamble)
+    def render(self, preamble: str) -> str:
+        """Return the block; empty if it has no entry."""
+        return write_block(self.texts, self.form, "\n".join([preamble, *self._head]))
 
 
-def writer(
-    sources: Iterable[MemorySource], form: BlockFormat, *, with_awaiting: bool = False
-) -> Write:
-    """Return what writes a candidate of any source.
-
-    `with_awaiting` adds a warning to what waits for a person.
-    """
+def make_writer(sources: Iterable[MemorySource], form: BlockFormat) -> Write:
+    """Return a function that writes a candidate of any source."""
     by_scope = {source.scope: source for source in sources}
 
     def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
-        shown = by_scope[candidate.scope].passage(candidate, is_whole=is_whole)
-        awaiting = candidate.record.memory.text("awaiting") if with_awaiting else ""
-        if awaiting:
-            shown = shown.replace(marks=(*shown.marks, f"[AWAITING] {awaiting}"))
+        shown = by_scope[candidate.scope].build_passage(candidate, is_whole=is_whole)
         return write_passage(shown, form)
 
     return write

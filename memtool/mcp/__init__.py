@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol: a thin surface that reads the verbs' signatures."""
+"""The server of the Model Context Protocol, a thin layer over the signatures of the verbs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def serve(call: Call, env: Mapping[str, str]) -> int:
-    """Serve what a command line names until the client leaves, and return the exit code."""
+    """Serve the repository of a command line until the client disconnects; return the exit code."""
     from memtool.mcp import server  # it loads every verb
 
     return server.serve(call.directory, env, is_global=call.is_global, **call.options)

@@ -49,7 +49,7 @@ Detail = str | bool | tuple[str, ...]
 
 
 class Version(Value):
-    """One memory file at one moment. `memory` is None where it cannot be read: `fault` says why."""
+    """A version of a memory file. If it is unreadable, `memory` is None and `fault` the reason."""
 
     path: str
     memory: Memory | None
@@ -58,7 +58,7 @@ class Version(Value):
     @property
     def id(self) -> str:
         """The id, which is the file's name."""
-        return stem(self.path)
+        return id_from_path(self.path)
 
     @property
     def title(self) -> str:
@@ -66,7 +66,7 @@ class Version(Value):
 
 
 class Change(Value):
-    """One thing that happened to one memory; `details` holds what its kind needs.
+    """One change of one memory; `details` depends on its kind.
 
     `by` (superseded: an id; confirmed and forgotten: a person), `reason`, `from` (moved: the old
     path; put away or restored: the old status), `from_id` (moved: the old id), `supersedes`
@@ -81,7 +81,7 @@ class Change(Value):
     details: dict[str, Detail]
 
 
-def stem(path: str) -> str:
+def id_from_path(path: str) -> str:
     """Return the id that a path names: the file name without `.md`."""
     return path.rpartition("/")[2].removesuffix(".md")
 
@@ -89,50 +89,50 @@ def stem(path: str) -> str:
 def compare(
     before: Iterable[Version], after: Iterable[Version], paired: Mapping[str, str] | None = None
 ) -> tuple[Change, ...]:
-    """Return what happened between two sets of versions, sorted by id, kind and path.
+    """Return the changes between two sets of versions, sorted by id, kind and path.
 
-    Versions of one id belong together wherever they lie. A memory that got another id is known by
-    its moment of writing, with its title or with `paired`: new path to old path, where git found
-    two files similar. A memory is never taken for the one that it supersedes.
+    Versions with the same id belong together, even under another path. A memory that got another id
+    is recognised by its timestamp and title, or by `paired` (new path to old path, from git's
+    similarity). A memory is never taken for the one that it supersedes.
     """
-    found: list[Change] = []
+    change_list: list[Change] = []
     titles: dict[str, tuple[str, str]] = {}
-    for old, new in _pairs(before, after, paired or {}):
-        found.extend(changes(old, new))
+    for old, new in _pair_versions(before, after, paired or {}):
+        change_list.extend(find_changes(old, new))
         for version in (old, new):
             if version is not None:
                 titles[version.id] = (version.title, version.path)
-    for number, change in enumerate(found):
+    for number, change in enumerate(change_list):
         if change.kind == "superseded":
             title, path = titles.get(change.id, ("", ""))
-            found[number] = change.replace(title=title, path=path)
-    return tuple(sorted(found, key=lambda c: (c.id, _ORDER[c.kind], c.path, str(c.details))))
+            change_list[number] = change.replace(title=title, path=path)
+    return tuple(sorted(change_list, key=lambda c: (c.id, _ORDER[c.kind], c.path, str(c.details))))
 
 
-def changes(before: Version | None, after: Version | None) -> tuple[Change, ...]:
-    """Return what happened to one memory; None means that there was or is no file.
+def find_changes(before: Version | None, after: Version | None) -> tuple[Change, ...]:
+    """Return the changes of one memory; None means that the file does not exist.
 
-    What it newly supersedes is a change of those memories, with no title or path.
+    If it newly supersedes other memories, those get changes too, without title and path.
     """
     if before == after:
         return ()
     if after is None:
         return (_change("removed", before),) if before else ()
     if before is None:
-        return tuple(_beginning(after))
-    return tuple(_continuing(before, after))
+        return tuple(_find_beginning(after))
+    return tuple(_find_later_changes(before, after))
 
 
-def _beginning(after: Version) -> Iterator[Change]:
+def _find_beginning(after: Version) -> Iterator[Change]:
     if after.memory is None:
         yield _change("unreadable", after, fault=after.fault)
         return
     lineage = {"supersedes": after.memory.replaces, "proposes": after.memory.proposes}
     yield _change("added", after, **{key: ids for key, ids in lineage.items() if ids})
-    yield from _superseded(None, after.memory)
+    yield from _find_superseded(None, after.memory)
 
 
-def _continuing(before: Version, after: Version) -> Iterator[Change]:
+def _find_later_changes(before: Version, after: Version) -> Iterator[Change]:
     if before.id != after.id:
         yield _change("moved", after, **{"from": before.path, "from_id": before.id})
     elif before.path != after.path:
@@ -146,13 +146,13 @@ def _continuing(before: Version, after: Version) -> Iterator[Change]:
         yield _change("mended", after)
         return
     yield from _lifecycle(old, new, after)
-    yield from _edits(old, new, after)
-    yield from _superseded(old, new)
+    yield from _find_edits(old, new, after)
+    yield from _find_superseded(old, new)
 
 
 def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
     was, now = old.status, new.status
-    vouched = new.table("checked") if new.table("checked") != old.table("checked") else {}
+    vouched = _confirmation(new) if _confirmation(new) != _confirmation(old) else {}
     by: dict[str, Detail] = {"by": vouched["by"]} if vouched.get("by") else {}
     if was != now:
         if now in _PUT_AWAY:
@@ -171,9 +171,14 @@ def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
         yield _change("confirmed", after, **by)
 
 
-def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
-    keys = changed_keys(old, new)
-    redacted = tuple(key for key in keys if is_redacted(_value(old, key), _value(new, key)))
+def _confirmation(memory: Memory) -> dict[str, str]:
+    """Return who confirmed a memory, when and at which commit; a sighting alone does not count."""
+    return {key: text for key, text in memory.table("checked").items() if key != "saw"}
+
+
+def _find_edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
+    keys = find_changed_keys(old, new)
+    redacted = tuple(key for key in keys if is_redacted(_get_value(old, key), _get_value(new, key)))
     edited = tuple(key for key in keys if key not in redacted)
     if redacted:
         yield _change("redacted", after, keys=redacted)
@@ -184,7 +189,7 @@ def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
         yield _change("edited", after, keys=edited, silent=silent)
 
 
-def _superseded(old: Memory | None, new: Memory) -> Iterator[Change]:
+def _find_superseded(old: Memory | None, new: Memory) -> Iterator[Change]:
     """Only what takes effect now counts: a proposal when it is confirmed."""
     before = old.replaces if old else ()
     for id_ in new.replaces:
@@ -193,14 +198,14 @@ def _superseded(old: Memory | None, new: Memory) -> Iterator[Change]:
 
 
 def is_claim(key: str) -> bool:
-    """Tell whether a key, or `body`, is part of what a memory claims."""
+    """Return whether a key, or `body`, is part of a memory's claim."""
     return key == BODY or not is_mutable(key)
 
 
-def changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
-    """Return the keys that differ, in the table's order, `body` last.
+def find_changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
+    """Return the keys that differ, in the table's order, with `body` last.
 
-    The id is left out, and what a change of the lifecycle says: status, checked, deleted, retired.
+    The id and the lifecycle keys (status, checked, deleted, retired) are left out.
     """
     names = (old.fields.keys() | new.fields.keys()) - _TOLD_OTHERWISE
     if new.table("checked"):  # else it was taken away, which no change of the lifecycle says
@@ -212,13 +217,13 @@ def changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
 
 
 def _says_another(old: Memory, new: Memory) -> bool:
-    """Tell whether bodies differ in more than a formatter may change."""
-    from memtool.memory.plain_claim import plain_claim  # bodies hardly ever differ
+    """Return whether bodies differ in more than a formatter may change."""
+    from memtool.memory.plain_claim import find_plain_claim  # bodies hardly ever differ
 
-    return plain_claim(old.body) != plain_claim(new.body)
+    return find_plain_claim(old.body) != find_plain_claim(new.body)
 
 
-def _value(memory: Memory, key: str) -> FieldValue | None:
+def _get_value(memory: Memory, key: str) -> FieldValue | None:
     return memory.body if key == BODY else memory.fields.get(key)
 
 
@@ -227,7 +232,7 @@ def _change(kind: str, version: Version | None, **details: Detail) -> Change:
     return Change(kind, version.id, version.title, version.path, details)
 
 
-def _pairs(
+def _pair_versions(
     before: Iterable[Version], after: Iterable[Version], paired: Mapping[str, str]
 ) -> Iterator[tuple[Version | None, Version | None]]:
     """Yield which version became which, first by path, then by id, then as renamed ids."""
@@ -243,14 +248,14 @@ def _pairs(
         if places:
             yield olds.pop(places.pop()), news.pop(path)
     for path in list(news) if olds else ():
-        old = _renamed(olds, news[path], paired.get(path, ""))
+        old = _find_renamed(olds, news[path], paired.get(path, ""))
         if old is not None:
             yield olds.pop(old.path), news.pop(path)
     yield from ((old, None) for old in olds.values())
     yield from ((None, new) for new in news.values())
 
 
-def _renamed(olds: Mapping[str, Version], new: Version, paired: str) -> Version | None:
+def _find_renamed(olds: Mapping[str, Version], new: Version, paired: str) -> Version | None:
     """Return which of the versions without a successor became this one under another id."""
     if paired in olds and is_renamed(olds[paired], new):
         return olds[paired]
@@ -259,10 +264,10 @@ def _renamed(olds: Mapping[str, Version], new: Version, paired: str) -> Version 
 
 
 def is_renamed(old: Version, new: Version) -> bool:
-    """Tell whether two similar files with different ids are one memory that was renamed.
+    """Return whether two similar files with different ids are one memory that was renamed.
 
-    Git also finds a removed memory similar to its successor; that one was written at another
-    moment, and names what it replaces.
+    Git also finds a removed memory similar to its successor. The successor has another timestamp
+    and names the memory that it replaces.
     """
     if old.memory is None or new.memory is None:
         return False
@@ -273,8 +278,8 @@ def is_renamed(old: Version, new: Version) -> bool:
     )
 
 
-def sentence(change: Change) -> str:
-    """Return the details of a change as a clause for people, empty where there is nothing more."""
+def describe_change(change: Change) -> str:
+    """Return the details of a change as a clause for people; empty if there are none."""
     clauses = []
     for key, words in _WORDS.items():
         value = change.details.get(key)
@@ -301,14 +306,14 @@ _WORDS: dict[str, str] = {
 MARK = "[REDACTED:"
 """How every mark begins; a kind, maybe a colon and a label, and a closing bracket follow."""
 LONGEST = 54
-"""Characters of kind and label; what is longer or has other characters is text, not a mark."""
-MOST_MARKS = 1_000
+"""Characters of kind and label. A longer span, or one with other characters, is not a mark."""
+MAX_MARKS = 1_000
 """Most marks of a text that may be a redaction: each old mark is looked for among all new ones."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-:")
 
 
 def is_redacted(old: FieldValue | None, new: FieldValue | None) -> bool:
-    """Tell whether the value of a key differs only by spans that became marks."""
+    """Return whether the value of a key differs only by spans that became marks."""
     if isinstance(old, str) and isinstance(new, str):
         return is_redaction(old, new)
     if isinstance(old, dict) and isinstance(new, dict) and list(old) == list(new):
@@ -320,15 +325,15 @@ def is_redacted(old: FieldValue | None, new: FieldValue | None) -> bool:
 
 
 def is_redaction(before: str, after: str) -> bool:
-    """Tell whether a text differs only by spans that became `[REDACTED:kind]`.
+    """Return whether a text differs only by spans that became `[REDACTED:kind]`.
 
-    A new mark stands for one character or more, and never for another mark: so each old mark is
-    one of the new text, and what lies between two of them became what lies between those.
+    A new mark replaces one character or more, and never another mark. So each old mark is still in
+    the new text, and the text between two old marks became the text between the same marks.
     """
     olds, news = list(_split_marks(before)), list(_split_marks(after))
-    if not len(olds) < len(news) <= MOST_MARKS:
+    if not len(olds) < len(news) <= MAX_MARKS:
         return False
-    begins = {0}  # the pieces of the new text that may stand where the old one begins
+    begins = {0}  # the pieces of the new text that can correspond to the beginning of the old one
     for (_mark, text), (following, _text) in pairwise(olds):
         begins = {
             end
@@ -340,22 +345,22 @@ def is_redaction(before: str, after: str) -> bool:
 
 
 def _became(text: str, pieces: list[tuple[str, str]]) -> bool:
-    """Tell whether a text without marks may have become these pieces, the first without its mark.
+    """Return whether a text without marks may have become these pieces, the first without its mark.
 
     The first place at which a piece fits leaves most to the others.
     """
-    (_mark, start), *others = pieces
-    if not others:
+    (_mark, start), *later = pieces
+    if not later:
         return text == start
     if not text.startswith(start):
         return False
     position = len(start)
-    for _mark, piece in others[:-1]:
+    for _mark, piece in later[:-1]:
         at = text.find(piece, position + 1)
         if at < 0 or MARK in text[position:at]:
             return False
         position = at + len(piece)
-    end = others[-1][1]
+    end = later[-1][1]
     at = len(text) - len(end)
     return at > position and text.endswith(end) and MARK not in text[position:at]
 

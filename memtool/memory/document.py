@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 * 1024
 MAX_HEADER = 16 * 1024
 _ITS_OWN = frozenset({"id", "timestamp", "title"})
-_MOST_KNOWN = 1 << 14
+_MAX_KNOWN = 1 << 14
 
 
 class Unreadable(ValueError):
@@ -38,24 +38,24 @@ def read(data: bytes, path: str = "", categories: Collection[str] = DEFAULT_CATE
     Raises:
         Unreadable: with every problem that was found.
     """
-    text = _text(data, path)
+    text = _decode(data, path)
     fields, lines, body = _parse(text, path)
-    problems = schema.problems(fields, lines, path, categories)
+    problems = schema.find_problems(fields, lines, path, categories)
     if problems:
         raise Unreadable(problems)
     return Memory(fields=fields, body=body)
 
 
 class Reader:
-    """Reads many files as `read` does. What headers say alike is looked at once.
+    """Reads many files as `read` does, and parses each distinct header line once.
 
-    Most lines of a header, such as `type: decision`, stand in many files: once they are known to be
-    canonical and to obey the field table, a look into a dict is all they cost.
+    Most header lines, such as `type: decision`, occur in many files. Once a line is known to be
+    canonical and valid, reading it again costs one dict lookup.
     """
 
     def __init__(self, categories: Collection[str] = DEFAULT_CATEGORIES) -> None:
         self._categories = categories
-        self._known: dict[str, tuple[str, FieldValue]] = {}
+        self._parsed_lines: dict[str, tuple[str, FieldValue]] = {}
         """Keys and values that are in order, by the lines that say so, with NULs between them."""
 
     def read(self, data: bytes, path: str = "") -> Memory:
@@ -64,10 +64,10 @@ class Reader:
         Raises:
             Unreadable: with every problem that was found.
         """
-        return self._in_order(data, path) or read(data, path, self._categories)
+        return self._read_canonical(data, path) or read(data, path, self._categories)
 
-    def _in_order(self, data: bytes, path: str) -> Memory | None:
-        """Return a memory whose header is canonical and has no fault, else None."""
+    def _read_canonical(self, data: bytes, path: str) -> Memory | None:
+        """Return a memory if its header is canonical and has no fault, else None."""
         if len(data) > MAX_BYTES or b"\0" in data or b"\n<<<<<<< " in data:
             return None
         try:
@@ -81,17 +81,17 @@ class Reader:
         rows = header.replace("\n  ", "\0  ").split("\n")
         rows.pop()  # what follows the last line feed
         for row in rows:
-            found = self._known.get(row) or self._learned(row)
-            if found is None or found[0] in fields:
+            row_reader = self._parsed_lines.get(row) or self._learn(row)
+            if row_reader is None or row_reader[0] in fields:
                 return None
-            fields[found[0]] = found[1]
+            fields[row_reader[0]] = row_reader[1]
         is_whole = schema.is_whole(fields, path)
         return Memory(fields, body) if is_whole else None
 
-    def _learned(self, row: str) -> tuple[str, FieldValue] | None:
-        """Return the key and the value of the lines of one key; None where they are not in order.
+    def _learn(self, row: str) -> tuple[str, FieldValue] | None:
+        """Return the key and value of the lines of one key; None if they are not canonical.
 
-        They are kept unless every memory has its own.
+        They are cached unless every memory has its own value.
         """
         value: FieldValue
         key, colon, value = row.partition(": ")
@@ -103,24 +103,24 @@ class Reader:
         if not schema.is_sound(key, value, self._categories):
             return None
         if key not in _ITS_OWN:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[row] = key, value
+            if len(self._parsed_lines) >= _MAX_KNOWN:
+                self._parsed_lines.clear()
+            self._parsed_lines[row] = key, value
         return key, value
 
 
 def write(memory: Memory) -> bytes:
-    """Return the canonical bytes: fields in the table's order, LF, the body as it is."""
+    """Return the canonical bytes: fields in the table's order, LF, the body unchanged."""
     return f"---\n{frontmatter.write(memory.fields)}---\n{memory.body}".encode()
 
 
 def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") -> bytes:
-    """Return the bytes with some keys set, or dropped where the value is None.
+    """Return the bytes with some keys set, or removed if their value is None.
 
-    Every other line keeps its bytes. Raises Unreadable where the file cannot be read, or where
-    no key would be left.
+    All other lines keep their bytes. Raises Unreadable if the file cannot be read, or if no key
+    would remain.
     """
-    text = _text(data, path)
+    text = _decode(data, path)
     header, body = _split_strictly(text, path)
     newline = "\r\n" if "\r\n" in header else "\n"
     spans = _read_strictly(header, path).spans
@@ -144,22 +144,22 @@ def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") 
     return mark + edited.encode()
 
 
-def fields_of(data: bytes, path: str = "") -> Fields:
+def read_fields(data: bytes, path: str = "") -> Fields:
     """Return the fields of a file, whatever the field table says.
 
     Raises:
         Unreadable: it holds no frontmatter, or none that is strict YAML.
     """
-    return _parse(_text(data, path), path)[0]
+    return _parse(_decode(data, path), path)[0]
 
 
-def lines_of(data: bytes, path: str = "") -> tuple[Fields, dict[str, str]]:
+def read_field_lines(data: bytes, path: str = "") -> tuple[Fields, dict[str, str]]:
     """Return the fields of a file and the lines of each key, whatever the field table says.
 
     Raises:
         Unreadable: its header is not strict YAML.
     """
-    header, _body = _split_strictly(_text(data, path), path)
+    header, _body = _split_strictly(_decode(data, path), path)
     read = _read_strictly(header, path)
     rows = header.split("\n")
     return read.fields, {
@@ -167,20 +167,20 @@ def lines_of(data: bytes, path: str = "") -> tuple[Fields, dict[str, str]]:
     }
 
 
-def _text(data: bytes, path: str) -> str:
+def _decode(data: bytes, path: str) -> str:
     if len(data) > MAX_BYTES:
-        message = f"{len(data):,} bytes, {MAX_BYTES:,} are allowed"
-        hint = "split it, or keep the long text in a file that the memory names as its source"
-        raise _refusal(path, 1, "too-large", message, hint)
+        message = f"{len(data):,} bytes, the limit is {MAX_BYTES:,}"
+        hint = "split it, or put the long text into a file and cite that as the source"
+        raise _unreadable(path, 1, "too-large", message, hint)
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise _refusal(path, line, "not-utf8", "it holds NUL bytes", "save it as UTF-8")
+        raise _unreadable(path, line, "not-utf8", "it holds NUL bytes", "save it as UTF-8")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         hint = "save it as UTF-8"
-        raise _refusal(path, line, "not-utf8", "it is not UTF-8 text", hint) from None
+        raise _unreadable(path, line, "not-utf8", "it is not UTF-8 text", hint) from None
     return text.removeprefix("\ufeff")
 
 
@@ -188,13 +188,13 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
     first = 0 if text.startswith("<<<<<<< ") else text.find("\n<<<<<<< ")
     if first >= 0 and "\n>>>>>>> " in text:
         line = text.count("\n", 0, first + 1) + 1
-        hint = "memtool resolve settles keys such as status; else keep one side, then git add it"
-        raise _refusal(path, line, "conflict-markers", "a merge is unfinished here", hint)
+        hint = "memtool resolve settles keys such as status; or keep one side, then git add it"
+        raise _unreadable(path, line, "conflict-markers", "a merge is unfinished here", hint)
     parts = frontmatter.split_plain(text)
     if parts is not None and len(parts[0]) <= MAX_HEADER:
-        known = frontmatter.read(parts[0])
-        if known is not None:
-            return known[0], known[1], parts[1]
+        fields = frontmatter.read(parts[0])
+        if fields is not None:
+            return fields[0], fields[1], parts[1]
     header, body = _split_strictly(text, path)
     read = _read_strictly(header, path)
     return read.fields, {key: span[0] for key, span in read.spans.items()}, body
@@ -205,13 +205,13 @@ def _split_strictly(text: str, path: str) -> tuple[str, str]:
 
     parts = strict.split(text)
     if parts is None:
-        message = "it does not begin with a block between two lines of ---"
-        hint = "memtool new writes one; a file that is no memory begins with _ or README"
-        raise _refusal(path, 1, "no-frontmatter", message, hint)
+        message = "it does not start with a block between two lines of ---"
+        hint = "start the names of other files with _ or README"
+        raise _unreadable(path, 1, "no-frontmatter", message, hint)
     header, body = parts
     if len(header) > MAX_HEADER:
-        message = f"the frontmatter has {len(header):,} characters, {MAX_HEADER:,} are allowed"
-        raise _refusal(path, 1, "too-large", message)
+        message = f"the frontmatter has {len(header):,} characters, the limit is {MAX_HEADER:,}"
+        raise _unreadable(path, 1, "too-large", message)
     return header, body
 
 
@@ -223,8 +223,8 @@ def _read_strictly(header: str, path: str) -> Header:
     except strict.NotStrict as error:
         message = f"the frontmatter cannot be read: {error}"
         hint = "quote the value, or write it on one line"
-        raise _refusal(path, error.line, "bad-yaml", message, hint) from None
+        raise _unreadable(path, error.line, "bad-yaml", message, hint) from None
 
 
-def _refusal(path: str, line: int, code: str, message: str, hint: str = "") -> Unreadable:
+def _unreadable(path: str, line: int, code: str, message: str, hint: str = "") -> Unreadable:
     return Unreadable([Problem(path, line, code, message, hint)])

@@ -17,7 +17,7 @@ AWAITING = ("decision", "implementation")
 SOURCE_KINDS = ("commit", "file", "url", "human", "session", "tool", "memory")
 RELATIONS = ("supersedes", "related_to", "resolves", "derived_from", "parent", "blocked_by")
 
-# What a key may hold: `line` is one line of text, `when` a moment or a plain date, `ids`, `words`
+# Kinds of values: `line` is one line of text, `when` a moment or a plain date, `ids`, `words`
 # and `sources` are lists, `mapping` is a small table of lines.
 KINDS = (
     "id",
@@ -142,9 +142,9 @@ FIELDS: tuple[Field, ...] = (
         "checked",
         "mapping",
         "governance",
-        "last confirmation: at, by, commit",
+        "last confirmation: at, by, commit, and saw: the state of the code that was looked at",
         mutable=True,
-        choices=("at", "by", "commit"),
+        choices=("at", "by", "commit", "saw"),
     ),
     Field(
         "deleted",
@@ -203,7 +203,7 @@ OWN_PREFIX = "x-"
 
 
 def is_mutable(key: str) -> bool:
-    """Tell whether a key may change in a confirmed memory (lifecycle, governance, the user's)."""
+    """Return whether a key may change in a confirmed memory (lifecycle, governance, the user's)."""
     field = BY_NAME.get(key)
     return field.mutable if field else key.startswith(OWN_PREFIX)
 
@@ -241,7 +241,7 @@ CATEGORIES: tuple[Category, ...] = (
     Category("task_progress", 0.8, 14, 0.1, 0.1, "ephemeral", "where the work stands"),
 )
 UNKNOWN = Category("", 1.0, 0, 0.003, 0.03, "long_term", "")
-"""What a category has that is in no table, and one of the settings where these are silent."""
+"""The defaults of a category that is in no table, or whose settings are incomplete."""
 EPISODE_PER_DAY = 0.1
 """The exponential rate of an episodic memory that names no category: what happened fades faster
 than the errors among it, which are named as such."""

@@ -29,7 +29,7 @@ _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
 
 
 def is_plain(text: str, *, flow: bool = False) -> bool:
-    """Tell whether YAML reads the text unquoted as exactly itself, in a block or a flow list."""
+    """Return whether YAML reads the text unquoted as exactly itself, in a block or a flow list."""
     if not text or (text[0] not in _PLAIN_START and not (text[0].isalpha() and text[0] > "\x7f")):
         return False
     if text[-1] in " :" or ": " in text or " #" in text or not text.isprintable():
@@ -40,7 +40,7 @@ def is_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def split_plain(text: str) -> tuple[str, str] | None:
-    """Split a document into header and body, where both fences stand as memtool writes them."""
+    """Split a document into header and body if both fences are written as memtool writes them."""
     if not text.startswith("---\n"):
         return None
     close = text.find("\n---\n", 3)
@@ -60,19 +60,19 @@ def read(header: str) -> tuple[Fields, dict[str, int]] | None:
         return None
     number = 0
     while number < len(rows):
-        key, colon, rest = rows[number].partition(":")
+        key, colon, value_text = rows[number].partition(":")
         if not colon or key in fields or not (key in BY_NAME or is_key(key)):
             return None
         lines[key] = number + 2
         number += 1
         value: FieldValue | None
-        if rest:
-            value = _inline(rest)
+        if value_text:
+            value = _parse_inline(value_text)
         else:
             first = number
             while number < len(rows) and rows[number].startswith("  "):
                 number += 1
-            value = _block(rows[first:number])
+            value = _parse_block(rows[first:number])
         if value is None:
             return None
         fields[key] = value
@@ -80,27 +80,28 @@ def read(header: str) -> tuple[Fields, dict[str, int]] | None:
 
 
 def is_key(key: str) -> bool:
-    """Tell whether a key may stand unquoted: a word with hyphens, at most 120 characters.
+    """Return whether a key needs no quotes: a word with hyphens, at most 120 characters.
 
-    In YAML `y: 1` has the key `y` for us, as every scalar is text; past 1024 it has no key.
+    In YAML `y: 1` has the key `y` for us, as every scalar is text. A key of more than 1024
+    characters would not be a key.
     """
     if not key or len(key) > MAX_KEY or not key[0].isalpha():
         return False
     return key.replace("_", "a").replace("-", "a").isalnum()
 
 
-def _inline(rest: str) -> FieldValue | None:
-    if rest[0] != " ":
+def _parse_inline(text: str) -> FieldValue | None:
+    if text[0] != " ":
         return None
-    value = rest[1:]
+    value = text[1:]
     if not value.startswith("["):
-        return _scalar(value)
+        return _parse_scalar(value)
     if not value.endswith("]"):
         return None
-    return _flow_items(value[1:-1])
+    return _parse_flow_items(value[1:-1])
 
 
-def _flow_items(inner: str) -> tuple[str, ...] | None:
+def _parse_flow_items(inner: str) -> tuple[str, ...] | None:
     if not inner:
         return ()
     if '"' not in inner:
@@ -109,8 +110,8 @@ def _flow_items(inner: str) -> tuple[str, ...] | None:
     items = []
     while True:
         if inner.startswith('"'):
-            close = _closing_quote(inner)
-            item = _scalar(inner[: close + 1]) if close else None
+            close = _find_closing_quote(inner)
+            item = _parse_scalar(inner[: close + 1]) if close else None
             inner = inner[close + 1 :]
         else:
             end = inner.find(",")
@@ -127,7 +128,7 @@ def _flow_items(inner: str) -> tuple[str, ...] | None:
         inner = inner[2:]
 
 
-def _closing_quote(text: str) -> int:
+def _find_closing_quote(text: str) -> int:
     position = 1
     while position < len(text):
         if text[position] == "\\":
@@ -139,27 +140,27 @@ def _closing_quote(text: str) -> int:
     return 0
 
 
-def _block(rows: list[str]) -> FieldValue | None:
+def _parse_block(rows: list[str]) -> FieldValue | None:
     if not rows:
         return None
     if rows[0].startswith("  - "):
-        items = [_scalar(row[4:]) if row.startswith("  - ") else None for row in rows]
-        known = tuple(item for item in items if item is not None)
-        return known if len(known) == len(rows) else None
+        items = [_parse_scalar(row[4:]) if row.startswith("  - ") else None for row in rows]
+        values = tuple(item for item in items if item is not None)
+        return values if len(values) == len(rows) else None
     table: dict[str, str] = {}
     for row in rows:
-        key, colon, rest = row[2:].partition(": ")
-        value = _scalar(rest) if colon and is_key(key) and key not in table else None
+        key, colon, value_text = row[2:].partition(": ")
+        value = _parse_scalar(value_text) if colon and is_key(key) and key not in table else None
         if value is None:
             return None
         table[key] = value
     return table
 
 
-def _scalar(text: str) -> str | None:
+def _parse_scalar(text: str) -> str | None:
     if not text.startswith('"'):
         return text if is_plain(text) else None
-    if len(text) < 2 or _closing_quote(text) != len(text) - 1 or not text.isprintable():
+    if len(text) < 2 or _find_closing_quote(text) != len(text) - 1 or not text.isprintable():
         return None
     if "\\" not in text:
         return text[1:-1]
@@ -212,7 +213,7 @@ def write_scalar(text: str, *, flow: bool = False, typed: bool = True) -> str:
     """Write one scalar, quoted where YAML (or a reader that guesses types) would see other text."""
     if is_plain(text, flow=flow) and not (typed and _is_guessed(text)):
         return text
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return '"' + "".join(map(_escape, text)) + '"'
 
 
 def _is_guessed(text: str) -> bool:
@@ -221,7 +222,7 @@ def _is_guessed(text: str) -> bool:
     return text[0] in _NUMERIC_START and _NUMERIC.issuperset(text)
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     if char in '"\\':
         return "\\" + char
     if char.isprintable():

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from memtool import tables
 from memtool.memory import timestamps
 from memtool.memory.memory import Memory
 from memtool.value import HEX, digest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 TYPE_PREFIX = {"decision": "dec", "semantic": "sem", "episodic": "epi", "state": "sta"}
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base32, lower case: no letter that is read as a digit."""
 SUFFIX_LENGTH = 4
+_SUFFIX_BITS = 5 * SUFFIX_LENGTH
+_MULTIPLIER = 5
+"""Of a linear congruential generator: with an odd step it visits all 2^20 values (Hull-Dobell)."""
+TITLE_SLUG_LENGTH = 40
 SLUG_LENGTH = 48
 
 
-def slug(text: str, length: int = SLUG_LENGTH) -> str:
+def make_slug(text: str, length: int = SLUG_LENGTH) -> str:
     """Return lower-case words joined by hyphens, cut at a word's end; `memory` if none remain."""
-    import unicodedata  # only writing needs it
-
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    words = "".join(c if c.isalnum() else " " for c in ascii_text).split()
+    words = _split_words(text)
     chosen = ""
     for word in words:
         longer = f"{chosen}-{word}" if chosen else word
@@ -34,25 +32,50 @@ def slug(text: str, length: int = SLUG_LENGTH) -> str:
     return chosen or (words[0][:length] if words else "memory")
 
 
+def _split_words(text: str) -> list[str]:
+    import unicodedata  # only writing needs it
+
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return "".join(c if c.isalnum() else " " for c in ascii_text).split()
+
+
 def make_id(type_: str, second: int, title: str, random: bytes) -> str:
-    """Return `<type>-<date>-<slug>-<4 base32 characters>`; `random` gives at least 3 bytes.
+    """Return `TYPE-DATE-SLUG-SUFFIX`; `random` gives at least 3 bytes.
 
-    Twenty bits follow the day and the words of the title: files are created create-only, so a
-    collision inside one tree is drawn again. The bits are drawn for a text on a branch of a clone
-    (`Context.random_for`), so between branches it needs the same title on the same day and the
-    same suffix, one in a million.
+    Type and suffix are the short form of the id, one of 804,320 for each type, and it is shared by
+    chance: files are created create-only, so a whole id that is taken is drawn again, and a short
+    form that two memories share is shown with its date (see `short_ids`).
     """
+    date, slug = timestamps.format_date(second), _make_title_slug(title)
+    return f"{TYPE_PREFIX[type_]}-{date}-{slug}-{_make_suffix(random)}"
+
+
+def _make_title_slug(title: str) -> str:
+    """Return a slug that, if it has to be cut, does not end in a word such as `a` or `before`."""
+    words = make_slug(title, TITLE_SLUG_LENGTH).split("-")
+    if len(words) < len(_split_words(title)):
+        endings = tables.read_words("memory/function_words")
+        while len(words) > 1 and words[-1] in endings:
+            words.pop()
+    return "-".join(words)
+
+
+def _make_suffix(random: bytes) -> str:
+    """Return four characters with a digit and a letter, so that no suffix is a word or a year."""
     bits = int.from_bytes(random[:3], "big")
-    suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))
-    return f"{TYPE_PREFIX[type_]}-{timestamps.date(second)}-{slug(title)}-{suffix}"
+    while True:
+        suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))
+        if not (suffix.isdigit() or suffix.isalpha()):
+            return suffix
+        bits = (_MULTIPLIER * bits + 1) % (1 << _SUFFIX_BITS)
 
 
-def place(memory: Memory) -> str:
-    """Return where a new memory goes below the memory directory: `<type>/<YYYY-MM>/<id>.md`."""
-    return f"{memory.type}/{timestamps.date(memory.timestamp)[:7]}/{memory.id}.md"
+def make_path(memory: Memory) -> str:
+    """Return the path of a new memory below the memory directory: `<type>/<YYYY-MM>/<id>.md`."""
+    return f"{memory.type}/{timestamps.format_date(memory.timestamp)[:7]}/{memory.id}.md"
 
 
-def fingerprint(memory: Memory) -> str:
+def compute_fingerprint(memory: Memory) -> str:
     """Return 16 hexadecimal digits of the claim's words: case and white space do not count.
 
     Two memories with the same fingerprint say the same thing in the same words.
@@ -61,66 +84,42 @@ def fingerprint(memory: Memory) -> str:
     return digest(" ".join(words).encode())
 
 
-def without_commit(text: str) -> str:
-    """Return the id of a citation such as `[ID@9ff17e5fd2]`, as blocks and answers write it.
+def split_citation(text: str) -> tuple[str, str]:
+    """Return id and commit of a citation such as `[ID@9ff17e5fd2]`; the commit is empty if missing.
 
-    Any other text stays as it is: no id holds an `@`.
+    Any other text is returned unchanged: no id contains an `@`.
     """
     id_, at, commit = text.strip("[]").partition("@")
-    is_commit = commit in ("local", "shallow") or (commit and HEX.issuperset(commit))
-    return id_ if at and is_commit else text
+    if at and commit in ("local", "shallow"):
+        return id_, ""
+    return (id_, commit) if commit and HEX.issuperset(commit) else (text, "")
 
 
-def meant(wanted: str, ids: Iterable[str], *, by_words: bool = True) -> list[str]:
-    """Return the ids that a text can mean, in the order of `ids`.
-
-    These are the ids that begin with it. Where none does they are those that hold all of its words,
-    whole (`keep-sessions`, or a title), and then those that hold words which begin so (`bill`).
-    """
-    known = list(ids)
-    found = [id_ for id_ in known if id_.startswith(wanted)] if wanted else []
-    words = _words(wanted) if by_words and not found else ()
-    if not words:
-        return found
-    near = [(id_, id_.split("-")) for id_ in known if all(word in id_ for word in words)]
-    return [id_ for id_, parts in near if all(word in parts for word in words)] or [
-        id_
-        for id_, parts in near
-        if all(any(part.startswith(word) for part in parts) for word in words)
-    ]
+def without_commit(text: str) -> str:
+    """Return the id of a citation, and any other text unchanged."""
+    return split_citation(text)[0]
 
 
-def _words(text: str) -> tuple[str, ...]:
-    """Return the words of an id or a title; of a query with operators there are none."""
-    if not text.isascii():
-        import unicodedata  # as in a slug
-
-        text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    words = text.lower().replace("-", " ").replace("_", " ").replace("'", " ").split()
-    return tuple(words) if all(map(str.isalnum, words)) else ()
-
-
-MOST_COMPARED = 400
+MAX_COMPARED = 400
 """Ids that are compared letter by letter with a mistyped one: each takes a tenth of a ms."""
 
 
-def nearest(wanted: str, ids: list[str], most: int = 3) -> list[str]:
-    """Return the ids that somebody may have meant, best first.
+def find_nearest(wanted: str, ids: list[str], limit: int = 3) -> list[str]:
+    """Return the ids most similar to a mistyped one, best first; `ids` must be sorted.
 
-    Of more than are compared these are those that sort next to the wanted one, and those that
-    hold the longest of its words; they must be sorted.
+    Of a long list only those that sort next to it, or contain its longest words, are compared.
     """
     import difflib
 
-    holding = [known for known in ids if wanted in known]
-    close = ids if len(ids) <= MOST_COMPARED else _likely(wanted, ids)
-    return (holding + difflib.get_close_matches(wanted, close, n=most, cutoff=0.5))[:most]
+    holding = [id_ for id_ in ids if wanted in id_]
+    close = ids if len(ids) <= MAX_COMPARED else _find_likely(wanted, ids)
+    return (holding + difflib.get_close_matches(wanted, close, n=limit, cutoff=0.5))[:limit]
 
 
-def _likely(wanted: str, ids: list[str]) -> list[str]:
-    share = MOST_COMPARED // 4
+def _find_likely(wanted: str, ids: list[str]) -> list[str]:
+    share = MAX_COMPARED // 4
     at = bisect_left(ids, wanted)
-    found = dict.fromkeys(ids[max(0, at - share) : at + share])
+    likely = dict.fromkeys(ids[max(0, at - share) : at + share])
     for word in sorted(wanted.split("-"), key=len, reverse=True)[:2]:
-        found |= dict.fromkeys([known for known in ids if word in known][:share])
-    return list(found)
+        likely |= dict.fromkeys([id_ for id_ in ids if word in id_][:share])
+    return list(likely)

@@ -1,6 +1,6 @@
-"""Likeness: does one memory say what another one says? Pure measures over terms and sentences.
+"""Likeness: does one memory say the same as another? Pure measures over terms and sentences.
 
-It is the one measure, with one threshold, for the gate, a block, promoted findings and a fleet.
+The gate, blocks, promoted findings and the fleet share this measure and its one threshold.
 """
 
 from __future__ import annotations
@@ -18,35 +18,36 @@ SAME = 0.82
 _EDGES = "`*_\"'()[]<>,;:!?.\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
 _ENDS = (". ", "! ", "? ")
 _NOT_SAID = ("option", "alternative", "reject", "consider")
-"""A section whose heading has one of these words holds what was not decided."""
+"""A section with one of these words in its heading holds rejected options, not the decision."""
 TITLED_TYPES = ("decision", "semantic")
-"""Types of which two memories under one title are about the same claim: what happened, and where
-the work stands, may bear the same title twice."""
+"""Types for which an equal title means the same claim. Two episodes, or two states of the work, may
+share a title.
+"""
 
 
 class TextTerms(Value):
-    """A text as it is compared: its terms without stop words, and those that name one thing."""
+    """A text to compare: its terms without stop words, and those that name one thing."""
 
     content: frozenset[str]
     names: frozenset[str]
 
 
-def likeness(one: TextTerms, other: TextTerms, least: float = 0.0) -> float:
+def compute_likeness(left: TextTerms, other: TextTerms, least: float = 0.0) -> float:
     """Return how far two texts say the same, 0 to 1: the cosine of their sets of terms.
 
     It is 0 if each names something that the other does not: the same sentence about another port,
-    version, file or person is another claim. What is below `least` may be too high.
+    version, file or person is another claim. A result below `least` may be too high.
     """
-    near = cosine(one.content, other.content)
-    is_other = near >= least and one.names - other.content and other.names - one.content
+    near = compute_cosine(left.content, other.content)
+    is_other = near >= least and left.names - other.content and other.names - left.content
     return 0.0 if is_other else near
 
 
-def cosine(one: frozenset[str], other: frozenset[str]) -> float:
+def compute_cosine(left: frozenset[str], other: frozenset[str]) -> float:
     """Return how far two sets of terms are the same, 0 to 1 (Ochiai 1957)."""
-    if not one or not other:
+    if not left or not other:
         return 0.0
-    return float(len(one & other) / (len(one) * len(other)) ** 0.5)
+    return float(len(left & other) / (len(left) * len(other)) ** 0.5)
 
 
 def key(text: str) -> str:
@@ -54,20 +55,20 @@ def key(text: str) -> str:
     return " ".join(word for part in text.casefold().split() if (word := part.strip(_EDGES)))
 
 
-def has_title_of(one: Memory, other: Memory) -> bool:
-    """Tell whether two memories of one type make their claims under the same title."""
-    is_same_type = one.type == other.type and one.type in TITLED_TYPES
-    return is_same_type and key(one.title) == key(other.title) != ""
+def has_same_title(memory: Memory, other: Memory) -> bool:
+    """Return whether two memories of one type make their claims under the same title."""
+    is_same_type = memory.type == other.type and memory.type in TITLED_TYPES
+    return is_same_type and key(memory.title) == key(other.title) != ""
 
 
-def is_said_by(one: Memory, other: Memory) -> bool:
-    """Tell whether each sentence of a memory is the title or a sentence of another one."""
-    said = frozenset(_sentences(one))
-    return bool(said) and said <= frozenset(_sentences(other))
+def is_said_by(memory: Memory, other: Memory) -> bool:
+    """Return whether each sentence of a memory is the title or a sentence of another one."""
+    sentences = frozenset(_split_sentences(memory))
+    return bool(sentences) and sentences <= frozenset(_split_sentences(other))
 
 
-def _sentences(memory: Memory) -> Iterator[str]:
-    """Yield title and sentences of a memory, but for sections about what was not decided."""
+def _split_sentences(memory: Memory) -> Iterator[str]:
+    """Yield title and sentences of a memory, without sections about rejected options."""
     yield key(memory.title)
     is_said = True
     paragraph: list[str] = []

@@ -25,8 +25,8 @@ class Fork(Value):
 
 if TYPE_CHECKING:
 
-    class Replacing(Protocol):
-        """What the lineage is made of, such as a memory."""
+    class Supersession(Protocol):
+        """The part of a memory that lineage needs."""
 
         @property
         def id(self) -> str: ...
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class LineageRow(Value):
-    """What lineage asks of a memory: what it replaces, and what it only proposes to replace."""
+    """The part of a memory that lineage needs: the ids that it replaces or proposes to."""
 
     id: str
     replaces: tuple[str, ...] = ()
@@ -52,20 +52,20 @@ class FileRow(LineageRow):
 
     @property
     def supersedes(self) -> tuple[str, ...]:
-        """What it replaces, or would replace if somebody confirmed it."""
+        """The ids that it replaces, or would replace after a confirmation."""
         return self.replaces or self.proposes
 
 
 class Lineage:
     """The supersede graph of one tree at one moment.
 
-    A deleted memory replaces nothing. Neither does one that nobody has confirmed: it proposes to
-    replace, until it is confirmed itself or something confirmed replaces it in turn.
+    A deleted memory replaces nothing. An unconfirmed one only proposes to replace, until it is
+    confirmed or something confirmed replaces it in turn.
     """
 
-    def __init__(self, memories: Iterable[Replacing], others: Iterable[str] = ()) -> None:
+    def __init__(self, memories: Iterable[Supersession], other_ids: Iterable[str] = ()) -> None:
         """Take memories, and the ids of others that are there and replace nothing."""
-        self._replaces: dict[str, tuple[str, ...]] = dict.fromkeys(others, ())
+        self._replaces: dict[str, tuple[str, ...]] = dict.fromkeys(other_ids, ())
         self._proposes: dict[str, tuple[str, ...]] = {}
         for memory in memories:  # an id that two files have: both count
             _add(self._replaces, memory.id, memory.replaces)
@@ -84,17 +84,17 @@ class Lineage:
                 _add(effective, id_, proposes.pop(id_))
         self.supersedes: dict[str, tuple[str, ...]] = effective
         """What each memory replaces, dangling ids included."""
-        self.superseded_by: dict[str, tuple[str, ...]] = _reversed(effective)
-        """Who replaces each memory directly: the reverse of `supersedes`."""
+        self.superseded_by: dict[str, tuple[str, ...]] = _reverse(effective)
+        """The direct successors of each memory: the reverse of `supersedes`."""
         self.proposes: dict[str, tuple[str, ...]] = proposes
-        """What each memory would replace if somebody confirmed it."""
-        self.proposed_by: dict[str, tuple[str, ...]] = _reversed(proposes)
-        """Who would replace each memory: the reverse of `proposes`."""
+        """The ids that each unconfirmed memory would replace."""
+        self.proposed_by: dict[str, tuple[str, ...]] = _reverse(proposes)
+        """The unconfirmed memories that would replace each memory: the reverse of `proposes`."""
 
     def without(self, refused: Mapping[str, Collection[str]]) -> Lineage:
-        """Return the graph in which some memories do not replace what is given for them."""
-        kept = Lineage(())
-        kept._replaces, kept._proposes = (
+        """Return the graph without some edges: by memory, the ids that it does not replace."""
+        remaining = Lineage(())
+        remaining._replaces, remaining._proposes = (
             edges
             | {
                 new: tuple(old for old in edges[new] if old not in olds)
@@ -103,12 +103,12 @@ class Lineage:
             }
             for edges in (self._replaces, self._proposes)
         )
-        kept._derive()
-        return kept
+        remaining._derive()
+        return remaining
 
     @cached_property
     def as_proposed(self) -> Lineage:
-        """The graph as it would be if somebody confirmed every proposal."""
+        """The graph as if every proposal were confirmed."""
         if not self.proposes:
             return self
         every = Lineage(())
@@ -119,59 +119,62 @@ class Lineage:
         return every
 
     def is_head(self, id_: str) -> bool:
-        """Tell whether nothing supersedes the memory."""
+        """Return whether nothing supersedes the memory."""
         return id_ not in self.superseded_by
 
-    def successors(self, id_: str) -> tuple[str, ...]:
+    def find_successors(self, id_: str) -> tuple[str, ...]:
         """Return all memories that replace this one, directly or through others, sorted."""
-        return _reach(id_, self.superseded_by)
+        return _find_reachable(id_, self.superseded_by)
 
-    def predecessors(self, id_: str) -> tuple[str, ...]:
+    def find_predecessors(self, id_: str) -> tuple[str, ...]:
         """Return all memories that this one replaces, directly or through others, sorted."""
-        return _reach(id_, self.supersedes)
+        return _find_reachable(id_, self.supersedes)
 
-    def heads_of(self, id_: str) -> tuple[str, ...]:
-        """Return the heads that a memory leads to: itself where nothing supersedes it.
+    def find_heads(self, id_: str) -> tuple[str, ...]:
+        """Return the heads that a memory leads to: itself if nothing supersedes it.
 
-        Empty for a memory whose every successor lies in a cycle.
+        Empty if all of its successors are in a cycle.
         """
         return (id_,) if self.is_head(id_) else self._heads[id_]
 
     @cached_property
     def _heads(self) -> dict[str, tuple[str, ...]]:
-        """The heads of every memory that is superseded, all from one walk.
+        """The heads of every superseded memory, from one walk.
 
-        A chain of thousands is asked about each of its members, so each takes what the next knows.
+        Each member of a chain reuses the result of the next one, so a chain of thousands stays
+        cheap.
         """
-        found: dict[str, tuple[str, ...]] = {}
+        heads_by_id: dict[str, tuple[str, ...]] = {}
         newer = self.superseded_by
-        for component in _components(newer):  # what a memory leads to comes before it
+        # Successors come before the memories that lead to them.
+        for component in _find_components(newer):
             ahead = {new for id_ in component for new in newer.get(id_, ())}.difference(component)
-            lists = {(new,) if new not in newer else found[new] for new in ahead}
+            lists = {(new,) if new not in newer else heads_by_id[new] for new in ahead}
             heads = lists.pop() if len(lists) == 1 else tuple(sorted(set().union(*lists)))
-            found.update(dict.fromkeys(component, heads))
-        return found
+            heads_by_id.update(dict.fromkeys(component, heads))
+        return heads_by_id
 
-    def forks(self) -> tuple[Fork, ...]:
+    def find_forks(self) -> tuple[Fork, ...]:
         """Return every memory that two or more heads supersede directly or through others.
 
         Only the latest such memory of a set of heads is named, sorted by its id.
         """
-        found = {}
+        forks = {}
         for old, newer in self.superseded_by.items():
             if len(newer) < 2 or old not in self.supersedes:
                 continue
-            heads = self.heads_of(old)
-            # A successor that leads to the same heads is the later place where they parted, or
-            # lies in a circle with this one.
+            heads = self.find_heads(old)
+            # If a successor leads to the same heads, they parted at the successor, or it is in a
+            # circle with this memory.
             if len(heads) > 1 and not any(
-                self.heads_of(branch) == heads and old not in (branch, *self.successors(branch))
+                self.find_heads(branch) == heads
+                and old not in (branch, *self.find_successors(branch))
                 for branch in newer
             ):
-                found[old] = Fork(old, heads)
-        return tuple(found[old] for old in sorted(found))
+                forks[old] = Fork(old, heads)
+        return tuple(forks[old] for old in sorted(forks))
 
-    def cycles(self) -> tuple[tuple[str, ...], ...]:
+    def find_cycles(self) -> tuple[tuple[str, ...], ...]:
         """Return every circle of memories that supersede each other, members sorted.
 
         A circle that a proposal would close counts.
@@ -180,12 +183,12 @@ class Lineage:
         return tuple(
             sorted(
                 tuple(sorted(component))
-                for component in _components(edges)
+                for component in _find_components(edges)
                 if len(component) > 1 or component[0] in edges[component[0]]
             )
         )
 
-    def dangling(self) -> tuple[tuple[str, str], ...]:
+    def find_dangling(self) -> tuple[tuple[str, str], ...]:
         """Return (memory, missing id) for each superseded id that is not in the tree, sorted."""
         return tuple(
             sorted(
@@ -198,15 +201,15 @@ class Lineage:
 
 
 def _add(edges: dict[str, tuple[str, ...]], id_: str, olds: tuple[str, ...]) -> None:
-    """Add what a memory replaces to what is known of it, each id once."""
-    known = edges.get(id_)
-    if known and olds:
-        edges[id_] = tuple(sorted({*known, *olds}))
+    """Add the ids that a memory replaces to those already known, each once."""
+    existing = edges.get(id_)
+    if existing and olds:
+        edges[id_] = tuple(sorted({*existing, *olds}))
     else:
-        edges[id_] = known or olds
+        edges[id_] = existing or olds
 
 
-def _reversed(edges: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _reverse(edges: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     newer: dict[str, set[str]] = {}
     for new, olds in edges.items():
         for old in olds:
@@ -214,7 +217,7 @@ def _reversed(edges: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
     return {old: tuple(sorted(ids)) for old, ids in newer.items()}
 
 
-def _reach(start: str, edges: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _find_reachable(start: str, edges: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     seen: set[str] = set()
     todo = list(edges.get(start, ()))
     while todo:
@@ -225,7 +228,7 @@ def _reach(start: str, edges: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(sorted(seen - {start}))
 
 
-def _components(edges: dict[str, tuple[str, ...]]) -> list[list[str]]:  # noqa: C901  # one walk
+def _find_components(edges: dict[str, tuple[str, ...]]) -> list[list[str]]:  # noqa: C901  # one walk
     """Strongly connected components, by Tarjan's algorithm (1972) with an explicit stack."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -267,7 +270,7 @@ def _components(edges: dict[str, tuple[str, ...]]) -> list[list[str]]:  # noqa: 
 
 
 def is_replaced(id_: str, newer: Callable[[str], Iterable[FileRow]]) -> bool:
-    """Tell whether something confirmed takes the place of a memory, also through a proposal.
+    """Return whether something confirmed takes the place of a memory, also through a proposal.
 
     `newer` gives what supersedes an id, proposals too.
     """
@@ -283,6 +286,6 @@ def is_replaced(id_: str, newer: Callable[[str], Iterable[FileRow]]) -> bool:
     return False
 
 
-def row_of(memory: Memory, path: str) -> FileRow:
+def build_row(memory: Memory, path: str) -> FileRow:
     """Return the row of a memory that was read."""
     return FileRow(memory.id, memory.replaces, memory.proposes, path, memory.status)

@@ -1,8 +1,8 @@
 """A memory as a value: its fields, its body and the sections in it.
 
-A digest that memtool wrote names the tool as its source, with a fingerprint of what it sums up. It
-claims nothing of its own: it repeats and contradicts no memory, and is rebuilt when the fingerprint
-changes.
+A digest that memtool wrote names the tool as its source, with a fingerprint of the memories that it
+sums up. It makes no claim of its own: it neither repeats nor contradicts a memory, and is rebuilt
+when the fingerprint changes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     class StoredMemory(Protocol):
-        """A memory somewhere else: what can be told at once, and what reads the rest."""
+        """A memory stored elsewhere: some fields at once, the others on demand."""
 
         @property
-        def known(self) -> Fields: ...
+        def parsed(self) -> Fields: ...
         @property
         def timestamp(self) -> int: ...
         @property
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 FieldValue = str | tuple[str, ...] | dict[str, str]
-"""What a key holds: every scalar stays the text that was written."""
+"""The value of a key: every scalar is kept as the text in the file."""
 
 Fields = dict[str, FieldValue]
 
 
-def as_text(value: FieldValue | None) -> str:
-    """Return a key's value on one line, empty where it is absent."""
+def to_text(value: FieldValue | None) -> str:
+    """Return a key's value on one line; empty if it is absent."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {text}" for key, text in value.items())
     return ", ".join(value) if isinstance(value, tuple) else value or ""
@@ -90,7 +90,7 @@ class Memory:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Memory):
             return NotImplemented
-        mine, theirs = ((one.fields, one.body, one.withheld) for one in (self, other))
+        mine, theirs = ((memory.fields, memory.body, memory.withheld) for memory in (self, other))
         return mine == theirs
 
     __hash__ = None  # type: ignore[assignment]  # its fields are a dict
@@ -99,32 +99,32 @@ class Memory:
         return f"Memory(fields={self.fields!r}, body={self.body!r}, withheld={self.withheld!r})"
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a scalar key as text, or the default where it is absent."""
-        value = self._value(key)
+        """Return a scalar key as text, or the default if it is absent."""
+        value = self._get(key)
         return value if isinstance(value, str) else default
 
     def items(self, key: str) -> tuple[str, ...]:
-        """Return a list key, empty where it is absent."""
-        value = self._value(key)
+        """Return a list key; empty if it is absent."""
+        value = self._get(key)
         return value if isinstance(value, tuple) else ()
 
     def table(self, key: str) -> dict[str, str]:
-        """Return a mapping key, empty where it is absent."""
-        value = self._value(key)
+        """Return a mapping key; empty if it is absent."""
+        value = self._get(key)
         return value if isinstance(value, dict) else {}
 
-    def _value(self, key: str) -> FieldValue | None:
+    def _get(self, key: str) -> FieldValue | None:
         if self._fields is None and self._stored is not None:
-            known = self._stored.known
-            if key in known:
-                return known[key]
+            parsed = self._stored.parsed
+            if key in parsed:
+                return parsed[key]
         return self.fields.get(key)
 
     def with_fields(self, **changes: FieldValue | None) -> Memory:
-        """Return a copy with keys set, or dropped where the new value is None."""
-        kept = {key: value for key, value in self.fields.items() if key not in changes}
+        """Return a copy with keys set, or removed if the new value is None."""
+        fields = {key: value for key, value in self.fields.items() if key not in changes}
         added = {key: value for key, value in changes.items() if value is not None}
-        return Memory(fields=kept | added, body=self.body)
+        return Memory(fields=fields | added, body=self.body)
 
     def with_body(self, body: str) -> Memory:
         """Return a copy with another body."""
@@ -162,7 +162,7 @@ class Memory:
 
     @property
     def importance(self) -> float:
-        """0 to 1; 0.5 where it is absent."""
+        """0 to 1; 0.5 if absent."""
         return float(self.text("importance", "0.5"))
 
     @property
@@ -172,74 +172,80 @@ class Memory:
     def named_paths(self) -> list[str]:
         """Return the globs and paths that it names: its `files`, then its file sources."""
         sources = self.items("source")
-        return [*self.items("files"), *map(cited_path, filter(is_file, sources))]
+        return [*self.items("files"), *map(find_cited_path, filter(is_file, sources))]
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether nobody has vouched for it: a candidate, or one that was put away as such."""
+        """Whether it was never confirmed: a candidate, or a memory put away as one."""
         is_away = self.status in ("archived", "deprecated")
         return "candidate" in (self.status, self.table("retired").get("was") if is_away else "")
 
     @property
     def replaces(self) -> tuple[str, ...]:
-        """The memories whose place it takes: none while it is deleted or unconfirmed."""
+        """The ids that it replaces: none while it is deleted or unconfirmed."""
         olds = self.supersedes
         return () if olds and (self.status == "deleted" or self.is_unconfirmed) else olds
 
     @property
     def proposes(self) -> tuple[str, ...]:
-        """The memories whose place it would take if somebody confirmed it."""
+        """The ids that it would replace after a confirmation."""
         olds = self.supersedes
         return olds if olds and self.is_unconfirmed else ()
 
     @property
     def paragraph(self) -> str:
-        """What the memory claims, in short: a paragraph of the body, on one line; may be empty.
+        """The claim of the memory in short: one paragraph of the body, on one line; may be empty.
 
-        It is the one before any heading, else the first of a section that says what was decided,
-        else the first of all. Headings underlined with `===` or `---` count as such; comments,
-        which people do not see, do not.
+        It is the one before any heading, else the first of a section about the decision, else the
+        first of all. Headings underlined with `===` or `---` count; HTML comments do not, since
+        readers do not see them.
         """
-        return self._claim()[0]
+        return self._find_claim()[0]
 
     @property
     def statement(self) -> str:
         """The paragraph of the claim; one that announces a list comes with what fits of it."""
-        paragraph, announced = self._claim()
+        paragraph, announced = self._find_claim()
         shown, size = [paragraph], len(paragraph)
         for item in announced:
             size += 1 + len(item)
-            if size > MOST_ANNOUNCED:
+            if size > MAX_ANNOUNCED:
                 shown += ["…"] if len(shown) > 1 else []
                 break
             shown.append(item)
         return " ".join(shown)
 
-    def _claim(self) -> tuple[str, list[str]]:
+    def _find_claim(self) -> tuple[str, list[str]]:
         """Return the paragraph that claims, and the items of a list that it announces."""
         # Most bodies begin with it, and then the rest of a long one need not be taken into lines.
-        first = next(_paragraphs(self.body.lstrip("\n").partition("\n\n")[0]), None)
-        if first is not None and not first.headings and not first.is_announcement:
+        first = next(_iterate_paragraphs(self.body.lstrip("\n").partition("\n\n")[0]), None)
+        is_usual = first is not None and not first.headings and not first.is_announcement
+        if first is not None and is_usual and not first.is_figure:
             return first.text, []
-        found = list(_paragraphs(self.body))
-        if not found:
+        everything = list(_iterate_paragraphs(self.body))
+        paragraphs = [part for part in everything if not part.is_figure] or everything
+        if not paragraphs:
             return "", []
-        at = next((n for n, one in enumerate(found) if one.tells), 0)
-        is_complete = not found[at].is_announcement
-        return found[at].text, [] if is_complete else _announced(found[at], found[at + 1 :])
+        claim = next((paragraph for paragraph in paragraphs if paragraph.tells), paragraphs[0])
+        if not claim.is_announcement:
+            return claim.text, []
+        return claim.text, _find_announced(claim, everything[everything.index(claim) + 1 :])
 
     @property
     def has_text(self) -> bool:
         """Whether the body says anything: headings and the comments of a template say nothing."""
-        return next(_paragraphs(self.body), None) is not None
+        return next(_iterate_paragraphs(self.body), None) is not None
 
 
-MOST_ANNOUNCED = 600
+MAX_ANNOUNCED = 600
 """Characters of a statement with the list that it announces."""
 
 _TELLING_SECTIONS = frozenset(
     {"chosen", "decision", "decisions", "decision outcome", "proposal", "summary", "abstract"}
 )
+
+
+_IMAGES = ("![", "[![")
 
 
 class _Paragraph(Value):
@@ -255,8 +261,14 @@ class _Paragraph(Value):
 
     @property
     def tells(self) -> bool:
-        """Whether it comes before any heading, or below one that says what was decided."""
+        """Whether it comes before any heading, or in a section about the decision."""
         return not self.headings or not _TELLING_SECTIONS.isdisjoint(self.headings)
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is only an image or a table, which says nothing in one line."""
+        is_image = all(line.startswith(_IMAGES) and line.endswith(")") for line in self.lines)
+        return is_image or all(line.startswith("|") for line in self.lines)
 
     @property
     def is_announcement(self) -> bool:
@@ -270,14 +282,14 @@ def _is_item(line: str) -> bool:
     return mark in ("-", "*", "+") or (mark[-1:] in (".", ")") and mark[:-1].isdigit())
 
 
-def _announced(first: _Paragraph, following: Iterable[_Paragraph]) -> list[str]:
+def _find_announced(first: _Paragraph, following: Iterable[_Paragraph]) -> list[str]:
     """Return the items of the list, or the paragraph, that comes next below the same heading."""
     items: list[str] = []
-    for one in following:
-        is_list = _is_item(one.lines[0])
-        if one.headings != first.headings or (items and not is_list):
+    for paragraph in following:
+        is_list = _is_item(paragraph.lines[0])
+        if paragraph.headings != first.headings or (items and not is_list):
             break
-        for line in one.lines:
+        for line in paragraph.lines:
             if _is_item(line) or not items:
                 items.append(line)
             else:
@@ -288,14 +300,14 @@ def _announced(first: _Paragraph, following: Iterable[_Paragraph]) -> list[str]:
 
 
 def _without_comments(lines: list[str]) -> tuple[str, ...]:
-    """Return the lines of a paragraph without comments at its beginning, which nobody sees."""
+    """Return the lines of a paragraph without HTML comments at its beginning."""
     text = "\n".join(lines)
     while text.startswith("<!--"):
         text = text.partition("-->")[2].strip()
     return tuple(text.split("\n")) if text else ()
 
 
-def _paragraphs(body: str) -> Iterator[_Paragraph]:
+def _iterate_paragraphs(body: str) -> Iterator[_Paragraph]:
     """Yield the paragraphs of markdown that say something."""
     above: dict[int, str] = {}
     lines: list[str] = []
@@ -313,7 +325,9 @@ def _paragraphs(body: str) -> Iterator[_Paragraph]:
                 yield _Paragraph(tuple(above.values()), shown)
             lines = []
         if level:
-            above = {depth: one for depth, one in above.items() if depth < level} | {level: heading}
+            above = {depth: heading for depth, heading in above.items() if depth < level} | {
+                level: heading
+            }
 
 
 class Section(Value):
@@ -338,98 +352,98 @@ class Link(Value):
 
 
 _parsers: dict[bool, MarkdownIt] = {}
-"""What reads bodies, with what stands inside of paragraphs or without: that is most of the work."""
+"""The parsers of bodies, with inline content or without: building one is most of the work."""
 
 
-def markdown(*, with_html: bool) -> MarkdownIt:
-    """Return a new parser of bodies; without HTML, tags are text that is shown as it is."""
+def build_parser(*, with_html: bool) -> MarkdownIt:
+    """Return a new parser of bodies, without HTML: tags are shown as text."""
     from markdown_it import MarkdownIt  # a search asks for no headings and no links
 
     return MarkdownIt("commonmark", {"html": with_html}).enable(["table"])
 
 
-def _parser(*, is_whole: bool) -> MarkdownIt:
+def _build_parser(*, is_whole: bool) -> MarkdownIt:
     if is_whole not in _parsers:
-        made = markdown(with_html=True)
+        made = build_parser(with_html=True)
         _parsers[is_whole] = made if is_whole else made.disable("inline")
     return _parsers[is_whole]
 
 
-def sections(body: str) -> tuple[Section, ...]:
+def split_sections(body: str) -> tuple[Section, ...]:
     """Split a body at its top-level headings; headings inside code or quotes do not count."""
     lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # as markdown-it does
     lines = lines[:-1] if lines[-1] == "" else lines
     starts: list[tuple[str, int, int, int]] = []  # title, level, first line, first line of text
-    tokens = _parser(is_whole=False).parse(body)
+    tokens = _build_parser(is_whole=False).parse(body)
     for number, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             title = tokens[number + 1].content
             starts.append((title, int(token.tag[1:]), token.map[0] + 1, token.map[1]))
-    found = []
+    parts = []
     first_heading = starts[0][2] if starts else len(lines) + 1
     opening = "\n".join(lines[: first_heading - 1]).strip()
     if opening:
-        found.append(Section("", 0, 1, first_heading - 1, opening))
+        parts.append(Section("", 0, 1, first_heading - 1, opening))
     for number, (title, level, first, text_start) in enumerate(starts):
         last = starts[number + 1][2] - 1 if number + 1 < len(starts) else len(lines)
         text = "\n".join(lines[text_start:last]).strip()
-        found.append(Section(title, level, first, last, text))
-    return tuple(found)
+        parts.append(Section(title, level, first, last, text))
+    return tuple(parts)
 
 
-def code_lines(body: str) -> frozenset[int]:
+def find_code_lines(body: str) -> frozenset[int]:
     """Return the numbers of the lines, from 0, of fenced and indented code."""
     return frozenset(
         line
-        for token in _parser(is_whole=False).parse(body)
+        for token in _build_parser(is_whole=False).parse(body)
         if token.type in ("fence", "code_block") and token.map
         for line in range(*token.map)
     )
 
 
-def links(body: str) -> tuple[Link, ...]:
+def find_links(body: str) -> tuple[Link, ...]:
     """Return every `[[id]]` and markdown link of the text, not of code, in reading order."""
-    found = []
-    for token in _parser(is_whole=True).parse(body):
+    links = []
+    for token in _build_parser(is_whole=True).parse(body):
         if token.type == "inline" and token.children:
             line = token.map[0] + 1 if token.map else 1
-            found.extend(_inline_links(token.children, line))
-    return tuple(found)
+            links.extend(_find_inline_links(token.children, line))
+    return tuple(links)
 
 
-def _inline_links(children: list[Token], line: int) -> list[Link]:
-    found = []
+def _find_inline_links(children: list[Token], line: int) -> list[Link]:
+    links = []
     for child in children:
         if child.type in ("softbreak", "hardbreak"):
             line += 1
         elif child.type == "link_open":
-            found.append(Link("url", str(child.attrGet("href") or ""), line))
+            links.append(Link("url", str(child.attrGet("href") or ""), line))
         elif child.type == "text":
             for part in child.content.split("[[")[1:]:
-                target, closed, _rest = part.partition("]]")
+                target, closed, _tail = part.partition("]]")
                 if closed:
-                    found.append(Link("memory", target.strip(), line))
-    return found
+                    links.append(Link("memory", target.strip(), line))
+    return links
 
 
-MOST_TITLE = 100
+MAX_TITLE = 100
 """Characters of a title that is made of a text."""
 _MARKS = ".!?"
 
 
-def title_of(text: str) -> str:
+def first_sentence(text: str) -> str:
     """Return the first sentence of a text: one line, without its full stop, cut between words."""
     line = " ".join(text.split())
     ends = (at for at, char in enumerate(line) if char in _MARKS and _is_end(line, at))
     line = line[: next(ends, len(line))]
     line = line.rstrip(".") or line
-    if len(line) <= MOST_TITLE:
+    if len(line) <= MAX_TITLE:
         return line
-    return (line[: MOST_TITLE - 2].rpartition(" ")[0] or line[: MOST_TITLE - 2]) + " …"
+    return (line[: MAX_TITLE - 2].rpartition(" ")[0] or line[: MAX_TITLE - 2]) + " …"
 
 
 def _is_end(line: str, at: int) -> bool:
-    """Tell whether a sentence ends at a mark; `e.g. this` goes on."""
+    """Return whether a sentence ends at a mark; `e.g. this` goes on."""
     return at > 0 and line[at + 1 : at + 2] == " " and not line[at + 2 : at + 3].islower()
 
 
@@ -437,8 +451,8 @@ SOURCE = "tool:digest/"
 """Begins the source of a digest that memtool wrote; the fingerprint of its inputs follows."""
 
 
-def inputs_of(memory: Memory) -> str:
-    """Return the fingerprint of what a digest sums up, empty for what is no such digest."""
+def digest_inputs(memory: Memory) -> str:
+    """Return the fingerprint of the memories that a digest sums up; empty for any other memory."""
     for source in memory.items("source"):
         if source.startswith(SOURCE):
             return source[len(SOURCE) :]
@@ -446,15 +460,15 @@ def inputs_of(memory: Memory) -> str:
 
 
 def is_file(source: str) -> bool:
-    """Tell whether a source is a file."""
+    """Return whether a source is a file."""
     return source.startswith("file:")
 
 
-def cited_path(source: str) -> str:
+def find_cited_path(source: str) -> str:
     """Return the path of a file source, without lines and commit."""
     return source.partition(":")[2].partition("#")[0].partition("@")[0]
 
 
 def is_generated(memory: Memory) -> bool:
-    """Tell whether memtool wrote a memory as the digest of others."""
-    return bool(inputs_of(memory))
+    """Return whether memtool wrote a memory as the digest of others."""
+    return bool(digest_inputs(memory))

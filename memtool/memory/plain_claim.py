@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memtool.memory.memory import code_lines
+from memtool.memory.memory import find_code_lines
 
 _BULLET = re.compile(r"(?P<before>[ \t>]*)[*+](?=[ \t])")
 _CODE_SPAN = re.compile(r"(?P<ticks>`+)(?:(?!`).|(?!(?P=ticks)(?!`))`+)*?(?P=ticks)(?!`)")
@@ -15,19 +15,19 @@ _UNDERLINED = re.compile(
 """Words between underscores that markdown shows as it shows words between stars."""
 
 
-def plain_claim(body: str) -> str:
-    """Return a body without what claims nothing: what formatters change and nobody reads.
+def find_plain_claim(body: str) -> str:
+    """Return a body without differences that formatters make and readers do not see.
 
     These are line ends, blanks at the end of lines, empty lines at both ends, the sign of a bullet,
-    and underscores in place of stars around the same words. Code keeps all but its line ends.
+    and underscores in place of stars around the same words. In code only line ends are changed.
     """
     lines = body.replace("\r\n", "\n").split("\n")
-    code = code_lines("\n".join(lines))
-    texts = [line if at in code else _plain_line(line) for at, line in enumerate(lines)]
+    code = find_code_lines("\n".join(lines))
+    texts = [line if at in code else _strip_markup(line) for at, line in enumerate(lines)]
     return "\n".join(texts).strip("\n")
 
 
-def _plain_line(line: str) -> str:
+def _strip_markup(line: str) -> str:
     line = (
         _BULLET.sub(r"\g<before>-", line.rstrip(), count=1)
         if _BULLET.match(line)
@@ -40,12 +40,12 @@ def _plain_line(line: str) -> str:
         return line
     pieces, at = [], 0
     for span in spans:
-        pieces += [_starred(line[at : span.start()]), span[0]]
+        pieces += [_star(line[at : span.start()]), span[0]]
         at = span.end()
-    return "".join([*pieces, _starred(line[at:])])
+    return "".join([*pieces, _star(line[at:])])
 
 
-def _starred(text: str) -> str:
+def _star(text: str) -> str:
     return _UNDERLINED.sub(
         lambda m: f"{'*' * len(m['mark'])}{m['words']}{'*' * len(m['mark'])}", text
     )

@@ -53,9 +53,10 @@ HANDLER = FenceHandler()
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """Split a document into header and body, or return None where no closed block opens it.
+    """Split a document into header and body; None if it does not begin with a closed block.
 
-    The header keeps the line feed after the opening fence, so its line numbers are the file's.
+    The header keeps the line feed after the opening fence, so its line numbers are those of the
+    file.
     """
     if not HANDLER.detect(text):
         return None
@@ -79,7 +80,7 @@ def read_header(header: str) -> Header:
     _refuse_depth(header)
     try:
         reader = _YamlReader(yaml.parse(header, Loader=LOADER))
-        fields, starts = reader.document()
+        fields, starts = reader.read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = (error.problem or error.context or "not YAML").replace("\n", " ")
@@ -87,13 +88,13 @@ def read_header(header: str) -> Header:
     except NotStrict:
         raise
     except yaml.reader.ReaderError:
-        raise NotStrict("control characters are not allowed", _control_line(header)) from None
+        raise NotStrict("control characters are not allowed", _find_control_line(header)) from None
     except (yaml.YAMLError, ValueError, OverflowError):  # the reader in Python passes on chr()'s
         raise NotStrict("not YAML") from None
-    return Header(fields=fields, spans=_spans(header, starts))
+    return Header(fields=fields, spans=_find_spans(header, starts))
 
 
-def _control_line(header: str) -> int:
+def _find_control_line(header: str) -> int:
     # The error counts bytes or characters, as the reader is in C or Python: look for oneself.
     bad = yaml.reader.Reader.NON_PRINTABLE.search(header)
     return header.count("\n", 0, bad.start() if bad else 0) + 1
@@ -123,9 +124,9 @@ class _YamlReader:
         self.reached = 1
         """The last line that something was written on, from 1."""
 
-    def next(self) -> yaml.Event:
+    def read_next(self) -> yaml.Event:
         event = next(self.events)
-        line = _line(event)
+        line = _line_number(event)
         if isinstance(event, yaml.AliasEvent):
             raise NotStrict("aliases (*name) are not allowed", line)
         if getattr(event, "anchor", None):
@@ -138,67 +139,66 @@ class _YamlReader:
             self.reached = max(self.reached, end.line + (end.column > 0))
         return event
 
-    def document(self) -> tuple[Fields, list[tuple[str, int, int]]]:
+    def read_document(self) -> tuple[Fields, list[tuple[str, int, int]]]:
         """Return the fields, and key, first line and least last line of each."""
-        self.next()  # the stream's start
-        event = self.next()
+        self.read_next()  # the stream's start
+        event = self.read_next()
         if isinstance(event, yaml.StreamEndEvent):
             raise NotStrict("it is empty")
         if getattr(event, "explicit", False):
-            raise NotStrict("it holds the start of a YAML document", _line(event))
-        event = self.next()
+            raise NotStrict("it holds the start of a YAML document", _line_number(event))
+        event = self.read_next()
         if not isinstance(event, yaml.MappingStartEvent) or event.flow_style:
-            raise NotStrict("it is not a list of `key: value` lines", _line(event))
+            raise NotStrict("it is not a list of `key: value` lines", _line_number(event))
         fields: Fields = {}
         starts: list[tuple[str, int, int]] = []
-        while not isinstance(event := self.next(), yaml.MappingEndEvent):
-            line = _line(event)
-            key = self.scalar(event, "a key")
-            if (
-                event.start_mark and event.start_mark.column
-            ):  # also `? key`; `edit` could not replace such lines
+        while not isinstance(event := self.read_next(), yaml.MappingEndEvent):
+            line = _line_number(event)
+            key = self.read_scalar(event, "a key")
+            # Also `? key`; `edit` could not replace such lines.
+            if event.start_mark and event.start_mark.column:
                 raise NotStrict(f"the key {key} is not at the start of its line", line)
             if key in fields:
                 raise NotStrict(f"the key {key} stands twice", line)
             if key == "<<":
                 raise NotStrict("merge keys (<<) are not allowed", line)
-            fields[key] = self.value(key)
+            fields[key] = self.read_value(key)
             starts.append((key, line, max(line, self.reached)))
-        event = self.next()
+        event = self.read_next()
         if getattr(event, "explicit", False):
-            raise NotStrict("it holds the end of a YAML document", _line(event))
-        if not isinstance(event := self.next(), yaml.StreamEndEvent):
-            raise NotStrict("it holds a second YAML document", _line(event))
+            raise NotStrict("it holds the end of a YAML document", _line_number(event))
+        if not isinstance(event := self.read_next(), yaml.StreamEndEvent):
+            raise NotStrict("it holds a second YAML document", _line_number(event))
         return fields, starts
 
-    def value(self, key: str) -> FieldValue:
-        event = self.next()
+    def read_value(self, key: str) -> FieldValue:
+        event = self.read_next()
         if isinstance(event, yaml.SequenceStartEvent):
             items = []
-            while not isinstance(event := self.next(), yaml.SequenceEndEvent):
-                items.append(self.scalar(event, f"an item of {key}"))
+            while not isinstance(event := self.read_next(), yaml.SequenceEndEvent):
+                items.append(self.read_scalar(event, f"an item of {key}"))
             return tuple(items)
         if isinstance(event, yaml.MappingStartEvent):
             table: dict[str, str] = {}
-            while not isinstance(event := self.next(), yaml.MappingEndEvent):
-                name = self.scalar(event, f"a key of {key}")
+            while not isinstance(event := self.read_next(), yaml.MappingEndEvent):
+                name = self.read_scalar(event, f"a key of {key}")
                 if name in table:
-                    raise NotStrict(f"{key}.{name} stands twice", _line(event))
-                table[name] = self.scalar(self.next(), f"{key}.{name}")
+                    raise NotStrict(f"{key}.{name} stands twice", _line_number(event))
+                table[name] = self.read_scalar(self.read_next(), f"{key}.{name}")
             return table
-        return self.scalar(event, key)
+        return self.read_scalar(event, key)
 
-    def scalar(self, event: yaml.Event, what: str) -> str:
+    def read_scalar(self, event: yaml.Event, what: str) -> str:
         if not isinstance(event, yaml.ScalarEvent):
-            raise NotStrict(f"{what} is not one line of text", _line(event))
+            raise NotStrict(f"{what} is not one line of text", _line_number(event))
         return str(event.value)
 
 
-def _line(event: yaml.Event) -> int:
+def _line_number(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
-def _spans(header: str, starts: list[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
+def _find_spans(header: str, starts: list[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
     rows = header.split("\n")
     spans = {}
     for number, (key, first, least) in enumerate(starts):

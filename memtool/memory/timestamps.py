@@ -41,31 +41,31 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
     )
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"not a number: {text!r}")
     return int(text)
 
 
-_MOST_KNOWN = 1 << 12
+_MAX_KNOWN = 1 << 12
 _days: dict[str, int] = {}
 """The first second of days that were read before: many memories are of one day."""
 
 
 def parse_date(text: str) -> int:
     """Return the first second of a `YYYY-MM-DD` day in UTC. Raises ValueError."""
-    found = _days.get(text)
-    if found is None:
-        if len(_days) >= _MOST_KNOWN:
+    second = _days.get(text)
+    if second is None:
+        if len(_days) >= _MAX_KNOWN:
             _days.clear()
-        found = _days[text] = _parsed_date(text)
-    return found
+        second = _days[text] = _compute_date(text)
+    return second
 
 
-def _parsed_date(text: str) -> int:
+def _compute_date(text: str) -> int:
     if len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError(f"not a date: {text!r}")
-    year, month, day = _number(text[:4]), _number(text[5:7]), _number(text[8:])
+    year, month, day = _parse_number(text[:4]), _parse_number(text[5:7]), _parse_number(text[8:])
     if not (year >= 1 and 1 <= month <= 12 and 1 <= day <= _DAYS_IN_MONTH[month - 1]):
         raise ValueError(f"no such day: {text!r}")
     days = days_from_civil(year, month, day)
@@ -78,7 +78,7 @@ def parse(text: str) -> int:
     """Return the second of an RFC 3339 moment with a zone; fractions are cut. Raises ValueError."""
     if len(text) < 20 or text[10] not in "Tt " or text[13] != ":" or text[16] != ":":
         raise ValueError(f"not an RFC 3339 moment: {text!r}")
-    clock = _number(text[11:13] + text[14:16] + text[17:19])
+    clock = _parse_number(text[11:13] + text[14:16] + text[17:19])
     hour, minute, second = clock // 10_000, clock // 100 % 100, clock % 100
     if hour > 23 or minute > 59 or second > 60:
         raise ValueError(f"no such time: {text!r}")
@@ -88,18 +88,20 @@ def parse(text: str) -> int:
         if not digits:
             raise ValueError(f"not an RFC 3339 moment: {text!r}")
         zone = zone[1 + digits :]
-    moment = parse_date(text[:10]) + hour * 3_600 + minute * 60 + min(second, 59) - _offset(zone)
+    moment = (
+        parse_date(text[:10]) + hour * 3_600 + minute * 60 + min(second, 59) - _parse_offset(zone)
+    )
     if not _FIRST <= moment <= _LAST:
         raise ValueError(f"outside of the calendar: {text!r}")
     return moment
 
 
-def _offset(zone: str) -> int:
+def _parse_offset(zone: str) -> int:
     if zone in ("Z", "z"):
         return 0
     if len(zone) != 6 or zone[0] not in "+-" or zone[3] != ":":
         raise ValueError(f"no zone such as Z or +02:00: {zone!r}")
-    hours, minutes = _number(zone[1:3]), _number(zone[4:])
+    hours, minutes = _parse_number(zone[1:3]), _parse_number(zone[4:])
     if hours > 23 or minutes > 59:
         raise ValueError(f"no such zone: {zone!r}")
     return (hours * 3_600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
@@ -116,7 +118,7 @@ def end(text: str) -> int:
 
 
 def parse_when(text: str, now: int) -> int:
-    """Read what a person types for a time: a moment, a date, or an age such as `30d` or `12h`.
+    """Parse a time as users type it: a moment, a date, or an age such as `30d` or `12h`.
 
     Raises:
         ValueError: it is none of these.
@@ -128,11 +130,11 @@ def parse_when(text: str, now: int) -> int:
 
 def render(second: int) -> str:
     """Write a second as RFC 3339 in UTC, such as `2026-02-22T19:33:00Z`."""
-    rest = second % DAY_S
-    return f"{date(second)}T{rest // 3_600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"
+    time = second % DAY_S
+    return f"{format_date(second)}T{time // 3_600:02}:{time // 60 % 60:02}:{time % 60:02}Z"
 
 
-def date(second: int) -> str:
+def format_date(second: int) -> str:
     """Write the UTC day of a second as `YYYY-MM-DD`."""
     year, month, day = civil_from_days(second // DAY_S)
     return f"{year:04}-{month:02}-{day:02}"

@@ -1,12 +1,16 @@
-"""Trust: how well git proves a memory, where its bytes come from, and who signed them.
+"""Trust: how well git proves a memory, where its bytes come from, and its signatures.
 
-Only the forms are here; `store.provenance` asks git for them.
+Only the value types are here; `store.provenance` asks git for the facts.
 """
 
 from __future__ import annotations
 
 from memtool.value import Value
 
+SHORT_ID_DIGITS = 7
+"""Digits of a commit id in text for people. Fixed, since git's own choice differs by clone."""
+CITED_DIGITS = 10
+"""Digits of the commit in a citation that programs read."""
 TRUST_LEVELS = ("local", "committed", "trusted", "signed")
 """What git can prove of a memory, least first (see `store.provenance`)."""
 

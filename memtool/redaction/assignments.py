@@ -8,11 +8,11 @@ them is linear. Below a heading of a table that announces secrets each cell is l
 from __future__ import annotations
 
 from memtool import tables
-from memtool.redaction.columns import cells
+from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import (
-    LEAST_BITS,
+    MIN_BITS,
     Pattern,
-    bits,
+    compute_entropy,
     is_composed,
     is_dense,
     is_hex_or_uuid,
@@ -23,10 +23,10 @@ from memtool.redaction.entropy import (
     is_signed,
     is_typed,
     is_wordlike,
-    looks_typed,
+    looks_like_password,
     restlessness,
 )
-from memtool.redaction.words import listed
+from memtool.redaction.words import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
     Span = tuple[int, int]
     """Start and end of a value."""
 
-_ROWS = tables.rows("redaction/announcing_words")
+_ROWS = tables.read_rows("redaction/announcing_words")
 
 ANNOUNCING = tuple(dict.fromkeys(part for *_, parts in _ROWS for part in parts.split("|")))
 """A part of every announcing word: a text without any of these has no such word."""
 
 
-def _words(group: str) -> str:
+def _list_words(group: str) -> str:
     return "|".join(pattern for name, pattern, _parts in _ROWS if name == group)
 
 
-PERSON_WORDS = _words("person")
+PERSON_WORDS = _list_words("person")
 SHORT_PERSON_WORDS = (
-    rf"(?<![a-z0-9+/])(?:{_words('short')})(?![a-z0-9+/])|(?<=-)[a-z]{{2,12}}pass(?![a-z0-9])"
+    rf"(?<![a-z0-9+/])(?:{_list_words('short')})(?![a-z0-9+/])|(?<=-)[a-z]{{2,12}}pass(?![a-z0-9])"
 )
-MACHINE_WORDS = _words("machine")
-FOREIGN_WORDS = _words("foreign")
+MACHINE_WORDS = _list_words("machine")
+FOREIGN_WORDS = _list_words("foreign")
 
-SURE_KEYS = listed("sure_keys")
+SURE_KEYS = read_list("sure_keys")
 
-NOT_SECRET_BEFORE = listed("harmless_before")
+NOT_SECRET_BEFORE = read_list("harmless_before")
 
 HOLDERS = frozenset(("config", "json", "yaml", "object", "dict", "host", "input"))
 """Words of these that a dot follows hold what is named behind it: `config.secret_key`."""
 
-NOT_SECRET_AFTER = listed("harmless_after")
+NOT_SECRET_AFTER = read_list("harmless_after")
 
 HASH_WORDS = Pattern(
     r"\b(?:sha-?\d{0,3}|md5|hash(?:es|ed)?|digest|checksum|commit(?:ted)?|revision|rev|blob|tree|ref|"
@@ -228,9 +228,9 @@ _KEY = Pattern(r"[ _.-]?keys?\Z")
 BARE_VERBS = frozenset(("pass", "auth"))
 """Words of prose and code that announce something only where a sign assigns it."""
 
-MOST_GLUE = 60
-MOST_VALUE = 500
-MOST_PER_LINE = 400
+MAX_GLUE = 60
+MAX_VALUE = 500
+MAX_PER_LINE = 400
 """Announcing words looked at on one line; nobody writes more of them."""
 
 
@@ -241,7 +241,7 @@ def is_announced(_text: str, lower: str) -> bool:
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every secret next to an announcing word, or below one."""
-    for kind, pattern in _patterns(lower):
+    for kind, pattern in _choose_patterns(lower):
         line_end = seen = 0
         for hit in pattern.finditer(lower):
             if hit.start() >= line_end:
@@ -249,27 +249,32 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
                 line_end = len(lower) if line_end < 0 else line_end
                 seen = 0
             seen += 1
-            if seen > MOST_PER_LINE:
+            if seen > MAX_PER_LINE:
                 continue
-            start = _announced_from(lower, *hit.span())
+            start = _find_announcement_end(lower, *hit.span())
             if start is not None:
-                span = _next_to(Announcement(text, lower, start, hit.end(), kind))
+                span = _find_next_to(Announcement(text, lower, start, hit.end(), kind))
                 if span is not None:
                     yield kind, *span
-    yield from _table_cells(text, lower)
+    yield from _find_table_cells(text, lower)
 
 
-def _next_to(here: Announcement) -> Span | None:
+def _find_next_to(here: Announcement) -> Span | None:
     """Return the span of the secret next to an announcement."""
     span = None
     if _has_sign(here.lower[here.end : here.end + 110]):
-        span = _assigned(here) or _given(here) or _in_sentence(here) or _beside(here)
+        span = (
+            _find_assigned(here)
+            or _find_given(here)
+            or _find_in_sentence(here)
+            or _find_right_after(here)
+        )
     if span is None and not DIGITS.isdisjoint(here.lower[max(0, here.start - 160) : here.start]):
-        span = _before(here)
+        span = _find_before(here)
     return span
 
 
-def _assigned(here: Announcement) -> Span | None:
+def _find_assigned(here: Announcement) -> Span | None:
     """Return the span of a value that a sign assigns, also in a table, an attribute, a manifest."""
     text = here.text
     match = _ASSIGN.match(text, here.end)
@@ -280,18 +285,18 @@ def _assigned(here: Announcement) -> Span | None:
             return None
         broken = "\n" in match["gap"]
         is_tag = match["sign"] == ">" and bool(match["gap"])
-        span = None if is_tag else _listed(here, match, _value(match, text, alone=broken))
+        span = None if is_tag else _find_in_row(here, match, _find_value(match, text, alone=broken))
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
     for pattern in (_KUBERNETES, _ATTRIBUTE, _DEFAULT):
         match = pattern.match(text, here.end)
-        span = _value(match, text) if match else None
+        span = _find_value(match, text) if match else None
         if span and _fits(here, span, sure=True, quoted=True):
             return span
     return None
 
 
-def _listed(here: Announcement, match: Match[str], span: Span | None) -> Span | None:
+def _find_in_row(here: Announcement, match: Match[str], span: Span | None) -> Span | None:
     """Return the span; of the next field of a row, or an alternative, only if it is drawn."""
     if span is None:
         return None
@@ -306,11 +311,11 @@ def _listed(here: Announcement, match: Match[str], span: Span | None) -> Span | 
         end = start + len(text[start:end].split(sign[-1])[0])
     value = text[start:end]
     is_drawn = is_hex_or_uuid(value) or (sign[0] not in QUOTES and is_dense(value))
-    is_drawn = is_drawn or (sign == "," and here.kind == "password" and looks_typed(value))
+    is_drawn = is_drawn or (sign == "," and here.kind == "password" and looks_like_password(value))
     return (start, end) if is_drawn else None
 
 
-def _given(here: Announcement) -> Span | None:
+def _find_given(here: Announcement) -> Span | None:
     """Return the span of a value that follows after a space: a flag's, a setting's."""
     lower, start = here.lower, here.start
     if here.word in BARE_VERBS:
@@ -323,14 +328,14 @@ def _given(here: Announcement) -> Span | None:
     match = _FLAG.match(here.text, here.end)
     if match is None or _is_tail_harmless(match["tail"]):
         return None
-    span = _value(match, here.text, alone=not is_given)
+    span = _find_value(match, here.text, alone=not is_given)
     if span is None or not _fits(here, span, sure=True, quoted=bool(match["open"])):
         return None
     value = here.text[span[0] : span[1]]
-    return span if is_given or looks_typed(value) or is_dense(value) else None
+    return span if is_given or looks_like_password(value) or is_dense(value) else None
 
 
-def _in_sentence(here: Announcement) -> Span | None:
+def _find_in_sentence(here: Announcement) -> Span | None:
     """Return the span of a value in the sentence that follows."""
     if here.word in BARE_VERBS:
         return None
@@ -338,55 +343,57 @@ def _in_sentence(here: Announcement) -> Span | None:
     at = end
     for _try in range(3):
         match = _SENTENCE.match(lower, at)
-        if match is None or match.end() - end > MOST_GLUE + 30:
+        if match is None or match.end() - end > MAX_GLUE + 30:
             break
         between = lower[end : match.end("glue")]
         first = _FIRST_WORD.match(between)
         if first and first[1] not in PLACES and _is_tail_harmless(first[1]):
             break
-        span = _value(match, text, alone=bool(match["below"]))
+        span = _find_value(match, text, alone=bool(match["below"]))
         quoted = bool(match["open"]) and match["open"] != "("
         direct = bool(match["sign"] or match["colon"] or quoted)
         if span and _fits(here, span, sure=direct and len(between) < 40, quoted=quoted):
             return span
         at = max(match.end("copula"), match.end("colon"))
-    span = _quoted(here)
+    span = _find_quoted(here)
     if span is None:
-        span = _answered(here)
+        span = _find_answer(here)
     if span is None and here.kind == "password":
-        span = _as_password(here)
+        span = _find_password_like(here)
     return span
 
 
-def _answered(here: Announcement) -> Span | None:
+def _find_answer(here: Announcement) -> Span | None:
     """Return the span of the answer to a question, or of what a prompt shows below a name."""
     match = _SHOWN.match(here.text, here.end)
     shows = match and _SHOWS.search(here.text, max(0, here.start - 80), here.start)
     match = match if shows else _ANSWER.match(here.text, here.end)
-    span = _value(match, here.text, alone=True) if match else None
+    span = _find_value(match, here.text, alone=True) if match else None
     if match is None or span is None or not _fits(here, span, sure=True, quoted=True):
         return None
     value = here.text[span[0] : span[1]]
     is_bare = bool(shows) or not match["words"]
     return (
-        span if is_bare or is_dense(value) or is_hex_or_uuid(value) or looks_typed(value) else None
+        span
+        if is_bare or is_dense(value) or is_hex_or_uuid(value) or looks_like_password(value)
+        else None
     )
 
 
-def _beside(here: Announcement) -> Span | None:
+def _find_right_after(here: Announcement) -> Span | None:
     """Return the span of a value right behind its word that says enough by itself."""
     match = _BESIDE.match(here.text, here.end)
     if match is None or here.word in BARE_VERBS or _is_tail_harmless(match["tail"]):
         return None
     glue, is_below = match["glue"] or "", bool(match["below"])
-    span = _value(match, here.text, alone=is_below)
+    span = _find_value(match, here.text, alone=is_below)
     is_other = is_below and (here.kind != "password" or "." in match["tail"])
     if span is None or is_other or glue in ("/", "+"):  # the last two: inside of base64
         return None
     value = here.text[span[0] : span[1]]
     is_apart = not COMMAS.isdisjoint(glue)
     if here.kind == "password":
-        good = looks_typed(value) and (restlessness(value) > 0.3 or is_phrase(value))
+        good = looks_like_password(value) and (restlessness(value) > 0.3 or is_phrase(value))
     elif is_hex_or_uuid(value):
         is_request = REQUEST_TOKENS.search(here.lower, max(0, here.start - 16), here.end)
         good = here.word != "key" and _is_sure_key(here) and not (is_request or is_apart)
@@ -400,29 +407,29 @@ COMMAS = frozenset(",.;?!")
 """Signs that end a part of a sentence: what is behind them may be another thing."""
 
 
-def _as_password(here: Announcement) -> Span | None:
+def _find_password_like(here: Announcement) -> Span | None:
     """Return the span of what looks like a password where a sentence may have one."""
     text, lower, end = here.text, here.lower, here.end
     is_set = _SETS.search(lower, max(0, here.start - 80), here.start)
     for pattern in (_TO, _PAIR) if is_set else (_PAIR,):
         match = pattern.match(lower, end)
-        span = _value(match, text) if match else None
+        span = _find_value(match, text) if match else None
         if span is None:
             continue
         value = text[span[0] : span[1]]
-        if looks_typed(value):
+        if looks_like_password(value):
             return span
         if pattern is _TO and not DIGITS.isdisjoint(value) and is_typed(value, 8, sure=True):
             return span
     return None
 
 
-def _quoted(here: Announcement) -> Span | None:
+def _find_quoted(here: Announcement) -> Span | None:
     """Return the span of the next quoted value, if its form alone says enough."""
     match = _QUOTED.match(here.lower, here.end)
     if match is None or HASH_WORDS.search(here.lower, here.end, match.start("open")):
         return None
-    span = _value(match, here.text)
+    span = _find_value(match, here.text)
     value = here.text[span[0] : span[1]] if span else ""
     is_near = match.end() - here.end < 24
     if is_near and here.kind != "password" and is_hex_or_uuid(value) and _is_sure_key(here):
@@ -434,7 +441,7 @@ def _quoted(here: Announcement) -> Span | None:
     return span if is_password and is_typed_in else None
 
 
-def _before(here: Announcement) -> Span | None:
+def _find_before(here: Announcement) -> Span | None:
     """Return the span of a value that comes before: `… is the password`, `… as API key`."""
     text, start = here.text, here.start
     updated = _UPDATED.search(text, max(0, start - 300), start)
@@ -451,13 +458,13 @@ def _before(here: Announcement) -> Span | None:
     if HASH_WORDS.search(here.lower, end, start):
         return None
     if here.kind == "password":
-        good = looks_typed(value)
+        good = looks_like_password(value)
     else:
         good = is_hex_or_uuid(value) and _is_sure_key(here)
     return (begin, end) if good or is_dense(value) else None
 
 
-def _value(match: Match[str], text: str, *, alone: bool = False) -> Span | None:
+def _find_value(match: Match[str], text: str, *, alone: bool = False) -> Span | None:
     """Return the span of the value behind a match: up to its quote, or to a space or a mark.
 
     `alone` values without quotes count only where the line ends with them.
@@ -465,8 +472,8 @@ def _value(match: Match[str], text: str, *, alone: bool = False) -> Span | None:
     at, opened = match.end(), match["open"] or ""
     quote = opened.strip("\\")[-1:] if opened != "<![CDATA[" else opened
     if quote and quote not in "([":
-        line = text.find("\n", at, at + MOST_VALUE)
-        stop = text.find(CLOSES.get(quote, quote), at, line if line >= 0 else at + MOST_VALUE)
+        line = text.find("\n", at, at + MAX_VALUE)
+        stop = text.find(CLOSES.get(quote, quote), at, line if line >= 0 else at + MAX_VALUE)
         if stop > at:
             inner = text[at : stop - (text[stop - 1] == "\\")].rstrip(" \t")
             start = at + len(inner) - len(inner.lstrip(" \t"))
@@ -500,7 +507,7 @@ class Announcement:
         self.word = lower[start:end]
 
 
-def _patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
+def _choose_patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
     """Return kinds with the patterns of the words that may announce them in a lower-case text.
 
     Words without a border have a pattern of their own: its search skips to their first letters.
@@ -510,7 +517,7 @@ def _patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
     return _ASCII if lower.isascii() else _FOREIGN
 
 
-def _announced_from(lower: str, start: int, end: int) -> int | None:
+def _find_announcement_end(lower: str, start: int, end: int) -> int | None:
     """Return where the announcement begins, with the word before a `key`; None if it is none."""
     if lower.startswith("key", start):
         head = _KEY_HEAD.search(lower, max(0, start - 20), start)
@@ -601,7 +608,13 @@ def _fits_token(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> 
         return False
     if is_dense(value, 12 if plain and sure else 16):
         return True
-    if sure and quoted and len(value) > 31 and bits(value) > LEAST_BITS and not is_wordlike(value):
+    if (
+        sure
+        and quoted
+        and len(value) > 31
+        and compute_entropy(value) > MIN_BITS
+        and not is_wordlike(value)
+    ):
         return not is_named(value) and not any(sign in value for sign in "{} ")
     assigned = (sure and quoted) or "=" in between[-4:]
     has_digit = any(char.isdigit() for char in value)
@@ -621,7 +634,7 @@ def _is_sure_key(here: Announcement) -> bool:
     )
 
 
-def _table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+def _find_table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of cells below a heading that announces secrets."""
     if not is_announced(text, lower):
         return
@@ -629,22 +642,22 @@ def _table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
     def is_wanted(head: str) -> bool:
         if head not in kinds:
-            kinds[head] = _column_kind(head)
+            kinds[head] = _find_column_kind(head)
         return bool(kinds[head])
 
-    for head, start, end in cells(text, lower, is_wanted):
+    for head, start, end in find_cells(text, lower, is_wanted):
         value, kind = text[start:end], kinds[head]
         good = is_dense(value, 12) or is_hex_or_uuid(value)
         if good or (kind == "password" and is_typed(value, sure=True)):
             yield kind, start, end
 
 
-def _column_kind(head: str) -> str:
+def _find_column_kind(head: str) -> str:
     head = head.strip(" *`_")
-    for kind, pattern in _patterns(head):
+    for kind, pattern in _choose_patterns(head):
         hit = pattern.search(head)
         if hit is None or _is_tail_harmless(head[hit.end() :]):
             continue
-        if _announced_from(head, *hit.span()) is not None:
+        if _find_announcement_end(head, *hit.span()) is not None:
             return kind
     return ""

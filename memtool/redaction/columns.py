@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     Cell = tuple[str, int, int]
     """Heading in lower case, start and end of what stands in the cell."""
 
-MOST_ROWS = 200
-MOST_COLUMNS = 60
+MAX_ROWS = 200
+MAX_COLUMNS = 60
 DELIMITERS = ("\t", ";", ",")
 _RULER = Pattern(r"\n[ \t]{0,3}[|+]?[ \t]{0,3}:?-{2,}[-:|+ \t]{0,400}(?=\n)")
 _HEADS = Pattern(r"[ \t]{0,4}[\"']?[^\W\d][\w .#/-]{0,30}[\"']?(?:\([\w ]{1,20}\))?[ \t]{0,4}\r?$")
 _WRAP = " \t\r`*\"'"
 
 
-def cells(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator[Cell]:
+def find_cells(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator[Cell]:
     """Yield the cells below those headings that are wanted, in order of their tables."""
     if "|" in text and "--" in text:
         for match in _RULER.finditer(text):
@@ -30,12 +30,12 @@ def cells(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator[C
             heads = lower[top : match.start()].strip().strip("|").split("|")
             wanted = [head.strip(" *`_") for head in heads]
             if any(map(is_wanted, wanted)):
-                yield from _below(text, match.end() + 1, "|", wanted, is_wanted)
+                yield from _cells_below(text, match.end() + 1, "|", wanted, is_wanted)
     if any(mark in text for mark in DELIMITERS):
-        yield from _fields(text, lower, is_wanted)
+        yield from _find_fields(text, lower, is_wanted)
 
 
-def _fields(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator[Cell]:
+def _find_fields(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator[Cell]:
     """Yield the wanted fields of rows below a line of headings."""
     at = 0
     while (stop := text.find("\n", at)) >= 0:
@@ -45,7 +45,7 @@ def _fields(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator
         head = lower[start:stop]
         mark = next((mark for mark in DELIMITERS if mark in head), "")
         count = head.count(mark) if mark else 0
-        if not mark or count > MOST_COLUMNS:
+        if not mark or count > MAX_COLUMNS:
             continue
         after = text.find("\n", at)
         if text.count(mark, at, after if after >= 0 else len(text)) < count:
@@ -53,15 +53,15 @@ def _fields(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Iterator
         heads = head.split(mark)
         if not all(map(_HEADS.match, heads)):
             continue
-        wanted = [one.strip(_WRAP) for one in heads]
+        wanted = [head.strip(_WRAP) for head in heads]
         if any(map(is_wanted, wanted)):
-            yield from _below(text, at, mark, wanted, is_wanted)
+            yield from _cells_below(text, at, mark, wanted, is_wanted)
 
 
-def _below(
+def _cells_below(
     text: str, at: int, mark: str, heads: list[str], is_wanted: Callable[[str], bool]
 ) -> Iterator[Cell]:
-    for _row in range(MOST_ROWS):
+    for _row in range(MAX_ROWS):
         stop = text.find("\n", at, at + 4000)
         stop = min(len(text), at + 4000) if stop < 0 else stop
         if text.find(mark, at, stop) < 0 and (mark != "|" or stop == at):

@@ -15,7 +15,7 @@ Python takes to start, and importing `re` half as long. Most texts need none.
 
 from __future__ import annotations
 
-from memtool.redaction.words import listed
+from memtool.redaction.words import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ _CLASSES = {
 """The class of each ASCII character: lower, upper, digit, other."""
 
 
-def bits(text: str) -> float:
+def compute_entropy(text: str) -> float:
     """Return the Shannon entropy of a string in bits for each character, 0 for an empty one."""
     from math import log2  # a shared library that few texts need
 
@@ -92,7 +92,7 @@ def bits(text: str) -> float:
     return log2(size) - sum([n * log2(n) for n in counts if n > 1]) / size if size else 0.0
 
 
-def pair_share(text: str) -> float:
+def compute_pair_share(text: str) -> float:
     """Return which share of the neighbouring letters are common pairs, 0 where there are none."""
     lower = text.lower()
     pairs = [lower[at : at + 2] for at in range(len(lower) - 1)]
@@ -116,14 +116,14 @@ def restlessness(text: str) -> float:
 def is_wordlike(text: str, share: float = WORDLIKE_SHARE) -> bool:
     """Return whether a string is made of words, as names, paths and identifiers are."""
     worded = sum(map(len, WORDED.findall(text)))
-    return worded * 2 > len(text) and pair_share(text) > share
+    return worded * 2 > len(text) and compute_pair_share(text) > share
 
 
 def is_camel(text: str) -> bool:
     """Return whether a string is short words and abbreviations, as class names are."""
     worded = sum(map(len, WORDED.findall(text)))
     digits = sum(map(str.isdigit, text))
-    return digits < 2 and worded * 5 > len(text) * 4 and pair_share(text) > 0.3
+    return digits < 2 and worded * 5 > len(text) * 4 and compute_pair_share(text) > 0.3
 
 
 def is_filler(text: str) -> bool:
@@ -142,7 +142,7 @@ def is_sequence(text: str) -> bool:
     return (steps.count(1) + steps.count(-1)) * 2 > len(text)
 
 
-PLACEHOLDER_WORDS = listed("placeholders")
+PLACEHOLDER_WORDS = read_list("placeholders")
 
 _FORMS: tuple[str, ...] = (
     (
@@ -217,7 +217,10 @@ def is_placeholder(value: str) -> bool:
         or (
             form is not None
             and not (
-                value[0] == "/" and len(value) > 30 and value.count("/") < 5 and bits(value) > 4.3
+                value[0] == "/"
+                and len(value) > 30
+                and value.count("/") < 5
+                and compute_entropy(value) > 4.3
             )
             and not is_signed(value)
             and (form["dotted"] is None or _is_attribute(value))
@@ -258,9 +261,11 @@ def is_dense(value: str, least: int = 16) -> bool:
         return False
     digits = sum(char.isdigit() for char in value)
     letters = sum(char.isalpha() for char in value)
-    if letters < 4 or (not digits and restlessness(value) < 0.3 and pair_share(value) > 0.35):
+    if letters < 4 or (
+        not digits and restlessness(value) < 0.3 and compute_pair_share(value) > 0.35
+    ):
         return False
-    return bits(value) > 2.9 and not is_wordlike(value) and not is_named(value)
+    return compute_entropy(value) > 2.9 and not is_wordlike(value) and not is_named(value)
 
 
 def is_hex_or_uuid(value: str) -> bool:
@@ -277,7 +282,9 @@ def is_named(value: str) -> bool:
     digits = sum(len(part) for part in parts if part.isdigit())
     if not words or digits > 4 or len(parts) > 2 + len(value) // 4:
         return False
-    return pair_share(value) > 0.5 and max(map(len, words)) > 3 and restlessness(value) < 0.4
+    return (
+        compute_pair_share(value) > 0.5 and max(map(len, words)) > 3 and restlessness(value) < 0.4
+    )
 
 
 def is_typed(value: str, least: int = 6, *, sure: bool = False) -> bool:
@@ -300,7 +307,7 @@ def is_typed(value: str, least: int = 6, *, sure: bool = False) -> bool:
         return sure or len(value) >= 8 or restlessness(value) > 0.3
     if any(sign in value for sign in "-_./"):
         return restlessness(value) > 0.45 and not is_wordlike(value)
-    return (len(value) >= 8 and pair_share(value) < 0.35) or (
+    return (len(value) >= 8 and compute_pair_share(value) < 0.35) or (
         len(value) >= 10 and restlessness(value) > 0.45
     )
 
@@ -310,7 +317,7 @@ def is_numbered_phrase(value: str) -> bool:
     return " " not in value and is_phrase(value) and any(char.isdigit() for char in value)
 
 
-STOP_WORDS = listed("sentence_words")
+STOP_WORDS = read_list("sentence_words")
 
 
 def is_phrase(value: str) -> bool:
@@ -340,7 +347,7 @@ def is_mixed(value: str) -> bool:
     )
 
 
-def looks_typed(value: str) -> bool:
+def looks_like_password(value: str) -> bool:
     """Return whether a value looks like a password by itself, whatever is around it."""
     return (is_typed(value, 8) and is_mixed(value)) or is_numbered_phrase(value)
 
@@ -349,7 +356,7 @@ PRIVATE_KEY = "private-key"
 BEGIN = "-----BEGIN "
 DASHES = "-----"
 END = "-----END "
-MOST_BLOCK = 16_000
+MAX_BLOCK = 16_000
 BREAK = r"(?:(?:\\r)?\\n|[\s>|*#\"'+,;\\]){1,40}"
 """What separates the lines of a key: line ends (also escaped), indents, quotes, comments."""
 LINES = (
@@ -361,7 +368,7 @@ LINES = (
 _LINES = Pattern(LINES)
 
 
-def blocks(text: str) -> Iterator[tuple[str, int, int]]:
+def find_key_blocks(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (label, start, end) of every BEGIN block; a private key's label is `private-key`.
 
     A block without its END line ends where its base64 does, so a truncated key is found too.
@@ -374,7 +381,7 @@ def blocks(text: str) -> Iterator[tuple[str, int, int]]:
         if close < 0 or "\n" in text[start:close]:
             continue
         stop = close + len(DASHES)
-        limit = min(stop + MOST_BLOCK, at if at >= 0 else len(text))
+        limit = min(stop + MAX_BLOCK, at if at >= 0 else len(text))
         end = text.find(END, stop, limit)
         if end >= 0:
             tail = text.find(DASHES, end + len(END), end + 90)
@@ -390,11 +397,11 @@ def blocks(text: str) -> Iterator[tuple[str, int, int]]:
             yield PRIVATE_KEY, start, end
 
 
-LEAST_LENGTH = 21
-LEAST_BITS = 4.0
-MOST_ALIKE = 16
+MIN_LENGTH = 21
+MIN_BITS = 4.0
+MAX_ALIKE = 16
 """So many different characters have no more than 4 bits."""
-MOST_LENGTH = 200
+MAX_LENGTH = 200
 """Secrets without any context are shorter; what is longer is media or a certificate."""
 
 CANDIDATE = Pattern(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{21,}")
@@ -436,12 +443,14 @@ BEFORE = Pattern(
 
 def has_mixed_word(text: str, _lower: str = "") -> bool:
     """Return whether a word is long enough, of enough different characters."""
-    return any(len(word) >= LEAST_LENGTH and len(set(word)) > MOST_ALIKE for word in text.split())
+    return any(len(word) >= MIN_LENGTH and len(set(word)) > MAX_ALIKE for word in text.split())
 
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of bare strings that only chance makes."""
-    encoded = [(first, last) for label, first, last in blocks(text) if label == "block"][::-1]
+    encoded = [(first, last) for label, first, last in find_key_blocks(text) if label == "block"][
+        ::-1
+    ]
     for hit in CANDIDATE.finditer(text):
         start, end = hit.span()
         start += text[start] in "nrt" and text[start - 1 : start] == "\\"  # an escaped line end
@@ -449,11 +458,9 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             encoded.pop()
         token = text[start:end].rstrip("-/_")
         size = len(token)
-        if not LEAST_LENGTH <= size <= MOST_LENGTH or (
-            token.isalpha() and restlessness(token) < 0.3
-        ):
+        if not MIN_LENGTH <= size <= MAX_LENGTH or (token.isalpha() and restlessness(token) < 0.3):
             continue
-        if len(set(token)) <= MOST_ALIKE or bits(token) <= LEAST_BITS:
+        if len(set(token)) <= MAX_ALIKE or compute_entropy(token) <= MIN_BITS:
             continue
         if is_wordlike(token) or is_camel(token) or is_composed(token) or is_sequence(token):
             continue
@@ -471,8 +478,8 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 
 OBJECT_ID = Pattern(r"(?P<type>[a-z]{2,16})[_-](?:[a-z]{2,10}[_-])?[A-Za-z0-9]{8,30}$")
-OBJECTS = listed("object_prefixes")
-SECRET_PARTS = listed("secret_parts")
+OBJECTS = read_list("object_prefixes")
+SECRET_PARTS = read_list("secret_parts")
 
 
 def _is_object_id(token: str) -> bool:
@@ -510,7 +517,7 @@ def is_composed(token: str) -> bool:
     if len(parts) == 1:
         return False
     random = [part for part in parts if not _NAME_PART.match(part) and not is_wordlike(part)]
-    if any(len(part) >= LEAST_LENGTH and bits(part) > LEAST_BITS for part in random):
+    if any(len(part) >= MIN_LENGTH and compute_entropy(part) > MIN_BITS for part in random):
         return False
     return sum(map(len, random)) * 10 < 7 * sum(map(len, parts)) or len(parts) * 6 > len(token)
 
@@ -557,4 +564,4 @@ def _is_in_block(text: str, start: int, end: int) -> bool:
 def _is_encoded(line: str) -> bool:
     if len(line) < 8 or " " in line or "\0" in line:  # blanked text was no media
         return False
-    return not is_wordlike(line) and bits(line) > 2.5
+    return not is_wordlike(line) and compute_entropy(line) > 2.5

@@ -20,7 +20,7 @@ from memtool.redaction import (
     tokens,
 )
 from memtool.redaction.entropy import Pattern
-from memtool.redaction.words import listed
+from memtool.redaction.words import read_list
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     Span = tuple[str, int, int]
     """Kind, start and end."""
 
-MOST_CHARACTERS = 16_000_000
+MAX_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
-MOST_ROUNDS = 6
+MAX_ROUNDS = 6
 NUMBER_KINDS = frozenset(("card", "iban", "national-id", "phone", "ssn"))
 
 _KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
@@ -95,14 +95,14 @@ DETECTORS = (
         "tokens whose prefix says what they are, of whatever vendor",
         ("vendor-token",),
         tokens.has_long_word,
-        tokens.self_named,
+        tokens.find_self_named,
         is_named=True,
     ),
     Detector(
         "passwords and tokens inside of addresses",
         ("url-password",),
         shapes.has_userinfo,
-        shapes.userinfo,
+        shapes.find_userinfo,
         is_named=True,
     ),
     Detector(
@@ -115,7 +115,7 @@ DETECTORS = (
         "numbers of accounts, by country, length and check digits",
         ("iban",),
         national_ids.has_id,
-        national_ids.ibans,
+        national_ids.find_ibans,
         is_personal=True,
         is_named=True,
     ),
@@ -123,21 +123,21 @@ DETECTORS = (
         "payment cards, by brand, length and check digit",
         ("card",),
         personal.has_card,
-        personal.cards,
+        personal.find_cards,
         is_personal=True,
     ),
     Detector(
         "US social security numbers",
         ("ssn",),
         personal.has_social_number,
-        personal.social_numbers,
+        personal.find_social_numbers,
         is_personal=True,
     ),
     Detector(
         "national ids of other countries, each by its own check",
         ("national-id",),
         national_ids.has_id,
-        national_ids.ids,
+        national_ids.find_ids,
         is_personal=True,
         is_named=True,
     ),
@@ -145,12 +145,12 @@ DETECTORS = (
         "addresses of people",
         ("email",),
         personal.has_at,
-        personal.emails,
+        personal.find_emails,
         is_personal=True,
         is_named=True,
     ),
     Detector(
-        "telephone numbers", ("phone",), personal.has_phone, personal.phones, is_personal=True
+        "telephone numbers", ("phone",), personal.has_phone, personal.find_phones, is_personal=True
     ),
     Detector(
         "bare strings of high entropy", ("high-entropy",), entropy.has_mixed_word, entropy.find
@@ -159,7 +159,7 @@ DETECTORS = (
 """Every detector. Of several that find the same, the first names the kind."""
 
 
-LEADS = listed("address_leads")
+LEADS = read_list("address_leads")
 ENDS = ".,;:!?)"
 """What a sentence or a part of one ends with."""
 PRIVATE_KEY = entropy.PRIVATE_KEY
@@ -197,7 +197,7 @@ class Allowlist(Value):
 NOTHING = Allowlist()
 
 
-def allowlist(settings: Settings) -> Allowlist:
+def build_allowlist(settings: Settings) -> Allowlist:
     """Return the addresses, domains and fingerprints that the settings allow, in lower case."""
     domains = (
         text.lower().strip().lstrip("@.") for text in settings.texts("redaction.allow_domains")
@@ -209,7 +209,7 @@ def allowlist(settings: Settings) -> Allowlist:
     )
 
 
-def kinds() -> frozenset[str]:
+def list_kinds() -> frozenset[str]:
     """Return every kind that a detection may have."""
     return frozenset(kind for detector in DETECTORS for kind in detector.kinds)
 
@@ -228,25 +228,25 @@ def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
     Raises:
         MemtoolError: the text is too long to be searched; it is never passed unsearched.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise MemtoolError(
-            f"the text has {len(text):,} characters, {MOST_CHARACTERS:,} can be checked",
-            hint="split it, or leave out what is not text",
+            f"the text has {len(text):,} characters, the limit is {MAX_CHARACTERS:,}",
+            hint="split it",
             code="too-large",
         )
-    spans = _all_spans(_without_marks(text))
-    if spans and min(span[1] for span in spans) < citations.header_end(text):
+    spans = _find_all_spans(_without_marks(text))
+    if spans and min(span[1] for span in spans) < citations.find_header_end(text):
         spans = _without_citations(text)
-    return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+    return _filter_permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
 
 
 def _without_citations(text: str) -> list[Span]:
     """Return what is found where ids, paths and sources of the header are no prose."""
-    places = list(citations.spans(text))
-    spans = _all_spans(_without_marks(_blanked(text, places)))
+    places = list(citations.find_spans(text))
+    spans = _find_all_spans(_without_marks(_blank_spans(text, places)))
     for start, end in places:
-        found = _ranked(_without_marks(text[start:end]), KNOWN_KINDS)
-        for low, high, _rank, kind in found:
+        findings = _rank_spans(_without_marks(text[start:end]), KNOWN_KINDS)
+        for low, high, _rank, kind in findings:
             if kind in KNOWN_KINDS and not any(
                 start + low < span[2] and span[1] < start + high for span in spans
             ):
@@ -254,21 +254,21 @@ def _without_citations(text: str) -> list[Span]:
     return spans
 
 
-def _all_spans(seen: str) -> list[Span]:
+def _find_all_spans(seen: str) -> list[Span]:
     """Return what the rounds of a search find in a text without marks."""
     spans = new = _search(seen)
-    for _round in range(MOST_ROUNDS - 1):
+    for _round in range(MAX_ROUNDS - 1):
         if not new:
             break
         places = [(start, end) for _kind, start, end in new]
-        seen = _blanked(seen, places)
-        view = joins.windows(seen, places)  # the rest is as it was when nothing more was found
-        new = [(kind, *view.around(start, end)) for kind, start, end in _search(view.text)]
+        seen = _blank_spans(seen, places)
+        view = joins.make_windows(seen, places)  # the rest is as it was when nothing more was found
+        new = [(kind, *view.map_back(start, end)) for kind, start, end in _search(view.text)]
         spans = [*spans, *new]
     return spans
 
 
-def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def _blank_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return the text with spans blanked, which are in order."""
     pieces: list[str] = []
     at = 0
@@ -281,8 +281,8 @@ def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _without_marks(text: str) -> str:
     """Return the text with marks and allow comments blanked: no secret reaches into one."""
     if "[REDACTED:" in text:
-        known = kinds()
-        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in known else m[0], text)
+        all_kinds = list_kinds()
+        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in all_kinds else m[0], text)
     if "memtool:" in text:
         for comment in (ALLOW, ALLOW_FILE):
             text = comment.sub(lambda m: BLANK * len(m[0]), text)
@@ -294,9 +294,9 @@ def _search(text: str) -> list[Span]:
 
     Secrets are merged, personal data gives way to them.
     """
-    found = _ranked(text)
-    found += _across(text, found)
-    secrets = sorted(_whole(text, *span) for span in found if not is_personal(span[3]))
+    findings = _rank_spans(text)
+    findings += _find_across_cuts(text, findings)
+    secrets = sorted(_widen_to_token(text, *span) for span in findings if not is_personal(span[3]))
     merged: list[tuple[int, int, int, str]] = []
     for span in secrets:
         if merged and span[0] < merged[-1][1]:
@@ -305,8 +305,8 @@ def _search(text: str) -> list[Span]:
             merged.append((last[0], max(last[1], span[1]), rank, kind))
         else:
             merged.append(span)
-    if len(secrets) < len(found):
-        personal = [span for span in found if is_personal(span[3])]
+    if len(secrets) < len(findings):
+        personal = [span for span in findings if is_personal(span[3])]
         for span in sorted(personal, key=lambda span: (span[2], span[0], -span[1])):
             place = bisect(merged, span)
             is_free = place == 0 or merged[place - 1][1] <= span[0]
@@ -319,7 +319,9 @@ _PART_BEFORE = Pattern(r"(?<![\w./@-])(?:[A-Za-z0-9_-]{1,40}[.~]){1,3}\Z")
 _PART_BEHIND = Pattern(r"[.~+=%$!^*-]{1,2}(?P<part>[A-Za-z0-9_-]{4,200})(?![@(])")
 
 
-def _whole(text: str, start: int, end: int, rank: int, kind: str) -> tuple[int, int, int, str]:
+def _widen_to_token(
+    text: str, start: int, end: int, rank: int, kind: str
+) -> tuple[int, int, int, str]:
     """Return a span with the parts of its token that signs divide from it: none is left over."""
     if kind == PRIVATE_KEY:
         return start, end, rank, kind
@@ -329,55 +331,59 @@ def _whole(text: str, start: int, end: int, rank: int, kind: str) -> tuple[int, 
     return (before.start() if before else start), end, rank, kind
 
 
-def _ranked(text: str, kinds: Collection[str] = ()) -> list[tuple[int, int, int, str]]:
+def _rank_spans(text: str, kinds: Collection[str] = ()) -> list[tuple[int, int, int, str]]:
     """Return start, end, rank of the detector and kind of all that detectors find in a text.
 
     `kinds` leaves the detectors that find one of these, none of them all.
     """
-    lower = _lowered(text)
+    lower = _lower_in_place(text)
     return [
         (start, end, rank, kind)
         for rank, detector in enumerate(DETECTORS)
-        if (not kinds or any(one in kinds for one in detector.kinds))
+        if (not kinds or any(kind in kinds for kind in detector.kinds))
         and (detector.may_hold is None or detector.may_hold(text, lower))
         for kind, start, end in detector.find(text, lower)
         if end > start
     ]
 
 
-def _across(
-    text: str, found: Sequence[tuple[int, int, int, str]]
+def _find_across_cuts(
+    text: str, findings: Sequence[tuple[int, int, int, str]]
 ) -> Iterator[tuple[int, int, int, str]]:
     """Yield what is found across cuts in the text, as spans of the text."""
-    yield from _across_line_ends(text, found)
-    view = joins.closed(text)
+    yield from _find_across_lines(text, findings)
+    view = joins.close_cuts(text)
     if view is None:
         return
-    inner = _ranked(view.text)
-    for start, end, rank, kind in (*inner, *_across_line_ends(view.text, inner)):
-        yield *view.around(start, end), rank, kind
+    inner = _rank_spans(view.text)
+    for start, end, rank, kind in (*inner, *_find_across_lines(view.text, inner)):
+        yield *view.map_back(start, end), rank, kind
 
 
-def _across_line_ends(
-    text: str, found: Sequence[tuple[int, int, int, str]]
+def _find_across_lines(
+    text: str, findings: Sequence[tuple[int, int, int, str]]
 ) -> Iterator[tuple[int, int, int, str]]:
     """Yield what line ends cut; what lies between two cells of a table stays."""
-    text = _blanked(text, [(low, high) for low, high, _rank, kind in found if kind == PRIVATE_KEY])
+    text = _blank_spans(
+        text, [(low, high) for low, high, _rank, kind in findings if kind == PRIVATE_KEY]
+    )
     if "\n" not in text:
         return
-    index = _FoundSpans(found)
+    index = _FoundSpans(findings)
     for view, kinds in (
-        *((view, NUMBER_KINDS) for view in joins.numbered(text)),
-        (joins.filled(text), ()),
-        (joins.celled(text, ""), ()),
-        (joins.celled(text, " "), NUMBER_KINDS),
+        *((view, NUMBER_KINDS) for view in joins.join_numbers(text)),
+        (joins.join_filled_lines(text), ()),
+        (joins.join_cells(text, ""), ()),
+        (joins.join_cells(text, " "), NUMBER_KINDS),
     ):
-        for spans, rank, kind in _in_view(view, kinds):
+        for spans, rank, kind in _search_view(view, kinds):
             if _is_cut_in_cells(text, kind, spans) or not _are_several(kind, spans, index):
                 for low, high in _without_borders(text, spans):
                     yield low, high, rank, kind
-    for spans, rank, kind in _in_view(joins.unbroken(text, _beginnings(text, found))):
-        belonging = _belonging(text, kind, spans, index)
+    for spans, rank, kind in _search_view(
+        joins.join_unbroken(text, _find_beginnings(text, findings))
+    ):
+        belonging = _select_pieces(text, kind, spans, index)
         if len(belonging) > 1:
             yield belonging[0][0], belonging[-1][1], rank, kind
 
@@ -389,22 +395,22 @@ def _is_cut_in_cells(text: str, kind: str, spans: Sequence[tuple[int, int]]) -> 
     return "|" in text[spans[0][1] : spans[1][0]] and _is_cut_address(text, spans)
 
 
-def _beginnings(text: str, found: Sequence[tuple[int, int, int, str]]) -> frozenset[int]:
+def _find_beginnings(text: str, findings: Sequence[tuple[int, int, int, str]]) -> frozenset[int]:
     """Return where secrets begin that say what they are, or that the line above announces."""
     return frozenset(
         low
-        for low, _high, _rank, kind in found
+        for low, _high, _rank, kind in findings
         if not is_personal(kind)
         and (kind in NAMED_KINDS or (kind != BARE and text[low - 1 : low] == "\n"))
     )
 
 
-def _in_view(
-    view: joins.Joined | None, kinds: Collection[str] = ()
+def _search_view(
+    view: joins.JoinedText | None, kinds: Collection[str] = ()
 ) -> Iterator[tuple[list[tuple[int, int]], int, str]]:
     """Yield the spans of the text, rank and kind of all that is found in a view of it."""
     if view is not None:
-        for start, end, rank, kind in _ranked(view.text, kinds):
+        for start, end, rank, kind in _rank_spans(view.text, kinds):
             yield list(view.origins(start, end)), rank, kind
 
 
@@ -420,33 +426,33 @@ def _without_borders(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tu
 class _FoundSpans:
     """What detectors found in a text, to be asked by place."""
 
-    def __init__(self, found: Iterable[tuple[int, int, int, str]]) -> None:
-        self._spans = sorted(found)
+    def __init__(self, findings: Iterable[tuple[int, int, int, str]]) -> None:
+        self._spans = sorted(findings)
         self._starts = [span[0] for span in self._spans]
         self._longest = max((high - low for low, high, _rank, _kind in self._spans), default=0)
 
-    def around(self, start: int, end: int) -> list[tuple[int, int, int, str]]:
+    def overlapping(self, start: int, end: int) -> list[tuple[int, int, int, str]]:
         """Return the spans that reach into a place."""
         first = bisect(self._starts, start - self._longest)
         last = bisect_left(self._starts, end)
         return [span for span in self._spans[first:last] if start < span[1]]
 
 
-def _are_several(kind: str, spans: Sequence[tuple[int, int]], found: _FoundSpans) -> bool:
+def _are_several(kind: str, spans: Sequence[tuple[int, int]], spans_found: _FoundSpans) -> bool:
     """Return whether a secret of its own begins with one of the later pieces."""
     starts = {low for low, _high in spans[1:]}
     first, end = spans[0]
-    near = found.around(first, spans[-1][1])
+    near = spans_found.overlapping(first, spans[-1][1])
     later = {other for low, _high, _rank, other in near if low in starts}
     is_head_found = any(low < end and first < high for low, high, _rank, _kind in near)
     return kind in later or (is_head_found and bool(later - {BARE}))
 
 
-def _belonging(
+def _select_pieces(
     text: str,
     kind: str,
     spans: Sequence[tuple[int, int]],
-    found: _FoundSpans,
+    spans_found: _FoundSpans,
 ) -> Sequence[tuple[int, int]]:
     """Return the first of the lines' pieces that are one secret or address.
 
@@ -456,10 +462,10 @@ def _belonging(
         return ()
     if kind == "email":
         return spans if len(spans) == 2 and _is_cut_address(text, spans) else ()
-    near = found.around(spans[0][0], spans[-1][1])
-    if _are_several(kind, spans, found) or (kind == BARE and not near):
+    near = spans_found.overlapping(spans[0][0], spans[-1][1])
+    if _are_several(kind, spans, spans_found) or (kind == BARE and not near):
         return ()
-    is_head_found = any(one[0] < spans[0][1] for one in near)
+    is_head_found = any(span[0] < spans[0][1] for span in near)
     if kind in NAMED_KINDS and not is_head_found and len(spans) == 2:
         return spans
     whole = int(is_head_found or text[spans[0][1] - 1] not in ENDS)
@@ -475,7 +481,7 @@ def _is_cut_address(text: str, spans: Sequence[tuple[int, int]]) -> bool:
     return "@" in head or not (head.isalpha() and (text[low].isupper() or head in LEADS))
 
 
-def _lowered(text: str) -> str:
+def _lower_in_place(text: str) -> str:
     """Return the text in lower case with every character in its place."""
     lower = text.lower()
     if len(lower) == len(text):
@@ -483,39 +489,41 @@ def _lowered(text: str) -> str:
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)
 
 
-def _permitted(text: str, spans: Sequence[Span], allowed: Allowlist) -> tuple[Detection, ...]:
+def _filter_permitted(
+    text: str, spans: Sequence[Span], allowed: Allowlist
+) -> tuple[Detection, ...]:
     detections: list[Detection] = []
-    everywhere = _kinds_of(ALLOW_FILE.finditer(text)) if "memtool:" in text else ()
+    everywhere = _parse_kinds(ALLOW_FILE.finditer(text)) if "memtool:" in text else ()
     line, at, line_end = 1, 0, -1
     permitted: Collection[str] = ()
     for kind, start, end in spans:
         line += text.count("\n", at, start)
         at = start
         if start > line_end:
-            permitted, line_end = _allowed_on_line(text, start)
+            permitted, line_end = _kinds_allowed_on_line(text, start)
         if kind in everywhere or kind in permitted or _is_allowed(text[start:end], kind, allowed):
             continue
         detections.append(Detection(kind, start, end, line))
     return tuple(detections)
 
 
-def _allowed_on_line(text: str, at: int) -> tuple[Collection[str], int]:
+def _kinds_allowed_on_line(text: str, at: int) -> tuple[Collection[str], int]:
     """Return the kinds that the line around a place allows, and where the line ends."""
     first = text.rfind("\n", 0, at) + 1
     last = text.find("\n", at)
     last = last if last >= 0 else len(text)
     if text.find("memtool:", first, last) < 0:
         return (), last
-    return _kinds_of(ALLOW.finditer(text, first, last)), last
+    return _parse_kinds(ALLOW.finditer(text, first, last)), last
 
 
-def _kinds_of(matches: Iterable[Match[str]]) -> frozenset[str]:
+def _parse_kinds(matches: Iterable[Match[str]]) -> frozenset[str]:
     """Return the kinds that comments allow."""
     return frozenset(kind for match in matches for kind in match["kinds"].replace(",", " ").split())
 
 
 def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
-    if allowed.fingerprints and fingerprint(secret) in allowed.fingerprints:
+    if allowed.fingerprints and compute_fingerprint(secret) in allowed.fingerprints:
         return True
     if kind != "email":
         return False
@@ -526,7 +534,7 @@ def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
     )
 
 
-def fingerprint(secret: str) -> str:
+def compute_fingerprint(secret: str) -> str:
     """Return 16 hex digits that name a secret in the allowlist without showing it."""
     return digest(secret.encode(errors="surrogatepass"))
 
@@ -542,10 +550,10 @@ def redact(
     Raises:
         MemtoolError: `hash` without a key: short passwords could be guessed from such a hash.
     """
-    return marked(text, marks(text, detections, strategy, key))
+    return mark_text(text, make_marks(text, detections, strategy, key))
 
 
-def marks(
+def make_marks(
     text: str,
     detections: Sequence[Detection],
     strategy: Strategy = "redact",
@@ -566,28 +574,28 @@ def marks(
     labels: dict[str, str] = {}
     used = [int(mark["label"]) for mark in MARK.finditer(text) if (mark["label"] or "").isdigit()]
     next_number = max(used, default=0) + 1
-    found = []
+    marks = []
     for detection in sorted(detections, key=lambda detection: detection.start):
         secret = text[detection.start : detection.end]
         if strategy == "hash":
-            labels.setdefault(secret, f":{_keyed(secret, key)}")
+            labels.setdefault(secret, f":{_keyed_digest(secret, key)}")
         elif strategy == "token":
             labels.setdefault(secret, f":{next_number + len(labels)}")
-        found.append((detection, f"[REDACTED:{detection.kind}{labels.get(secret, '')}]"))
-    return found
+        marks.append((detection, f"[REDACTED:{detection.kind}{labels.get(secret, '')}]"))
+    return marks
 
 
-def marked(text: str, found: Sequence[tuple[Detection, str]]) -> str:
+def mark_text(text: str, findings: Sequence[tuple[Detection, str]]) -> str:
     """Return the text with marks in the places of detections, which are in order."""
     pieces: list[str] = []
     at = 0
-    for detection, mark in found:
+    for detection, mark in findings:
         pieces += (text[at : detection.start], mark)
         at = detection.end
     return "".join((*pieces, text[at:]))
 
 
-def _keyed(secret: str, key: bytes) -> str:
+def _keyed_digest(secret: str, key: bytes) -> str:
     from hashlib import blake2b
 
     data = secret.encode(errors="surrogatepass")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from memtool.redaction.entropy import Pattern, bits, is_wordlike, pair_share
+from memtool.redaction.entropy import Pattern, compute_entropy, compute_pair_share, is_wordlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ _ADDRESSED = Pattern(r"@|\bat\b|arroba")
 GAP = "\n\0\n"
 """In place of lines that a view leaves out: nothing is found across it."""
 LINES_ABOVE = 2
-LEAST_WIDTH = 20
+MIN_WIDTH = 20
 """Characters of a line that is cut at a width."""
 
-LEAST_PIECE = 4
+MIN_PIECE = 4
 """Characters of a piece at a line end; what is shorter is no more than a guess."""
 
 
-class Joined:
+class JoinedText:
     """A text with its cuts closed, and where its characters come from."""
 
     __slots__ = ("_ends", "_origins", "_places", "text")
@@ -157,7 +157,7 @@ class Joined:
             at = end
         self.text = "".join(pieces)
 
-    def around(self, start: int, end: int) -> tuple[int, int]:
+    def map_back(self, start: int, end: int) -> tuple[int, int]:
         """Return where the first character of a span of this view is, and where its last ends."""
         spans = list(self.origins(start, end))
         return spans[0][0], spans[-1][1]
@@ -175,21 +175,21 @@ class Joined:
             yield low, high
 
 
-def closed(text: str) -> Joined | None:
+def close_cuts(text: str) -> JoinedText | None:
     """Return the view without the cuts that say what they are; None where the text has none."""
     cuts: list[Cut] = []
     for needles, pattern, instead in MARKED if text.isascii() else (*UNSEEN, *MARKED):
         if any(needle in text for needle in needles):
             cuts += [(*match.span(), instead) for match in pattern.finditer(text)]
     if any(mark in text for mark in ("*", "~~", "`", "_")):
-        cuts += _emphasis(text)
+        cuts += _find_emphasis(text)
     if "=\n" in text or "=\r\n" in text or "=3D" in text:
-        cuts += _quoted_printable(text)
+        cuts += _find_quoted_printable(text)
     if ">" in text or "|" in text:
-        cuts += _folded(text)
+        cuts += _find_folded(text)
     if '"' in text or "'" in text:
         cuts += [(*m.span(), "") for m in CONCATENATION.finditer(text) if _is_one_string(m)]
-    return _around(text, _apart(cuts))
+    return _view_around(text, _drop_overlapping(cuts))
 
 
 FOLD = Pattern(
@@ -200,7 +200,7 @@ FOLD = Pattern(
 _FOLD_END = Pattern(r"[ \t]{0,4}\r?\n\+?[ \t]{1,40}(?=\S)")
 
 
-def _folded(text: str) -> list[Cut]:
+def _find_folded(text: str) -> list[Cut]:
     """Return the line ends in blocks of YAML whose lines are one word each."""
     return [
         (*end.span(), "")
@@ -209,7 +209,7 @@ def _folded(text: str) -> list[Cut]:
     ]
 
 
-def _emphasis(text: str) -> list[Cut]:
+def _find_emphasis(text: str) -> list[Cut]:
     """Return the marks of emphasis inside of words and numbers, and underscores around them."""
     marks = [(*match.span(), "") for match in EMPHASIS.finditer(text)]
     marks += [(*match.span(), "") for match in IN_NUMBER.finditer(text)]
@@ -220,16 +220,16 @@ def _emphasis(text: str) -> list[Cut]:
     return marks
 
 
-def _apart(cuts: list[Cut]) -> list[Cut]:
+def _drop_overlapping(cuts: list[Cut]) -> list[Cut]:
     """Return cuts in order, without those that reach into another."""
-    kept: list[Cut] = []
+    remaining_cuts: list[Cut] = []
     for cut in sorted(cuts):
-        if not kept or cut[0] >= kept[-1][1]:
-            kept.append(cut)
-    return kept
+        if not remaining_cuts or cut[0] >= remaining_cuts[-1][1]:
+            remaining_cuts.append(cut)
+    return remaining_cuts
 
 
-def _quoted_printable(text: str) -> list[Cut]:
+def _find_quoted_printable(text: str) -> list[Cut]:
     """Return the cuts of quoted-printable: its breaks, and the signs that it encodes."""
     is_sure = "=3D" in text or "quoted-printable" in text or "=C3=" in text or "=20" in text
     cuts: list[Cut] = []
@@ -269,7 +269,7 @@ def _is_between_pieces(match: Match[str]) -> bool:
     return bool(head and tail and is_piece(head[0]) and is_piece(tail["piece"]))
 
 
-def unbroken(text: str, starts: Collection[int] = ()) -> Joined | None:
+def join_unbroken(text: str, starts: Collection[int] = ()) -> JoinedText | None:
     """Return the view without line ends between words of which one is no plain word, or None.
 
     Nothing goes on at one of `starts`.
@@ -285,7 +285,7 @@ def unbroken(text: str, starts: Collection[int] = ()) -> Joined | None:
         is_plain = _PLAIN.match(tail[0]) is not None and not _goes_on(text, start)
         if not is_plain or _ADDRESSED.search(text, max(0, start - 80), end + 80):
             cuts.append((start, end, ""))
-    return _around(text, cuts)
+    return _view_around(text, cuts)
 
 
 def _goes_on(text: str, end: int) -> bool:
@@ -296,29 +296,29 @@ def _goes_on(text: str, end: int) -> bool:
     return head is not None and head[0].isupper() and len(head[0]) > 7 and is_piece(head[0])
 
 
-def _around(text: str, cuts: list[Cut]) -> Joined | None:
+def _view_around(text: str, cuts: list[Cut]) -> JoinedText | None:
     """Return the view of the lines around cuts, without those further away; None without a cut."""
-    kept: list[Cut] = []
+    remaining_cuts: list[Cut] = []
     seen = 0
     for cut in cuts:
         if cut[1] < seen:  # on a line that is in the view already, which may be long
-            kept.append(cut)
+            remaining_cuts.append(cut)
             continue
         first = cut[0]
         for _line in range(LINES_ABOVE + 1):
             first = text.rfind("\n", seen, max(seen, first))
         if first + 1 > seen:
-            kept.append((seen, first + 1, GAP))
-        kept.append(cut)
+            remaining_cuts.append((seen, first + 1, GAP))
+        remaining_cuts.append(cut)
         seen = text.find("\n", cut[1]) + 1 or len(text)
-    return Joined(text, [*kept, (seen, len(text), "")]) if kept else None
+    return JoinedText(text, [*remaining_cuts, (seen, len(text), "")]) if remaining_cuts else None
 
 
 WINDOW_LINES = 6
 """Lines on both sides of a finding in which another may show once it is blanked."""
 
 
-def windows(text: str, spans: Sequence[tuple[int, int]]) -> Joined:
+def make_windows(text: str, spans: Sequence[tuple[int, int]]) -> JoinedText:
     """Return the view of the lines around spans, which are in order and do not overlap."""
     gaps: list[Cut] = []
     seen = 0
@@ -332,10 +332,10 @@ def windows(text: str, spans: Sequence[tuple[int, int]]) -> Joined:
         if first + 1 > seen:
             gaps.append((seen, first + 1, GAP))
         seen = last
-    return Joined(text, [*gaps, (seen, len(text), "")])
+    return JoinedText(text, [*gaps, (seen, len(text), "")])
 
 
-def filled(text: str) -> Joined | None:
+def join_filled_lines(text: str) -> JoinedText | None:
     """Return the view without the line ends that a width set, whatever they cut; None without any.
 
     A paragraph was cut at a width if two or more of its lines, and all but the last one, are as
@@ -351,7 +351,7 @@ def filled(text: str) -> Joined | None:
             run, width = [], end - first
         indent = INDENT.match(text, stop + 1)
         below = indent.end() if indent else stop + 1
-        if width < LEAST_WIDTH or text[below : below + 1] in ("", "\n", "\r"):
+        if width < MIN_WIDTH or text[below : below + 1] in ("", "\n", "\r"):
             cuts += run if len(run) > 1 else ()
             run = []
         elif _is_name(text, below):
@@ -360,10 +360,10 @@ def filled(text: str) -> Joined | None:
             run.append((end, below, ""))
         first = stop + 1
     cuts += run if len(run) > 1 and len(text) - first < width else ()
-    return _around(text, cuts)
+    return _view_around(text, cuts)
 
 
-def numbered(text: str) -> Iterator[Joined]:
+def join_numbers(text: str) -> Iterator[JoinedText]:
     """Yield the views without line ends inside of numbers in groups; none where there is none.
 
     Nothing takes the place of what cuts a group, and a space of what stands between two.
@@ -375,7 +375,7 @@ def numbered(text: str) -> Iterator[Joined]:
         if _NUMBER_HEAD.match(text, end) and not _is_row(text, match.start(), end):
             ends.append((match.start(), end))
     for between in ("", " "):
-        if view := _around(text, [(start, end, between) for start, end in ends]):
+        if view := _view_around(text, [(start, end, between) for start, end in ends]):
             yield view
 
 
@@ -415,14 +415,14 @@ def is_rest(text: str, start: int, end: int) -> bool:
     if _NO_PIECE.match(part) or sum(map(str.isalnum, part)) < 3:
         return False
     is_alone = not after[0].strip(" \t\"'`.,;)<\\\r\n")
-    is_plain = part.isalpha() and part[1:].islower() and pair_share(part) > 0.4
+    is_plain = part.isalpha() and part[1:].islower() and compute_pair_share(part) > 0.4
     return is_alone and not is_plain
 
 
 _CELL = Pattern(r"(?<=\|)[^|\n]{0,400}(?=\|)")
 
 
-def celled(text: str, between: str) -> Joined | None:
+def join_cells(text: str, between: str) -> JoinedText | None:
     """Return the view in which a cell goes on in the next row, if all of that row does.
 
     `between` takes the place of the border.
@@ -446,13 +446,13 @@ def celled(text: str, between: str) -> Joined | None:
                     cuts.append((head.start() + len(first), tail.end() - len(second), between))
         above = row
         at = stop + 1
-    return _around(text, _apart(cuts))
+    return _view_around(text, _drop_overlapping(cuts))
 
 
 def is_piece(part: str) -> bool:
     """Return whether a word at a line end may be a piece of what a machine drew."""
     part = part.rstrip("=.-~")
-    if len(part) < LEAST_PIECE or "://" in part or _NO_PIECE.match(part):
+    if len(part) < MIN_PIECE or "://" in part or _NO_PIECE.match(part):
         return False
     letters = sum(map(str.isalpha, part))
     digits = sum(map(str.isdigit, part))
@@ -461,7 +461,9 @@ def is_piece(part: str) -> bool:
     if is_wordlike(part) and digits < 2:
         return False
     if digits:
-        return letters + digits > len(part) * 3 // 4 and bits(part) > 1.5
+        return letters + digits > len(part) * 3 // 4 and compute_entropy(part) > 1.5
     inner = part[1:]
     is_mixed = not inner.islower() and not inner.isupper() and letters * 6 > len(part) * 5
-    return (is_mixed and pair_share(part) < 0.5) or (len(part) > 4 and pair_share(part) < 0.2)
+    return (is_mixed and compute_pair_share(part) < 0.5) or (
+        len(part) > 4 and compute_pair_share(part) < 0.2
+    )

@@ -14,7 +14,7 @@ from memtool.memory import document
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Memory
 from memtool.redaction import citations
-from memtool.redaction.find import allowlist, find, marked, marks
+from memtool.redaction.find import build_allowlist, find, make_marks, mark_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ SAYING = frozenset({"line", "sources", "words", "paths", "mapping"})
 """Kinds of keys that hold words of somebody; a secret is masked in these."""
 TOLD = frozenset({"reason", "by", "fault"})
 """Details of a change that are somebody's words, or quote them."""
-MOST_LINES = 4_096
+MAX_LINES = 4_096
 """Short texts that one process remembers masked: a log shows the same ones again and again."""
-LEAST_PIECE = 4
+MIN_PIECE = 4
 """Characters of a line of a secret that is looked for by itself."""
 
 
@@ -43,27 +43,27 @@ class Mask:
 
     def __init__(self, settings: Settings, clean: Collection[str] = ()) -> None:
         """Take the settings, which allow some texts, and blobs that were found clean before."""
-        self._allowed = allowlist(settings)
+        self._allowed = build_allowlist(settings)
         self._clean = clean
 
     def read(self, memory: Memory, data: bytes, oid: str = "") -> Memory:
         """Return a memory that was read from some bytes, masked where the gate refuses these."""
         if oid and oid in self._clean:
             return memory
-        return masked(memory, data.decode(errors="replace"), self._allowed)
+        return mask_memory(memory, data.decode(errors="replace"), self._allowed)
 
     def memory(self, memory: Memory) -> Memory:
         """Return a memory whose file is not at hand, masked by its canonical text."""
-        return masked(memory, document.write(memory).decode(errors="replace"), self._allowed)
+        return mask_memory(memory, document.write(memory).decode(errors="replace"), self._allowed)
 
-    def of_file(self, memory: Memory, data: bytes) -> Callable[[str], str]:
+    def for_file(self, memory: Memory, data: bytes) -> Callable[[str], str]:
         """Return what masks texts that were cut out of a file, such as one of its sections."""
-        secrets, _kinds = _secrets(memory, data.decode(errors="replace"), self._allowed)
+        secrets, _kinds = _find_secrets(memory, data.decode(errors="replace"), self._allowed)
         return lambda text: _clean(text, secrets)
 
     def line(self, text: str) -> str:
         """Return a short text, such as a title or a message, masked."""
-        return _line(text, self._allowed) if text else text
+        return _mask_line(text, self._allowed) if text else text
 
     def problem(self, problem: Problem) -> Problem:
         """Return a problem that quotes no secret."""
@@ -77,18 +77,18 @@ class Mask:
         }
 
 
-@lru_cache(MOST_LINES)
-def _line(text: str, allowed: Allowlist) -> str:
-    return marked(text, marks(text, find(text, allowed)))
+@lru_cache(MAX_LINES)
+def _mask_line(text: str, allowed: Allowlist) -> str:
+    return mark_text(text, make_marks(text, find(text, allowed)))
 
 
-def masked(memory: Memory, text: str, allowed: Allowlist) -> Memory:
+def mask_memory(memory: Memory, text: str, allowed: Allowlist) -> Memory:
     """Return a memory with a mark in place of each detection in its text.
 
     `text` is that of its file. A value that does not stand there as it is, since it was escaped,
     is searched by itself.
     """
-    secrets, kinds = _secrets(memory, text, allowed)
+    secrets, kinds = _find_secrets(memory, text, allowed)
     if not kinds:
         return memory
     fields = {
@@ -96,49 +96,53 @@ def masked(memory: Memory, text: str, allowed: Allowlist) -> Memory:
         for key, value in memory.fields.items()
     }
     start = max(0, len(text) - len(memory.body))
-    return Memory(fields, _body(text, start, find(text, allowed)), tuple(sorted(kinds)))
+    return Memory(fields, _mask_body(text, start, find(text, allowed)), tuple(sorted(kinds)))
 
 
-def _secrets(memory: Memory, text: str, allowed: Allowlist) -> tuple[list[Secret], set[str]]:
+def _find_secrets(memory: Memory, text: str, allowed: Allowlist) -> tuple[list[Secret], set[str]]:
     """Return what is to be masked in a memory, the longest first, and the kinds of it."""
-    found = find(text, allowed)
-    kinds = {one.kind for one in found}
-    secrets = [piece for one in found for piece in _pieces(text[one.start : one.end], one.kind)]
-    header = text[: citations.header_end(text)]
-    for key, value in _not_in(memory.fields, header) if "\\" in header else ():
+    findings = find(text, allowed)
+    kinds = {finding.kind for finding in findings}
+    secrets = [
+        piece
+        for finding in findings
+        for piece in _split_secret(text[finding.start : finding.end], finding.kind)
+    ]
+    header = text[: citations.find_header_end(text)]
+    for key, value in _texts_outside_header(memory.fields, header) if "\\" in header else ():
         line, begin = f"---\n{key}: {value}\n---\n", len(key) + 6
-        for one in find(line, allowed):
-            if one.end > begin:
-                kinds.add(one.kind)
-                secrets.append((line[max(one.start, begin) : one.end], one.kind))
-    return sorted(secrets, key=lambda one: (-len(one[0]), one)), kinds
+        for finding in find(line, allowed):
+            if finding.end > begin:
+                kinds.add(finding.kind)
+                secrets.append((line[max(finding.start, begin) : finding.end], finding.kind))
+    return sorted(secrets, key=lambda secret: (-len(secret[0]), secret)), kinds
 
 
 def _is_saying(key: str) -> bool:
     return BY_NAME[key].kind in SAYING if key in BY_NAME else True
 
 
-def _texts(value: FieldValue) -> Iterable[str]:
+def _iterate_texts(value: FieldValue) -> Iterable[str]:
     if isinstance(value, str):
         return (value,)
     return value.values() if isinstance(value, dict) else value
 
 
-def _not_in(fields: Fields, header: str) -> Iterable[tuple[str, str]]:
+def _texts_outside_header(fields: Fields, header: str) -> Iterable[tuple[str, str]]:
     """Yield the texts of the keys that do not stand in the header as they are."""
     for key, value in fields.items():
-        for text in _texts(value) if _is_saying(key) else ():
+        for text in _iterate_texts(value) if _is_saying(key) else ():
             if text not in header:
                 yield key, text
 
 
-def _pieces(secret: str, kind: str) -> Iterable[Secret]:
+def _split_secret(secret: str, kind: str) -> Iterable[Secret]:
     """Yield a secret and, where it goes over several lines of a header, each of these."""
     yield secret, kind
     if "\n" in secret:
         for line in secret.split("\n"):
             piece = line.strip().removeprefix("- ").strip("\"' ")
-            if len(piece) >= LEAST_PIECE:
+            if len(piece) >= MIN_PIECE:
                 yield piece, kind
 
 
@@ -156,12 +160,12 @@ def _clean(text: str, secrets: list[Secret]) -> str:
     return text
 
 
-def _body(text: str, start: int, found: Iterable[Detection]) -> str:
+def _mask_body(text: str, start: int, findings: Iterable[Detection]) -> str:
     """Return the body, which begins at a place of the text, with marks."""
     inside = [
-        one.replace(start=max(one.start, start) - start, end=one.end - start)
-        for one in found
-        if one.end > start
+        finding.replace(start=max(finding.start, start) - start, end=finding.end - start)
+        for finding in findings
+        if finding.end > start
     ]
     body = text[start:]
-    return marked(body, marks(body, inside))
+    return mark_text(body, make_marks(body, inside))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from memtool import tables
-from memtool.redaction.columns import cells
+from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import Pattern
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ def mod_11_10(digits: str) -> bool:
     return ((check or 10) * 2 % 11 + int(digits[-1])) % 10 == 1
 
 
-def total(digits: str, weights: Sequence[int]) -> int:
+def weighted_sum(digits: str, weights: Sequence[int]) -> int:
     """Return the sum of digits, each times its weight; the rest of the digits do not count."""
     return sum(int(char) * weight for char, weight in zip(digits, weights, strict=False))
 
@@ -129,16 +129,16 @@ def is_date(digits: str, order: str = "ymd") -> bool:
 
 def _modulo_11(digits: str, weights: Sequence[int], *, ten: str = "0") -> bool:
     """Return whether the digit after the weighted ones makes the sum a multiple of eleven."""
-    check = -total(digits, weights) % 11
+    check = -weighted_sum(digits, weights) % 11
     last = digits[len(weights)]
     return last == (ten if check == 10 else str(check))
 
 
 def _two_rounds(digits: str) -> bool:
     """Return whether an Estonian or Lithuanian code has its check digit."""
-    check = total(digits, (1, 2, 3, 4, 5, 6, 7, 8, 9, 1)) % 11
+    check = weighted_sum(digits, (1, 2, 3, 4, 5, 6, 7, 8, 9, 1)) % 11
     if check == 10:
-        check = total(digits, (3, 4, 5, 6, 7, 8, 9, 1, 2, 3)) % 11 % 10
+        check = weighted_sum(digits, (3, 4, 5, 6, 7, 8, 9, 1, 2, 3)) % 11 % 10
     return digits[0] in "123456" and is_date(digits[1:7]) and int(digits[10]) == check
 
 
@@ -149,11 +149,11 @@ def _argentina(digits: str) -> bool:
 
 
 def _australia(digits: str) -> bool:
-    return total(digits, (1, 4, 3, 7, 5, 8, 6, 9, 10)) % 11 == 0
+    return weighted_sum(digits, (1, 4, 3, 7, 5, 8, 6, 9, 10)) % 11 == 0
 
 
 def _austria(digits: str) -> bool:
-    check = total(digits, (3, 7, 9, 0, 5, 8, 4, 2, 1, 6)) % 11
+    check = weighted_sum(digits, (3, 7, 9, 0, 5, 8, 4, 2, 1, 6)) % 11
     return is_date(digits[4:], "dmy") and check == int(digits[3])
 
 
@@ -164,26 +164,26 @@ def _belgium(digits: str) -> bool:
 
 
 def _brazil(digits: str) -> bool:
-    first = -total(digits, range(10, 1, -1)) % 11 % 10
-    second = -total(digits, range(11, 1, -1)) % 11 % 10
+    first = -weighted_sum(digits, range(10, 1, -1)) % 11 % 10
+    second = -weighted_sum(digits, range(11, 1, -1)) % 11 % 10
     return len(set(digits)) > 1 and digits[9:] == f"{first}{second}"
 
 
 def _bulgaria(digits: str) -> bool:
-    check = total(digits, (2, 4, 8, 5, 10, 9, 7, 3, 6)) % 11 % 10
+    check = weighted_sum(digits, (2, 4, 8, 5, 10, 9, 7, 3, 6)) % 11 % 10
     month = int(digits[2:4]) % 20
     return 1 <= month <= 12 and 1 <= int(digits[4:6]) <= 31 and check == int(digits[9])
 
 
 def _chile(text: str) -> bool:
-    check = -total(text[-2::-1], (2, 3, 4, 5, 6, 7, 2, 3)) % 11
+    check = -weighted_sum(text[-2::-1], (2, 3, 4, 5, 6, 7, 2, 3)) % 11
     return text[-1] == ("K" if check == 10 else str(check))
 
 
 def _china(text: str) -> bool:
     weights = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
     is_born = text[6:8] in ("19", "20") and is_date(text[8:14])
-    return is_born and text[17] == "10X98765432"[total(text[:17], weights) % 11]
+    return is_born and text[17] == "10X98765432"[weighted_sum(text[:17], weights) % 11]
 
 
 def _czechia(digits: str) -> bool:
@@ -219,7 +219,7 @@ def _greece(digits: str) -> bool:
 
 
 def _iceland(digits: str) -> bool:
-    is_right = total(digits, (3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+    is_right = weighted_sum(digits, (3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
     return is_date(digits, "dmy") and digits[9] in "089" and is_right
 
 
@@ -229,7 +229,7 @@ def _india(digits: str) -> bool:
 
 def _ireland(text: str) -> bool:
     extra = (ord(text[8]) - 64) * 9 if text[8:] and text[8] != "W" else 0
-    return text[7] == f"W{CAPITALS}"[(total(text[:7], range(8, 1, -1)) + extra) % 23]
+    return text[7] == f"W{CAPITALS}"[(weighted_sum(text[:7], range(8, 1, -1)) + extra) % 23]
 
 
 def _italy(text: str) -> bool:
@@ -241,17 +241,17 @@ def _italy(text: str) -> bool:
 
 
 def _japan(digits: str) -> bool:
-    check = 11 - total(digits, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
+    check = 11 - weighted_sum(digits, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
     return int(digits[11]) == (check if check < 10 else 0)
 
 
 def _korea(digits: str) -> bool:
-    check = (11 - total(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11) % 10
+    check = (11 - weighted_sum(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11) % 10
     return is_date(digits) and digits[6] in "12345678" and int(digits[12]) == check
 
 
 def _latvia(digits: str) -> bool:
-    check = (1 + total(digits, (10, 5, 8, 4, 2, 1, 6, 3, 7, 9))) % 11 % 10
+    check = (1 + weighted_sum(digits, (10, 5, 8, 4, 2, 1, 6, 3, 7, 9))) % 11 % 10
     return digits[:2] in ("32", "33") or (is_date(digits, "dmy") and int(digits[10]) == check)
 
 
@@ -265,7 +265,7 @@ def _mexico(text: str) -> bool:
 
 
 def _netherlands(digits: str) -> bool:
-    return int(digits) > 0 and total(digits, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0
+    return int(digits) > 0 and weighted_sum(digits, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0
 
 
 def _nhs(digits: str) -> bool:
@@ -284,23 +284,23 @@ def _nino(text: str) -> bool:
 def _norway(digits: str) -> bool:
     day, month = int(digits[:2]) % 40, int(digits[2:4]) % 40
     is_born = 1 <= day <= 31 and 1 <= month <= 12
-    first = total(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11 == 0
-    return is_born and first and total(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+    first = weighted_sum(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11 == 0
+    return is_born and first and weighted_sum(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
 
 
 def _poland(digits: str) -> bool:
     month = int(digits[2:4]) % 20
     is_born = 1 <= month <= 12 and 1 <= int(digits[4:6]) <= 31
-    return is_born and total(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
+    return is_born and weighted_sum(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
 
 
 def _portugal(digits: str) -> bool:
-    check = -total(digits, range(9, 1, -1)) % 11 % 10
+    check = -weighted_sum(digits, range(9, 1, -1)) % 11 % 10
     return digits[0] in "123" and int(digits[8]) == check
 
 
 def _romania(digits: str) -> bool:
-    check = total(digits, (2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)) % 11
+    check = weighted_sum(digits, (2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)) % 11
     return (
         digits[0] != "0" and is_date(digits[1:7]) and int(digits[12]) == min(check, 1 + check % 10)
     )
@@ -311,7 +311,7 @@ def _singapore(text: str) -> bool:
     letters = "JZIHGFEDCBA" if text[0] in "ST" else "XWUTRQPNMLK"
     return (
         text[0] in "STFG"
-        and text[8] == letters[(total(text[1:8], (2, 7, 6, 5, 4, 3, 2)) + shift) % 11]
+        and text[8] == letters[(weighted_sum(text[1:8], (2, 7, 6, 5, 4, 3, 2)) + shift) % 11]
     )
 
 
@@ -337,41 +337,42 @@ def _sweden(digits: str) -> bool:
 
 
 def _switzerland(digits: str) -> bool:
-    return digits.startswith("756") and total(digits, (1, 3) * 6 + (1,)) % 10 == 0
+    return digits.startswith("756") and weighted_sum(digits, (1, 3) * 6 + (1,)) % 10 == 0
 
 
 def _taiwan(text: str) -> bool:
     place = "ABCDEFGHJKLMNPQRSTUVXYWZIO".index(text[0]) + 10
     return text[1] in "1289" and (
-        (place // 10 + place % 10 * 9 + total(text[1:], (8, 7, 6, 5, 4, 3, 2, 1, 1))) % 10 == 0
+        (place // 10 + place % 10 * 9 + weighted_sum(text[1:], (8, 7, 6, 5, 4, 3, 2, 1, 1))) % 10
+        == 0
     )
 
 
 def _thailand(digits: str) -> bool:
-    check = (11 - total(digits, range(13, 1, -1)) % 11) % 10
+    check = (11 - weighted_sum(digits, range(13, 1, -1)) % 11) % 10
     return digits[0] != "0" and int(digits[12]) == check
 
 
 def _turkey(digits: str) -> bool:
-    odd, even = total(digits, (1, 0) * 4 + (1,)), total(digits, (0, 1) * 4)
+    odd, even = weighted_sum(digits, (1, 0) * 4 + (1,)), weighted_sum(digits, (0, 1) * 4)
     check = (odd * 7 - even) % 10
     last = (odd + even + check) % 10
     return digits[0] != "0" and digits[9:] == f"{check}{last}"
 
 
 def _ukraine(digits: str) -> bool:
-    return total(digits, (-1, 5, 7, 9, 4, 6, 10, 5, 7)) % 11 % 10 == int(digits[9])
+    return weighted_sum(digits, (-1, 5, 7, 9, 4, 6, 10, 5, 7)) % 11 % 10 == int(digits[9])
 
 
 def _uruguay(digits: str) -> bool:
-    return total(digits, (2, 9, 8, 7, 6, 3, 4, 1)) % 10 == 0
+    return weighted_sum(digits, (2, 9, 8, 7, 6, 3, 4, 1)) % 10 == 0
 
 
 def _russia(digits: str) -> bool:
-    return total(digits, range(9, 0, -1)) % 101 % 100 == int(digits[9:])
+    return weighted_sum(digits, range(9, 0, -1)) % 101 % 100 == int(digits[9:])
 
 
-ROWS = tables.rows("redaction/national_ids")
+ROWS = tables.read_rows("redaction/national_ids")
 
 _SHAPES: dict[str, list[tuple[Callable[[str], bool], str]]] = {}
 for _country, _shapes, _names, _check in ROWS:
@@ -380,7 +381,7 @@ for _country, _shapes, _names, _check in ROWS:
             _SHAPES.setdefault(_shape.replace("*", _end), []).append((globals()[_check], _names))
 _STARTS = frozenset(shape.split(" ", maxsplit=1)[0] for shape in _SHAPES)
 _EVERY_NAME = "|".join(dict.fromkeys(row[2] for row in ROWS if row[2]))
-MOST_WORDS = 7
+MAX_WORDS = 7
 """Groups that a number is written in at most."""
 
 _AS_SHAPE = dict.fromkeys(range(48, 58), "9") | dict.fromkeys(range(65, 91), "A")
@@ -398,7 +399,7 @@ def has_id(text: str, _lower: str = "") -> bool:
     )
 
 
-def ids(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+def find_ids(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of national ids whose check is right."""
     words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     done = 0
@@ -406,7 +407,7 @@ def ids(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         if start < done or text[start:stop].translate(_AS_SHAPE) not in _STARTS:
             continue
         best = end = 0
-        for low, high in words[at : at + MOST_WORDS]:
+        for low, high in words[at : at + MAX_WORDS]:
             if low > start and (low != end + 1 or text[end] != " "):
                 break
             end = high
@@ -416,12 +417,14 @@ def ids(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         if best:
             done = best
             yield "national-id", start, best
-    yield from _below_their_names(text, lower)
+    yield from _find_below_names(text, lower)
 
 
-def _below_their_names(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+def _find_below_names(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the ids in columns that are named after them."""
-    for head, start, end in cells(text, lower, lambda head: is_beside(head, 0, 0, _EVERY_NAME)):
+    for head, start, end in find_cells(
+        text, lower, lambda head: is_beside(head, 0, 0, _EVERY_NAME)
+    ):
         plain = _SIGNS.sub("", text[start:end])
         rows = _SHAPES.get(text[start:end].translate(_AS_SHAPE), ())
         if len(set(plain)) > 2 and any(
@@ -453,8 +456,8 @@ def _is_right(
     return False
 
 
-MOST_BEFORE = 48
-MOST_AFTER = 28
+MAX_BEFORE = 48
+MAX_AFTER = 28
 
 
 def is_beside(lower: str, start: int, end: int, names: str) -> bool:
@@ -472,14 +475,16 @@ def is_beside(lower: str, start: int, end: int, names: str) -> bool:
     if pattern is None:
         spaced = names.replace(" ", "[ _-]")
         pattern = _NAMES[names] = Pattern(rf"(?<![^\W_])(?:{spaced})")
-    before = pattern.search(lower, max(top, start - MOST_BEFORE), start)
-    return bool(before or pattern.search(lower, end, min(stop, end + MOST_AFTER)))
+    before = pattern.search(lower, max(top, start - MAX_BEFORE), start)
+    return bool(before or pattern.search(lower, end, min(stop, end + MAX_AFTER)))
 
 
 _NAMES: dict[str, Pattern] = {}
 _LABEL_END = Pattern(r"[?:][ \t]{0,2}(?:[>|][-+]?)?[ \t]{0,2}\r?\n\Z")
 
-IBAN_LENGTHS = {country: int(length) for country, length in tables.rows("redaction/iban_lengths")}
+IBAN_LENGTHS = {
+    country: int(length) for country, length in tables.read_rows("redaction/iban_lengths")
+}
 
 IBAN = Pattern(
     r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,4})?"
@@ -487,7 +492,7 @@ IBAN = Pattern(
 )
 
 
-def ibans(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+def find_ibans(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of account numbers with the length and sum of their country."""
     at = 0
     while match := IBAN.search(text, at):

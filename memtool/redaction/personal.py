@@ -6,38 +6,38 @@ Numbers of other countries and of accounts are in `national_ids`.
 from __future__ import annotations
 
 from memtool import tables
-from memtool.redaction.columns import cells
+from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import Pattern, is_sequence
 from memtool.redaction.national_ids import luhn
-from memtool.redaction.words import listed
+from memtool.redaction.words import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Match
 
-HARMLESS_DOMAINS = listed("harmless_domains")
-RESERVED_ENDINGS = listed("reserved_endings")
+HARMLESS_DOMAINS = read_list("harmless_domains")
+RESERVED_ENDINGS = read_list("reserved_endings")
 
-FILE_ENDINGS = listed("file_endings")
+FILE_ENDINGS = read_list("file_endings")
 
-ROLES = listed("roles")
+ROLES = read_list("roles")
 
-SECOND_ADDRESS = listed("name_placeholders")
+SECOND_ADDRESS = read_list("name_placeholders")
 
-PLACEHOLDER_HOSTS = listed("host_placeholders")
+PLACEHOLDER_HOSTS = read_list("host_placeholders")
 
-TOP_NAMES = listed("top_names")
+TOP_NAMES = read_list("top_names")
 
 
-def _range(text: str) -> tuple[int, int]:
+def _parse_range(text: str) -> tuple[int, int]:
     low, _, high = text.partition("-")
     return int(low), int(high or low)
 
 
 CARDS = tuple(
-    (brand, tuple(map(_range, first.split())), tuple(map(int, lengths.split())))
-    for brand, first, lengths in tables.rows("redaction/cards")
+    (brand, tuple(map(_parse_range, first.split())), tuple(map(int, lengths.split())))
+    for brand, first, lengths in tables.read_rows("redaction/cards")
 )
 """Brand, ranges of the first digits, lengths."""
 
@@ -47,14 +47,14 @@ def has_at(_text: str, lower: str) -> bool:
     return "@" in lower or any(sign in lower for sign in _SPELLED_SIGNS)
 
 
-def emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+def find_emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the addresses of people."""
     at = text.find("@")
     while at >= 0:
         after = text.find("@", at + 1)
-        found = _address(text, at)
-        if found:
-            yield "email", *found
+        address = _find_address(text, at)
+        if address:
+            yield "email", *address
         at = after
     if any(sign in lower for sign in _SPELLED_SIGNS):
         for sign in AT_SIGN.finditer(lower):
@@ -100,7 +100,7 @@ SPELLED_HOST = Pattern(
     r"(?P<top>[a-z]{2,24})(?![a-z0-9@(=\[]|_\w|\.[a-z0-9])"
 )
 """The parts of an address in lower case whose signs are words, or written for machines."""
-_NO_NAMES = listed("no_names")
+_NO_NAMES = read_list("no_names")
 _NAMED_LOCAL = Pattern(r"[a-z]{2,}[._][a-z]+\d{0,4}$|[a-z]{3,}\d{1,4}$|[a-z]\.[a-z]{2,}$")
 
 
@@ -133,7 +133,7 @@ DOMAIN = Pattern(
 )
 
 
-def _address(text: str, at: int) -> tuple[int, int] | None:
+def _find_address(text: str, at: int) -> tuple[int, int] | None:
     """Return the span of the person's address around an `@`, or None."""
     domain = DOMAIN.match(text, at + 1)
     if domain is None:
@@ -298,7 +298,7 @@ _NO_PHONE = Pattern(
 )
 
 
-def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+def find_phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of telephone numbers in the spellings that give them away.
 
     These are numbers with a country or area code, North American ones, links, and bare numbers
@@ -313,7 +313,7 @@ def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     for match in NUMBER.finditer(text):
         if _is_beside_its_word(match[0], lower, *match.span()):
             yield "phone", match.start(), match.end()
-    for _head, start, end in cells(text, lower, _is_phone_heading):
+    for _head, start, end in find_cells(text, lower, _is_phone_heading):
         number = NUMBER.match(text[start:end])
         digits = "".join(filter(str.isdigit, text[start:end]))
         if number and number.end() == end - start and _is_named_phone(number[0], digits, "phone"):
@@ -349,8 +349,8 @@ def _is_spelled_phone(number: str) -> bool:
             11 <= len(digits) <= 16 and keeps_zero and (digits[2] not in "17" or len(digits) == 13)
         )
     elif number[0] == "0":
-        most = 12 if sum(not char.isdigit() for char in number) == 1 else 11
-        is_long = 9 <= len(digits) <= most and not is_sequence(digits)
+        max_digits = 12 if sum(not char.isdigit() for char in number) == 1 else 11
+        is_long = 9 <= len(digits) <= max_digits and not is_sequence(digits)
         pairs = number.replace("-", " ").replace(".", " ").split(" ")
         if len(pairs) > 2 and _is_counting(pairs):
             return False  # 01 02 03 04 05
@@ -382,8 +382,8 @@ def _is_named_phone(number: str, digits: str, name: str) -> bool:
         return False
     is_weak = _WEAK_NAME.match(name) is not None
     least = (8 if " " in number else 9) if is_weak else 7
-    most = 12 if is_weak and not digits.startswith("00") else 15
-    return least <= len(digits) <= most
+    max_digits = 12 if is_weak and not digits.startswith("00") else 15
+    return least <= len(digits) <= max_digits
 
 
 _WEAK_NAME = Pattern(rf"(?:{_WEAK})$")
@@ -414,7 +414,7 @@ NAMED_SSN = Pattern(
 )
 
 
-def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+def find_social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers in the ranges that are issued."""
     for match in SSN.finditer(text):
         yield "ssn", match.start(), match.end()
@@ -428,7 +428,7 @@ CARD_GROUPS = ([4, 6, 5], [4, 6, 4], [4, 3, 3, 3])
 CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|\.\d)")
 
 
-def cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+def find_cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers with a brand's first digits, length and a right sum."""
     for match in CARD.finditer(text):
         digits = match[0].replace(" ", "").replace("-", "")
@@ -439,11 +439,11 @@ def cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
                 continue
         elif len(digits) not in (14, 15, 16):
             continue
-        if _brand(digits) and luhn(digits) and len(set(digits)) > 1:
+        if _find_brand(digits) and luhn(digits) and len(set(digits)) > 1:
             yield "card", match.start(), match.end()
 
 
-def _brand(digits: str) -> str:
+def _find_brand(digits: str) -> str:
     for name, ranges, lengths in CARDS:
         if len(digits) in lengths and any(
             low <= int(digits[: len(str(low))]) <= high for low, high in ranges

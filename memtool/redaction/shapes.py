@@ -11,15 +11,15 @@ from memtool.redaction.entropy import (
     PLACEHOLDER_WORDS,
     PRIVATE_KEY,
     Pattern,
-    blocks,
+    find_key_blocks,
     is_dense,
     is_filler,
     is_hex_or_uuid,
     is_typed,
     is_wordlike,
-    looks_typed,
+    looks_like_password,
 )
-from memtool.redaction.words import listed
+from memtool.redaction.words import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
 )
 
-LEAST_WORD = {
+MIN_WORD = {
     "$": 25,
     "{": 29,
     ":": 12,
@@ -349,7 +349,7 @@ WORDED = frozenset({"authorization", "session-cookie", "password"})
 
 def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every shape."""
-    for kind, pattern in _searched_for(text):
+    for kind, pattern in _choose_patterns(text):
         for match in pattern.finditer(text):
             group = "secret" if "secret" in match.re.groupindex else 0
             secret = match[group].rstrip("." if kind != "putty-key" else "\r\n")
@@ -357,8 +357,8 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
                 start = match.start(group)
                 yield kind, start, start + len(secret)
     if any(name in text for name in CALLS):
-        yield from _arguments(text)
-    for label, start, end in blocks(text):
+        yield from _find_arguments(text)
+    for label, start, end in find_key_blocks(text):
         if label == PRIVATE_KEY:
             yield label, start, end
 
@@ -382,22 +382,20 @@ _CALL = Pattern(
 _ARGUMENT = Pattern(r"(?:\"([^\"]{8,100})\"|'([^']{8,100})')")
 
 
-def _arguments(text: str) -> Iterator[tuple[str, int, int]]:
+def _find_arguments(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of passwords behind a user's name in a call that logs in."""
     for call in _CALL.finditer(text):
         for match in _ARGUMENT.finditer(text, call.start("arguments"), call.end()):
             group = match.lastindex or 0
-            if looks_typed(match[group]):
+            if looks_like_password(match[group]):
                 yield "password", *match.span(group)
                 break
 
 
-def _searched_for(text: str) -> list[tuple[str, Pattern]]:
+def _choose_patterns(text: str) -> list[tuple[str, Pattern]]:
     """Return the kinds that a text may hold, with their patterns."""
     longest = max(map(len, text.split()), default=0)
-    there = {
-        needle for needle in _NEEDLES if needle in text and longest >= LEAST_WORD.get(needle, 0)
-    }
+    there = {needle for needle in _NEEDLES if needle in text and longest >= MIN_WORD.get(needle, 0)}
     if not there:
         return []
     return [
@@ -418,7 +416,7 @@ def _is_real(kind: str, secret: str) -> bool:
     return (has_digit or (not secret.islower() and len(secret) > 15)) and not is_wordlike(secret)
 
 
-HARMLESS = listed("url_passwords")
+HARMLESS = read_list("url_passwords")
 
 _USERINFO = Pattern(
     r"://(?P<user>[^\s:/@\"'`<>]{0,100})"
@@ -437,7 +435,7 @@ def has_userinfo(text: str, _lower: str = "") -> bool:
     return "://" in text and "@" in text
 
 
-def userinfo(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+def find_userinfo(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the secret part of addresses."""
     for match in _USERINFO.finditer(text):
         user, password = match["user"], match["password"]

@@ -16,7 +16,7 @@ from memtool.redaction.entropy import (
     is_wordlike,
     restlessness,
 )
-from memtool.redaction.words import listed
+from memtool.redaction.words import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ LOOSE = 500
 """The most characters of a row whose length the vendor does not promise."""
 
 ROWS = tuple(
-    (kind, prefixes, alphabet, int(least), LOOSE if most == "any" else int(most))
-    for kind, prefixes, alphabet, least, most in tables.rows("redaction/token_formats")
+    (kind, prefixes, alphabet, int(least), LOOSE if max_chars == "any" else int(max_chars))
+    for kind, prefixes, alphabet, least, max_chars in tables.read_rows("redaction/token_formats")
 )
 
 SHORTEST = 16
@@ -51,9 +51,9 @@ _WITHOUT_LETTERS = ("hex", "uuid", "upper", "upper-dashed")
 """Alphabets that words are not written in."""
 _TAILS: dict[str, list[tuple[str, Pattern, bool]]] = {}
 """For each prefix, the shortest first: kind, what follows it, and whether that could be words."""
-for _kind, _prefixes, _name, _least, _most in ROWS:
+for _kind, _prefixes, _name, _least, _max_chars in ROWS:
     _letters = ALPHABETS[_name]
-    _source = f"{_letters}{{{_least},{_most}}}(?!{_letters}){'={0,2}' * (_name == 'base64')}"
+    _source = f"{_letters}{{{_least},{_max_chars}}}(?!{_letters}){'={0,2}' * (_name == 'base64')}"
     for _prefix in _prefixes.split():
         _tail = (_kind, Pattern(_source), _name not in _WITHOUT_LETTERS)
         _TAILS.setdefault(_prefix, []).append(_tail)
@@ -62,26 +62,26 @@ _TAILS = {prefix: _TAILS[prefix] for prefix in sorted(_TAILS, key=len)}
 
 def has_prefix(text: str, _lower: str = "") -> bool:
     """Return whether a prefix is in a word that is long enough for a token."""
-    long_words = _long_words(text)
+    long_words = _drop_short_words(text)
     return any(prefix in long_words for prefix in _TAILS)
 
 
 def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every token that begins with a known prefix."""
-    long_words = _long_words(text)
-    found: dict[int, str] = {}
+    long_words = _drop_short_words(text)
+    kinds_at: dict[int, str] = {}
     for prefix in _TAILS:  # the shortest first: of several at one place the longest counts
         at = text.find(prefix) if prefix in long_words else -1
         while at >= 0:
             if _is_border(text, at):
-                found[at] = prefix
+                kinds_at[at] = prefix
             at = text.find(prefix, at + 1)
     done = 0
-    for start in sorted(found):
+    for start in sorted(kinds_at):
         if start < done:  # inside of another prefix
             continue
-        done = start + len(found[start])
-        for kind, pattern, could_be_words in _TAILS[found[start]]:
+        done = start + len(kinds_at[start])
+        for kind, pattern, could_be_words in _TAILS[kinds_at[start]]:
             match = pattern.match(text, done)
             if match is None:
                 continue
@@ -102,27 +102,27 @@ SELF_NAMED = Pattern(
     r"(?P<rest>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Za-z0-9]{20,120})(?![A-Za-z0-9_-])"
 )
 """A string behind a prefix of two parts or more, as `acme_sk_…`."""
-STRONG_PARTS = listed("token_parts")
-PARTS = STRONG_PARTS | listed("weak_token_parts")
+STRONG_PARTS = read_list("token_parts")
+PARTS = STRONG_PARTS | read_list("weak_token_parts")
 """Parts of a prefix that say that what follows opens something; the others may name a release."""
 _SIGNS = Pattern(r"[_.-]")
 
 
-def self_named(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+def find_self_named(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of tokens whose prefix says what they are, of whatever vendor."""
     for match in SELF_NAMED.finditer(text):
         parts = {part.lower() for part in _SIGNS.split(match["prefix"])}
-        rest = match["rest"]
+        tail = match["rest"]
         is_strong = not parts.isdisjoint(STRONG_PARTS) or any(
             part.endswith(("key", "token", "secret")) and part != "key" for part in parts
         )
-        if not (is_strong or parts & PARTS) or is_filler(rest) or rest.isalpha() or rest.isdigit():
+        if not (is_strong or parts & PARTS) or is_filler(tail) or tail.isalpha() or tail.isdigit():
             continue
-        if is_hex_or_uuid(rest):
-            is_token = is_strong or ("-" not in rest and len(rest) not in (40, 64))
+        if is_hex_or_uuid(tail):
+            is_token = is_strong or ("-" not in tail and len(tail) not in (40, 64))
         else:
-            is_token = not is_wordlike(rest)
-        if is_token and len(set(rest)) > 7:
+            is_token = not is_wordlike(tail)
+        if is_token and len(set(tail)) > 7:
             yield "vendor-token", match.start(), match.end()
 
 
@@ -136,7 +136,7 @@ def has_long_word(text: str, _lower: str = "") -> bool:
 
 
 @lru_cache(1)
-def _long_words(text: str) -> str:
+def _drop_short_words(text: str) -> str:
     return "\n".join([word for word in text.split() if len(word) >= SHORTEST])
 
 

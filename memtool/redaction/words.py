@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memtool import tables
 
-_LISTS = tables.grouped("redaction/words")
+_LISTS = tables.group_rows("redaction/words")
 
 
-def listed(name: str) -> frozenset[str]:
+def read_list(name: str) -> frozenset[str]:
     """Return the words of a list."""
     return frozenset(_LISTS[name])

@@ -1,1 +1,1 @@
-"""Finding: terms, the index, the query language, ranking, aliases."""
+"""Search: query language, retrieval, ranking, comparison, drift."""

@@ -1,24 +1,24 @@
-"""The answer gate: does a memory hold enough of what a text says to be an answer to it?
+"""The answer gate: decides whether a memory contains enough of a text to answer it.
 
-A ranking always has a best; most prompts have no answer in the memories at all. So what is found
-is weighed once more, against the text as a whole. Everything is counted in rare words: a word that
-stands nowhere in the tree counts 1, a commoner one less, by its inverse document frequency, and an
-everyday word less again (see `everyday_worth`). A memory then holds
+A ranking always has a best hit, but most prompts have no answer in the memories. So each hit is
+weighed once more, against the text as a whole. The unit is a rare word: a word that no memory in
+the tree contains counts 1, a more common one less, by its inverse document frequency, and an
+everyday word less again (see `weigh_everyday`). The worth of a memory is then
 
-    its words of the text  +  its adjacent pairs of them  +  those in its title and tags
+its words of the text + its adjacent pairs of them + those in its title and tags
 
-and an answer holds at least a share of all words of the text, or as much as so many rare words,
-whichever is less; words that no memory holds count, too: a text about something else is not
-answered by its small talk. A word that a memory lacks counts half where another is like it, by its
-4-grams: other endings, compounds, parts of a name. A text of four or more words, or of everyday
-ones alone, is answered by one rare word's worth at least: a share of nearly nothing is in every
-store. One of the best five by relevance must hold that much, else there is no answer; where
-one does, others that hold 0.7 of it stand beside it.
+An answer has at least a given share of all words of the text, or a given number of rare words,
+whichever is less. Words that no memory contains count too: a text about something else is not
+answered by its small talk. A missing word counts half if the memory has a similar one, by 4-grams:
+other endings, compounds, parts of a name. A text of four or more words, or of everyday words only,
+needs at least one rare word's worth, because a share of nearly nothing is in every store. One of
+the best five hits by relevance must have that much, else there is no answer. If one does, others
+with 0.7 of it are shown too.
 
 Measured by `bench/silence.py` on questions about three public sets, in stores of all their
-documents and of 60 of them: `hit`, those with an answer among the five that are shown; `talk` and
-`coding`, prompts about no project that get something. In brackets is a share of 0.5, or three rare
-words, without the floor. The numbers were chosen on the tuning half.
+documents and of 60 of them. `hit`: questions with an answer among the five that are shown. `talk`
+and `coding`: prompts about no project that get something. In brackets: a share of 0.5, or three
+rare words, without the floor. The numbers were chosen on the tuning half.
 
     half      store           hit            talk           coding         shown
     tuning    700 to 1,500    .669 (.655)    .056 (.633)    .167 (.844)    3.2 (3.7)
@@ -26,9 +26,9 @@ words, without the floor. The numbers were chosen on the tuning half.
     tuning    60              .752 (.690)    .017 (.383)    .133 (.628)    2.0 (2.1)
     held out  60              .751 (.682)    .017 (.572)    .161 (.589)    2.0 (2.1)
 
-A floor of 0.8 lets twice as much small talk pass, one of 1.2 costs .018 of the hits. A threshold of
-0.5 instead of 0.6 shows 3.7 for .01 of the hits, one of 0.7 2.6 and costs .02: 0.6 is the highest
-at which no half answers fewer questions than before.
+A floor of 0.8 lets twice as much small talk pass; one of 1.2 costs .018 of the hits. A threshold of
+0.5 instead of 0.6 shows 3.7 and gains .01 of the hits; one of 0.7 shows 2.6 and costs .02. 0.6 is
+the highest at which neither half answers fewer questions than before.
 
 Settings choose the strictness by name, from the table `PRESETS`.
 """
@@ -39,8 +39,8 @@ import math
 
 from memtool import tables
 from memtool.index import scoring
-from memtool.index.analyzer import is_stop, shared_stops
-from memtool.index.scoring import LEAST_COUNT
+from memtool.index.analyzer import find_shared_stops, is_stop
+from memtool.index.scoring import MIN_MEMORIES
 from memtool.store.config import BY_CATEGORY
 from memtool.value import Value
 
@@ -53,167 +53,174 @@ if TYPE_CHECKING:
     from memtool.store.config import Config
 
 
-WORTH = 0.3
-"""What an everyday word is worth beside 1 for any other."""
+EVERYDAY_WORTH = 0.3
+"""Worth of an everyday word, relative to 1 for any other."""
 
 
 _everyday: set[str] = set()
 
 
-def everyday_worth(term: str) -> float:
-    """Return how much a term tells in any text: 1, or less for an everyday word or a number."""
+def weigh_everyday(term: str) -> float:
+    """Return how informative a term is in any text: 1, or less for an everyday word or a number."""
     if not _everyday:
-        _everyday.update(tables.words("search/everyday_words"))
-    return WORTH if term in _everyday or term.isdigit() else 1.0
+        _everyday.update(tables.read_words("search/everyday_words"))
+    return EVERYDAY_WORTH if term in _everyday or term.isdigit() else 1.0
 
 
-LEADERS = 5
-"""One of so many of the best must be an answer."""
+LEADING_HITS = 5
+"""One of this many best hits must be an answer."""
 
-FOLLOWING = 0.7
-"""Share of that which is enough for others, where one is."""
+FOLLOWER_SHARE = 0.7
+"""Share of the minimum that other hits need, if one hit is an answer."""
 
-MANY_WORDS = 4
-"""From so many words on, and where all are everyday ones, an answer must hold the floor."""
-
-
-ALIKE = 0.5
-"""What a word of the text adds of its worth where a memory holds another that is like it."""
-
-LEAST_ALIKE = 0.7
-"""Share of a word's 4-grams that must stand in one other word: endings, compounds, names."""
-
-LEAST_GRAMS = 2
+MIN_WORDS_FOR_FLOOR = 4
+"""From this many words on, or if all are everyday words, an answer must reach the floor."""
 
 
-def is_alike(term: bytes, text: bytes) -> bool:
-    """Tell whether a text as terms holds a word that is like a term, such as `datenbanken`."""
+SIMILAR_WORD_SHARE = 0.5
+"""Share of a missing word's worth that counts if the memory has a similar word."""
+
+MIN_SHARED_GRAMS = 0.7
+"""Share of a word's 4-grams that must be in one other word: endings, compounds, names."""
+
+MIN_GRAMS = 2
+
+
+def has_similar_word(term: bytes, text: bytes) -> bool:
+    """Return whether a text (as terms) has a word similar to a term, such as `datenbanken`."""
     word, size = term.decode(), scoring.GRAM_LENGTH
     grams = [word[at : at + size] for at in range(len(word) - size + 1)]
-    if len(grams) < LEAST_GRAMS or not word.isalpha():
+    if len(grams) < MIN_GRAMS or not word.isalpha():
         return False
-    least = math.ceil(LEAST_ALIKE * len(grams))
-    for gram in grams[: len(grams) - least + 1]:  # what lacks all of these lacks too many
+    min_shared = math.ceil(MIN_SHARED_GRAMS * len(grams))
+    for gram in grams[: len(grams) - min_shared + 1]:  # what lacks all of these lacks too many
         raw = gram.encode()
         at = text.find(raw)
         while at >= 0:
             end = text.find(b" ", at)
             other = text[text.rfind(b" ", 0, at) + 1 : end].decode()
-            if sum(part in other for part in grams) >= least:
+            if sum(part in other for part in grams) >= min_shared:
                 return True
             at = text.find(raw, end)
     return False
 
 
 class Strictness(Value):
-    """How much an answer must hold: a `share` of the text, or so many rare words, if less.
+    """Requirements for an answer: a share of the text, or a number of rare words, if less.
 
-    `floor` is the least, in rare words, for a text of `MANY_WORDS` or of everyday words alone: what
-    is near nothing of its small worth is no answer.
+    `min_rare_words` is the minimum for a text of `MIN_WORDS_FOR_FLOOR` words or more, or of
+    everyday words only: nearly nothing of a small worth is not an answer.
     """
 
-    share: float
-    most: float
-    floor: float
+    min_coverage: float
+    sufficient_rare_words: float
+    min_rare_words: float
 
-    def least(self, whole: float, *, is_floored: bool) -> float:
-        """Return what an answer must hold of a text that is worth so many rare words."""
-        least = min(self.share * whole, self.most)
-        return max(least, self.floor) if is_floored else least
+    def compute_minimum(self, whole: float, *, is_floored: bool) -> float:
+        """Return how much an answer needs for a text worth `whole`, both in rare words."""
+        minimum = min(self.min_coverage * whole, self.sufficient_rare_words)
+        return max(minimum, self.min_rare_words) if is_floored else minimum
 
 
 class Gatekeeper:
-    """What one text asks of an answer.
+    """The requirements that one text has for an answer.
 
-    `said` are the words of the text, `asked` the same with what aliases and near words add, which
-    count with their weights. `df` tells in how many of `count` memories a term stands. A category
-    may have a strictness of its own in `special`.
+    `literal_question` has the words of the text; `question` adds aliases and near words, which
+    count with their weights. `df` returns how many of `count` memories contain a term. Categories
+    may have a strictness of their own in `special`.
     """
 
     def __init__(
         self,
-        said: Question,
-        asked: Question,
+        literal_question: Question,
+        question: Question,
         count: int,
         df: Callable[[str], int],
         strictness: Strictness,
         special: Mapping[str, Strictness] = {},
     ) -> None:
-        count = max(count, LEAST_COUNT)
+        count = max(count, MIN_MEMORIES)
         rare = scoring.idf(count, 0)
-        stops = shared_stops(said.weights)
+        stops = find_shared_stops(literal_question.weights)
         own = {
-            term: everyday_worth(term)
-            for term in asked.weights
+            term: weigh_everyday(term)
+            for term in question.weights
             if not is_stop(term) and term not in stops
         }
         self._worth = {
             term: worth * scoring.idf(count, df(term)) / rare for term, worth in own.items()
         }
-        self._held = [
+        self._term_worths = [
             (term.encode(), f" {term} ".encode(), share * worth)
             for term, worth in sorted(self._worth.items())
-            if (share := min(1.0, asked.weights[term]))
+            if (share := min(1.0, question.weights[term]))
         ]
-        """Each term, as it stands in a text, and what it adds."""
+        """Each term, as it appears in a text, and its worth."""
         self._pairs = [
             (first.encode(), second.encode(), self._worth[first] + self._worth[second])
-            for first, second in sorted(asked.pairs)
+            for first, second in sorted(question.pairs)
             if first in self._worth and second in self._worth
         ]
-        whole = sum(self._worth.get(term, 0.0) for term in said.weights)
-        is_floored = len(said.weights) >= MANY_WORDS or all(
-            own.get(term, 0.0) < 1.0 for term in said.weights
+        whole = sum(self._worth.get(term, 0.0) for term in literal_question.weights)
+        is_floored = len(literal_question.weights) >= MIN_WORDS_FOR_FLOOR or all(
+            own.get(term, 0.0) < 1.0 for term in literal_question.weights
         )
         self._whole = whole
-        self._least = strictness.least(whole, is_floored=is_floored)
-        """What an answer must hold, in rare words, and what in some categories."""
+        self._minimum = strictness.compute_minimum(whole, is_floored=is_floored)
+        """Minimum for an answer, in rare words."""
         self._special = {
-            category: one.least(whole, is_floored=is_floored) for category, one in special.items()
+            category: strictness.compute_minimum(whole, is_floored=is_floored)
+            for category, strictness in special.items()
         }
 
-    def share_of(self, hit: Hit, text: bytes) -> float:
-        """Return how much of what an answer of its category must hold a hit holds."""
-        return self.share(text, hit.record.memory.category if self._special else "")
+    def measure(self, hit: Hit, text: bytes) -> float:
+        """Return how much of its category's minimum a hit reaches; 1 is enough."""
+        return self.measure_text(text, hit.record.memory.category if self._special else "")
 
-    def share(self, text: bytes, category: str = "") -> float:
-        """Return how much of what an answer must hold a text as terms holds; 1 is enough."""
+    def measure_text(self, text: bytes, category: str = "") -> float:
+        """Return how much of the minimum a text (as terms) reaches; 1 is enough."""
         if self._whole <= 0.0:
             return 0.0
-        least = self._special.get(category, self._least)
-        head = scoring.head_of(text)
-        found = 0.0
+        minimum = self._special.get(category, self._minimum)
+        head = scoring.split_head(text)
+        best = 0.0
         there = set()
         absent: list[tuple[bytes, float]] = []
-        for term, spaced, worth in self._held:
+        for term, spaced, worth in self._term_worths:
             if spaced not in text:
                 absent.append((term, worth))
             else:
                 there.add(term)
-                found += worth * (2.0 if term in head else 1.0)
-        found += sum(
+                best += worth * (2.0 if term in head else 1.0)
+        best += sum(
             worth
             for first, second, worth in self._pairs
             if first in there and second in there and b" %b %b " % (first, second) in text
         )
-        if found < least and found + ALIKE * sum(worth for _, worth in absent) >= FOLLOWING * least:
-            found += ALIKE * sum(worth for term, worth in absent if is_alike(term, text))
-        return found / least if least else 1.0
+        if (
+            best < minimum
+            and best + SIMILAR_WORD_SHARE * sum(worth for _, worth in absent)
+            >= FOLLOWER_SHARE * minimum
+        ):
+            best += SIMILAR_WORD_SHARE * sum(
+                worth for term, worth in absent if has_similar_word(term, text)
+            )
+        return best / minimum if minimum else 1.0
 
 
-def objection(share: float) -> str:
-    """Return why what holds such a share of what an answer must hold is no answer."""
+def format_objection(share: float) -> str:
+    """Format why a hit with this share is not an answer."""
     return f"it holds {share:.2f} of what an answer must hold"
 
 
-def which_pass(shares: Sequence[float]) -> list[bool]:
-    """Tell which of the candidates of one question pass, from their shares, the best first."""
-    is_answered = any(share >= 1.0 for share in shares[:LEADERS])
-    return [is_answered and share >= FOLLOWING for share in shares]
+def select_passing(shares: Sequence[float]) -> list[bool]:
+    """Tell which candidates pass, from their shares, best first."""
+    is_answered = any(share >= 1.0 for share in shares[:LEADING_HITS])
+    return [is_answered and share >= FOLLOWER_SHARE for share in shares]
 
 
 class Preset(Value):
-    """`strictness` is what an answer must hold, `threshold` a share of the best score."""
+    """`strictness` is the minimum for an answer, `threshold` a share of the best score."""
 
     doc: str
     strictness: Strictness
@@ -228,46 +235,46 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset(config: Config, category: str = "") -> Preset:
-    """Return the preset that the settings name, with their own numbers in place of its.
+def choose_preset(config: Config, category: str = "") -> Preset:
+    """Return the preset that the settings name, with single values overridden by settings.
 
-    A category has its own number where the settings give one, else that of all others.
+    A category has its own value if it is set, else the general one.
     """
-    found = PRESETS[config.text("search.preset")]
+    chosen = PRESETS[config.text("search.preset")]
 
     def number(name: str, otherwise: float) -> float:
-        is_given = not config.given.keys().isdisjoint((name, f"{name}.{category}"))
+        is_given = not config.values.keys().isdisjoint((name, f"{name}.{category}"))
         return config.number(name, category) if is_given else otherwise
 
-    strictness = found.strictness
+    strictness = chosen.strictness
     return Preset(
-        found.doc,
+        chosen.doc,
         Strictness(
-            number("inject.share", strictness.share),
-            number("inject.most", strictness.most),
-            number("inject.floor", strictness.floor),
+            number("inject.min_coverage", strictness.min_coverage),
+            number("inject.sufficient_rare_words", strictness.sufficient_rare_words),
+            number("inject.min_rare_words", strictness.min_rare_words),
         ),
-        number("inject.threshold", found.threshold),
+        number("inject.threshold", chosen.threshold),
     )
 
 
-def threshold(config: Config) -> Callable[[str], float]:
-    """Return what gives the threshold of a category, a share of the best score."""
-    known: dict[str, float] = {}
+def choose_threshold(config: Config) -> Callable[[str], float]:
+    """Return a function from a category to its threshold, a share of the best score."""
+    by_category: dict[str, float] = {}
 
-    def of_category(category: str) -> float:
-        if category not in known:
-            known[category] = preset(config, category).threshold
-        return known[category]
+    def for_category(category: str) -> float:
+        if category not in by_category:
+            by_category[category] = choose_preset(config, category).threshold
+        return by_category[category]
 
-    return of_category
+    return for_category
 
 
-def limits(config: Config) -> tuple[Strictness, dict[str, Strictness]]:
-    """Return how much an answer must hold, and how much in the categories that differ."""
+def read_limits(config: Config) -> tuple[Strictness, dict[str, Strictness]]:
+    """Return the general strictness, and that of each category that differs."""
     special = {
-        key.rpartition(".")[2] for key in config.given if key.rpartition(".")[0] in BY_CATEGORY
+        key.rpartition(".")[2] for key in config.values if key.rpartition(".")[0] in BY_CATEGORY
     }
-    return preset(config).strictness, {
-        category: preset(config, category).strictness for category in sorted(special)
+    return choose_preset(config).strictness, {
+        category: choose_preset(config, category).strictness for category in sorted(special)
     }

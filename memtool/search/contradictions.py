@@ -1,13 +1,14 @@
 """Contradictions: memories whose title or first sentence may not both hold.
 
-Two tests, by words alone: one says yes and the other no to the same subject, or both give one
-thing two values. They read English, and find what two people put in nearly the same words, which
-is about half of what contradicts. Each finding asks a person to look, so a sentence that hedges,
-asks, or names an exception states nothing here, and a number that names a thing is no value.
+There are two tests, by words alone: one memory says yes and the other no to the same subject, or
+both give one thing two values. They read English, and detect contradictions in nearly the same
+words, which is about half of all. Each one asks a person to look. So a sentence that hedges, asks,
+or names an exception states nothing here, and a number that names a thing is not a value.
 
-A contradiction is *certain* if the two statements are the same but for the sign or for one value,
-and nothing else in title or first sentence sets the memories apart; any other one is *suspected*.
-What is certain is marked wherever the memories are shown, what is suspected is counted and listed.
+A contradiction is *certain* if the two statements are the same except for the sign or for one
+value, and nothing else in title or first sentence sets the memories apart; any other is
+*suspected*. Certain ones are marked wherever the memories are shown, suspected ones are counted and
+listed.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ CERTAIN = "certain"
 SUSPECTED = "suspected"
 TYPES = ("decision", "semantic")
 """Types whose memories can contradict each other: a trace or a state was true at its time."""
-MOST_QUOTED = 100
+MAX_QUOTED = 100
 """Characters of a sentence in a reason."""
-LEAST_FOR_EXTRA = 3
+MIN_FOR_EXTRA = 3
 """Terms that the narrower of two subjects needs before the other may have one more."""
 
 
@@ -46,27 +47,27 @@ def _words(text: str) -> frozenset[str]:
 
 
 NEGATORS = _words("never cannot avoid avoids avoiding")
-"""Each turns the sign of its clause; so do words that end in n't, `not` behind an auxiliary,
-`no` at the start, `no longer`, and `stop` before a verb."""
+"""Each reverses the sign of its clause. So do `n't`, `not` after an auxiliary, `no` at the start,
+`no longer`, and `stop` before a verb."""
 _AUXILIARY = _words(
     "do does did is are was were be been must should shall can may will would need has have"
 )
 _IN_PHRASE = _words("none neither nor without")
-"""They deny a part of the sentence, and nobody can tell which by words alone."""
+"""They deny a part of the sentence, and words alone do not show which."""
 _STOPPING = _words("stop stops stopped")
 _TURNS = _words("turn turns turned switch switched")
 _HEDGES = _words(
     "except unless otherwise only if whether maybe perhaps possibly probably might could seems"
 )
-"""A sentence with one of them states something finer than a sign or a value."""
+"""A sentence with one of them states something subtler than a sign or a value."""
 _ENDS_CLAUSE = _words("because since so but whereas although though while which where")
 _OPENS_CONTEXT = _words("in on for with since at when from within during under inside")
 _ENDS_CHOICE = _words("for in on when with at within during as")
 _CHOOSING = _words("instead rather over")
 _DENYING = _words("never not")
 _PLACING = _words("to into in with from by through via over on at")
-MOST_DENIED = 7
-"""Words behind the comma of `…, never to Z`; what is longer says more than that."""
+MAX_DENIED = 7
+"""Words after the comma of `…, never to Z`; a longer clause says more than that."""
 _PREFERRING = _words("prefer prefers preferred favor favour favors choose chooses")
 _CONCEPTS: dict[str, tuple[str, str]] = {
     "enable": (
@@ -98,7 +99,7 @@ _WEAK = _words(
     " every all each any just ever we you it they also still be is are was were been being do does"
     " did at let's"
 )
-"""Words that say how strongly, not what: they are no part of a subject."""
+"""Words of degree that are not part of a subject."""
 
 _UNITS: dict[str, tuple[str, float]] = {
     "ms": ("time", 0.001),
@@ -124,7 +125,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     "%": ("share", 0.01),
     "percent": ("share", 0.01),
 }
-"""Units in lower case and singular: what they measure, and how much of its base unit."""
+"""Units in lower case and singular: the quantity, and the factor to its base unit."""
 _COUNTS = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS: dict[str, int] = {word: number for number, word in enumerate(_COUNTS.split())} | {
     "fifteen": 15,
@@ -146,9 +147,9 @@ _GIVES_NUMBER = _words(
     "is are be to of by least most than exactly max min maximum minimum limit port have has had"
     " need needs = up every after within under over about allow allows require requires"
 )
-"""Behind one of these words a bare number is a value; behind any other it names a thing."""
+"""After one of these words a bare number is a value; after any other it names a thing."""
 _TAKES_VERSION = _words("use uses require requires need needs adopt target targets support")
-"""`use node 20` gives a version; `node 20 builds` and `team 1 owns` name what they speak of."""
+"""`use node 20` gives a version; `node 20 builds` and `team 1 owns` name their subject."""
 _LEADS_TO_PATH = _words("in from at to under into is are be named called = :")
 
 _DEPENDING = frozenset(
@@ -160,15 +161,15 @@ _EDGES = "`*_\"'()[]<>,;:!?\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
 _ARTICLES = _words("a an the")
 _QUANTIFIERS = _words("all every each just")
-"""Weak words that say of how much something holds."""
+"""Weak words for how much of something a statement covers."""
 _ASKING = _words("what how why who whether when")
-"""What follows one of these is a clause of its own."""
+"""Each begins a clause of its own."""
 _DENY_NOUNS = _words("no avoid avoids avoiding")
 _PRONOUNS = _words("it they this that these those them its their here there he she")
 _CODE = frozenset("()[]{}|<>=+\\")
 """Characters of code and of asides; a statement with one is compared with care."""
 _GOES_ON = _words("because since so and it they that")
-"""What follows the clause and begins with one of these says more, and limits nothing."""
+"""If one of these begins the text after the clause, that text limits nothing."""
 _NEED = _words("need needs needed have has required requires")
 """`need not` denies that something must be, and not that it is."""
 _PAST = _words(
@@ -178,7 +179,7 @@ _DIRECTING = _words(
     "use uses used adopt adopts adopted choose prefer always must should have has allow allows"
     " allowed"
 )
-"""They make a decision of a noun: `mocks` is a heading."""
+"""They turn a noun into a decision: `mocks` alone is a heading."""
 _LIMITING = _words("under over below above after before per up")
 _PERFECT = _PAST | _words("have has")
 _BASE_VERBS = """
@@ -203,20 +204,20 @@ _VERBS = (
 _ADDS = _words("support supports supported target targets include includes including also another")
 """With one of these both values may hold."""
 CERTAIN_CONCEPTS = ("", "enable")
-"""Opposites of which one denies the other; `add` and `remove` may both be done."""
+"""Concepts whose opposites exclude each other; `add` and `remove` may both be done."""
 MOMENT_DIGITS = 10
-"""A number of so many digits is a moment in seconds, or an id."""
+"""A number of this many digits is a time in seconds, or an id."""
 CERTAIN_VALUES = frozenset({"time", "size", "share", "number"})
 
 
 class Statement(Value):
-    """One sentence, taken apart. `sign` is 1 or -1.
+    """One parsed sentence. `sign` is 1 or -1.
 
     `concept` is a row of the opposites, `=` for a setting written as `key: value`, or empty.
-    `subject` are the terms without the words of the tables; `values` are (kind, value) in order,
-    kinds those of a quantity, or `path`, and `spelled` is how the text has them.
+    `subject` are the terms without the words of the tables. `values` are (kind, value) in order,
+    where the kind is that of a quantity, or `path`; `spelled` has them as written.
 
-    `clause` are the words in lower case that state it, none if the sentence says more than that.
+    `clause` are its words in lower case, empty if the sentence says more than one clause.
     """
 
     text: str
@@ -229,10 +230,10 @@ class Statement(Value):
 
 
 class Frame(Value):
-    """What a statement is about, in order: its terms without sign, and the kinds of its values.
+    """The subject of a statement, in order: its terms without sign, and the kinds of its values.
 
-    `first` is its first word, `negator` the word that denies it, and `is_command` tells whether
-    that comes first, as in `never do it`.
+    `first` is its first word, `negator` the word that denies it, and `is_command` is set if that
+    comes first, as in `never do it`.
     """
 
     terms: tuple[str, ...]
@@ -242,17 +243,17 @@ class Frame(Value):
 
 
 _DROPPED = (_WEAK | _ARTICLES) - _QUANTIFIERS
-"""Words that are no part of a frame."""
+"""Words that are not part of a frame."""
 
 
 class Contradiction(Value):
-    """Two memories, by their place in the list that was asked, and the sentences that differ.
+    """Two memories, by their position in the list that was compared, and the sentences that differ.
 
-    `certainty` is `certain` or `suspected`. `topic` is the same for all that contradict each other
-    about one thing. `values` is what each of them gives it, empty where it is no value.
+    `certainty` is `certain` or `suspected`. `topic` is the same for all contradictions about one
+    thing. `values` are the values that the two memories give it, empty without values.
     """
 
-    one: int
+    first: int
     other: int
     kind: str
     reason: str
@@ -261,152 +262,159 @@ class Contradiction(Value):
     certainty: str = SUSPECTED
 
 
-def between(one: Memory, other: Memory) -> Contradiction | None:
-    """Return the first contradiction of two memories, None where both can hold."""
-    return next(iter(find((one, other))), None)
+def find_between(memory: Memory, other: Memory) -> Contradiction | None:
+    """Return the first contradiction of two memories, None if both can hold."""
+    return next(iter(find((memory, other))), None)
 
 
 def find(
     memories: Sequence[Memory],
     stated: Iterable[Sequence[Statement]] = (),
-    most: int = sys.maxsize,
+    max_pairs: int = sys.maxsize,
     is_late: Callable[[], bool] = lambda: False,
 ) -> list[Contradiction]:
-    """Return every two memories that may contradict each other, once each, in the list's order.
+    """Return all pairs of memories that may contradict each other, in the order of the list.
 
-    `stated` is what each of them states, where that is known already. Of memories that state the
-    same thing each meets only so many that state the contrary: where thousands do, their pairs are
-    too many, and with the first of them each is met. Once `is_late` says so no more are compared.
+    `stated` has the statements of each, if known. Of memories with the same statement, each is
+    paired with at most `max_pairs` contrary ones: thousands would make too many pairs, and each is
+    still paired with the first of them. Comparison stops once `is_late` returns true.
     """
     groups: dict[tuple[str, frozenset[str]], list[tuple[int, Statement]]] = {}
-    for at, said in enumerate(stated or map(statements, memories)):
-        for statement in said:
+    for at, own_statements in enumerate(stated or map(parse_statements, memories)):
+        for statement in own_statements:
             groups.setdefault((statement.concept, statement.subject), []).append((at, statement))
-    found: dict[tuple[int, int], Contradiction] = {}
+    contradictions: dict[tuple[int, int], Contradiction] = {}
     for (concept, subject), group in groups.items():
         if is_late():
             break
-        _meet(memories, group, group, found, most, is_late)
-        for term in subject if len(subject) > LEAST_FOR_EXTRA else ():
+        _find_meeting(memories, group, group, contradictions, max_pairs, is_late)
+        for term in subject if len(subject) > MIN_FOR_EXTRA else ():
             narrower = groups.get((concept, subject - {term}))
             if narrower:
-                _meet(memories, narrower, group, found, most, is_late)
-    return [found[pair] for pair in sorted(found)]
+                _find_meeting(memories, narrower, group, contradictions, max_pairs, is_late)
+    return [contradictions[pair] for pair in sorted(contradictions)]
 
 
-def _meet(
+def _find_meeting(
     memories: Sequence[Memory],
     some: Sequence[tuple[int, Statement]],
-    others: Sequence[tuple[int, Statement]],
-    found: dict[tuple[int, int], Contradiction],
-    most: int,
+    other_statements: Sequence[tuple[int, Statement]],
+    contradictions: dict[tuple[int, int], Contradiction],
+    max_pairs: int,
     is_late: Callable[[], bool],
 ) -> None:
     """Add the contradictions between statements of nearly one subject.
 
-    What says the same is compared as one, so that many equal memories cost no more than few.
+    Equal statements are compared as one, so that many equal memories cost no more than few.
     """
-    for one, other in product(_alike(some), _alike(others)):
+    for index, other in product(_group_alike(some), _group_alike(other_statements)):
         if is_late():
             return
-        kind = kind_of(one[0][1], other[0][1])
-        pairs = chain(product(one, other[:most]), product(one[:most], other[most:]))
+        kind = classify(index[0][1], other[0][1])
+        pairs = chain(
+            product(index, other[:max_pairs]), product(index[:max_pairs], other[max_pairs:])
+        )
         for (at, mine), (other_at, theirs) in pairs if kind else ():
             pair = (min(at, other_at), max(at, other_at))
-            if at == other_at or (pair in found and found[pair].certainty == CERTAIN):
+            if at == other_at or (
+                pair in contradictions and contradictions[pair].certainty == CERTAIN
+            ):
                 continue
             is_certain = _says_the_contrary(mine, theirs, kind) and not (
                 _is_apart(memories[at], memories[other_at], mine, theirs)
             )
-            if pair in found and not is_certain:
+            if pair in contradictions and not is_certain:
                 continue
             if len(mine.subject) == 1 and not _is_related(memories[at], memories[other_at]):
                 continue
             first, second = (mine, theirs) if at < other_at else (theirs, mine)
-            found[pair] = Contradiction(
+            contradictions[pair] = Contradiction(
                 *pair,
                 kind,
-                f"{_quoted(first)} against {_quoted(second)}",
+                f"{_quote(first)} against {_quote(second)}",
                 " ".join([first.concept, *sorted(first.subject & second.subject)]),
-                _differing(first, second) if kind == VALUES else (),
+                _find_differing(first, second) if kind == VALUES else (),
                 CERTAIN if is_certain else SUSPECTED,
             )
 
 
-def _differing(one: Statement, other: Statement) -> tuple[str, str]:
-    """Return the value that two statements do not share, as each spells it."""
-    pairs = zip(one.values, other.values, strict=True)
+def _find_differing(statement: Statement, other: Statement) -> tuple[str, str]:
+    """Return the value in which two statements differ, as each spells it."""
+    pairs = zip(statement.values, other.values, strict=True)
     at = next(number for number, (mine, theirs) in enumerate(pairs) if mine != theirs)
-    return one.spelled[at], other.spelled[at]
+    return statement.spelled[at], other.spelled[at]
 
 
-def _alike(group: Sequence[tuple[int, Statement]]) -> list[list[tuple[int, Statement]]]:
-    """Return the statements of a group in runs that compare in the same way."""
-    found: dict[tuple[object, ...], list[tuple[int, Statement]]] = {}
-    for at, one in group:
-        key = (one.sign, one.values, one.subject, _is_claim(one))
-        found.setdefault(key, []).append((at, one))
-    return list(found.values())
+def _group_alike(group: Sequence[tuple[int, Statement]]) -> list[list[tuple[int, Statement]]]:
+    """Group the statements that compare in the same way."""
+    groups: dict[tuple[object, ...], list[tuple[int, Statement]]] = {}
+    for at, first in group:
+        key = (first.sign, first.values, first.subject, _is_claim(first))
+        groups.setdefault(key, []).append((at, first))
+    return list(groups.values())
 
 
-def kind_of(one: Statement, other: Statement) -> str:
-    """Return `opposition`, `values`, or an empty text where both statements can hold."""
-    extra = one.subject ^ other.subject
-    if one.concept != other.concept or len(extra) > 1:
+def classify(statement: Statement, other: Statement) -> str:
+    """Return `opposition`, `values`, or an empty text if both statements can hold."""
+    extra = statement.subject ^ other.subject
+    if statement.concept != other.concept or len(extra) > 1:
         return ""
-    if extra and min(len(one.subject), len(other.subject)) < LEAST_FOR_EXTRA:
+    if extra and min(len(statement.subject), len(other.subject)) < MIN_FOR_EXTRA:
         return ""
-    if one.sign != other.sign:
-        is_same = one.values == other.values or not one.values or not other.values
+    if statement.sign != other.sign:
+        is_same = statement.values == other.values or not statement.values or not other.values
         return OPPOSITION if is_same else ""
-    if extra or not (_is_claim(one) and _is_claim(other)):
+    if extra or not (_is_claim(statement) and _is_claim(other)):
         return ""
-    kinds = [kind for kind, _value in one.values]
+    kinds = [kind for kind, _value in statement.values]
     if kinds != [kind for kind, _value in other.values]:
         return ""
-    pairs = zip(one.values, other.values, strict=True)
+    pairs = zip(statement.values, other.values, strict=True)
     return VALUES if sum(mine != theirs for mine, theirs in pairs) == 1 else ""
 
 
-def _says_the_contrary(one: Statement, other: Statement, kind: str) -> bool:
-    """Tell whether two statements are the same but for the sign, or for one value."""
-    frame, other_frame = _frame(one), _frame(other)
+def _says_the_contrary(statement: Statement, other: Statement, kind: str) -> bool:
+    """Return whether two statements are the same except for the sign, or for one value."""
+    frame, other_frame = _find_frame(statement), _find_frame(other)
     if not frame.terms or frame.terms != other_frame.terms:
         return False
-    words, other_words = (frozenset(map(_plain, side.text.split())) for side in (one, other))
-    code = () if one.concept == "=" else one.text + other.text
+    words, other_words = (
+        frozenset(map(_to_plain, side.text.split())) for side in (statement, other)
+    )
+    code = () if statement.concept == "=" else statement.text + other.text
     if (
         not _CODE.isdisjoint(code)
         or (words | other_words) & (_PRONOUNS | _ASKING)
         or words & _PERFECT != other_words & _PERFECT
-        or any(_lacks_subject(side, frame) for side in (one, other))
+        or any(_lacks_subject(side, frame) for side in (statement, other))
     ):
         return False
     if kind == VALUES:
-        return _gives_other_value(one, other, words | other_words)
-    if one.sign < 0:
+        return _gives_other_value(statement, other, words | other_words)
+    if statement.sign < 0:
         frame, other_frame, words, other_words = other_frame, frame, other_words, words
     is_same = (
-        one.concept in CERTAIN_CONCEPTS or words & _SIGNS.keys() == other_words & _SIGNS.keys()
+        statement.concept in CERTAIN_CONCEPTS
+        or words & _SIGNS.keys() == other_words & _SIGNS.keys()
     )
-    is_same &= one.values == other.values
-    return is_same and _is_denied(frame, other_frame, words, other_words, one.concept)
+    is_same &= statement.values == other.values
+    return is_same and _is_denied(frame, other_frame, words, other_words, statement.concept)
 
 
-def _gives_other_value(one: Statement, other: Statement, words: frozenset[str]) -> bool:
-    """Tell whether two statements of one frame give a thing two values that cannot both hold."""
-    is_given = all(map(_is_given, one.values, other.values, one.spelled, other.spelled))
-    is_named = any(word.startswith("v") or word.count(".") > 1 for word in one.spelled)
+def _gives_other_value(statement: Statement, other: Statement, words: frozenset[str]) -> bool:
+    """Return whether two statements of one frame give a thing two values that cannot both hold."""
+    is_given = all(map(_is_given, statement.values, other.values, statement.spelled, other.spelled))
+    is_named = any(word.startswith("v") or word.count(".") > 1 for word in statement.spelled)
     if not is_given or (is_named and words.isdisjoint(_TAKES_VERSION | {"version"})):
         return False
-    is_heading = one.concept != "=" and words.isdisjoint(_VERBS)
+    is_heading = statement.concept != "=" and words.isdisjoint(_VERBS)
     return not (is_heading or words & (_ADDS | _PAST | {"from"}))
 
 
 def _is_denied(
     affirmed: Frame, denied: Frame, yes: frozenset[str], no: frozenset[str], concept: str
 ) -> bool:
-    """Tell whether a sentence with the words `no` denies all that one with the words `yes` says."""
+    """Return whether a sentence with the words `no` fully denies one with the words `yes`."""
     is_partial = "always" in no and denied.negator != "never"
     if is_partial or denied.negator.startswith("may ") or no & _NEED > yes & _NEED:
         return False
@@ -421,8 +429,8 @@ def _is_denied(
 
 
 def _lacks_subject(statement: Statement, frame: Frame) -> bool:
-    """Tell whether a sentence leaves out what it is about: `Can be empty`, `Keep under 72`."""
-    words = list(map(_plain, statement.text.split()))
+    """Return whether a sentence leaves out its subject: `Can be empty`, `Keep under 72`."""
+    words = list(map(_to_plain, statement.text.split()))
     first = words[0]
     has_verb = any(word in _VERBS and before != "to" for before, word in pairwise(words))
     is_opened = (first.endswith("ing") and not has_verb) or (first in _SIGNS and first[-1] in "ds")
@@ -433,7 +441,7 @@ def _lacks_subject(statement: Statement, frame: Frame) -> bool:
 
 
 def _is_dangling(statement: Statement, frame: Frame) -> bool:
-    """Tell whether a verb comes without the object that it is about, as in `Listen on port 80`."""
+    """Return whether a verb lacks its object, as in `Listen on port 80`."""
     leads = _PLACING | _OPENS_CONTEXT | _LIMITING
     if not statement.clause or statement.clause[0] in leads:
         return False
@@ -442,7 +450,7 @@ def _is_dangling(statement: Statement, frame: Frame) -> bool:
 
 
 def _is_given(mine: Quantity, theirs: Quantity, spelled: str, other_spelled: str) -> bool:
-    """Tell whether a value is one that somebody chose: paths may both hold, 4.42 s was measured."""
+    """Return whether a value was chosen: paths may both hold, and 4.42 s was measured."""
     if mine == theirs:
         return True
     is_measured = mine[0] == "time" and "." in spelled + other_spelled
@@ -451,72 +459,79 @@ def _is_given(mine: Quantity, theirs: Quantity, spelled: str, other_spelled: str
 
 
 def _is_equal(value: str, other: str) -> bool:
-    """Tell whether two numbers are one: `0.40` and `0.4`, if they are no versions."""
+    """Return whether two numbers are equal: `0.40` and `0.4`, unless they are versions."""
     return max(value.count("."), other.count(".")) < 2 and float(value) == float(other)
 
 
-def _is_apart(one: Memory, other: Memory, mine: Statement, theirs: Statement) -> bool:
-    """Tell whether what two memories say beside their statements may keep them from clashing.
+def _is_apart(memory: Memory, other: Memory, mine: Statement, theirs: Statement) -> bool:
+    """Return whether other fields or words of two memories may keep them from conflicting.
 
-    They govern other files, hold in other places, or one of them limits or names what it speaks of
-    in words that the other does not have.
+    They govern different files, hold in different places, or one of them has limiting or naming
+    words that the other lacks.
     """
-    from memtool.store.files import governs  # most memories contradict none
+    from memtool.store.files import matches_or_contains  # most memories contradict none
 
     for key in ("environment", "domain", "feature"):
-        if one.text(key) != other.text(key) and one.text(key) and other.text(key):
+        if memory.text(key) != other.text(key) and memory.text(key) and other.text(key):
             return True
-    files, other_files = one.items("files"), other.items("files")
+    files, other_files = memory.items("files"), other.items("files")
     if (
         files
         and other_files
         and not any(
-            governs(file, path) or governs(path, file) for file in files for path in other_files
+            matches_or_contains(file, path) or matches_or_contains(path, file)
+            for file in files
+            for path in other_files
         )
     ):
         return True
-    return _says_more(one, mine, other) or _says_more(other, theirs, one)
+    return _says_more(memory, mine, other) or _says_more(other, theirs, memory)
 
 
-def _says_more(memory: Memory, said: Statement, other: Memory) -> bool:
-    """Tell whether title or first sentence of a memory limit what it states.
+def _says_more(memory: Memory, statement: Statement, other: Memory) -> bool:
+    """Return whether title or first sentence of a memory limit its statement.
 
-    They do not where the other memory says the same there but for the sign or a value.
+    They do not if the other memory says the same there except for the sign or a value.
     """
     title, sentence = _first_sentence(memory.title), _first_sentence(memory.paragraph)
-    own = said.subject | _values_of(said)
-    shared = own | _all_terms(other.title) | _all_terms(_first_sentence(other.paragraph))
-    frames = {_frame(one).terms for one in (said, *statements(other))} - {()}
-    for text in {title, sentence} - {said.text, ""}:
-        found = _all_terms(text)
-        if not _HEDGES.isdisjoint(map(_plain, text.split())):
+    own = statement.subject | _value_terms(statement)
+    shared = own | _subject_terms(other.title) | _subject_terms(_first_sentence(other.paragraph))
+    frames = {_find_frame(sentence).terms for sentence in (statement, *parse_statements(other))} - {
+        ()
+    }
+    for text in {title, sentence} - {statement.text, ""}:
+        sentence_terms = _subject_terms(text)
+        if not _HEDGES.isdisjoint(map(_to_plain, text.split())):
             return True
-        if text == title and said.concept != "=" and not found <= shared:
+        if text == title and statement.concept != "=" and not sentence_terms <= shared:
             return True
         is_restated = any(
-            one is not None and _frame(one).terms in frames for one in _of_sentence(text)
+            sentence is not None and _find_frame(sentence).terms in frames
+            for sentence in _parse_sentence(text)
         )
-        if said.subject <= found and not (found <= own or is_restated):
+        if statement.subject <= sentence_terms and not (sentence_terms <= own or is_restated):
             return True
     return False
 
 
-def _all_terms(text: str) -> frozenset[str]:
+def _subject_terms(text: str) -> frozenset[str]:
     """Return the terms of a text that are part of a subject."""
-    plain = (_plain(word) for word in text.split())
-    return frozenset(term for word in plain if word not in _DEPENDING for term in _content(word))
-
-
-def _values_of(said: Statement) -> frozenset[str]:
+    plain = (_to_plain(word) for word in text.split())
     return frozenset(
-        term for value in said.spelled for word in value.split() for term in terms(word)
+        term for word in plain if word not in _DEPENDING for term in _find_content(word)
+    )
+
+
+def _value_terms(statement: Statement) -> frozenset[str]:
+    return frozenset(
+        term for value in statement.spelled for word in value.split() for term in terms(word)
     )
 
 
 def _is_claim(statement: Statement) -> bool:
-    """Tell whether a value is given to something: `Python Release Schedule` only names it.
+    """Return whether a value is given to something: `Python Release Schedule` only names it.
 
-    Nor is it where a memory speaks of itself, as `This page lists ...` does.
+    A memory about itself, as in `This page lists ...`, gives none either.
     """
     words = statement.text.split()
     first = words[0].lower()
@@ -524,58 +539,61 @@ def _is_claim(statement: Statement) -> bool:
     return statement.concept == "=" or (first != "this" and is_sentence)
 
 
-def _is_related(one: Memory, other: Memory) -> bool:
-    """Tell whether two memories share a file, a tag, or a word of their titles.
+def _is_related(memory: Memory, other: Memory) -> bool:
+    """Return whether two memories share a file, a tag, or a word of their titles.
 
-    Only then is a subject of one term the same in both.
+    Only then does a subject of one term mean the same in both.
     """
     mine, theirs = (
-        (memory.items("files"), memory.items("tags"), _content(memory.title))
-        for memory in (one, other)
+        (memory.items("files"), memory.items("tags"), _find_content(memory.title))
+        for memory in (memory, other)
     )
-    return any(not set(some).isdisjoint(others) for some, others in zip(mine, theirs, strict=True))
+    return any(
+        not set(some).isdisjoint(other_words)
+        for some, other_words in zip(mine, theirs, strict=True)
+    )
 
 
-def _quoted(statement: Statement) -> str:
+def _quote(statement: Statement) -> str:
     text = statement.text
-    text = text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
+    text = text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 1] + "…"
     return f'"{text.rstrip(".")}"'
 
 
-def statements(memory: Memory) -> tuple[Statement, ...]:
-    """Return what a memory states in its title and its first sentence, without repeats.
+def parse_statements(memory: Memory) -> tuple[Statement, ...]:
+    """Return the statements in a memory's title and first sentence, without repeats.
 
-    A digest that memtool wrote states nothing but what its sources state, and traces and states
-    were true at their time.
+    A generated digest states nothing beyond its sources, and traces and states were true at their
+    time.
     """
     if memory.type not in TYPES or is_generated(memory):
         return ()
-    found: dict[Statement, None] = {}
+    statements: dict[Statement, None] = {}
     for sentence in dict.fromkeys(
         (_first_sentence(memory.title), _first_sentence(memory.paragraph))
     ):
-        for statement in _of_sentence(sentence):
+        for statement in _parse_sentence(sentence):
             if statement is not None and statement.subject:
-                found.setdefault(statement)
-    return tuple(found)
+                statements.setdefault(statement)
+    return tuple(statements)
 
 
 def _first_sentence(text: str) -> str:
-    """Return a text up to the first mark that ends a sentence, without the bullet of a list."""
+    """Return a text up to the end of its first sentence, without a list bullet."""
     text = text.strip()
     text = text[2:] if text.startswith(("- ", "* ", "+ ")) else text
     ends = [at for mark in (". ", "! ", "? ", "; ") if (at := text.find(mark)) >= 0]
     return text[: min(ends) + 1] if ends else text
 
 
-def _of_sentence(sentence: str) -> Iterator[Statement | None]:
-    """Yield what a sentence states: one thing, two for a choice, nothing where it is no claim."""
-    setting = _setting(sentence)
+def _parse_sentence(sentence: str) -> Iterator[Statement | None]:
+    """Yield the statements of a sentence: one, two for a choice, none if it is not a claim."""
+    setting = _parse_setting(sentence)
     if setting is not None:
         yield setting
         return
     words = sentence.split()
-    plain = [_plain(word) for word in words]
+    plain = [_to_plain(word) for word in words]
     if (
         not words
         or sentence.endswith(("?", ":"))
@@ -584,41 +602,41 @@ def _of_sentence(sentence: str) -> Iterator[Statement | None]:
     ):
         return
     length = _clause_length(words, plain)
-    clause, rest = plain[:length], plain[length:]
-    choice = _choice(clause)
+    clause, tail = plain[:length], plain[length:]
+    choice = _parse_choice(clause)
     if choice is None:
-        stated = _statement(sentence, clause, 1)
-        is_whole = not rest or rest[0] in _GOES_ON
+        stated = _parse_statement(sentence, clause, 1)
+        is_whole = not tail or tail[0] in _GOES_ON
         yield stated.replace(clause=tuple(clause)) if stated and is_whole else stated
-        denied = _denied(clause, rest)
+        denied = _find_denied(clause, tail)
         if denied:
-            yield _statement(sentence, denied, -1)
+            yield _parse_statement(sentence, denied, -1)
     else:
         chosen, passed, context = choice
-        yield _statement(sentence, [*chosen, *context], 1)
-        yield _statement(sentence, [*passed, *context], -1)
+        yield _parse_statement(sentence, [*chosen, *context], 1)
+        yield _parse_statement(sentence, [*passed, *context], -1)
 
 
-def _setting(line: str) -> Statement | None:
-    """Read `key_name: 88` or `key.name = 30 s`: a key of several parts that gets a quantity."""
-    left, mark, right = line.partition("=")
+def _parse_setting(line: str) -> Statement | None:
+    """Parse `key_name: 88` or `key.name = 30 s`: a key of several parts with a quantity."""
+    key_text, mark, right = line.partition("=")
     if not mark:
-        left, mark, right = line.partition(":")
-    key, value = left.strip(" *`\"'"), right.strip(" `\"';,.").lower()
+        key_text, mark, right = line.partition(":")
+    key, value = key_text.strip(" *`\"'"), right.strip(" `\"';,.").lower()
     if not (key and value) or not all(c.isalnum() or c in "_.-" for c in key):
         return None
     word, _space, unit = value.partition(" ")
-    measured, width = measure(word, unit)
+    measured, width = parse_measure(word, unit)
     if measured is None or (unit and width != 2) or not any(c in "_.-" for c in key):
         return None
-    # Such a line of a file is about whatever is above it.
+    # Such a line of a file is about the section above it.
     is_code = "-" in key or not {line[:1], right.strip()[:1]}.isdisjoint("'\"")
     subject = frozenset(terms(key))
     return Statement(line, 1, "=", subject, (measured,), (value,), () if is_code else (key,))
 
 
 def _clause_length(words: list[str], plain: list[str]) -> int:
-    """Count the words up to the first comma or conjunction, over an opening such as `In CI,`."""
+    """Count the words up to the first comma or conjunction, except in openings (`In CI,`)."""
     for at, word in enumerate(plain):
         if at and word in _ENDS_CLAUSE:
             return at
@@ -628,7 +646,7 @@ def _clause_length(words: list[str], plain: list[str]) -> int:
     return len(plain)
 
 
-def _choice(clause: list[str]) -> tuple[list[str], list[str], list[str]] | None:
+def _parse_choice(clause: list[str]) -> tuple[list[str], list[str], list[str]] | None:
     """Split `X instead of Y for Z` into X, Y and Z."""
     if _CHOOSING.isdisjoint(clause):
         return None
@@ -638,24 +656,24 @@ def _choice(clause: list[str]) -> tuple[list[str], list[str], list[str]] | None:
         if word == "over" and _PREFERRING.intersection(clause[:at]):
             width = 1
         if width and at:
-            rest = range(at + width, len(clause))
-            ends = next((n for n in rest if clause[n] in _ENDS_CHOICE), len(clause))
+            following = range(at + width, len(clause))
+            ends = next((n for n in following if clause[n] in _ENDS_CHOICE), len(clause))
             return clause[:at], clause[at + width : ends], clause[ends:]
     return None
 
 
-def _denied(clause: list[str], rest: list[str]) -> list[str]:
-    """Return what `X to Y, never to Z` denies, `X to Z`; empty where nothing like it follows."""
-    if len(rest) < 3 or rest[0] not in _DENYING or len(rest) > MOST_DENIED:
+def _find_denied(clause: list[str], following: list[str]) -> list[str]:
+    """Return the clause denied by `X to Y, never to Z`, `X to Z`; empty if there is none."""
+    if len(following) < 3 or following[0] not in _DENYING or len(following) > MAX_DENIED:
         return []
-    preposition, after = rest[1], rest[2:]
+    preposition, after = following[1], following[2:]
     if preposition not in _PLACING or preposition not in clause or "" in after:
         return []
     return [*clause[: clause.index(preposition) + 1], *after]
 
 
-def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
-    """Take a clause apart by the tables; None where it denies only a part of itself."""
+def _parse_statement(text: str, plain: list[str], sign: int) -> Statement | None:
+    """Parse a clause by the tables; None if it denies only a part of itself."""
     concept = ""
     subject: list[str] = []
     values: list[Quantity] = []
@@ -666,11 +684,11 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
         if at < passed or not word:
             continue
         if word.isalpha() and word not in _DEPENDING:
-            subject += _content(word)
+            subject += _find_content(word)
             continue
         before = plain[at - 1] if at else ""
         after = plain[at + 1] if at + 1 < len(plain) else ""
-        measured, width = measure(word, after)
+        measured, width = parse_measure(word, after)
         if is_turned and (word in ("on", "off") or word in _TURNS):
             concept, sign = "enable", -sign if word == "off" else sign
         elif _denies(plain, at):
@@ -689,16 +707,16 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
             values.append(("path", word.rstrip("/")))
             spelled.append(word)
         else:
-            subject += _content(word) if measured is None else (word,)
+            subject += _find_content(word) if measured is None else (word,)
     return Statement(text, sign, concept, frozenset(subject), tuple(values), tuple(spelled))
 
 
-def _frame(statement: Statement) -> Frame:
-    """Return what a statement is about, in order; no terms if its sentence says more."""
+def _find_frame(statement: Statement) -> Frame:
+    """Return the subject of a statement, in order; no terms if its sentence says more."""
     clause = list(statement.clause)
     if statement.concept == "=":
         return Frame(tuple(sorted(statement.subject)) if clause else ())
-    found: list[str] = []
+    frame: list[str] = []
     negator = first = ""
     is_command = False
     passed = 0
@@ -708,21 +726,21 @@ def _frame(statement: Statement) -> Frame:
             continue
         before = clause[at - 1] if at else ""
         after = clause[at + 1] if at + 1 < len(clause) else ""
-        measured, width = measure(word, after)
+        measured, width = parse_measure(word, after)
         if _denies(clause, at):
             negator, is_command = f"{before} {word}" if before == "may" else word, not first
             passed = at + (2 if word == "no" and after == "longer" else 1)
         elif measured is not None and not _is_name(clause, at, width, measured):
-            found.append(f"#{measured[0]}")
+            frame.append(f"#{measured[0]}")
             passed = at + width
         elif word not in _DROPPED:
-            found += _content(word) or (word,)
+            frame += _find_content(word) or (word,)
             first = first or word
-    return Frame(tuple(found), negator, first, is_command)
+    return Frame(tuple(frame), negator, first, is_command)
 
 
 def _denies(plain: list[str], at: int) -> bool:
-    """Tell whether a word turns the sign of its whole clause."""
+    """Return whether a word reverses the sign of its whole clause."""
     word, before = plain[at], plain[at - 1] if at else ""
     after = plain[at + 1] if at + 1 < len(plain) else ""
     if word == "not":
@@ -734,10 +752,10 @@ def _denies(plain: list[str], at: int) -> bool:
 
 
 def _is_name(plain: list[str], at: int, width: int, measured: Quantity) -> bool:
-    """Tell whether a number names a thing, as in `team 1`, `sprint 12`, `python 3.12` and `2026`.
+    """Return whether a number names a thing, as in `team 1`, `sprint 12`, `python 3.12` and `2026`.
 
-    One with a unit is a value anywhere. A bare one is behind a word that gives numbers, where it
-    is the version that something is to use, or where what it names is the only one of its kind.
+    With a unit it is always a value. A bare number is one after a word that gives numbers, as a
+    version to use, or if the thing that it names is the only one of its kind.
     """
     kind, digits = measured
     if kind != "number":
@@ -750,23 +768,23 @@ def _is_name(plain: list[str], at: int, width: int, measured: Quantity) -> bool:
 
 
 _known_words: dict[str, tuple[str, ...]] = {}
-_MOST_KNOWN = 1 << 16
+_MAX_KNOWN = 1 << 16
 
 
-def _content(text: str) -> tuple[str, ...]:
-    """Return the terms of a text that are part of a subject; nearly all are asked for again."""
-    found = _known_words.get(text)
-    if found is None:
-        if len(_known_words) >= _MOST_KNOWN:
+def _find_content(text: str) -> tuple[str, ...]:
+    """Return the terms of a text that are part of a subject, cached because words repeat."""
+    content = _known_words.get(text)
+    if content is None:
+        if len(_known_words) >= _MAX_KNOWN:
             _known_words.clear()
         is_weak = text in _WEAK
-        found = () if is_weak else tuple(term for term in terms(text) if not is_stop(term))
-        _known_words[text] = found
-    return found
+        content = () if is_weak else tuple(term for term in terms(text) if not is_stop(term))
+        _known_words[text] = content
+    return content
 
 
-def _plain(word: str) -> str:
-    """Return a word in lower case without the marks around it."""
+def _to_plain(word: str) -> str:
+    """Return a word in lower case without the punctuation around it."""
     if word.isalpha():
         return word.lower()
     return word.strip(_EDGES).replace("\u2019", "'").rstrip(".").lower()
@@ -783,34 +801,34 @@ def _is_path(word: str) -> bool:
     return False  # a date
 
 
-def measure(word: str, after: str = "") -> tuple[Quantity | None, int]:
-    """Return what a word measures, or None, and how many words that takes: `10MB` 1, `10 MB` 2.
+def parse_measure(word: str, after: str = "") -> tuple[Quantity | None, int]:
+    """Return the quantity that a word gives, or None, and its words: `10MB` has 1, `10 MB` 2.
 
     Both words are in lower case. `1 min` and `60 s` are the same, `3.10` and `3.1` are not.
     """
     is_number = word[:1] in _DIGITS or word[:1] in _BOUNDS or word in _NUMBERS
     if not word or len(word) > _LONGEST_NUMBER or not is_number:
         return None, 0
-    digits, rest = _split(str(_NUMBERS.get(word, word.lstrip(_BOUNDS))))
+    digits, unit_text = _split(str(_NUMBERS.get(word, word.lstrip(_BOUNDS))))
     if not digits:
         return None, 0
     is_version = digits.count(".") > 1
-    unit = None if is_version else _unit(rest or after)
-    if rest:
-        return (_scaled(digits, unit), 1) if unit else (None, 0)
-    return (_scaled(digits, unit), 2) if unit else (("number", digits), 1)
+    unit = None if is_version else _parse_unit(unit_text or after)
+    if unit_text:
+        return (_scale(digits, unit), 1) if unit else (None, 0)
+    return (_scale(digits, unit), 2) if unit else (("number", digits), 1)
 
 
-def _unit(word: str) -> tuple[str, float] | None:
+def _parse_unit(word: str) -> tuple[str, float] | None:
     return _UNITS.get(word.removesuffix("s") if len(word) > 2 else word)
 
 
-def _scaled(digits: str, unit: tuple[str, float]) -> Quantity:
+def _scale(digits: str, unit: tuple[str, float]) -> Quantity:
     return unit[0], f"{float(digits) * unit[1]:.12g}"
 
 
 def _split(word: str) -> tuple[str, str]:
-    """Split a number, with points and thousands' commas, from what follows it."""
+    """Split a number, with points and thousands' commas, from the text after it."""
     at = 0
     while at < len(word) and (word[at] in _DIGITS or word[at] in ".,"):
         at += 1

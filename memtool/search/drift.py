@@ -1,10 +1,10 @@
-"""Drift of the memories of a tree: verdicts by `drift_verdict`, and the rows that keep them.
+"""Drift of the memories of a tree: verdicts by `drift_verdict`, and the rows that cache them.
 
-The verdict on a memory depends on its bytes and on HEAD alone; only whether a commit that HEAD does
-not lead to is cited well depends on the trusted one, too. It is kept as a row of the table `drift`:
-a warm answer reads its few rows and starts no git. After plain commits all rows hold but those
-whose files were touched; of these only the commit still holds that they compare with. Rows that are
-missing or damaged cost time, never the answer.
+A verdict depends only on the bytes of the memory and on HEAD. Whether a commit that HEAD does not
+reach is cited well depends on the trusted commit too. Verdicts are cached as rows of the table
+`drift`, so a warm answer reads a few rows and starts no git. After plain commits, all rows stay
+valid except those whose files were touched; of these only the commit to compare with stays valid.
+Missing or damaged rows cost time, but never change the answer.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 
 from memtool.memory import drift as rules
-from memtool.memory.drift import BROKEN, SAME, UNKNOWN, Drift, FileDrift
+from memtool.memory.drift import BROKEN, SAME, UNKNOWN, Drift, FileDrift, Move
+from memtool.memory.sighting import NOTHING_SEEN
 from memtool.memory.trust import LOCAL
-from memtool.search.features import governed
+from memtool.search.features import Moves, list_governed_paths
 from memtool.store import bases, cache
 from memtool.store.bases import DRIFT
 from memtool.store.git import GitError
@@ -22,249 +23,334 @@ from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.search.drift_verdict import DriftQuestion
+    from memtool.search.drift_questions import DriftBase, DriftQuestion
     from memtool.store.bases import BasisRow
     from memtool.store.commit_files import CommitFiles
-    from memtool.store.provenance import Basis, Witness
+    from memtool.store.landing import Landings
+    from memtool.store.provenance import Basis, ProvenanceReader
     from memtool.store.repository import Repository
     from memtool.store.state import Row, Rows
     from memtool.store.tree import Record, Tree
 
-SCOPE = "drift 9"
-"""What the rows mean, and its version."""
-FEW = 2_000
-"""A tree of no more memories is looked at as a whole, once one of them is asked for."""
+SCOPE = "drift 13"
+"""Version of the rows' meaning."""
+MAX_JUDGED_AT_ONCE = 2_000
+"""A tree of up to this many memories is judged as a whole once one of them is needed."""
 _NEXT = "\x01"
+_CELL_END = "\0"
+_FILE_CELLS = 10
 
 
 class DriftWitness:
-    """What became of the files of the memories of one tree, as HEAD or its own commit has them."""
+    """Reports what happened to the files of one tree's memories, as of HEAD or the worktree."""
 
     def __init__(
         self,
         tree: Tree,
-        witness: Callable[[], Witness],
+        witness: Callable[[], ProvenanceReader],
         since: str = "",
         *,
         is_worktree: bool = False,
     ) -> None:
         """Take a tree; `since` is a commit to compare with instead of each memory's own.
 
-        `is_worktree` looks at files as they lie in the worktree instead of at those of HEAD.
+        `is_worktree` compares with the files in the worktree instead of those in HEAD.
         """
         self._tree = tree
         self._since = since
         self._is_worktree = is_worktree
-        self._ask = witness
-        self._known: dict[str, Drift] = {}
+        self._get_witness = witness
+        self._drifts: dict[str, Drift] = {}
         self._qualities: dict[str, str] = {}
-        self._bases: dict[str, tuple[str, str]] = {}
+        self._bases: dict[str, tuple[str, DriftBase]] = {}
         self._rows: dict[str, DriftRow] = {}
-        self._read: set[str] = set()
-        """Paths whose rows were looked for in the database."""
+        self._paths_read: set[str] = set()
+        """Paths whose rows were looked up in the database."""
         self._new: set[str] = set()
         """Paths whose rows are not in the database yet."""
         self._basis: BasisRow | None = None
-        """The rows of HEAD in the database, once they are looked for."""
+        """The rows of HEAD in the database, once looked up."""
         self._head: CommitFiles | None = None
 
     @cached_property
-    def _witness(self) -> Witness:
-        return self._ask()
+    def _witness(self) -> ProvenanceReader:
+        return self._get_witness()
+
+    @cached_property
+    def _landings(self) -> Landings | None:
+        from memtool.store.landing import build_landings  # a warm answer knows its rows
+
+        return build_landings(self._witness)
 
     @property
     def _is_cached(self) -> bool:
         return self._witness.is_cached and not self._since and not self._is_worktree
 
     def __call__(self, record: Record) -> Drift | None:
-        """Return what became of the files of a memory, None where it names none.
+        """Return what happened to the files of a memory, None if it names none.
 
-        What was looked at until now is kept.
+        New verdicts so far are written to the cache.
         """
-        if governed(record):
+        if list_governed_paths(record):
             self.expect((record,))
         self._keep()
-        return self._known.get(record.path) if governed(record) else None
+        return self._drifts.get(record.path) if list_governed_paths(record) else None
 
-    def quality(self, record: Record) -> str:
+    def find_quality(self, record: Record) -> str:
         """Return whether the commits and files that a memory cites resolve.
 
-        That is `resolved`, `unresolved`, or empty where it cites none, or nobody can tell.
+        `resolved`, `unresolved`, or empty if it cites none or git cannot tell.
         """
         self.expect((record,))
         return self._qualities.get(record.path, "")
 
     def expect(self, records: Iterable[Record]) -> None:
-        """Look at memories that will be asked for together, or at all of a small tree.
+        """Judge memories that will be needed together, or all of a small tree.
 
-        What was found of a few is kept later, since ranking asks for one after the other.
+        New verdicts on a few memories are written later, because ranking asks one by one.
         """
-        wanted = [one for one in records if one.path not in self._known and _cites_code(one)]
+        wanted = [
+            record
+            for record in records
+            if record.path not in self._drifts and self._is_judged(record)
+        ]
         if not wanted or self._witness.basis is None:
             return
         self._fetch(wanted)
-        if any(self._kept(one) is None for one in wanted):
-            is_small = self._tree.count <= FEW and self._is_cached
-            if is_small:
+        if any(self._find_stored(record) is None for record in wanted):
+            if self.is_small and self._is_cached:
                 self._look_at(self._tree.records)
                 self._keep()
             else:
                 self._look_at(wanted)
 
-    def level(self, record: Record) -> str:
-        """Return the level of a memory, `same` where it names no files."""
-        if not governed(record):
+    def find_level(self, record: Record) -> str:
+        """Return the drift level of a memory, `same` if it names no files."""
+        if not list_governed_paths(record):
             return SAME
         self.expect((record,))
-        found = self._known.get(record.path)
-        return SAME if found is None else found.level
+        drift = self._drifts.get(record.path)
+        return SAME if drift is None else drift.level
 
-    def of(self, records: Iterable[Record]) -> dict[str, Drift]:
-        """Return what became of the files of memories by path; those that name none are not in it.
+    def find(self, records: Iterable[Record]) -> dict[str, Drift]:
+        """Return the drift of memories by path, without those that name no files.
 
-        What was not known before is kept.
+        New verdicts are written to the cache.
         """
-        found = self._look_at(one for one in records if governed(one))
+        drifts = self._look_at(record for record in records if list_governed_paths(record))
         self._keep()
-        return found
+        return drifts
 
-    def levels(self, records: Iterable[Record]) -> dict[str, str]:
-        """Return the levels of what `of` returns, quickly for many memories."""
-        found, rest, records = {}, [], list(records)
+    def find_levels(self, records: Iterable[Record]) -> dict[str, str]:
+        """Return the level of each memory that `find` returns, quickly for many memories."""
+        levels, unjudged, records = {}, [], list(records)
         self._fetch(records)
-        for one in records:
-            row = self._row(one)
+        for record in records:
+            row = self._find_row(record)
             if row is not None:
-                found[one.path] = row.level
+                levels[record.path] = row.level
             else:
-                rest.append(one)
-        return found | {path: drift.level for path, drift in self.of(rest).items()}
+                unjudged.append(record)
+        return levels | {path: drift.level for path, drift in self.find(unjudged).items()}
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all memories of the tree may be judged once one of them is needed."""
+        return self._tree.count <= MAX_JUDGED_AT_ONCE
+
+    def find_moves(self) -> Moves:
+        """Return the renamed files, folders and globs that memories name."""
+        if self._witness.basis is not None:
+            self.find_levels(self._tree.naming_files(lambda _path: True))
+        return self._collect_moves()
+
+    def find_stored_moves(self, *, is_hurried: bool) -> Moves:
+        """Return the moves found so far, fast enough for a prompt.
+
+        In a small tree, files are judged again after a commit, unless `is_hurried`.
+        """
+        if self._witness.basis is None:
+            return self._collect_moves()
+        is_known = self._fetch_moved()
+        is_patient = self.is_small and self._is_cached and not is_hurried
+        return self.find_moves() if is_patient and not is_known else self._collect_moves()
+
+    def is_waiting(self) -> bool:
+        """Return whether files were touched since the last verdicts, or there are none yet."""
+        if self._witness.basis is None or not self._is_cached or self._fetch_moved():
+            return False
+        return bool(self._rows or self._tree.naming_files(lambda _path: True))
+
+    def _collect_moves(self) -> Moves:
+        moves = {
+            path: (row.oid, _parse_moves(row)) for path, row in self._rows.items() if row.moves
+        }
+        for path, drift in self._drifts.items():
+            record = self._tree.get(path.rpartition("/")[2].removesuffix(".md"))
+            moves[path] = record.oid if record else "", drift.moves
+        return Moves(moves)
+
+    def _fetch_moved(self) -> bool:
+        """Read the rows of memories that name renamed paths; tell whether all rows are valid."""
+        if not self._is_cached:
+            return False
+        basis = self._basis = self._basis or self._find()
+        if basis.number:
+            where = "moves != x'' OR level = ''"
+            rows = bases.read(self._cache_dir, DRIFT, basis, where=where) or {}
+            self._rows = {path: DriftRow(*cells) for path, cells in rows.items()} | self._rows
+        is_begun = bool(basis.number or self._rows)
+        return is_begun and all(row.level for row in self._rows.values())
 
     def _look_at(self, records: Iterable[Record]) -> dict[str, Drift]:
         basis = self._witness.basis
-        wanted = [one for one in records if _cites_code(one)]
+        wanted = [record for record in records if self._is_judged(record)]
         if basis is None or not wanted:
             return {}
         self._fetch(wanted)
-        found = {one.path: drift for one in wanted if (drift := self._kept(one)) is not None}
-        missing = [one for one in wanted if one.path not in found]
+        drifts = {
+            record.path: drift
+            for record in wanted
+            if (drift := self._find_stored(record)) is not None
+        }
+        missing = [record for record in wanted if record.path not in drifts]
         if missing:
-            found |= self._judge(basis, missing)
-            unbased = [one for one in missing if one.path not in found]
+            drifts |= self._judge(basis, missing)
+            unbased = [record for record in missing if record.path not in drifts]
             origins = self._witness.origins(unbased)
-            found |= {
-                one.path: _unbased(one, is_committed=origins[one.path] != LOCAL) for one in unbased
+            drifts |= {
+                record.path: _unbased_drift(record, is_committed=origins[record.path] != LOCAL)
+                for record in unbased
             }
-        self._known |= found
-        return found
+        self._drifts |= drifts
+        return drifts
+
+    def _is_judged(self, record: Record) -> bool:
+        """Return whether a memory names files or commits and is not from an overlay."""
+        return not self._tree.is_from_overlay(record) and _cites_code(record)
 
     def _judge(self, basis: Basis, records: Sequence[Record]) -> dict[str, Drift]:
-        """Return what became of the files of memories that there is a commit to compare with."""
-        from memtool.search import drift_verdict  # a warm answer knows its rows
+        """Return the drift of those memories that have a commit to compare with."""
+        from memtool.search import drift_questions, drift_verdict  # a warm answer knows its rows
         from memtool.store.commit_files import CommitFiles
 
-        oids = {one.path: one.oid for one in records}
-        known = {path: base for path, (oid, base) in self._bases.items() if oids.get(path) == oid}
-        asked = drift_verdict.questions(records, self._witness, known)
+        oids = {record.path: record.oid for record in records}
+        stored_bases = {
+            path: base for path, (oid, base) in self._bases.items() if oids.get(path) == oid
+        }
+        questions = drift_questions.build_questions(
+            records, self._witness, self._landings, stored_bases
+        )
         if self._since:
-            asked = [one.replace(base=self._since) for one in asked]
-        asked = [one for one in asked if one.base]
-        if not asked:
+            base = drift_questions.DriftBase(self._since)
+            questions = [question.replace(base=base, seen=NOTHING_SEEN) for question in questions]
+        questions = [question for question in questions if question.base.commit]
+        if not questions:
             return {}
         if self._head is None:
             self._head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
-        judged = drift_verdict.judge(basis.repository, self._head, asked)
-        cited = drift_verdict.qualities(basis, asked)
+        judged = drift_verdict.judge(basis.repository, self._head, questions)
+        cited = drift_questions.judge_qualities(basis, questions, self._landings)
         self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
         if self._is_cached:
-            rows = {one.path: _row_of(one, *judged[one.path], *cited[one.path]) for one in asked}
-            if basis.repository.is_partial:  # what is not here today may be tomorrow
+            rows = {
+                question.path: _build_row(question, *judged[question.path], *cited[question.path])
+                for question in questions
+            }
+            # Objects missing here, or not looked up in a hurry, may be available tomorrow.
+            if basis.repository.is_partial or self._witness.is_hurried:
                 rows = {path: row for path, row in rows.items() if row.level != UNKNOWN}
             self._rows |= rows
             self._new |= rows.keys()
         return {path: drift for path, (drift, _watched) in judged.items()}
 
-    def broken(self, records: Iterable[Record]) -> dict[str, str]:
+    def find_broken(self, records: Iterable[Record]) -> dict[str, str]:
         """Return by id, in order, why memories are broken."""
         records = list(records)
-        found = self.of(records)
+        drifts = self.find(records)
         return {
-            one.id: rules.reason(found[one.path])
-            for one in records
-            if one.path in found and found[one.path].level == BROKEN
+            record.id: rules.summarize(drifts[record.path])
+            for record in records
+            if record.path in drifts and drifts[record.path].level == BROKEN
         }
 
-    def _kept(self, record: Record) -> Drift | None:
-        """Return what is known of a memory, without looking at its files."""
-        found = self._known.get(record.path)
-        row = self._row(record) if found is None else None
+    def _find_stored(self, record: Record) -> Drift | None:
+        """Return the cached drift of a memory, without examining its files."""
+        drift = self._drifts.get(record.path)
+        row = self._find_row(record) if drift is None else None
         if row is None:
-            return found
-        found = self._known[record.path] = _drift(row)
+            return drift
+        drift = self._drifts[record.path] = _parse_drift(row)
         self._qualities[record.path] = row.quality
-        return found
+        return drift
 
-    def _row(self, record: Record) -> DriftRow | None:
-        """Return the row of a memory that still holds, None where there is none."""
+    def _find_row(self, record: Record) -> DriftRow | None:
+        """Return the valid row of a memory, None if there is none."""
         row = self._rows.get(record.path)
         if row is None or row.oid != record.oid:
             return None
         if not row.level or row.trusted not in ("", self._trusted_at):
-            self._bases[record.path] = row.oid, row.base
+            self._bases[record.path] = row.oid, row.drift_base
             return None
         return row
 
     @property
     def _trusted_at(self) -> str:
         assert self._witness.basis is not None
-        return self._witness.basis.trusted_at or "none"
+        return self._witness.basis.trusted_head or "none"
 
     def _fetch(self, records: Iterable[Record]) -> None:
         """Read the rows of memories, each once."""
-        paths = [one.path for one in records if one.path not in self._read]
+        paths = [record.path for record in records if record.path not in self._paths_read]
         if not paths or self._witness.basis is None or not self._is_cached:
             return
         basis = self._basis = self._basis or self._find()
-        self._read |= set(paths)
+        self._paths_read |= set(paths)
         if basis.number:
             rows = bases.read(self._cache_dir, DRIFT, basis, set(paths) - self._rows.keys())
             self._rows |= {path: DriftRow(*cells) for path, cells in (rows or {}).items()}
 
     def _find(self) -> BasisRow:
-        """Return the rows of HEAD in the database, made from older ones if that is possible.
+        """Return the rows of HEAD in the database, derived from older ones if possible.
 
-        Where they cannot be kept, or are those of another worktree, they are in this process.
+        If they cannot be stored, or belong to another worktree, they stay in this process.
         """
         basis = self._witness.basis
         assert basis is not None
         repository = basis.repository
         cut = ",".join(sorted(repository.shallow_commits()))
-        wanted = bases.new(repository, cache.digest(SCOPE, basis.directory, cut), "", basis.head)
-        exact, older = bases.known(self._cache_dir, wanted)
+        wanted = bases.create(repository, cache.digest(SCOPE, basis.directory, cut), "", basis.head)
+        exact, older = bases.find_stored(self._cache_dir, wanted)
         if exact is not None:
             return exact
-        for one in bases.straight(repository, older, basis.head):
+        for older_basis in bases.find_straight(repository, older, basis.head):
             try:
-                touched = _tokens(repository, one.head, basis.head)
+                touched = _find_tokens(repository, older_basis.head, basis.head)
             except GitError:
                 continue
 
-            if one.worktree == wanted.worktree != b"":
-                moved = bases.move(self._cache_dir, DRIFT, one, basis.head, _staling(one, touched))
+            if older_basis.worktree == wanted.worktree != b"":
+                moved = bases.move(
+                    self._cache_dir,
+                    DRIFT,
+                    older_basis,
+                    basis.head,
+                    _build_stale_filter(older_basis, touched),
+                )
                 if moved is not None:
                     return moved
-            rows = bases.read(self._cache_dir, DRIFT, one)
+            rows = bases.read(self._cache_dir, DRIFT, older_basis)
             if rows is not None:
-                held = {path: DriftRow(*cells) for path, cells in rows.items()}
-                self._rows = held | _stale(held, touched)
-                self._new |= held.keys()
+                stored_rows = {path: DriftRow(*cells) for path, cells in rows.items()}
+                self._rows = stored_rows | _find_stale(stored_rows, touched)
+                self._new |= stored_rows.keys()
                 break
         return wanted
 
     def _keep(self) -> None:
-        """Write the rows that are new."""
+        """Write the new rows."""
         if not self._new or not self._is_cached or self._basis is None:
             return
         cells = {path: self._rows[path].cells for path in self._new}
@@ -280,14 +366,14 @@ class DriftWitness:
         return self._witness.basis.repository.cache_dir
 
 
-_KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now", "naming")
-
-
 class DriftRow(Value):
-    """What is kept of a memory: its blob, the commit compared with, and the verdict.
+    """The cached verdict on a memory: its blob, the commit compared with, and the result.
 
-    `level` is empty where something was touched since that the verdict depends on. `trusted` is the
-    trusted commit where that matters. `watched` is what it depends on, `files` its files as JSON.
+    `level` is empty if something that the verdict depends on was touched since. `trusted` is the
+    trusted commit, if it matters. `watched` is what the verdict depends on. `files` has the result
+    for each file, in cells rather than JSON, which would cost a search more than all its rows.
+    `moves` are the renamed paths that it names, in cells as well. `landed` is 1 if the base is the
+    commit in which a lost one has landed.
     """
 
     oid: str
@@ -296,22 +382,30 @@ class DriftRow(Value):
     quality: str
     trusted: str
     watched: bytes
-    files: str
+    files: bytes
+    moves: bytes
+    landed: int
+
+    @property
+    def drift_base(self) -> DriftBase:
+        from memtool.search.drift_questions import DriftBase  # only what has changed is judged anew
+
+        return DriftBase(self.base, bool(self.landed))
 
     @property
     def cells(self) -> Row:
         """The row of the database, without basis and path."""
-        verdict = (self.level, self.quality, self.trusted, self.watched, self.files)
-        return (self.oid, self.base, *verdict)
+        verdict = (self.level, self.quality, self.trusted, self.watched, self.files, self.moves)
+        return (self.oid, self.base, *verdict, self.landed)
 
     def holds(self, path: str, touched: set[str]) -> bool:
-        """Tell whether the verdict holds after some changes: none touched what it depends on."""
+        """Return whether the verdict is still valid: no change touched what it depends on."""
         watched = os.fsdecode(self.watched).split(_NEXT)
         return path not in touched and touched.isdisjoint(watched) and not self.trusted
 
 
-def _stale(rows: Mapping[str, DriftRow], touched: set[str]) -> dict[str, DriftRow]:
-    """Return the rows that do not hold after some changes, without their verdict."""
+def _find_stale(rows: Mapping[str, DriftRow], touched: set[str]) -> dict[str, DriftRow]:
+    """Return the rows that are no longer valid, without their verdict."""
     return {
         path: row.replace(level="")
         for path, row in rows.items()
@@ -319,69 +413,116 @@ def _stale(rows: Mapping[str, DriftRow], touched: set[str]) -> dict[str, DriftRo
     }
 
 
-def _staling(basis: BasisRow, touched: set[str]) -> Callable[[Rows], dict[str, Row]]:
+def _build_stale_filter(basis: BasisRow, touched: set[str]) -> Callable[[Rows], dict[str, Row]]:
     def stale(rows: Rows) -> dict[str, Row]:
-        held = {path: DriftRow(*cells) for path, cells in bases.all_of(rows, DRIFT, basis)}
-        return {path: row.cells for path, row in _stale(held, touched).items()}
+        stored_rows = {path: DriftRow(*cells) for path, cells in bases.read_all(rows, DRIFT, basis)}
+        return {path: row.cells for path, row in _find_stale(stored_rows, touched).items()}
 
     return stale
 
 
 def _cites_code(record: Record) -> bool:
-    """Tell whether a memory names files or commits."""
-    return bool(governed(record)) or any(
+    """Return whether a memory names files or commits."""
+    return bool(list_governed_paths(record)) or any(
         source.startswith("commit:") for source in record.memory.items("source")
     )
 
 
-def _row_of(
-    asked: DriftQuestion, drift: Drift, watched: Iterable[str], quality: str, trusted: str
+def _build_row(
+    question: DriftQuestion, drift: Drift, watched: Iterable[str], quality: str, trusted: str
 ) -> DriftRow:
-    import json
-
-    files = json.dumps(
-        [[getattr(one, name) for name in _KEPT_OF_FILES] for one in drift.files],
-        separators=(",", ":"),
+    watched_paths = os.fsencode(_NEXT.join(sorted(watched)))
+    moves = (part for move in drift.moves for part in _to_parts(move))
+    return DriftRow(
+        question.oid,
+        question.base.commit,
+        drift.level,
+        quality,
+        trusted,
+        watched_paths,
+        _pack(drift.files),
+        os.fsencode(_CELL_END.join(moves)),
+        int(question.base.has_landed),
     )
-    kept = os.fsencode(_NEXT.join(sorted(watched)))
-    return DriftRow(asked.oid, asked.base, drift.level, quality, trusted, kept, files)
 
 
-def _drift(row: DriftRow) -> Drift:
-    if row.files == "[]":
-        return Drift(row.level, row.base)
-    import json  # most memories have not drifted
+def _parse_drift(row: DriftRow) -> Drift:
+    files = tuple(_unpack(row.files))
+    return Drift(row.level, row.base, files, _parse_moves(row), bool(row.landed))
 
-    files = []
-    for path, now, how, why, name, lines, share, moved, naming in json.loads(row.files):
-        cited, there, named = (
-            None if pair is None else (pair[0], pair[1]) for pair in (lines, moved, naming)
+
+def _pack(files: Iterable[FileDrift]) -> bytes:
+    cells: list[str] = []
+    for file in files:
+        share = "" if file.share is None else repr(file.share)
+        since_landing = "+" if file.since_landing else ""
+        ranges = (file.lines, file.lines_now, file.naming)
+        pairs = ("" if pair is None else f"{pair[0]} {pair[1]}" for pair in ranges)
+        cells += [file.path, file.now, file.level, file.why, file.name, share, since_landing]
+        cells += pairs
+    return _CELL_END.join(cells).encode(errors="surrogatepass")
+
+
+def _unpack(packed: bytes) -> Iterator[FileDrift]:
+    text = packed.decode(errors="surrogatepass")
+    cells = iter(text.split(_CELL_END) if text else ())
+    for row in zip(*[cells] * _FILE_CELLS, strict=True):
+        path, now, level, why, name, share, since_landing, *pairs = row
+        lines, lines_now, naming = map(_parse_pair, pairs)
+        changed = float(share) if share else None
+        yield FileDrift(
+            path,
+            now,
+            level,
+            why,
+            name,
+            lines,
+            changed,
+            lines_now,
+            naming,
+            since_landing=bool(since_landing),
         )
-        files.append(FileDrift(path, now, how, why, name, cited, share, there, named))
-    return Drift(row.level, row.base, tuple(files))
 
 
-def _unbased(record: Record, *, is_committed: bool) -> Drift:
+def _parse_pair(text: str) -> tuple[int, int] | None:
+    first, _space, second = text.partition(" ")
+    return (int(first), int(second)) if text else None
+
+
+def _to_parts(move: Move) -> tuple[str, ...]:
+    how = "probable" if move.is_probable else "taken" if move.is_taken else ""
+    return move.path, move.now, move.commit, how
+
+
+def _parse_moves(row: DriftRow) -> tuple[Move, ...]:
+    parts = iter(os.fsdecode(row.moves).split(_CELL_END) if row.moves else ())
+    return tuple(
+        Move(path, now, commit, is_taken=how == "taken", is_probable=how == "probable")
+        for path, now, commit, how in zip(*[parts] * 4, strict=True)
+    )
+
+
+def _unbased_drift(record: Record, *, is_committed: bool) -> Drift:
     cut = "this clone ends before the commit that wrote it"
     why = cut if is_committed else "not committed yet"
-    named = dict.fromkeys(governed(record))
+    named = dict.fromkeys(list_governed_paths(record))
     files = tuple(FileDrift(path, path, UNKNOWN, "", why) for path in named)
     return Drift(UNKNOWN, "", files)
 
 
-def _tokens(repository: Repository, old: str, new: str) -> set[str]:
-    """Return what rows may depend on of the changes between two commits.
+def _find_tokens(repository: Repository, old: str, new: str) -> set[str]:
+    """Return the tokens of a diff that rows may depend on.
 
-    That is the paths with the folders above them, and of new files name, folder and blob.
+    These are the changed paths with the folders above them, and name, folder and blob of new files.
     """
-    found = {"/"}
+    tokens = {"/"}
     for row in repository.git.diff_raw("diff-tree", "-r", "--no-renames", old, new):
-        found.add(row.path)
+        tokens.add(row.path)
         at = row.path.rfind("/")
-        while at > 0 and (above := row.path[: at + 1]) not in found:
-            found.add(above)
+        while at > 0 and (above := row.path[: at + 1]) not in tokens:
+            tokens.add(above)
             at = row.path.rfind("/", 0, at)
         if row.status != "D":
             folder, _slash, name = row.path.rpartition("/")
-            found |= {f"+{name}", f"+{folder}/", f"={row.oid}"}
-    return found
+            tokens |= {f"+{name}", f"+{folder}/", f"={row.oid}"}
+    return tokens

@@ -1,8 +1,8 @@
-"""Effort: how much is looked at for one answer.
+"""Effort: how much is examined for one answer.
 
-It is all, unless the setting search.degrade is on: then an answer has a time limit, and less is
-looked at where the last answers were slow. Without that setting no answer depends on how fast a
-machine is.
+It is everything, unless the setting search.degrade is on. Then an answer has a time limit, and less
+is examined if recent answers were slow. Without that setting no answer depends on the machine's
+speed.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIMIT_S = 0.2
-"""Seconds after which an answer is given as far as it is known, where search.degrade is on."""
+"""With search.degrade on, an answer returns what it has after this time."""
 
 SLOW = "answers were slow of late, so less was looked at (search.degrade)"
 
 
 class Effort(Value):
-    """How much is looked at: the best by words are `weighed` by all factors for a query.
+    """Limits for one search: the best hits by words that are `weighed` by all factors for a query.
 
-    So many `candidates` are weighed for a text. The pairs, titles and grams of half as many as are
-    `weighed` are looked at (`scoring.CANDIDATES`), and what has none of these is far behind; 500
-    would cost three interpreter starts. `clock` gives seconds for the time limit, without one there
-    is none. `is_narrow` tells that it is less than usual.
+    `candidates` is the limit for a text. Pairs, titles and grams are examined for half as many as
+    are `weighed` (`scoring.CANDIDATES`); hits without any of these are far behind, and 500 would
+    cost three interpreter starts. `clock` returns seconds for the time limit; None for no limit.
+    `is_narrow` means less than usual.
     """
 
     weighed: int = 60
@@ -36,11 +36,11 @@ class Effort(Value):
 
     @property
     def notes(self) -> list[str]:
-        """What the user should hear about it."""
+        """Notes for the user."""
         return [SLOW] if self.is_narrow else []
 
     def deadline(self) -> Deadline:
-        """Return when a search that begins now is to stop."""
+        """Return the deadline of a search that begins now."""
         return Deadline(LIMIT_S, self.clock) if self.clock else Deadline(None)
 
 

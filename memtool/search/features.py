@@ -1,39 +1,56 @@
 """Facts: what filters, matching and ranking may ask about the records of one tree at one moment.
 
-Each fact is worked out when it is first asked for, and kept: the state in its life, the place in
-its lineage, its words, and, at the price of a few git processes, where it comes from.
+Each fact is computed on first use and cached: lifecycle state, place in the lineage, words, and
+origin, which costs a few git processes.
 """
 
 from __future__ import annotations
 
+import posixpath
+
 from memtool.index import analyzer, scoring
 from memtool.index.reader import Catalog
-from memtool.index.text import fields
+from memtool.index.text import list_texts
 from memtool.memory import lifecycle, visibility
 from memtool.memory.drift import BROKEN
-from memtool.memory.memory import cited_path, is_file, is_generated
+from memtool.memory.memory import find_cited_path, is_file, is_generated
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.memory.visibility import PRIVATE, STALE, private_label
+from memtool.memory.visibility import PRIVATE, STALE, find_private_label
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Protocol
 
     from memtool.index.reader import IndexReader
-    from memtool.memory.drift import Drift
+    from memtool.memory.drift import Drift, Move
     from memtool.memory.lineage import Lineage
     from memtool.memory.trust import Origin
+    from memtool.store.provenance import TrustLevels
     from memtool.store.tree import Record, Tree
+
+    class FileWitness(Protocol):
+        """Reports what happened to the files that records name."""
+
+        def __call__(self, record: Record) -> Drift | None:
+            """Return what happened to the files of a record, None if it names none."""
+
+        def find_moves(self) -> Moves:
+            """Return the renamed files, folders and globs that records name."""
+
+
+PROPOSES_TO_REPLACE = " proposes to replace "
+"""Between the new and the old id of a proposal."""
 
 
 class Facts:
-    """The facts of one tree, as seen at the second `now`.
+    """The facts of one tree, as of the second `now`.
 
-    `lineage` is the tree's own unless another is given, such as one that trust has pruned. `trust`
-    tells the level of a record; it is None where all are trusted alike. `withholds` are the labels
-    of privacy that hide a memory, None where stale digests are not hidden either. `drift` tells
-    what became of the files of a record, None where nobody asks for it.
+    `lineage` is the tree's own unless another is passed, such as one pruned by trust. `trust`
+    returns the level of a record; None if all are trusted alike. `withholds` are the privacy labels
+    that hide a memory, None if stale digests are not hidden either. `drift` reports what happened
+    to the files of a record, None if not needed.
     """
 
     def __init__(
@@ -43,9 +60,9 @@ class Facts:
         origins: Callable[[], dict[str, Origin]],
         lineage: Lineage | None = None,
         language: str = analyzer.ENGLISH,
-        trust: Callable[[Record], str] | None = None,
+        trust: TrustLevels | None = None,
         withholds: Collection[str] | None = None,
-        drift: Callable[[Record], Drift | None] | None = None,
+        drift: FileWitness | None = None,
     ) -> None:
         self.language = language
         self.level_of = trust
@@ -60,9 +77,9 @@ class Facts:
         self._terms: dict[str, frozenset[str]] = {}
         self._heads: dict[str, list[Record]] = {}
         self.withheld: dict[str, tuple[str, str]] = (
-            {} if withholds is None else _withheld(tree, self.lineage, withholds)
+            {} if withholds is None else _find_withheld(tree, self.lineage, withholds)
         )
-        """By path the state, `PRIVATE` or `STALE`, and in one clause why."""
+        """By path: the state, `PRIVATE` or `STALE`, and the reason in one clause."""
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
@@ -71,35 +88,37 @@ class Facts:
 
     @cached_property
     def conflicted(self) -> frozenset[str]:
-        """The ids of heads that contend for one ancestor, and of memories in a circle."""
-        groups = [fork.heads for fork in self.lineage.forks()] + list(self.lineage.cycles())
+        """The ids of heads that compete for one ancestor, and of memories in a cycle."""
+        groups = [fork.heads for fork in self.lineage.find_forks()] + list(
+            self.lineage.find_cycles()
+        )
         return frozenset(id_ for group in groups for id_ in group)
 
     @cached_property
     def rivals(self) -> dict[str, tuple[str, ...]]:
         """The other heads of the forks that each memory is a head of, by id, sorted."""
-        found: dict[str, set[str]] = {}
-        for fork in self.lineage.forks():
+        rivals: dict[str, set[str]] = {}
+        for fork in self.lineage.find_forks():
             for head in fork.heads:
-                found.setdefault(head, set()).update(fork.heads)
-        return {id_: tuple(sorted(heads - {id_})) for id_, heads in found.items()}
+                rivals.setdefault(head, set()).update(fork.heads)
+        return {id_: tuple(sorted(heads - {id_})) for id_, heads in rivals.items()}
 
     def state(self, record: Record) -> str:
         """Return the record's lifecycle state, such as `alive`."""
-        found = self._states.get(record.path)
-        if found is None:
-            found = self._states[record.path] = self.tree.state(record, self.now)
-        return found
+        state = self._states.get(record.path)
+        if state is None:
+            state = self._states[record.path] = self.tree.state(record, self.now)
+        return state
 
-    def hidden(self, record: Record) -> frozenset[str]:
-        """Return the states for which the record is left out; empty for a living head."""
+    def find_hiding_states(self, record: Record) -> frozenset[str]:
+        """Return the states that hide the record; empty for a current one."""
         withheld = self.withheld.get(record.path, ("", ""))[0]
-        return visibility.hiding(
+        return visibility.hiding_states(
             self.state(record), withheld, is_head=self.lineage.is_head(record.id)
         )
 
     def is_current(self, record: Record) -> bool:
-        """Tell whether the record is a living head, so that nothing hides it."""
+        """Return whether the record is a living head that nothing hides."""
         return (
             self.lineage.is_head(record.id)
             and self.state(record) == lifecycle.ALIVE
@@ -108,89 +127,94 @@ class Facts:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The tree, of which the index is asked."""
+        """The tree as a catalog, which has an index."""
         assert isinstance(self.tree, Catalog)
         return self.tree
 
-    def current(self) -> Current:
-        """Return which numbers of a catalog are current, answered from the columns of its index."""
+    def build_current(self) -> CurrentDocuments:
+        """Build the set of current documents from the columns of the index."""
         catalog = self.catalog
-        others = catalog.numbers_of(self.lineage.superseded_by)
+        superseded = catalog.find_numbers(self.lineage.superseded_by)
         if self.withheld:
             ids = {path.rpartition("/")[2][:-3] for path in self.withheld}
-            others = others | catalog.numbers_of(ids)
-        return Current(catalog.index, self.now, others)
+            superseded = superseded | catalog.find_numbers(ids)
+        return CurrentDocuments(catalog.index, self.now, superseded)
 
     @cached_property
     def proposed(self) -> dict[str, tuple[str, ...]]:
-        """What each living candidate would replace if somebody confirmed it, by id, sorted.
+        """The ids that each living candidate would replace once confirmed, by id, sorted.
 
-        Where something else has replaced a memory meanwhile, it would replace that.
+        If another memory has replaced the proposed one meanwhile, the candidate would replace that.
         """
-        found = {}
+        proposed = {}
         for new, olds in self.lineage.proposes.items():
             record = self.tree.get(new)
             if record is None or record.memory.status != "candidate" or not self.is_current(record):
                 continue
-            heads = {head for old in olds for head in self.lineage.heads_of(old)} - {new}
+            heads = {head for old in olds for head in self.lineage.find_heads(old)} - {new}
             records = filter(None, map(self.tree.get, sorted(heads)))
-            living = tuple(one.id for one in records if self.is_current(one))
+            living = tuple(record.id for record in records if self.is_current(record))
             if living:
-                found[new] = living
-        return found
+                proposed[new] = living
+        return proposed
 
     @cached_property
     def proposals(self) -> dict[str, tuple[str, ...]]:
         """The candidates that would replace each memory, by id, sorted: see `proposed`."""
-        found: dict[str, list[str]] = {}
+        proposals: dict[str, list[str]] = {}
         for new, olds in sorted(self.proposed.items()):
             for old in olds:
-                found.setdefault(old, []).append(new)
-        return {old: tuple(news) for old, news in found.items()}
+                proposals.setdefault(old, []).append(new)
+        return {old: tuple(news) for old, news in proposals.items()}
 
-    def told_proposals(self, id_: str) -> tuple[str, ...]:
-        """Return which memory proposes to replace which, of those of which one is this."""
+    def describe_proposals(self, id_: str) -> tuple[str, ...]:
+        """Describe the proposals that this memory takes part in, one line each."""
         pairs = [(id_, old) for old in self.proposed.get(id_, ())]
         pairs += [(new, id_) for new in self.proposals.get(id_, ())]
-        return tuple(f"{new} proposes to replace {old}" for new, old in pairs)
+        return tuple(f"{new}{PROPOSES_TO_REPLACE}{old}" for new, old in pairs)
 
     @cached_property
     def index(self) -> IndexReader:
-        """The index of a catalog, in whose statistics only what is current counts."""
-        return self.catalog.index.without_counting(self.current().hidden())
+        """The index of a catalog, with statistics that count current memories only."""
+        return self.catalog.index.without_counting(self.build_current().hidden())
 
-    def current_records(self) -> list[Record]:
+    def find_current(self) -> list[Record]:
         """Return the living heads, in any order."""
         is_head, withheld = self.lineage.is_head, self.withheld
         alive = self.tree.alive(self.now)
-        return [one for one in alive if is_head(one.id) and one.path not in withheld]
+        return [record for record in alive if is_head(record.id) and record.path not in withheld]
 
     def count_current(self) -> int:
-        """Return how many living heads there are."""
+        """Return the number of living heads."""
         superseded = self.tree.with_ids(self.lineage.superseded_by)
         hidden = {record.path for record in (*self.tree.not_alive(self.now), *superseded)}
         return self.tree.count - len(hidden.union(self.withheld))
 
     def is_due(self, record: Record) -> bool:
-        """Tell whether the time of the record's category is over, so that somebody should look."""
+        """Return whether the record is due for review."""
         return self.tree.is_due(record, self.now)
 
     def is_drifted(self, record: Record) -> bool:
-        """Tell whether a file that the record names is gone, or a name or cited lines of it are."""
-        found = None if self._drift is None else self._drift(record)
-        return found is not None and found.level == BROKEN
+        """Return whether a file, name or cited lines that the record names are gone."""
+        drift = None if self._drift is None else self._drift(record)
+        return drift is not None and drift.level == BROKEN
+
+    @cached_property
+    def moves(self) -> Moves:
+        """The renamed paths that records name."""
+        return NO_MOVES if self._drift is None else self._drift.find_moves()
 
     def naming_files(self) -> list[Record]:
-        """Return the living heads that name files, and perhaps others, by id."""
-        found = filter(self.is_current, self.tree.naming_files(lambda _path: True))
-        return sorted(found, key=lambda record: (record.id, record.path))
+        """Return the living heads that name files, sorted by id."""
+        records = filter(self.is_current, self.tree.naming_files(lambda _path: True))
+        return sorted(records, key=lambda record: (record.id, record.path))
 
-    def expired(self) -> set[int]:
-        """Return the numbers of the heads of a catalog that their age alone hides."""
-        found = self.catalog.index.expired(self.now)
-        if found and self.lineage.superseded_by:
-            found -= self.catalog.numbers_of(self.lineage.superseded_by)
-        return found
+    def find_expired(self) -> set[int]:
+        """Return the numbers of a catalog's heads that are hidden by age alone."""
+        expired = self.catalog.index.find_expired(self.now)
+        if expired and self.lineage.superseded_by:
+            expired -= self.catalog.find_numbers(self.lineage.superseded_by)
+        return expired
 
     def not_alive(self) -> list[Record]:
         """Return the memories that are not alive, in any order."""
@@ -205,45 +229,47 @@ class Facts:
         return TRUST_LEVELS.index(self.origins[record.path].trust)
 
     def has_phrase(self, record: Record, phrase: str) -> bool:
-        """Tell whether the words of a phrase stand in the record, next to each other."""
+        """Return whether the words of a phrase occur in the record next to each other."""
         if record.path not in self._flat:
-            self._flat[record.path] = "\n".join(flat(text) for _key, text in fields(record))
-        wanted = flat(phrase)
+            self._flat[record.path] = "\n".join(
+                normalize_words(text) for _key, text in list_texts(record)
+            )
+        wanted = normalize_words(phrase)
         return bool(wanted.strip()) and wanted in self._flat[record.path]
 
     def terms(self, record: Record) -> frozenset[str]:
-        """Return the terms that the record holds."""
+        """Return the terms that the record contains."""
         if record.path not in self._terms:
             self._terms[record.path] = frozenset(self.text(record).decode().split())
         return self._terms[record.path]
 
     def text(self, record: Record) -> bytes:
-        """Return the record as terms (see `scoring.searchable`), from the index where it is one."""
+        """Return the record as terms (see `scoring.searchable`), from the index if possible."""
         text = self.tree.stored_text(record)
         if text:
             return text
-        document = scoring.Document(record.path, fields(record))
-        return scoring.searchable(document, self.language)[1]
+        document = scoring.Document(record.path, list_texts(record))
+        return scoring.analyze_document(document, self.language)[1]
 
     def heads(self, record: Record) -> list[Record]:
-        """Return the heads for which the words of a superseded memory count; none for a head."""
-        known = self._heads.get(record.path)
-        if known is None:
+        """Return the heads that get the score of a superseded memory; none for a head."""
+        heads = self._heads.get(record.path)
+        if heads is None:
             is_older = not self.lineage.is_head(record.id)
             if is_older and self.state(record) != lifecycle.DELETED:
-                found = map(self.tree.get, self.lineage.heads_of(record.id))
-                known = [head for head in found if head is not None]
-            known = self._heads[record.path] = known or []
-        return known
+                head_records = map(self.tree.get, self.lineage.find_heads(record.id))
+                heads = [head for head in head_records if head is not None]
+            heads = self._heads[record.path] = heads or []
+        return heads
 
     def has_word(self, record: Record, word: str) -> bool:
-        """Tell whether the record, or what it replaces as head, holds a form of the word."""
+        """Return whether the record, or one that it replaces as head, has a form of the word."""
         wanted = analyzer.terms(word, self.language)
         if not self.terms(record).isdisjoint(wanted):
             return True
         if not self.lineage.is_head(record.id):
             return False
-        older = map(self.tree.get, self.lineage.predecessors(record.id))
+        older = map(self.tree.get, self.lineage.find_predecessors(record.id))
         return any(
             old is not None
             and not self.terms(old).isdisjoint(wanted)
@@ -252,40 +278,42 @@ class Facts:
         )
 
 
-def why_hidden(record: Record, facts: Facts) -> str:
-    """Return why a search leaves a memory out; empty where it does not."""
+def explain_hidden(record: Record, facts: Facts) -> str:
+    """Return the reason why a search leaves a memory out; empty if it does not."""
     newer = facts.lineage.superseded_by.get(record.id, ())
-    why = visibility.why_hidden(record.memory, facts.state(record), newer, facts.categories)
+    why = visibility.hidden_reason(record.memory, facts.state(record), newer, facts.categories)
     return why or facts.withheld.get(record.path, ("", ""))[1]
 
 
-class Current:
-    """Which documents are living heads, by number; `superseded` are those that others hide."""
+class CurrentDocuments:
+    """The current documents of an index, by number; `superseded` are hidden by others."""
 
     def __init__(self, index: IndexReader, now: int, superseded: set[int]) -> None:
         self.superseded = superseded
-        living = (part.living(part.memories.not_alive(now)) for part in index.parts)
+        living = (part.select_living(part.memories.find_not_alive(now)) for part in index.parts)
         self._hidden = frozenset(superseded.union(*living))
 
     def __call__(self, number: int) -> bool:
-        """Tell whether a document is a living head."""
+        """Return whether a document is current."""
         return number not in self._hidden
 
     def hidden(self) -> frozenset[int]:
-        """Return the numbers of all others."""
+        """Return the numbers of all documents that are not current."""
         return self._hidden
 
-    def among(self, numbers: set[int]) -> set[int]:
-        """Return those of some numbers that are of living heads."""
+    def select(self, numbers: set[int]) -> set[int]:
+        """Return the numbers among `numbers` that are current."""
         return numbers - self._hidden
 
 
-def _withheld(tree: Tree, lineage: Lineage, labels: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return by path what is hidden for its labels, and the digests that must not be read."""
+def _find_withheld(
+    tree: Tree, lineage: Lineage, labels: Collection[str]
+) -> dict[str, tuple[str, str]]:
+    """Return, by path, memories hidden for their labels, and stale digests."""
     wanted = frozenset(label.lower() for label in labels)
-    found = {
-        record.path: (PRIVATE, f"labelled {private_label(record.memory, wanted)}")
-        for record in tree.of_kinds(lambda kind: bool(private_label(kind, wanted)))
+    withheld = {
+        record.path: (PRIVATE, f"labelled {find_private_label(record.memory, wanted)}")
+        for record in tree.of_kinds(lambda kind: bool(find_private_label(kind, wanted)))
     }
     for record in tree.of_kinds(lambda kind: bool(kind.fields.get("derived_from"))):
         if not is_generated(record.memory):
@@ -293,10 +321,10 @@ def _withheld(tree: Tree, lineage: Lineage, labels: Collection[str]) -> dict[str
         for id_ in record.memory.items("derived_from"):
             quoted = tree.get(id_)
             is_gone = quoted is None or quoted.memory.status == lifecycle.DELETED
-            if quoted is None or is_gone or not lineage.is_head(id_) or quoted.path in found:
-                found.setdefault(record.path, (STALE, f"it quotes {id_}, which no longer holds"))
+            if quoted is None or is_gone or not lineage.is_head(id_) or quoted.path in withheld:
+                withheld.setdefault(record.path, (STALE, f"it quotes {id_}, which no longer holds"))
                 break
-    return found
+    return withheld
 
 
 DOCUMENT_ENDINGS = (
@@ -310,10 +338,10 @@ DOCUMENT_ENDINGS = (
     ".rst",
     ".txt",
 )
-"""Files of these kinds are what a memory is taken from, not code that it governs."""
+"""Files of these kinds are sources of a memory, not code that it governs."""
 
 
-def governed(record: Record, *, with_documents: bool = True) -> list[str]:
+def list_governed_paths(record: Record, *, with_documents: bool = True) -> list[str]:
     """Return the globs and paths that a memory names in `files` and in its file sources.
 
     `with_documents` false leaves out sources that are documents.
@@ -321,15 +349,84 @@ def governed(record: Record, *, with_documents: bool = True) -> list[str]:
     memory = record.memory
     if with_documents:
         return memory.named_paths()
-    cited = map(cited_path, filter(is_file, memory.items("source")))
+    cited = map(find_cited_path, filter(is_file, memory.items("source")))
     code = (path for path in cited if not path.lower().endswith(DOCUMENT_ENDINGS))
     return [*memory.items("files"), *code]
+
+
+class Moves:
+    """Today's paths of the renamed files, folders and globs that memories name."""
+
+    def __init__(self, by_path: Mapping[str, tuple[str, tuple[Move, ...]]]) -> None:
+        """Take the blob and the moves of each memory, by its path."""
+        self._by_path = by_path
+
+    def find(self, record: Record) -> tuple[Move, ...]:
+        """Return the renamed paths that a memory names."""
+        oid, moves = self._by_path.get(record.path, ("", ()))
+        return tuple(m for m in moves if not m.is_probable) if oid == record.oid else ()
+
+    def list_governed_paths(self, record: Record, *, with_documents: bool = True) -> list[str]:
+        """Return the governed paths, plus today's name of each renamed one."""
+        names = list_governed_paths(record, with_documents=with_documents)
+        moves = self.find(record)
+        clean = {posixpath.normpath(name) for name in names} if moves else ()
+        return [*names, *(move.now for move in moves if move.path in clean)]
+
+    def find_old_paths(self, files: Iterable[str]) -> tuple[str, ...]:
+        """Return the old paths by which memories name renamed files, sorted."""
+        from memtool.store.files import matches_or_contains  # most files were not
+
+        moves = {move for _oid, own in self._by_path.values() for move in own}
+        return tuple(
+            sorted(
+                {
+                    to_old_path(move, file)
+                    for file in files
+                    for move in moves
+                    if not move.is_probable and matches_or_contains(move.now, file)
+                }
+            )
+        )
+
+    def naming_files(self, tree: Tree, fits: Callable[[str], bool]) -> list[Record]:
+        """Return the memories of a tree that name a matching path, under its old or new name."""
+        records = tree.naming_files(fits)
+        paths = {record.path for record in records}
+        moved = [
+            path
+            for path, (_oid, moves) in self._by_path.items()
+            if path not in paths and any(fits(move.now) for move in moves)
+        ]
+        renamed = (tree.get(path.rpartition("/")[2].removesuffix(".md")) for path in moved)
+        return records + [record for record in renamed if record is not None and self.find(record)]
+
+
+def to_old_path(move: Move, file: str) -> str:
+    """Return the old path of a file that a moved path governs."""
+    if file == move.now:
+        return move.path
+    start, was = (_before_wildcard(path) for path in (move.now, move.path))
+    return f"{was}{file[len(start) :]}"
+
+
+def _before_wildcard(pattern: str) -> str:
+    star = min((at for at in (pattern.find("*"), pattern.find("?")) if at >= 0), default=-1)
+    return pattern if star < 0 else pattern[: pattern.rfind("/", 0, star) + 1]
+
+
+NO_MOVES = Moves({})
+
+
+def no_moves() -> Moves:
+    """Return no moves, for callers that need a function."""
+    return NO_MOVES
 
 
 _SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
-def flat(text: str) -> str:
+def normalize_words(text: str) -> str:
     """Return the words of a text between single spaces, without case or punctuation."""
     plain = text.casefold().translate(_SPACED)
     if not plain.isascii():

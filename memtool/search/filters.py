@@ -1,24 +1,24 @@
-"""Filters: every `name:value` of the query language, and whether a record satisfies an expression.
+"""Filters: every `name:value` of the query language, and the test of a record by an expression.
 
-A row of the filter table reads its value once into a predicate, which is then asked about each
+A row of the filter table reads its value once into a predicate, which is then applied to each
 record. Superseded, deleted, archived, expired and pending memories are left out, unless a filter
-that the record satisfies asks for that state by name: `status:archived` shows archived ones,
-`is:superseded` superseded ones, `id:` with a whole id whatever it names. A filter behind `-` asks
-for nothing.
+that the record satisfies names that state: `status:archived` shows archived ones, `is:superseded`
+superseded ones, and `id:` with a whole id shows that memory in any state. A filter behind `-` names
+no state.
 """
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory import ids, lifecycle, timestamps
+from memtool.memory import ids, lifecycle, short_ids, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.memory.visibility import HIDDEN, PRIVATE, SUPERSEDED
-from memtool.search.features import Facts, flat, governed
+from memtool.search.features import Facts, normalize_words
 from memtool.search.query import (
     FILTER_VALUES,
-    RELATIONS,
-    Either,
+    RELATION_FIELDS,
+    Alternatives,
     Expression,
     Filter,
     Group,
@@ -26,9 +26,9 @@ from memtool.search.query import (
     Phrase,
     Query,
     Word,
-    bad_query,
+    build_query_error,
 )
-from memtool.store.files import governs, name_matches
+from memtool.store.files import matches_name, matches_or_contains
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
     Lifted = frozenset[str]
     Test = Callable[[Record], Lifted | None]
-    """Says None where a record does not match, else the hidden states that the query asked for."""
+    """Returns None if a record does not match, else the hidden states that the query names."""
 
 
 class FilterRow(Value):
     """One row. `read` turns a value into a predicate; it raises ValueError with one clause.
 
-    A relation is read with its depth, too: by how many steps it may lead to a memory.
+    For a relation, `read` also gets the depth: the maximum number of steps to a memory.
 
-    `lifts` gives the hidden states that a value asks for by name.
+    `lifts` returns the hidden states that a value names.
     """
 
     name: str
@@ -59,88 +59,88 @@ class FilterRow(Value):
     lifts: Callable[[str], frozenset[str]] = lambda _value: frozenset()
 
 
-def _choice(value: str, known: Collection[str]) -> str:
-    found = value.lower()
-    if found in known:
-        return found
+def _parse_choice(value: str, choices: Collection[str]) -> str:
+    choice = value.lower()
+    if choice in choices:
+        return choice
     import difflib  # only a wrong word pays for it
 
-    near = difflib.get_close_matches(found, sorted(known), n=1)
+    near = difflib.get_close_matches(choice, sorted(choices), n=1)
     meant = f" (did you mean {near[0]}?)" if near else ""
-    raise ValueError(f"{value!r} is not one of {', '.join(known)}{meant}")
+    raise ValueError(f"{value!r} is not one of {', '.join(choices)}{meant}")
 
 
-def _choices(value: str, known: Collection[str]) -> frozenset[str]:
-    """Read one word or several with commas between them."""
-    return frozenset(_choice(one, known) for one in value.split(","))
+def _parse_choices(value: str, choices: Collection[str]) -> frozenset[str]:
+    """Parse one word, or several separated by commas."""
+    return frozenset(_parse_choice(item, choices) for item in value.split(","))
 
 
-def _type(value: str, _facts: Facts) -> Predicate:
-    wanted = _choices(value, TYPES)
+def _parse_type(value: str, _facts: Facts) -> Predicate:
+    wanted = _parse_choices(value, TYPES)
     return lambda record, _facts: record.memory.type in wanted
 
 
-def _category(value: str, facts: Facts) -> Predicate:
-    wanted = _choices(value, facts.categories)
+def _parse_category(value: str, facts: Facts) -> Predicate:
+    wanted = _parse_choices(value, facts.categories)
     return lambda record, _facts: record.memory.category in wanted
 
 
-def _status(value: str, _facts: Facts) -> Predicate:
-    wanted = _choices(value, STATUSES)
+def _parse_status(value: str, _facts: Facts) -> Predicate:
+    wanted = _parse_choices(value, STATUSES)
     return lambda record, _facts: record.memory.status in wanted
 
 
-def _words(key: str) -> Callable[[str, Facts], Predicate]:
-    """Return what reads a glob for the items of a list."""
+def _build_glob_reader(key: str) -> Callable[[str, Facts], Predicate]:
+    """Build a reader of globs for the items of a list field."""
 
     def read(value: str, _facts: Facts) -> Predicate:
         wanted = value.casefold()
         return lambda record, _facts: any(
-            name_matches(wanted, item.casefold()) for item in record.memory.items(key)
+            matches_name(wanted, item.casefold()) for item in record.memory.items(key)
         )
 
     return read
 
 
-def _line(key: str) -> Callable[[str, Facts], Predicate]:
-    """Return what reads a glob for a line."""
+def _build_line_reader(key: str) -> Callable[[str, Facts], Predicate]:
+    """Build a reader of globs for a text field."""
 
     def read(value: str, _facts: Facts) -> Predicate:
         wanted = value.casefold()
-        return lambda record, _facts: name_matches(wanted, record.memory.text(key).casefold())
+        return lambda record, _facts: matches_name(wanted, record.memory.text(key).casefold())
 
     return read
 
 
-def _passage(key: str) -> Callable[[str, Facts], Predicate]:
-    """Return what reads words that stand next to each other in a line."""
+def _build_passage_reader(key: str) -> Callable[[str, Facts], Predicate]:
+    """Build a reader of words that must be next to each other in a text field."""
 
     def read(value: str, _facts: Facts) -> Predicate:
-        wanted = flat(value)
+        wanted = normalize_words(value)
         if not wanted.strip():
             raise ValueError("there is no word in it")
-        return lambda record, _facts: wanted in flat(record.memory.text(key))
+        return lambda record, _facts: wanted in normalize_words(record.memory.text(key))
 
     return read
 
 
-def _file(value: str, _facts: Facts) -> Predicate:
+def _parse_file(value: str, facts: Facts) -> Predicate:
     wanted = value.removeprefix("./")
     by_name = "/" not in wanted
 
     def names(record: Record, _facts: Facts) -> bool:
         return any(
-            governs(entry, wanted)
-            or governs(wanted, entry)
-            or (by_name and name_matches(wanted, entry.rstrip("/").rpartition("/")[2]))
-            for entry in governed(record)
+            matches_or_contains(entry, wanted)
+            or matches_or_contains(wanted, entry)
+            or (by_name and matches_name(wanted, entry.rstrip("/").rpartition("/")[2]))
+            for entry in facts.moves.list_governed_paths(record)
         )
 
     return names
 
 
-def _compared(value: str, read: Callable[[str], float]) -> Callable[[float], bool]:
-    """Read `>=x`, `<=x`, `>x`, `<x`, `=x` or `x` into a test of a number."""
+def _parse_comparison(value: str, read: Callable[[str], float]) -> Callable[[float], bool]:
+    """Parse `>=x`, `<=x`, `>x`, `<x`, `=x` or `x` into a test of a number."""
     mark = next((m for m in (">=", "<=", ">", "<", "=") if value.startswith(m)), "")
     limit = read(value[len(mark) :])
     tests: dict[str, Callable[[float], bool]] = {
@@ -152,13 +152,15 @@ def _compared(value: str, read: Callable[[str], float]) -> Callable[[float], boo
     return tests.get(mark, lambda number: number == limit)
 
 
-def _confidence(value: str, _facts: Facts) -> Predicate:
-    test = _compared(value, lambda text: CONFIDENCES.index(_choice(text, CONFIDENCES)))
+def _parse_confidence(value: str, _facts: Facts) -> Predicate:
+    test = _parse_comparison(
+        value, lambda text: CONFIDENCES.index(_parse_choice(text, CONFIDENCES))
+    )
     return lambda record, _facts: test(CONFIDENCES.index(record.memory.confidence))
 
 
-def _importance(value: str, _facts: Facts) -> Predicate:
-    def share(text: str) -> float:
+def _parse_importance(value: str, _facts: Facts) -> Predicate:
+    def parse_share(text: str) -> float:
         try:
             number = float(text)
         except ValueError:
@@ -167,65 +169,66 @@ def _importance(value: str, _facts: Facts) -> Predicate:
             raise ValueError(f"{text} is not between 0 and 1")
         return number
 
-    test = _compared(value, share)
+    test = _parse_comparison(value, parse_share)
     return lambda record, _facts: test(record.memory.importance)
 
 
-def _iteration(value: str, _facts: Facts) -> Predicate:
-    def count(text: str) -> int:
+def _parse_iteration(value: str, _facts: Facts) -> Predicate:
+    def parse_count(text: str) -> int:
         if not (text.isascii() and text.isdigit()):
             raise ValueError(f"{text!r} is not a whole number")
         return int(text[:18])
 
-    test = _compared(value, count)
+    test = _parse_comparison(value, parse_count)
     return lambda record, _facts: (
         bool(text := record.memory.text("iteration")) and test(int(text[:18]))
     )
 
 
-def _moment(value: str, now: int) -> int:
+def _parse_moment(value: str, now: int) -> int:
     try:
         return timestamps.parse_when(value, now)
     except (ValueError, IndexError):
         raise ValueError(f"{value!r} is not a time such as 30d, 12h or 2026-01-31") from None
 
 
-def _since(value: str, facts: Facts) -> Predicate:
-    first = _moment(value, facts.now)
+def _parse_since(value: str, facts: Facts) -> Predicate:
+    first = _parse_moment(value, facts.now)
     return lambda record, _facts: record.memory.timestamp >= first
 
 
-def _until(value: str, facts: Facts) -> Predicate:
-    last = _moment(value, facts.now)
+def _parse_until(value: str, facts: Facts) -> Predicate:
+    last = _parse_moment(value, facts.now)
     if len(value) == 10 and value[4] == "-":
         last = timestamps.end(value)
     return lambda record, _facts: record.memory.timestamp <= last
 
 
-def _source(value: str, _facts: Facts) -> Predicate:
+def _parse_source(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
 
     def comes_from(record: Record, _facts: Facts) -> bool:
         for source in record.memory.items("source"):
-            kind, _colon, rest = source.casefold().partition(":")
+            kind, _colon, tail = source.casefold().partition(":")
             if wanted in SOURCE_KINDS:
                 if kind == wanted:
                     return True
-            elif rest.startswith(wanted) or source.casefold().startswith(wanted):
+            elif tail.startswith(wanted) or source.casefold().startswith(wanted):
                 return True
         return False
 
     return comes_from
 
 
-def _author(value: str, _facts: Facts) -> Predicate:
+def _parse_author(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
     return lambda record, facts: wanted in facts.origins[record.path].author.casefold()
 
 
-def _id(value: str, _facts: Facts) -> Predicate:
+def _parse_id(value: str, facts: Facts) -> Predicate:
     wanted = ids.without_commit(value.casefold())
-    return lambda record, _facts: name_matches(wanted, record.id)
+    matches = frozenset(short_ids.find_short(wanted, facts.tree.ids))
+    return lambda record, _facts: record.id in matches or matches_name(wanted, record.id)
 
 
 def _has_status(status: str) -> Predicate:
@@ -236,16 +239,16 @@ def _has_state(state: str) -> Predicate:
     return lambda record, facts: facts.state(record) == state
 
 
-def _has_trust(least: int) -> Predicate:
-    return lambda record, facts: facts.trust(record) >= least
+def _has_trust(min_trust: int) -> Predicate:
+    return lambda record, facts: facts.trust(record) >= min_trust
 
 
 CONFLICTED = "conflicted"
-IS: dict[str, Predicate] = {
+IS_VALUES: dict[str, Predicate] = {
     "head": lambda record, facts: facts.lineage.is_head(record.id),
     SUPERSEDED: lambda record, facts: not facts.lineage.is_head(record.id),
     **{status: _has_status(status) for status in STATUSES},
-    lifecycle.ALIVE: lambda record, facts: not facts.hidden(record),
+    lifecycle.ALIVE: lambda record, facts: not facts.find_hiding_states(record),
     lifecycle.EXPIRED: _has_state(lifecycle.EXPIRED),
     "due": lambda record, facts: facts.is_due(record),
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
@@ -254,61 +257,64 @@ IS: dict[str, Predicate] = {
     "local": lambda record, facts: facts.trust(record) == 0,
     **{level: _has_trust(place) for place, level in enumerate(TRUST_LEVELS) if place},
 }
-"""What `is:` can ask. `committed`, `trusted` and `signed` mean that or more, `local` just that."""
+"""Values of `is:`. `committed`, `trusted` and `signed` mean that or more, `local` only that."""
 
 
-def _is(value: str, facts: Facts) -> Predicate:
-    chosen = _choice(value, IS)
+def _parse_is(value: str, facts: Facts) -> Predicate:
+    chosen = _parse_choice(value, IS_VALUES)
     if chosen != CONFLICTED:
-        return IS[chosen]
-    from memtool.search import (
-        conflicts,
-    )  # it compares all memories, or reads what was found of them
+        return IS_VALUES[chosen]
+    # Imported late: it compares all memories, or reads the stored comparison.
+    from memtool.search import conflicts
 
-    found = conflicts.contradictions(facts.tree, facts.now, facts.tree.cache_dir)
-    ids = facts.conflicted.union(*(one.ids for one in found if not one.accepted))
+    known_conflicts = conflicts.find_contradictions(facts.tree, facts.now, facts.tree.cache_dir)
+    ids = facts.conflicted.union(
+        *(conflict.ids for conflict in known_conflicts if not conflict.accepted)
+    )
     return lambda record, _facts: record.id in ids
 
 
-def _named_state(value: str) -> frozenset[str]:
+def _lift_named_states(value: str) -> frozenset[str]:
     if value.lower() == CONFLICTED:  # the members of a circle supersede each other
         return frozenset({SUPERSEDED})
     return frozenset(value.lower().split(",")) & frozenset(HIDDEN)
 
 
-def _exact_id(value: str) -> frozenset[str]:
+def _lift_for_exact_id(value: str) -> frozenset[str]:
     return frozenset() if "*" in value or "?" in value else frozenset(HIDDEN)
 
 
-def _replacing(_value: str) -> frozenset[str]:
+def _lift_superseded(_value: str) -> frozenset[str]:
     return frozenset({SUPERSEDED})  # what replaces one memory may be replaced by another
 
 
-def _leads(name: str) -> Callable[[str, Facts, int], Predicate]:
-    """Return what reads a memory, and finds those that a relation leads from to it."""
-    key = RELATIONS[name]
+def _build_relation_reader(name: str) -> Callable[[str, Facts, int], Predicate]:
+    """Build a reader of a memory that finds those leading to it by a relation."""
+    key = RELATION_FIELDS[name]
 
     def read(value: str, facts: Facts, depth: int) -> Predicate:
-        first = _meant(value, facts.tree, key)
-        found, edge = {first}, {first}
-        known = None if depth == 1 else _naming_by(facts.tree, key)
+        first = _resolve_id(value, facts.tree, key)
+        reached, edge = {first}, {first}
+        naming = None if depth == 1 else _map_names(facts.tree, key)
         steps = 0
         while edge and (not depth or steps < depth):
-            near = {one for id_ in edge for one in _beside(facts.tree, id_, name, known)}
-            edge = near - found
-            found |= near
+            near = {
+                near_id for id_ in edge for near_id in _related_ids(facts.tree, id_, name, naming)
+            }
+            edge = near - reached
+            reached |= near
             steps += 1
-        found.discard(first)
-        return lambda record, _facts: record.id in found
+        reached.discard(first)
+        return lambda record, _facts: record.id in reached
 
     return read
 
 
-def _meant(value: str, tree: Tree, key: str) -> str:
-    """Return the id of a memory, also of one that is gone, but named.
+def _resolve_id(value: str, tree: Tree, key: str) -> str:
+    """Return the id of a memory, even of a deleted one if other memories name it.
 
     Raises:
-        MemtoolError: no memory is meant, or several.
+        MemtoolError: no memory matches, or several do.
     """
     try:
         return tree.find(value).id
@@ -320,35 +326,34 @@ def _meant(value: str, tree: Tree, key: str) -> str:
         raise
 
 
-def _naming_by(tree: Tree, key: str) -> dict[str, list[str]]:
-    """Return the ids of the memories that name each id in a key: many steps need all of them."""
-    found: dict[str, list[str]] = {}
+def _map_names(tree: Tree, key: str) -> dict[str, list[str]]:
+    """Map each id in a field to the memories that name it; many steps need all of them."""
+    naming: dict[str, list[str]] = {}
     for record in tree.records:
         for id_ in record.memory.items(key):
-            found.setdefault(id_, []).append(record.id)
-    return found
+            naming.setdefault(id_, []).append(record.id)
+    return naming
 
 
-def _beside(
-    tree: Tree, id_: str, name: str, known: Mapping[str, list[str]] | None
+def _related_ids(
+    tree: Tree, id_: str, name: str, naming: Mapping[str, list[str]] | None
 ) -> Iterator[str]:
-    """Yield what leads to a memory in one step; `known` is what names each id, if it is known."""
-    key = RELATIONS[name]
-    if known is not None:
-        yield from known.get(id_, ())
+    """Yield the ids that lead to a memory in one step; `naming` maps ids to what names them."""
+    key = RELATION_FIELDS[name]
+    if naming is not None:
+        yield from naming.get(id_, ())
     else:
-        yield from (one.id for one in tree.naming(id_) if id_ in one.memory.items(key))
+        yield from (record.id for record in tree.naming(id_) if id_ in record.memory.items(key))
     if name == "related" and id_ in tree:
         yield from tree[id_].memory.items(key)
 
 
-def _elsewhere(name: str) -> Callable[[str, Facts], Predicate]:
-    """Return what refuses a filter that says which other repositories are asked."""
+def _build_refusal(name: str) -> Callable[[str, Facts], Predicate]:
+    """Build a reader that refuses a filter for the choice of other repositories."""
 
     def read(_value: str, _facts: Facts) -> Predicate:
         raise MemtoolError(
-            f"{name}: says which other repositories are asked, so it stands by itself, beside the "
-            "words of a question to them",
+            f"{name}: selects other repositories, so it cannot be combined with this",
             hint=f"memtool search --fleet WORDS {name}:NAME",
             code="bad-query",
         )
@@ -357,35 +362,45 @@ def _elsewhere(name: str) -> Callable[[str, Facts], Predicate]:
 
 
 _TABLE: tuple[FilterRow, ...] = (
-    FilterRow("type", "the kind of memory", _type),
-    FilterRow("category", "the category, the type's where none is written", _category),
-    FilterRow("tag", "has the tag", _words("tags")),
-    FilterRow("file", "governs the file, or names it as a source", _file),
-    FilterRow("status", "where it stands in its life", _status, _named_state),
-    FilterRow("confidence", "how sure the author is", _confidence),
-    FilterRow("importance", "0.5 where nobody said", _importance),
-    FilterRow("since", "written then or later", _since),
-    FilterRow("until", "written then or earlier; a date counts to its end", _until),
-    FilterRow("source", "where the claim comes from", _source),
-    FilterRow("author", "who made its last commit; nobody where it is not committed", _author),
-    FilterRow("error", "stands in the error signature", _passage("error_signature")),
-    FilterRow("task", "belongs to the task", _line("task_id")),
-    FilterRow("session", "comes from the session", _line("session")),
-    FilterRow("iteration", "which attempt at the task", _iteration),
-    FilterRow("environment", "stands in where it was seen", _passage("environment")),
+    FilterRow("type", "type of memory", _parse_type),
+    FilterRow("category", "category; by default that of the type", _parse_category),
+    FilterRow("tag", "tag", _build_glob_reader("tags")),
+    FilterRow("file", "a file that it governs or cites", _parse_file),
+    FilterRow("status", "status", _parse_status, _lift_named_states),
+    FilterRow("confidence", "how sure the author is", _parse_confidence),
+    FilterRow("importance", "importance; 0.5 if not set", _parse_importance),
+    FilterRow("since", "written then or later", _parse_since),
+    FilterRow("until", "written then or earlier, including that day", _parse_until),
+    FilterRow("source", "where it comes from", _parse_source),
+    FilterRow("author", "author of its last commit", _parse_author),
+    FilterRow("error", "error that it is about", _build_passage_reader("error_signature")),
+    FilterRow("task", "task that it belongs to", _build_line_reader("task_id")),
+    FilterRow("session", "session that it comes from", _build_line_reader("session")),
+    FilterRow("iteration", "attempt at the task", _parse_iteration),
+    FilterRow(
+        "environment", "environment in which it was seen", _build_passage_reader("environment")
+    ),
     FilterRow(
         "privacy",
-        "has the label for handling",
-        _words("privacy"),
+        "label of privacy",
+        _build_glob_reader("privacy"),
         lambda _value: frozenset({PRIVATE}),
     ),
-    FilterRow("supersedes", "replaces the memory", _leads("supersedes"), _replacing),
-    FilterRow("related", "names the memory as related, or is named so by it", _leads("related")),
-    FilterRow("parent", "belongs to the memory", _leads("parent")),
-    FilterRow("id", "has the id; a whole id is found in any state", _id, _exact_id),
-    FilterRow("is", "what is derived about it", _is, _named_state),
-    FilterRow("repo", "with search --fleet: is of the repository", _elsewhere("repo")),
-    FilterRow("team", "with search --fleet: is of a repository of the team", _elsewhere("team")),
+    FilterRow(
+        "supersedes", "replaces this memory", _build_relation_reader("supersedes"), _lift_superseded
+    ),
+    FilterRow(
+        "related",
+        "related to this memory, in either direction",
+        _build_relation_reader("related"),
+    ),
+    FilterRow("parent", "part of this memory", _build_relation_reader("parent")),
+    FilterRow("id", "id; a whole id is found in any state", _parse_id, _lift_for_exact_id),
+    FilterRow("is", "state, see memtool help states", _parse_is, _lift_named_states),
+    FilterRow("repo", "with search --fleet: only from these repositories", _build_refusal("repo")),
+    FilterRow(
+        "team", "with search --fleet: only from repositories of this team", _build_refusal("team")
+    ),
 )
 
 
@@ -393,89 +408,91 @@ FILTERS: dict[str, FilterRow] = {row.name: row for row in _TABLE}
 """Every filter by name, in the order of the manual."""
 
 
-_NOTHING: Lifted = frozenset()
+_NOTHING_LIFTED: Lifted = frozenset()
 
 
-def matcher(
+def build_matcher(
     query: Query, facts: Facts, *, words_match: bool = False, is_hidden: bool = False
 ) -> Callable[[Record], bool]:
     """Return the predicate of a query.
 
-    `words_match` takes the words of a simple query as found, where only records are asked about
-    that the index gave for them. `is_hidden` asks for what it would show, were it not hidden.
+    `words_match` assumes that the words of a simple query match; use it only for records that the
+    index returned for them. `is_hidden` matches what the query would show if it were not hidden.
 
     Raises:
-        MemtoolError: a filter cannot take its value; a caret shows the place.
+        MemtoolError: a filter has a bad value; a caret shows the position.
     """
     if words_match and query.is_plain and not is_hidden:
         return facts.is_current
     root: Expression = query.root
     if words_match and isinstance(root, Group) and query.is_by_words:
         root = Group(tuple(item for item in root.items if not isinstance(item, Word)))
-    test = _test(root, query, facts)
+    test = _build_test(root, query, facts)
 
     def matches(record: Record) -> bool:
         lifted = test(record)
-        return lifted is not None and (facts.hidden(record) <= lifted) != is_hidden
+        return lifted is not None and (facts.find_hiding_states(record) <= lifted) != is_hidden
 
     return matches
 
 
-def _test(node: Expression, query: Query, facts: Facts) -> Test:
+def _build_test(node: Expression, query: Query, facts: Facts) -> Test:
     if isinstance(node, Group):
-        return _group(node, query, facts)
-    if isinstance(node, Either):
-        return _either([_group(group, query, facts) for group in node.groups])
+        return _test_group(node, query, facts)
+    if isinstance(node, Alternatives):
+        return _test_alternatives([_test_group(group, query, facts) for group in node.groups])
     if isinstance(node, Filter):
-        return _filter(node, query, facts)
+        return _test_filter(node, query, facts)
     if isinstance(node, Not):
-        inner = _test(node.inner, query, facts)
-        return lambda record: _NOTHING if inner(record) is None else None
+        inner = _build_test(node.inner, query, facts)
+        return lambda record: _NOTHING_LIFTED if inner(record) is None else None
     if isinstance(node, Phrase):
         phrase = node.text
-        return lambda record: _NOTHING if facts.has_phrase(record, phrase) else None
-    return _any_word([node.text], facts)
+        return lambda record: _NOTHING_LIFTED if facts.has_phrase(record, phrase) else None
+    return _test_any_word([node.text], facts)
 
 
-def _any_word(words: list[str], facts: Facts) -> Test:
-    return lambda record: _NOTHING if any(facts.has_word(record, word) for word in words) else None
+def _test_any_word(words: list[str], facts: Facts) -> Test:
+    return lambda record: (
+        _NOTHING_LIFTED if any(facts.has_word(record, word) for word in words) else None
+    )
 
 
-def _group(group: Group, query: Query, facts: Facts) -> Test:
-    # What needs no reading of the text comes first; the order changes nothing else.
+def _test_group(group: Group, query: Query, facts: Facts) -> Test:
+    # Filters come first because they need not read the text; the order changes nothing else.
     items = sorted(group.items, key=lambda item: not isinstance(item, Filter))
-    tests = [_test(item, query, facts) for item in items if not isinstance(item, Word)]
+    tests = [_build_test(item, query, facts) for item in items if not isinstance(item, Word)]
     words = [item.text for item in group.items if isinstance(item, Word)]
     if words:
-        tests.append(_any_word(words, facts))
+        tests.append(_test_any_word(words, facts))
 
-    def every(record: Record) -> Lifted | None:
-        lifted = _NOTHING
+    def test_all(record: Record) -> Lifted | None:
+        lifted = _NOTHING_LIFTED
         for test in tests:
-            found = test(record)
-            if found is None:
+            decided = test(record)
+            if decided is None:
                 return None
-            lifted |= found
+            lifted |= decided
         return lifted
 
-    return every
+    return test_all
 
 
-def _either(tests: list[Test]) -> Test:
-    def some(record: Record) -> Lifted | None:
-        found = [lifted for test in tests if (lifted := test(record)) is not None]
-        return _NOTHING.union(*found) if found else None
+def _test_alternatives(tests: list[Test]) -> Test:
+    def test_any(record: Record) -> Lifted | None:
+        lifted_parts = [lifted for test in tests if (lifted := test(record)) is not None]
+        return _NOTHING_LIFTED.union(*lifted_parts) if lifted_parts else None
 
-    return some
+    return test_any
 
 
-def _filter(node: Filter, query: Query, facts: Facts) -> Test:
+def _test_filter(node: Filter, query: Query, facts: Facts) -> Test:
     row = FILTERS[node.name]
     try:
-        depth = (query.depth,) if node.name in RELATIONS else ()
+        depth = (query.depth,) if node.name in RELATION_FIELDS else ()
         holds = row.read(node.value, facts, *depth)
     except ValueError as error:
-        raise bad_query(
+        raise build_query_error(
             query.text,
             node.at,
             node.end,

@@ -1,26 +1,26 @@
-"""The memories of the repository at hand, as the first source of a search."""
+"""The memories of the current repository, as the first source of a search."""
 
 from __future__ import annotations
 
 from memtool.index import index
-from memtool.memory.drift import mark
+from memtool.memory.drift import format_renamed_mark, mark
 from memtool.search import retrieve
 from memtool.search.features import Facts
 from memtool.search.scope import (
     DIGEST,
     MEMORY,
     NONE,
+    build_scope,
+    choose_sort_key,
+    collect_row_fields,
     is_digest,
-    row_fields,
-    scope_of,
-    sort_key,
-    tell_expired,
-    tell_rest,
-    tell_withheld,
+    note_expired,
+    note_truncated,
+    note_withheld,
 )
-from memtool.search.snippet import snippet
-from memtool.search.sources import NOTHING, SCORE_DIGITS, Asked, Result, Source, SourceAnswer
-from memtool.search.stages import staged
+from memtool.search.snippet import extract_snippet
+from memtool.search.sources import NOTHING, SCORE_DIGITS, Result, RoutedSource, Source, SourceAnswer
+from memtool.search.stages import overlay_tree, with_stages
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -30,168 +30,189 @@ if TYPE_CHECKING:
     from memtool.index.reader import Catalog
     from memtool.memory.trust import Origin
     from memtool.search.explanation import GateVerdict
-    from memtool.search.retrieve import Found, Hit, Order, Scope
+    from memtool.search.retrieve import Hit, Order, Scope, SearchResult
     from memtool.search.sources import SearchRequest
     from memtool.store.tree import Record
 
 
 class _Search(Value):
-    """A search that was made: where, in which order, and what it found."""
+    """A completed search: tree, scope, order and result."""
 
     tree: Catalog
     scope: Scope
     order: Order
-    found: Found
+    result: SearchResult
 
 
-def answer(request: SearchRequest) -> SourceAnswer:
-    """Return the memories that answer a question, and note what was left out of them."""
+def answer_request(request: SearchRequest) -> SourceAnswer:
+    """Return the memories that answer a question, and note what was left out."""
     context = request.context
-    made = _search(request)
-    scope, found = made.scope, made.found
-    unordered = found.hits[request.offset :]
-    hits, is_digest_enough = _digests_first(request, scope, unordered)
-    results = _results(request, made, hits)
-    context.notes.extend(found.notes)
-    held_back, why_not = _explained(request, made)
-    tell_rest(context, len(results), found.total, "--limit N shows more", request.offset)
-    if not found.total and not found.notes:
+    search = _search(request)
+    scope, result = search.scope, search.result
+    unordered = result.hits[request.offset :]
+    hits, is_digest_enough = _sort_digests_first(request, scope, unordered)
+    results = _build_results(request, search, hits)
+    context.notes.extend(result.notes)
+    held_back, why_not = _explain(request, search)
+    note_truncated(context, len(results), result.total, "--limit 0 shows all", request.offset)
+    if not result.total and not result.notes:
         context.notes.append(NOTHING)
-    tell_expired(context, found.expired)
-    tell_withheld(context, scope, request.query)
+    note_expired(context, result.expired)
+    note_withheld(context, scope, request.query)
     return SourceAnswer(
-        depth=_depth(hits, is_digest_enough=is_digest_enough),
+        depth=_find_depth(hits, is_digest_enough=is_digest_enough),
         results=results,
-        total=found.total,
-        freshness=made.tree.freshness,
-        expired=found.expired,
-        is_degraded=found.is_degraded,
+        total=result.total,
+        freshness=search.tree.freshness,
+        expired=result.expired,
+        is_degraded=result.is_degraded,
         held_back=held_back,
         why_not=why_not,
         own_index=lambda: scope.facts().index,
-        suffices=lambda: _suffices(request, scope, unordered),
+        suffices=lambda: _has_sufficient_hit(request, scope, unordered),
     )
 
 
 def _search(request: SearchRequest) -> _Search:
-    """Search the memories; where one of the results is not what was indexed, search them anew."""
-    made = _search_once(request, exact=request.exact)
-    if request.exact or made.tree.verify(hit.record for hit in made.found.hits):
-        return made
-    # A file was rewritten in place, which only a check of every file is sure to see.
+    """Search the memories; search again exactly if a result differs from its index entry."""
+    search = _search_once(request, exact=request.exact)
+    if request.exact or search.tree.verify(hit.record for hit in search.result.hits):
+        return search
+    # A file was rewritten in place, which only a check of every file is sure to detect.
     return _search_once(request, exact=True)
 
 
 def _search_once(request: SearchRequest, *, exact: bool) -> _Search:
     context = request.context
-    now = context.clock.moment_of(request.as_of)
+    now = context.clock.parse_as_of(request.as_of)
     tree = index.open(context, request.at, request.as_of, exact=exact)
-    scope = staged(request, scope_of(context, tree, now))
-    order = _order(scope, request.sort)
-    found = retrieve.search_query(
-        scope, request.query, request.most, order, explain=request.explain
+    if request.at is None and request.as_of is None:
+        tree = overlay_tree(context, tree, now)
+    scope = with_stages(request, build_scope(context, tree, now))
+    order = _choose_order(scope, request.sort)
+    result = retrieve.search_query(
+        scope, request.query, request.max_results, order, explain=request.explain
     )
-    return _Search(tree, scope, order, found)
+    return _Search(tree, scope, order, result)
 
 
-def _order(scope: Scope, sort: str) -> Order:
+def _choose_order(scope: Scope, sort: str) -> Order:
     if sort == "score":
         return retrieve.by_score
-    key = sort_key(scope, sort)
+    key = choose_sort_key(scope, sort)
     return lambda hit: key(hit.record)
 
 
-def _digests_first(
+def _sort_digests_first(
     request: SearchRequest, scope: Scope, hits: Sequence[Hit]
 ) -> tuple[Sequence[Hit], bool]:
-    """Return hits with the digests first that suffice, and whether there are such."""
+    """Return the hits, sufficient digests first, and whether there are any such digests."""
     if not (request.query.words and any(is_digest(hit.record.memory) for hit in hits)):
         return hits, False
     from memtool.search import levels  # few stores have digests
 
-    ordered, level = levels.climb(scope, " ".join(request.query.words), hits)
+    ordered, level = levels.choose_level(scope, " ".join(request.query.words), hits)
     is_by_score = request.sort == "score" and not request.offset
     return ordered if is_by_score else hits, level == DIGEST
 
 
-def _suffices(request: SearchRequest, scope: Scope, hits: Sequence[Hit]) -> bool:
-    """Tell whether one of the best hits is an answer by itself; where nothing is asked, any is."""
+def _has_sufficient_hit(request: SearchRequest, scope: Scope, hits: Sequence[Hit]) -> bool:
+    """Return whether one of the best hits is an answer by itself; without words, any hit is."""
     if not request.query.words:
         return True
     from memtool.search import levels  # only who may ask a deeper source wants to know
 
-    return levels.climb(scope, " ".join(request.query.words), hits)[1] != NONE
+    return levels.choose_level(scope, " ".join(request.query.words), hits)[1] != NONE
 
 
-def _depth(hits: Sequence[Hit], *, is_digest_enough: bool) -> str:
-    """Return the level that answered, by the first one that suffices."""
+def _find_depth(hits: Sequence[Hit], *, is_digest_enough: bool) -> str:
+    """Return the level that answered."""
     if not hits:
         return NONE
     all_are_digests = all(is_digest(hit.record.memory) for hit in hits)
     return DIGEST if is_digest_enough or all_are_digests else MEMORY
 
 
-def _results(request: SearchRequest, made: _Search, hits: Sequence[Hit]) -> tuple[Result, ...]:
-    context, scope = request.context, made.scope
-    origins = context.origins(made.tree, [hit.record for hit in hits])
-    facts = Facts(made.tree, scope.now, dict)
-    conflicts = _conflicts([hit.record for hit in hits if facts.is_current(hit.record)])
-    return tuple(_result(request, scope, facts, hit, origins, conflicts) for hit in hits)
+def _build_results(
+    request: SearchRequest, search: _Search, hits: Sequence[Hit]
+) -> tuple[Result, ...]:
+    context, scope = request.context, search.scope
+    origins = context.origins(search.tree, [hit.record for hit in hits])
+    facts = Facts(search.tree, scope.now, dict)
+    clashes = _find_clashes([hit.record for hit in hits if facts.is_current(hit.record)])
+    return tuple(_build_result(request, scope, facts, hit, origins, clashes) for hit in hits)
 
 
-def _result(
+def _build_result(
     request: SearchRequest,
     scope: Scope,
     facts: Facts,
     hit: Hit,
     origins: Mapping[str, Origin],
-    conflicts: Mapping[str, str],
+    clashes: Mapping[str, tuple[str, ...]],
 ) -> Result:
     record = hit.record
+    contradicting = clashes.get(record.id, ())
+    drift = None if scope.drift is None else scope.drift(record)
     return Result(
-        **row_fields(request.context, record, origins[record.path], scope.now),
+        **collect_row_fields(request.context, record, origins[record.path], scope.now),
         score=round(hit.score, SCORE_DIGITS),
-        snippet=snippet(record.memory.body, hit.terms, language=scope.language),
+        snippet=extract_snippet(record.memory.body, hit.terms, language=scope.language),
         factors={name: round(value, SCORE_DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
         **{name: round(value, SCORE_DIGITS) for name, value in hit.details.items()},
         is_digest=is_digest(record.memory),
-        drift=mark(None if scope.drift is None else scope.drift(record)),
-        proposal="; ".join(facts.told_proposals(record.id)),
-        conflict=conflicts.get(record.id, ""),
+        drift=mark(drift),
+        renamed=format_renamed_mark(drift.renames) if drift is not None else "",
+        proposal="; ".join(facts.describe_proposals(record.id)),
+        conflict=_mark_conflict(contradicting),
+        rivals=tuple(
+            id_
+            for id_ in dict.fromkeys((*facts.rivals.get(record.id, ()), *contradicting))
+            if id_ != record.id
+        ),
+        notice=scope.tree.find_notice(record),
     )
 
 
-def _conflicts(records: Sequence[Record]) -> dict[str, str]:
-    """Return by id the warning on each memory that contradicts another one of an answer."""
+def _find_clashes(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
+    """Return, by id, the results that contradict each other."""
     if not records[1:]:
         return {}
     from memtool.search import conflicts  # many answers hold one memory, or none
 
-    return {id_: conflicts.mark(ids) for id_, ids in conflicts.marked(records).items()}
+    return conflicts.mark_contradicting(records)
 
 
-def _explained(
-    request: SearchRequest, made: _Search
+def _mark_conflict(ids: Sequence[str]) -> str:
+    if not ids:
+        return ""
+    from memtool.search import conflicts
+
+    return conflicts.mark(ids)
+
+
+def _explain(
+    request: SearchRequest, search: _Search
 ) -> tuple[tuple[GateVerdict, ...] | None, GateVerdict | None]:
-    """Return what each gate held back, and what became of one memory, as far as that is asked."""
+    """Return what each gate held back, and the verdict on one memory, as far as requested."""
     if not (request.explain or request.why_not):
         return None, None
     from memtool.search import explanation  # few ask
 
-    scope, query, most = made.scope, request.query, request.most
+    scope, query, limit = search.scope, request.query, request.max_results
     held_back = why_not = None
     if request.explain:
-        held_back = explanation.held_back(scope, query, made.found, most, made.order)
-        request.context.notes.extend(map(explanation.note, held_back))
+        held_back = explanation.explain_held_back(scope, query, search.result, limit, search.order)
+        request.context.notes.extend(map(explanation.format_verdict, held_back))
     if request.why_not:
-        record = made.tree.find(request.why_not)
-        why_not = explanation.why_not(scope, query, record, most, made.order)
+        record = search.tree.find(request.why_not)
+        why_not = explanation.explain_missing(scope, query, record, limit, search.order)
     return held_back, why_not
 
 
 MEMORIES = Source(
     "memories",
     is_asked=lambda _request: True,
-    read=lambda request: Asked(lambda _before: answer(request)),
+    read=lambda request: RoutedSource(lambda _before: answer_request(request)),
 )

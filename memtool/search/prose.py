@@ -1,21 +1,27 @@
-"""Prose: what answers a prompt or any other text, in which nothing is an operator.
+"""Prose: answers a prompt or any other text, in which nothing is an operator.
 
-Of the best by words those are taken that hold enough of the text (`answer_gate`), in the order of
-all factors, and what the best of them are related to. Where memories differ in trust, what is less
-trusted takes no place of what is more.
+It takes the best hits by words, keeps those that contain enough of the text (`answer_gate`), orders
+them by all factors, and adds memories related to the best. If memories differ in trust, less
+trusted ones do not displace more trusted ones.
 """
 
 from __future__ import annotations
 
 from memtool.index import scoring
-from memtool.index.scoring import telling
+from memtool.index.scoring import content_terms
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import answer_gate, ranking, retrieve
-from memtool.search.answer_gate import FOLLOWING, LEADERS, Gatekeeper, objection, which_pass
+from memtool.search.answer_gate import (
+    FOLLOWER_SHARE,
+    LEADING_HITS,
+    Gatekeeper,
+    format_objection,
+    select_passing,
+)
 from memtool.search.effort import FULL, LIMIT_S
-from memtool.search.features import why_hidden
-from memtool.search.reranking import reranked
-from memtool.search.retrieve import MOST_MISSED, Found, Missed, Retriever, by_score
+from memtool.search.features import explain_hidden
+from memtool.search.reranking import rerank
+from memtool.search.retrieve import MAX_MISSED, MissedMemory, Retriever, SearchResult, by_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +31,13 @@ if TYPE_CHECKING:
     from memtool.search.retrieve import Hit, Scope
     from memtool.store.tree import Record
 
-MOST_ALONE = 300
-"""Up to so many memories the trusted ones are weighed by the words of their own kind. In more, some
-files change little of how rare a word is, and looking at all would cost the time of an answer."""
+MAX_MEMORIES_WEIGHED_APART = 300
+"""Store size up to which trusted memories are also weighed by their own word statistics."""
+# In a larger store a few files hardly change how rare a word is, and reading all memories would
+# take too long for an answer.
 
-WINNERS = 5
-"""How many of the best bring along what they are related to."""
+HITS_WITH_RELATED = 5
+"""Number of best hits whose related memories are added."""
 
 RELATIONS = ("related_to", "resolves", "parent", "derived_from")
 
@@ -43,214 +50,228 @@ def search_prose(
     *,
     is_gated: bool = True,
     explain: bool = False,
-) -> Found:
-    """Find what answers a prompt or any other text, in which nothing is an operator.
+) -> SearchResult:
+    """Find answers to a prompt or any other text, in which nothing is an operator.
 
-    `files` are the paths that are open: what governs one of them gains a little. Only living heads
-    are found, and only those that hold enough of what the text is about; there may be none. Where
-    the text asks for nothing, what governs the files is found. `is_gated=False` leaves the
-    gatekeeper out, which shows how well the ranking is.
+    `files` are the open paths: memories that govern one of them gain a little. Only living heads
+    with enough of the text are found, perhaps none. If the text has no informative word, memories
+    that govern the files are found. `is_gated=False` disables the gate, to measure the ranking.
     """
-    said, asked = retrieve.questions(scope, text)
-    if not telling(asked):
-        return _governing(scope, files, limit)
-    search = _ProseSearch(scope, text, said, asked)
-    candidates = search.candidates(limit)
-    answers = search.answering(candidates) if is_gated else candidates
-    hits = search.ordered(answers, candidates, files)
+    literal_question, question = retrieve.parse_questions(scope, text)
+    if not content_terms(question):
+        return _find_governing(scope, files, limit)
+    search = _ProseSearch(scope, text, literal_question, question)
+    candidates = search.find_candidates(limit)
+    answers = search.select_answers(candidates) if is_gated else candidates
+    hits = search.sort(answers, candidates, files)
     total = len(hits)
     if hits and not search.is_stopped():
-        related = search.related(hits[:WINNERS], candidates)
+        related = search.find_related(hits[:HITS_WITH_RELATED], candidates)
         total += len(related)
         hits += related
-    hits = reranked(scope, sorted(hits, key=by_score))
-    return Found(
-        _first(scope, hits, limit),
+    hits = rerank(scope, sorted(hits, key=by_score))
+    return SearchResult(
+        _take_first(scope, hits, limit),
         total,
         tuple(search.notes),
-        search.missed(candidates) if explain else (),
+        search.find_missed(candidates) if explain else (),
         search.count_expired(),
         is_degraded=search.is_cut or scope.effort.is_narrow,
     )
 
 
 class _ProseSearch:
-    """One text being answered.
+    """The state of one search for a text.
 
-    `said` are the words of the text, `asked` with what aliases and near words add, and `ranked` as
-    they count for the order. `is_cut` tells that the time was over before all was looked at.
+    `literal_question` has the words of the text, `question` adds aliases and near words, and
+    `ranking_question` has the weights for the order. `is_cut` means that time ran out.
     """
 
-    def __init__(self, scope: Scope, text: str, said: Question, asked: Question) -> None:
+    def __init__(
+        self, scope: Scope, text: str, literal_question: Question, question: Question
+    ) -> None:
         self.scope = scope
         self.deadline = scope.effort.deadline()
         self.text = text
-        self.said = said
+        self.literal_question = literal_question
         self.facts = scope.facts()
         self.reader = Retriever(self.facts)
-        self.asked = self.reader.readable(asked)
-        self.ranked = scoring.led(self.asked, said, text, scope.language)
-        self.strictness = answer_gate.limits(scope.config)
+        self.question = self.reader.with_near_words(question)
+        self.ranking_question = scoring.downweight_tail(
+            self.question, literal_question, text, scope.language
+        )
+        self.strictness = answer_gate.read_limits(scope.config)
         index = self.reader.index
-        self.keeper = Gatekeeper(said, self.asked, index.count, index.df, *self.strictness)
+        self.gatekeeper = Gatekeeper(
+            literal_question, self.question, index.count, index.df, *self.strictness
+        )
         self.notes = [*filter(None, [index.note]), *scope.effort.notes]
         self.is_cut = False
         self._highest = 0
-        """The highest level of trust of a candidate."""
+        """The highest trust level of a candidate."""
 
-    def candidates(self, limit: int) -> list[Hit]:
-        """Return the best that may be shown by their words, the best first."""
-        most = min(max(limit, scoring.CANDIDATES), self.scope.effort.candidates)
-        found = _candidates(self.scope, self.reader, self.ranked, most)
-        self._discount(found)
-        return retrieve.by_relevance(found)
+    def find_candidates(self, limit: int) -> list[Hit]:
+        """Return the best hits by words that may be shown, best first."""
+        max_candidates = min(max(limit, scoring.MAX_RERANKED), self.scope.effort.candidates)
+        hits = _find_candidates(self.scope, self.reader, self.ranking_question, max_candidates)
+        self._discount(hits)
+        return retrieve.sort_by_relevance(hits)
 
-    def answering(self, candidates: Sequence[Hit]) -> list[Hit]:
-        """Return the candidates that hold enough of the text, as far as the time allows."""
+    def select_answers(self, candidates: Sequence[Hit]) -> list[Hit]:
+        """Return the candidates that contain enough of the text, as far as time allows."""
         shares: list[float] = []
         for hit in candidates:
-            if len(shares) >= LEADERS and self.deadline.has_passed():
-                self._cut(
+            if len(shares) >= LEADING_HITS and self.deadline.has_passed():
+                self._note_cut(
                     f"at {len(shares)} of {len(candidates)} candidates: these are the best so far"
                 )
                 break
-            shares.append(self._share(hit))
-        passing = self._passing(candidates, shares)
+            shares.append(self._measure_share(hit))
+        passing = self._select_passing(candidates, shares)
         return [hit for hit, passes in zip(candidates, passing, strict=False) if passes]
 
-    def ordered(
+    def sort(
         self, answers: Sequence[Hit], candidates: Sequence[Hit], files: tuple[str, ...]
     ) -> list[Hit]:
-        """Return answers in the order of all factors, relevance beside the best candidate."""
-        self._situation = retrieve.situation(self.scope, self.text, files, answers)
+        """Return answers ordered by all factors; relevance is relative to the best candidate."""
+        self._context = retrieve.build_context(self.scope, self.text, files, answers)
         self._best = 0.0
         if candidates:
-            quality = self.reader.held(self.said, self.asked, candidates[0])
+            quality = self.reader.query_coverage(
+                self.literal_question, self.question, candidates[0]
+            )
             self._best = candidates[0].raw / quality
-        return sorted(self._weighed(answers), key=by_score)
+        return sorted(self._weigh(answers), key=by_score)
 
     def is_stopped(self) -> bool:
-        """Tell whether there is no time for more than the best."""
+        """Return whether there is no time for more than the best."""
         is_late = self.deadline.has_passed()
         if is_late and not self.is_cut:
-            self._cut("before what the best are related to")
+            self._note_cut("before what the best are related to")
         return is_late or self.scope.effort.is_narrow
 
-    def related(self, winners: Sequence[Hit], candidates: Sequence[Hit]) -> list[Hit]:
-        """Return what the best hits are related to, and what answers by itself, too."""
-        owners = _related_to(winners)
+    def find_related(self, winners: Sequence[Hit], candidates: Sequence[Hit]) -> list[Hit]:
+        """Return memories that the best hits are related to, if they are answers by themselves."""
+        owners = _find_related(winners)
         for hit in candidates:
             owners.pop(hit.record.id, None)
         records = filter(None, map(self.facts.tree.get, sorted(owners)))
         paths = {record.path for record in records if self.facts.is_current(record)}
         if not paths:
             return []
-        found = self.reader.best(
-            self.ranked, len(paths), lambda record: record.path in paths, self.scope.refuses
+        best = self.reader.find_best(
+            self.ranking_question,
+            len(paths),
+            lambda record: record.path in paths,
+            self.scope.refuses,
         )
-        self._discount(found)
-        answering = [hit for hit in found if self._share(hit) >= FOLLOWING]
+        self._discount(best)
+        answering = [hit for hit in best if self._measure_share(hit) >= FOLLOWER_SHARE]
         for hit in answering:
             hit.related = owners[hit.record.id]
-        return self._weighed(answering)
+        return self._weigh(answering)
 
-    def missed(self, candidates: Sequence[Hit]) -> tuple[Missed, ...]:
-        """Return what would have answered but is hidden, then what holds too little, best first.
+    def find_missed(self, candidates: Sequence[Hit]) -> tuple[MissedMemory, ...]:
+        """Return hidden memories that would have answered, then those with too little, best first.
 
-        What may not be shown for a reason of its own is hidden, too.
+        Hidden includes memories that may not be shown for another reason.
         """
         facts, refuses = self.facts, self.scope.refuses
 
         def why(record: Record) -> str:
-            return why_hidden(record, facts) or (refuses(record) if refuses is not None else "")
+            return explain_hidden(record, facts) or (refuses(record) if refuses is not None else "")
 
-        best = self.reader.best(self.asked, MOST_MISSED, lambda record: bool(why(record)))
+        best = self.reader.find_best(self.question, MAX_MISSED, lambda record: bool(why(record)))
         away = [
-            Missed(hit.record, why(hit.record))
+            MissedMemory(hit.record, why(hit.record))
             for hit in best
-            if self.keeper.share_of(hit, facts.text(hit.record)) >= FOLLOWING
+            if self.gatekeeper.measure(hit, facts.text(hit.record)) >= FOLLOWER_SHARE
         ]
-        shares = list(map(self._share, candidates))
+        shares = list(map(self._measure_share, candidates))
         objections = [
-            Missed(hit.record, objection(share))
-            for hit, share, passes in zip(candidates, shares, which_pass(shares), strict=True)
+            MissedMemory(hit.record, format_objection(share))
+            for hit, share, passes in zip(candidates, shares, select_passing(shares), strict=True)
             if not passes
         ]
-        return (*away, *objections[:MOST_MISSED])
+        return (*away, *objections[:MAX_MISSED])
 
     def count_expired(self) -> int:
-        """Return how many memories answer by themselves, and are left out for their age alone.
+        """Return how many memories would answer but are left out for their age alone.
 
-        Of very many only some are looked at.
+        In a large store only some are examined.
         """
-        numbers = self.facts.expired()
+        numbers = self.facts.find_expired()
         if not numbers or self.deadline.has_passed():
             return 0
         index = self.reader.index
-        numbers &= index.holding_any(telling(self.asked))
+        numbers &= index.find_containing(content_terms(self.question))
         looked_at = sorted(numbers, key=index.path)[: FULL.candidates]
-        return sum(self.keeper.share(index.text(number)) >= 1.0 for number in looked_at)
+        return sum(self.gatekeeper.measure_text(index.text(number)) >= 1.0 for number in looked_at)
 
-    def _share(self, hit: Hit) -> float:
-        return self.keeper.share_of(hit, self.reader.text(hit))
+    def _measure_share(self, hit: Hit) -> float:
+        return self.gatekeeper.measure(hit, self.reader.matched_text(hit))
 
     def _discount(self, hits: Sequence[Hit]) -> None:
-        """Let what the less trusted say of themselves count for nothing beside the more trusted.
+        """Ignore what less trusted memories claim about themselves, if there are more trusted ones.
 
-        Tags, aliases and trigger phrases stand in no block, and make of any text the best hit.
+        Tags, aliases and trigger phrases do not appear in a block, and could make any text the best
+        hit.
         """
         scope = self.scope
         if scope.refuses is None or scope.trust is None:
             return
         best = TRUST_LEVELS.index(scope.best_trust)
+        scope.trust.prefetch([hit.record for hit in hits])
         levels = [min(best, TRUST_LEVELS.index(scope.trust(hit.record))) for hit in hits]
         self._highest = max([self._highest, *levels])
         for hit, level in zip(hits, levels, strict=True):
             if level < self._highest:
-                self.reader.discount(hit, self.ranked)
+                self.reader.discount(hit, self.ranking_question)
 
-    def _passing(self, candidates: Sequence[Hit], shares: Sequence[float]) -> list[bool]:
+    def _select_passing(self, candidates: Sequence[Hit], shares: Sequence[float]) -> list[bool]:
         """Tell which candidates pass: among all, or the trusted ones among themselves.
 
-        In a small tree the trusted are weighed as if there were nothing else: a few files more
-        would make the words of the question common there, and no answer to it would hold enough.
+        In a small tree the trusted ones are weighed as if there were no others. Otherwise a few
+        added files could make the question's words common, and no answer would contain enough.
         """
         scope, reader = self.scope, self.reader
-        passing = which_pass(shares)
+        passing = select_passing(shares)
         if scope.refuses is None or scope.trust is None or all(passing):
             return passing
         own = [n for n in range(len(shares)) if _is_best_trusted(scope, candidates[n].record)]
         weighed = [shares[number] for number in own]
-        if own and reader.index.count <= MOST_ALONE:
-            records = [one for one in self.facts.current_records() if _is_best_trusted(scope, one)]
+        if own and reader.index.count <= MAX_MEMORIES_WEIGHED_APART:
+            records = self.facts.find_current()
+            scope.trust.prefetch(records)
+            records = [record for record in records if _is_best_trusted(scope, record)]
             if len(records) < reader.index.count:
-                keeper = self._keeper_of(list(map(self.facts.text, records)))
+                keeper = self._build_gatekeeper(list(map(self.facts.text, records)))
                 some = [candidates[number] for number in own]
-                weighed = [keeper.share_of(hit, reader.text(hit)) for hit in some]
-        for number, passes in zip(own, which_pass(weighed), strict=True):
+                weighed = [keeper.measure(hit, reader.matched_text(hit)) for hit in some]
+        for number, passes in zip(own, select_passing(weighed), strict=True):
             passing[number] = passing[number] or passes
         return passing
 
-    def _keeper_of(self, texts: Sequence[bytes]) -> Gatekeeper:
-        """Return the keeper of a tree of some texts."""
+    def _build_gatekeeper(self, texts: Sequence[bytes]) -> Gatekeeper:
+        """Build a gatekeeper with the statistics of these texts only."""
         return Gatekeeper(
-            self.said,
-            self.asked,
+            self.literal_question,
+            self.question,
             len(texts),
-            lambda term: _count_holding(texts, term),
+            lambda term: _count_texts_with(texts, term),
             *self.strictness,
         )
 
-    def _weighed(self, hits: Sequence[Hit]) -> list[Hit]:
-        return retrieve.weighed(hits, self._best, self.facts, self._situation)
+    def _weigh(self, hits: Sequence[Hit]) -> list[Hit]:
+        return retrieve.weigh(hits, self._best, self.facts, self._context)
 
-    def _cut(self, where: str) -> None:
+    def _note_cut(self, where: str) -> None:
         self.is_cut = True
         self.notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, {where}")
 
 
-def _related_to(winners: Sequence[Hit]) -> dict[str, str]:
-    """Return the id of the best winner that names each memory in a relation, by its id."""
+def _find_related(winners: Sequence[Hit]) -> dict[str, str]:
+    """Map each related memory to the best hit that names it in a relation, by id."""
     owners: dict[str, str] = {}
     for winner in winners:
         for relation in RELATIONS:
@@ -260,63 +281,67 @@ def _related_to(winners: Sequence[Hit]) -> dict[str, str]:
 
 
 def _is_best_trusted(scope: Scope, record: Record) -> bool:
-    """Tell whether a memory has as much trust as there is in this repository."""
+    """Return whether a memory has the highest trust in this repository."""
     assert scope.trust is not None
     return TRUST_LEVELS.index(scope.trust(record)) >= TRUST_LEVELS.index(scope.best_trust)
 
 
-def _candidates(scope: Scope, reader: Retriever, asked: Question, most: int) -> list[Hit]:
-    """Return the best hits that may be shown, the best first.
+def _find_candidates(scope: Scope, reader: Retriever, question: Question, limit: int) -> list[Hit]:
+    """Return the best hits that may be shown, best first.
 
-    Where less trusted ones fill all places, the best of the trusted are weighed beside them:
-    however many files somebody puts into a worktree, they take no place of what git vouches for.
+    If less trusted ones fill all places, the best trusted ones are added: however many files are
+    put into a worktree, they displace nothing that git vouches for.
     """
     facts, refuses = reader.facts, scope.refuses
-    found = reader.best(asked, most, facts.is_current, refuses)
-    if refuses is None or scope.trust is None or len(found) < most:
-        return found
-    if all(_is_best_trusted(scope, hit.record) for hit in found):
-        return found
+    hits = reader.find_best(question, limit, facts.is_current, refuses)
+    if refuses is None or scope.trust is None or len(hits) < limit:
+        return hits
+    scope.trust.prefetch([hit.record for hit in hits])
+    if all(_is_best_trusted(scope, hit.record) for hit in hits):
+        return hits
 
     def is_less(record: Record) -> str:
         return refuses(record) or ("" if _is_best_trusted(scope, record) else "less trusted")
 
-    trusted = reader.best(asked, most, facts.is_current, is_less)
-    paths = {hit.record.path for hit in (*found, *trusted)}
-    if len(paths) == len(found):
-        return found
-    # Scores are comparable only within one look.
-    return reader.best(asked, len(paths), lambda record: record.path in paths)
+    trusted = reader.find_best(question, limit, facts.is_current, is_less)
+    paths = {hit.record.path for hit in (*hits, *trusted)}
+    if len(paths) == len(hits):
+        return hits
+    # Scores are comparable only within one search.
+    return reader.find_best(question, len(paths), lambda record: record.path in paths)
 
 
-def _count_holding(texts: Sequence[bytes], term: str) -> int:
+def _count_texts_with(texts: Sequence[bytes], term: str) -> int:
     wanted = f" {term} ".encode()
     return sum(wanted in text for text in texts)
 
 
-def _first(scope: Scope, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-    """Return the first hits; where they may be shown to an agent, also the first trusted ones."""
-    first, rest = hits[: max(0, limit)], hits[max(0, limit) :]
-    if not rest or scope.refuses is None or scope.trust is None:
+def _take_first(scope: Scope, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Return the first hits; if an agent may see them, also the first trusted ones."""
+    first, remaining = hits[: max(0, limit)], hits[max(0, limit) :]
+    if not remaining or scope.refuses is None or scope.trust is None:
         return tuple(first)
-    held = sum(_is_best_trusted(scope, hit.record) for hit in first)
-    trusted = [hit for hit in rest if _is_best_trusted(scope, hit.record)]
-    return (*first, *trusted[: max(0, limit - held)])
+    best_trusted = sum(_is_best_trusted(scope, hit.record) for hit in first)
+    trusted = [hit for hit in remaining if _is_best_trusted(scope, hit.record)]
+    return (*first, *trusted[: max(0, limit - best_trusted)])
 
 
-def _governing(scope: Scope, files: tuple[str, ...], limit: int) -> Found:
-    """Find what governs files, among the memories that name the most words of their paths."""
-    asked = scoring.question("\n".join(files), scope.language)
-    if not telling(asked):
-        return Found((), 0)
+def _find_governing(scope: Scope, files: tuple[str, ...], limit: int) -> SearchResult:
+    """Find memories that govern files, among those with the most words of their paths."""
+    moves = retrieve.find_moves(scope)
+    question = scoring.parse_question(
+        "\n".join((*files, *moves.find_old_paths(files))), scope.language
+    )
+    if not content_terms(question):
+        return SearchResult((), 0)
     facts = scope.facts()
     reader = Retriever(facts)
-    known = _candidates(scope, reader, reader.narrowed(asked), FULL.candidates)
-    near = [hit for hit in known if ranking.is_near(hit.record, files)]
+    governing = _find_candidates(scope, reader, reader.narrow(question), FULL.candidates)
+    near = [hit for hit in governing if ranking.is_near(hit.record, files, moves)]
     for hit in near:
         hit.raw = 1.0
         hit.through = ""
-    at = retrieve.situation(scope, "", files, near)
-    hits = sorted(retrieve.weighed(near, 1.0, facts, at), key=by_score)
+    at = retrieve.build_context(scope, "", files, near)
+    hits = sorted(retrieve.weigh(near, 1.0, facts, at), key=by_score)
     notes = tuple(filter(None, [reader.index.note]))
-    return Found(_first(scope, hits, limit), len(hits), notes)
+    return SearchResult(_take_first(scope, hits, limit), len(hits), notes)

@@ -1,38 +1,38 @@
-"""The query language: text to an expression.
+"""The query language: parses text into an expression.
 
-What an expression means for a memory is in `filters`.
+The meaning of an expression for a memory is in `filters`.
 
     query  := group ("OR" group)*          alternatives; OR binds loosest and is written in capitals
-    group  := item*                        what stands side by side
+    group  := item*                        items side by side
     item   := ["-"] ( WORD | "PHRASE" | NAME:VALUE | NAME:"VALUE" | "(" query ")" )
 
-- Words are ranked, not required: of the words of one group at least one has to occur, and what
-  holds more of them, and rarer ones, comes first. A word that must occur is a phrase: `"redis"`.
-- A phrase must occur as written, but for case, punctuation and white space. Its words rank too.
+- Words are ranked, not required: at least one word of a group has to occur, and memories with more
+  of them, and rarer ones, come first. A word that must occur is a phrase: `"redis"`.
+- A phrase must occur as written, except for case, punctuation and white space. Its words rank too.
 - Filters must hold, all filters of a group. A value with spaces is quoted: `error:"KeyError: X"`.
-- `-` before a word, phrase, filter or parenthesis leaves out what matches it; such a word is taken
-  literally, as a phrase is.
-- `A OR B` takes what satisfies either group: `type:state OR type:decision redis` means all states,
-  and decisions about redis.
-- A parenthesis is a group of its own inside another, and has to be satisfied as a whole:
+- `-` before a word, phrase, filter or parenthesis excludes what matches it; such a word is taken
+  literally, like a phrase.
+- `A OR B` matches what satisfies either group: `type:state OR type:decision redis` means all
+  states, and decisions about redis.
+- A parenthesis is a group inside another, and must be satisfied as a whole:
   `redis (cache OR session)` wants redis, and one of the two.
 
 Not operators: a `-` or `(` inside a word (`pre-commit`, `main()`), a lone `-`, `--flag`, `or`, a
 colon after anything but letters (`src/a.py:12`, `10:30`), `std::vector`, `https://…`, and a word
-that ends in a colon without being the name of a filter (`KeyError:`).
+that ends in a colon but is not the name of a filter (`KeyError:`).
 
-What was meant as an operator and cannot be one (a quote or parenthesis without its partner, an
-`OR` without two sides, a filter that nobody knows or that has no value) is a slip. Who lists or
-forgets by filters is told so by an error, since a filter that is passed over lists too much. Who
-searches has pasted a text, such as what a compiler said: there it is a word, and a note says so.
-A filter with a typing error in its name, `typ:decision`, is an error for everybody.
+A slip is something meant as an operator that cannot be one: a quote or parenthesis without its
+partner, an `OR` without two sides, a filter that is unknown or has no value. For a user who lists
+or forgets by filters a slip is an error, since ignoring a filter lists too much. A user who
+searches has probably pasted a text, such as compiler output: there a slip is read as a word, with a
+note. A filter with a typing error in its name, `typ:decision`, is always an error.
 """
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory.fields import STATUSES, TYPES
-from memtool.search.features import flat
+from memtool.search.features import normalize_words
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -40,34 +40,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
+STATES: dict[str, str] = {
+    "head": "nothing supersedes it",
+    "superseded": "a newer memory replaces it",
+    "candidate": "proposed, and not confirmed yet",
+    "confirmed": "a person vouched for it; the status of new memories",
+    "pinned": "confirmed, and every session of an agent begins with it",
+    "deprecated": "still found, but agents are not shown it unasked",
+    "archived": "put away; only found if asked for",
+    "deleted": "forgotten; memtool restore brings it back",
+    "alive": "active: in none of the states that are left out by default",
+    "expired": "its time is over; only found if asked for",
+    "due": "its last confirmation is so old that it should be reviewed",
+    "pending": "not valid yet (valid_from); only found if asked for",
+    "conflicted": "it contradicts another memory, or both replace the same one",
+    "drifted": "the code that it names has changed (memtool drift)",
+    "local": "not committed",
+    "committed": "committed, or more",
+    "trusted": "on the trusted branch, or more",
+    "signed": "signed with a key that the trusted branch allows",
+}
+"""The values of `is:`, and their meanings."""
+
 FILTER_VALUES: dict[str, str] = {
     "type": "one or more of " + ", ".join(TYPES),
-    "category": "rows of the category table",
-    "tag": "a tag or a glob such as auth*",
-    "file": "a path, a directory, a file name or a glob",
+    "category": "one or more categories",
+    "tag": "a tag, or a glob such as auth*",
+    "file": "a path, directory, file name or glob",
     "status": "one or more of " + ", ".join(STATUSES),
-    "confidence": "low, medium or high, after >= <= > < if wanted",
-    "importance": "0 to 1, after >= <= > < if wanted",
-    "since": "a date, a moment, or an age such as 30d",
-    "until": "a date, a moment, or an age such as 30d",
+    "confidence": "low, medium or high, or a comparison such as >=medium",
+    "importance": "0 to 1, or a comparison such as >0.5",
+    "since": "a date, a time, or an age such as 30d",
+    "until": "a date, a time, or an age such as 30d",
     "source": "a kind such as commit, or the beginning of a source",
-    "author": "a part of a name",
+    "author": "part of a name",
     "error": "words of an error",
-    "task": "a task or a glob",
-    "session": "a session or a glob",
-    "iteration": "a number, after >= <= > < if wanted",
-    "environment": "words of where it was seen",
-    "privacy": "a label or a glob",
-    "supersedes": "a memory, by its id or words of it",
-    "related": "a memory, by its id or words of it",
-    "parent": "a memory, by its id or words of it",
+    "task": "an id or glob",
+    "session": "an id or glob",
+    "iteration": "a number, or a comparison such as >=2",
+    "environment": "words",
+    "privacy": "a label or glob",
+    "supersedes": "a memory, by id or words",
+    "related": "a memory, by id or words",
+    "parent": "a memory, by id or words",
     "id": "an id, or a glob such as dec-*",
-    "is": "one of head, superseded, candidate, confirmed, pinned, deprecated, archived, "
-    "deleted, alive, expired, due, pending, conflicted, drifted, local, committed, trusted, signed",
-    "repo": "other repositories, each ORG/NAME or a glob such as acme/*, with search --fleet",
-    "team": "a team or a glob, whose repositories are asked, with search --fleet",
+    "is": f"one of {', '.join(STATES)}",
+    "repo": "ORG/NAME, or a glob such as acme/*",
+    "team": "a team, or a glob",
 }
-"""What each filter takes, by the name before its colon; `filters` says what it means."""
+"""The values that each filter takes, by the name before its colon."""
 
 
 class Word(Value):
@@ -83,7 +104,7 @@ class Phrase(Value):
 
 
 class Filter(Value):
-    """One filter. `at` and `end` are its place in the query."""
+    """One filter. `at` and `end` are its position in the query."""
 
     name: str
     value: str
@@ -92,115 +113,117 @@ class Filter(Value):
 
 
 class Not(Value):
-    """What must not match."""
+    """An expression that must not match."""
 
     inner: Expression
 
 
 class Group(Value):
-    """What stands side by side."""
+    """Items side by side."""
 
     items: tuple[Expression, ...]
 
 
-class Either(Value):
+class Alternatives(Value):
     """Two or more alternatives."""
 
     groups: tuple[Group, ...]
 
 
-Expression = Word | Phrase | Filter | Not | Group | Either
+Expression = Word | Phrase | Filter | Not | Group | Alternatives
 
 
 class Query(Value):
-    """A parsed query. `root` is a group or alternatives of groups; `text` is what was written.
+    """A parsed query. `root` is a group, or alternatives of groups; `text` is the query as written.
 
-    `depth` says how many steps its filters of relations go, 0 as many as there are.
+    `depth` is the number of steps that relation filters follow, 0 for no limit.
     """
 
     text: str
-    root: Group | Either
+    root: Group | Alternatives
     depth: int = 1
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What ranks: words and the texts of phrases in order, not those behind a `-`."""
-        return tuple(node.text for node in positive(self.root) if isinstance(node, Word | Phrase))
+        """The ranked words: words and texts of phrases in order, but not those behind a `-`."""
+        return tuple(
+            node.text for node in find_positive_leaves(self.root) if isinstance(node, Word | Phrase)
+        )
 
     @property
     def is_by_words(self) -> bool:
-        """Whether one of its words has to occur: it is one group of which one is a word."""
+        """Whether one of its words must occur: it is one group with at least one word."""
         items = self.root.items if isinstance(self.root, Group) else ()
         has_words = any(isinstance(item, Word) for item in items)
-        return has_words and not any(isinstance(item, Group | Either) for item in items)
+        return has_words and not any(isinstance(item, Group | Alternatives) for item in items)
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether it is nothing but words."""
+        """Whether it consists of words only."""
         return isinstance(self.root, Group) and all(
             isinstance(item, Word) for item in self.root.items
         )
 
 
-def leaves(node: Expression) -> Iterator[Word | Phrase | Filter]:
-    """Yield all leaves in the order of the query."""
-    if isinstance(node, Group | Either):
+def find_leaves(node: Expression) -> Iterator[Word | Phrase | Filter]:
+    """Yield all leaves, in query order."""
+    if isinstance(node, Group | Alternatives):
         for part in node.items if isinstance(node, Group) else node.groups:
-            yield from leaves(part)
+            yield from find_leaves(part)
     elif isinstance(node, Not):
-        yield from leaves(node.inner)
+        yield from find_leaves(node.inner)
     else:
         yield node
 
 
-def positive(node: Expression) -> Iterator[Word | Phrase | Filter]:
-    """Yield the leaves that are not behind a `-`, in the order of the query."""
-    if isinstance(node, Group | Either):
+def find_positive_leaves(node: Expression) -> Iterator[Word | Phrase | Filter]:
+    """Yield the leaves that are not behind a `-`, in query order."""
+    if isinstance(node, Group | Alternatives):
         for part in node.items if isinstance(node, Group) else node.groups:
-            yield from positive(part)
+            yield from find_positive_leaves(part)
     elif not isinstance(node, Not):
         yield node
 
 
-RELATIONS = {"supersedes": "supersedes", "related": "related_to", "parent": "parent"}
-"""Filters that follow a relation, with its key: what leads to a memory, by `--depth` steps."""
+RELATION_FIELDS = {"supersedes": "supersedes", "related": "related_to", "parent": "parent"}
+"""Filters that follow a relation up to `--depth` steps, with the field of that relation."""
 
 
 def with_depth(query: Query, depth: int | None) -> Query:
-    """Return a query whose relations go so many steps, 0 as many as there are; None is one.
+    """Return a query whose relation filters follow `depth` steps, 0 for no limit, None for one.
 
     Raises:
-        MemtoolError: no relation is asked for.
+        MemtoolError: the query has no relation filter.
     """
     if depth is None:
         return query
-    asked = (leaf.name for leaf in leaves(query.root) if isinstance(leaf, Filter))
-    if not any(name in RELATIONS for name in asked):
-        names = ", ".join(f"{name}:" for name in RELATIONS)
+    filter_names = (leaf.name for leaf in find_leaves(query.root) if isinstance(leaf, Filter))
+    if not any(name in RELATION_FIELDS for name in filter_names):
+        names = ", ".join(f"{name}:" for name in RELATION_FIELDS)
         raise MemtoolError(
-            f"--depth is for the steps of a relation: {names}",
-            hint="such as parent:ID --depth 2",
+            f"--depth needs a relation: {names}",
+            hint="for example: memtool search parent:ID --depth 2",
             code="bad-query",
         )
     return query.replace(depth=depth)
 
 
-MAX_LENGTH = 200_000
-"""Characters of a query; a prompt is not a query, and goes through `prose.search_prose`."""
+MAX_QUERY_CHARACTERS = 200_000
+"""Limit for a query; a prompt is not a query, and goes through `prose.search_prose`."""
 
 _OPERATORS = frozenset('"():')
-"""What makes more than a word of a word that does not begin with a dash."""
+"""Characters that make a word more than a word."""
 
 
-MAX_DEPTH = 20
-"""Parentheses that may stand inside each other."""
+MAX_NESTING = 20
+"""Parentheses that may be nested in each other."""
 
 
 def parse(text: str) -> Query:
-    """Read a query; an empty one is a group of nothing, which everything satisfies.
+    """Parse a query; an empty one is an empty group, which everything satisfies.
 
     Raises:
-        MemtoolError: with code `bad-query`, the query and a caret under the place.
+        MemtoolError: with code `bad-query`, the query and a caret under the position.
     """
     query, slips = _read(text)
     if slips:
@@ -208,32 +231,32 @@ def parse(text: str) -> Query:
     return query
 
 
-def parse_any(text: str) -> tuple[Query, tuple[str, ...]]:
-    """Read a text as a query in which a slip is a word; with it notes that say what was a slip.
+def parse_leniently(text: str) -> tuple[Query, tuple[str, ...]]:
+    """Parse a query, reading slips as words; return it with notes on the slips.
 
     Raises:
         MemtoolError: the text is far too long, or the name of a filter is misspelled.
     """
     query, slips = _read(text)
-    told = dict.fromkeys(
+    told_slips = dict.fromkeys(
         f"{slip.message.splitlines()[0]}, so it is read as text; {slip.hint}" for slip in slips
     )
-    notes = [*told][:MOST_NOTES]
-    if len(told) > MOST_NOTES:
-        notes.append(f"{len(told) - MOST_NOTES} more operators are read as text")
+    notes = [*told_slips][:MAX_NOTES]
+    if len(told_slips) > MAX_NOTES:
+        notes.append(f"{len(told_slips) - MAX_NOTES} more operators are read as text")
     return query, tuple(notes)
 
 
-MOST_NOTES = 3
-"""Slips that are told of one text; a page of a log may hold hundreds."""
+MAX_NOTES = 3
+"""Slips reported for one text; a page of a log may have hundreds."""
 
 
 def _read(text: str) -> tuple[Query, list[MemtoolError]]:
-    """Return a query and its slips, in the order in which they were seen."""
-    if len(text) > MAX_LENGTH:
+    """Return a query and its slips, in the order in which they were found."""
+    if len(text) > MAX_QUERY_CHARACTERS:
         raise MemtoolError(
-            f"the query has {len(text):,} characters, {MAX_LENGTH:,} are allowed",
-            hint="memtool inject --prompt takes long texts",
+            f"the query has {len(text):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
+            hint="for long texts: memtool inject --prompt TEXT",
             code="bad-query",
         )
     words = text.split()
@@ -243,20 +266,20 @@ def _read(text: str) -> tuple[Query, list[MemtoolError]]:
 
 
 def read_operators(text: str) -> tuple[Query, list[MemtoolError]]:
-    """Read a query of any form, and its slips, which are words in it."""
+    """Parse a query with operators; return it with its slips, which it reads as words."""
     slips: list[MemtoolError] = []
-    tokens = _paired(text, _tokens(text, slips), slips)
-    root = _Parser(text, tokens, slips).either()
+    tokens = _pair_parentheses(text, _tokenize(text, slips), slips)
+    root = _Parser(text, tokens, slips).parse_alternatives()
     if slips and isinstance(root, Group) and not root.items:
         root = Group((Word(text),))  # what holds no word finds nothing, not everything
     return Query(text, root), slips
 
 
-_QUOTE_HINT = "text that is no operator goes in double quotes"
+_QUOTE_HINT = "put text that is not an operator in double quotes"
 
 
 class _Token(Value):
-    """A piece of the query; `kind` is `(`, `)`, `-`, `OR`, `word`, `phrase` or `filter`."""
+    """A token of the query; `kind` is `(`, `)`, `-`, `OR`, `word`, `phrase` or `filter`."""
 
     kind: str
     at: int
@@ -265,8 +288,8 @@ class _Token(Value):
     value: str = ""
 
 
-def _tokens(text: str, slips: list[MemtoolError]) -> list[_Token]:
-    """Return the pieces of a query; a quote that makes no phrase goes, with the `-` before it."""
+def _tokenize(text: str, slips: list[MemtoolError]) -> list[_Token]:
+    """Split a query into tokens; a quote that is not a phrase goes, with the `-` before it."""
     tokens: list[_Token] = []
     at = 0
     while at < len(text):
@@ -277,7 +300,7 @@ def _tokens(text: str, slips: list[MemtoolError]) -> list[_Token]:
         if char in "()":
             token = _Token(char, at, at + 1)
         elif char == '"':
-            phrase, at_end = _quoted(text, at, slips)
+            phrase, at_end = _read_quoted(text, at, slips)
             if phrase is None:
                 _drop_dash(tokens)
                 at = at_end
@@ -286,28 +309,30 @@ def _tokens(text: str, slips: list[MemtoolError]) -> list[_Token]:
         elif char == "-" and text[at + 1 : at + 2].strip() not in ("", "-", ")"):
             token = _Token("-", at, at + 1)
         else:
-            token = _bare(text, at, slips)
+            token = _read_bare(text, at, slips)
         tokens.append(token)
         at = token.end
     return tokens
 
 
 def _drop_dash(tokens: list[_Token]) -> None:
-    """Take away the `-` of what was just left out: it must not leave out what follows."""
+    """Drop the `-` of an item that was just dropped, so that it does not exclude the next item."""
     if tokens and tokens[-1].kind == "-":
         tokens.pop()
 
 
-def _paired(text: str, tokens: Sequence[_Token], slips: list[MemtoolError]) -> list[_Token]:
-    """Return the tokens without parentheses that have no partner, or stand too deep."""
+def _pair_parentheses(
+    text: str, tokens: Sequence[_Token], slips: list[MemtoolError]
+) -> list[_Token]:
+    """Drop parentheses that have no partner or are nested too deep."""
     opened: list[tuple[int, bool]] = []
     strays: dict[int, str] = {}
     depth = 0
     for place, token in enumerate(tokens):
         if token.kind == "(":
-            is_deep = depth >= MAX_DEPTH
+            is_deep = depth >= MAX_NESTING
             if is_deep:
-                strays[place] = f"parentheses stand in each other more than {MAX_DEPTH} deep"
+                strays[place] = f"parentheses stand in each other more than {MAX_NESTING} deep"
             opened.append((place, not is_deep))
             depth += not is_deep
         elif token.kind == ")" and not opened:
@@ -321,20 +346,20 @@ def _paired(text: str, tokens: Sequence[_Token], slips: list[MemtoolError]) -> l
     )
     for message in dict.fromkeys(filter(None, strays.values())):
         stray = tokens[next(place for place in sorted(strays) if strays[place] == message)]
-        slips.append(bad_query(text, stray.at, stray.end, message, _QUOTE_HINT))
-    kept: list[_Token] = []
+        slips.append(build_query_error(text, stray.at, stray.end, message, _QUOTE_HINT))
+    paired: list[_Token] = []
     for place, token in enumerate(tokens):
         if place not in strays:
-            kept.append(token)
+            paired.append(token)
         elif token.kind == "(":
-            _drop_dash(kept)
-    return kept
+            _drop_dash(paired)
+    return paired
 
 
-def _quoted(text: str, at: int, slips: list[MemtoolError]) -> tuple[str | None, int]:
-    r"""Read `"…"`, in which `\"` is a quote and `\\` a backslash; return where it ends, too.
+def _read_quoted(text: str, at: int, slips: list[MemtoolError]) -> tuple[str | None, int]:
+    r"""Read `"…"`, in which `\"` is a quote and `\\` a backslash; return the phrase and its end.
 
-    None is no phrase: it holds no word, or is never closed; then only the quote is passed over.
+    None if it has no word or is never closed; in the latter case only the quote is skipped.
     """
     out = []
     place = at + 1
@@ -344,19 +369,19 @@ def _quoted(text: str, at: int, slips: list[MemtoolError]) -> tuple[str | None, 
         out.append(text[place])
         place += 1
     if place >= len(text):
-        hint = 'close it, or leave it out: "a phrase"'
-        slips.append(bad_query(text, at, at + 1, "this quote is never closed", hint))
+        hint = 'close it: "a phrase"'
+        slips.append(build_query_error(text, at, at + 1, "this quote is never closed", hint))
         return None, at + 1
     phrase = "".join(out)
-    if not flat(phrase).strip():
-        message, hint = "this phrase holds no word", "write a word in it"
-        slips.append(bad_query(text, at, place + 1, message, hint))
+    if not normalize_words(phrase).strip():
+        message, hint = "this phrase has no words", "put a word in it"
+        slips.append(build_query_error(text, at, place + 1, message, hint))
         return None, place + 1
     return phrase, place + 1
 
 
-def _bare(text: str, at: int, slips: list[MemtoolError]) -> _Token:
-    """Read a filter, or a word up to white space, a quote, or a parenthesis that is not its own."""
+def _read_bare(text: str, at: int, slips: list[MemtoolError]) -> _Token:
+    """Read a filter, or a word up to white space, a quote or an unbalanced parenthesis."""
     end, depth = at, 0
     while end < len(text) and not text[end].isspace() and text[end] != '"':
         depth += (text[end] == "(") - (text[end] == ")")
@@ -368,11 +393,11 @@ def _bare(text: str, at: int, slips: list[MemtoolError]) -> _Token:
     if colon and _is_name(name) and not value.startswith((":", "//")):
         name = name.lower()
         if not value and text[end : end + 1] == '"':
-            quoted, end = _quoted(text, end, slips)
+            quoted, end = _read_quoted(text, end, slips)
             if quoted is None:
                 return _Token("word", at, end, run)
             value = quoted
-        slip = _filter_slip(text, at, end, name, value)
+        slip = _find_filter_slip(text, at, end, name, value)
         if slip is None and value:
             return _Token("filter", at, end, name, value)
         if slip is not None:
@@ -385,41 +410,41 @@ def _is_name(name: str) -> bool:
     return name.isascii() and name.replace("_", "a").replace("-", "a").isalpha()
 
 
-def _filter_slip(text: str, at: int, end: int, name: str, value: str) -> MemtoolError | None:
-    """Return what is wrong with a filter; a word that ends in a colon need not be one.
+def _find_filter_slip(text: str, at: int, end: int, name: str, value: str) -> MemtoolError | None:
+    """Return the problem with a filter; a word that ends in a colon need not be one.
 
     Raises:
-        MemtoolError: it is one, with a typing error in its name.
+        MemtoolError: the name of the filter is misspelled.
     """
     if name in FILTER_VALUES:
         if value:
             return None
         hint = f"as a filter, {name}: takes {FILTER_VALUES[name]}"
-        if name in _COMPARED:
-            hint += f"; if the shell took the rest, quote it: '{name}:{_COMPARED[name]}'"
-        return bad_query(text, at, end, f"{name}: needs a value", hint)
+        if name in _COMPARISON_EXAMPLES:
+            hint += f"; quote it for the shell: '{name}:{_COMPARISON_EXAMPLES[name]}'"
+        return build_query_error(text, at, end, f"{name}: needs a value", hint)
     if not value:
         return None
     import difflib  # only a wrong name pays for it
 
     near = difflib.get_close_matches(name, FILTER_VALUES, n=2, cutoff=0.5)
-    meant = f"did you mean {' or '.join(f'{one}:' for one in near)}? " if near else ""
-    known = f"filters are {', '.join(FILTER_VALUES)}; text with a colon goes in double quotes"
-    error = bad_query(text, at, at + len(name), f"there is no filter {name!r}", meant + known)
-    if difflib.get_close_matches(name, near, cutoff=MISSPELLED):
+    meant = f"did you mean {' or '.join(f'{name}:' for name in near)}? " if near else ""
+    names = f"the filters are {', '.join(FILTER_VALUES)}; put text with a colon in double quotes"
+    error = build_query_error(text, at, at + len(name), f"unknown filter {name!r}", meant + names)
+    if difflib.get_close_matches(name, near, cutoff=MISSPELLING_CUTOFF):
         raise error  # a filter was meant, and what it leaves out would be found
     return error
 
 
-MISSPELLED = 0.8
-"""How like the name of a filter a word is that is one with a typing error."""
+MISSPELLING_CUTOFF = 0.8
+"""Similarity to a filter name above which a word counts as that name misspelled."""
 
-_COMPARED = {"confidence": ">=medium", "importance": ">0.5", "iteration": ">=2"}
-"""Filters whose values may begin with what a shell takes for itself, with an example."""
+_COMPARISON_EXAMPLES = {"confidence": ">=medium", "importance": ">0.5", "iteration": ">=2"}
+"""Filters whose values may begin with a character that shells interpret, each with an example."""
 
 
 class _Parser:
-    """Walks tokens whose parentheses are paired; its state is the place among them."""
+    """Parses tokens whose parentheses are paired; its state is the position among them."""
 
     def __init__(self, text: str, tokens: Sequence[_Token], slips: list[MemtoolError]) -> None:
         self.text = text
@@ -431,69 +456,71 @@ class _Parser:
     def kind(self) -> str:
         return self.tokens[self.position].kind if self.position < len(self.tokens) else ""
 
-    def slip(self, at: int, end: int, message: str, hint: str) -> None:
-        """Take down what cannot be an operator."""
-        self.slips.append(bad_query(self.text, at, end, message, hint))
+    def add_slip(self, at: int, end: int, message: str, hint: str) -> None:
+        """Record an operator that cannot be one."""
+        self.slips.append(build_query_error(self.text, at, end, message, hint))
 
-    def either(self) -> Group | Either:
-        """Read groups up to a closing parenthesis or the end; those that hold nothing are none."""
-        groups = [self.group()]
+    def parse_alternatives(self) -> Group | Alternatives:
+        """Parse groups up to a closing parenthesis or the end, dropping empty ones."""
+        groups = [self.parse_group()]
         while self.kind == "OR":
             token = self.tokens[self.position]
             self.position += 1
-            groups.append(self.group())
+            groups.append(self.parse_group())
             if not (groups[-2].items and groups[-1].items):
                 hint = 'for the word itself write "or"'
-                self.slip(token.at, token.end, "OR needs something on both sides", hint)
+                self.add_slip(token.at, token.end, "OR needs something on both sides", hint)
         filled = tuple(group for group in groups if group.items)
-        return Either(filled) if len(filled) > 1 else (filled or groups)[0]
+        return Alternatives(filled) if len(filled) > 1 else (filled or groups)[0]
 
-    def group(self) -> Group:
-        """Read items up to OR, a closing parenthesis or the end."""
+    def parse_group(self) -> Group:
+        """Parse items up to OR, a closing parenthesis or the end."""
         items = []
         while self.kind not in ("", "OR", ")"):
-            item = self.item()
+            item = self.parse_item()
             if item is not None:
                 items.append(item)
         return Group(tuple(items))
 
-    def item(self) -> Expression | None:
-        """Read one item, with its `-`; None is a parenthesis that holds nothing."""
+    def parse_item(self) -> Expression | None:
+        """Parse one item with its `-`; None for an empty parenthesis."""
         token = self.tokens[self.position]
         self.position += 1
         if token.kind == "-":
-            inner = self.item()
+            inner = self.parse_item()
             if inner is None:
                 return None
             return Not(Phrase(inner.text) if isinstance(inner, Word) else inner)
         if token.kind == "(":
-            return self.parenthesis(token)
+            return self.parse_parenthesis(token)
         if token.kind == "filter":
             return Filter(token.text, token.value, token.at, token.end)
         return Phrase(token.text) if token.kind == "phrase" else Word(token.text)
 
-    def parenthesis(self, opening: _Token) -> Group | Either | None:
-        """Read the inside of a parenthesis and what closes it."""
-        inner = self.either()
+    def parse_parenthesis(self, opening: _Token) -> Group | Alternatives | None:
+        """Parse the inside of a parenthesis and its closing one."""
+        inner = self.parse_alternatives()
         closing = self.tokens[self.position]
         self.position += 1
         if isinstance(inner, Group) and not inner.items:
-            self.slip(opening.at, closing.end, "this parenthesis is empty", _QUOTE_HINT)
+            self.add_slip(opening.at, closing.end, "this parenthesis is empty", _QUOTE_HINT)
             return None
         return inner
 
 
-EXCERPT = 72
-"""Characters of a query that an error shows around the place."""
+EXCERPT_CHARACTERS = 72
+"""Characters of a query that an error shows around the position."""
 
 
-def bad_query(text: str, at: int, end: int, message: str, hint: str) -> MemtoolError:
-    """Return the error for a place in a query: the message, the query, and carets below it."""
-    first = max(0, min(at - EXCERPT // 2, len(text) - EXCERPT))
-    shown = "".join(char if char.isprintable() else " " for char in text[first : first + EXCERPT])
+def build_query_error(text: str, at: int, end: int, message: str, hint: str) -> MemtoolError:
+    """Build the error for a part of a query: the message, the query, and carets below that part."""
+    first = max(0, min(at - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
+    shown = "".join(
+        char if char.isprintable() else " " for char in text[first : first + EXCERPT_CHARACTERS]
+    )
     before = "…" if first else ""
-    after = "…" if first + EXCERPT < len(text) else ""
-    length = max(1, min(end, first + EXCERPT) - at)
+    after = "…" if first + EXCERPT_CHARACTERS < len(text) else ""
+    length = max(1, min(end, first + EXCERPT_CHARACTERS) - at)
     carets = " " * (at - first + len(before)) + "^" * length
     return MemtoolError(
         f"{message}\n  {before}{shown}{after}\n  {carets}", hint=hint, code="bad-query"

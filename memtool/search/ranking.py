@@ -1,19 +1,20 @@
-"""Ranking: the factors by which the relevance of a hit is multiplied, one table.
+"""Ranking: one table of the factors by which the relevance of a hit is multiplied.
 
-Relevance comes from words (0 to 1: the share of the best match, times what that one holds of the
-question, so that scores of two questions can be compared), and what is not relevant gets no factor
-at all. Each factor is near 1 and bounded, so that it orders what is about equally relevant, and
-cannot lift what is not. The table holds the order in which factors are shown.
+Relevance comes from words. It is 0 to 1: the share of the best match, times the share of the
+question that this match contains, so that scores of two questions can be compared. Hits without
+relevance get no factor. Each factor is bounded and near 1, so that it orders hits of about equal
+relevance but cannot promote an irrelevant one. The table has the order in which factors are shown.
 
-Recency was measured on questions asked as of their day, recall@5 without and with it: PEPs .582
-and .645, tracked issues .883 and .900, ADRs .562 and .537 (two questions of 80; nDCG@10 .463 and
-.512). Undated questions pay for it: PEPs .705 and .701, ADRs and issues nothing. A file that is
-open gives tracked issues nDCG@10 .850 to .853 where the memory names it, and its directory alone
-nothing. Whether an issue was still open at that second adds nothing to its day: .900 where `action`
-weighs 1.05 or 1.1, .887 at 1.15. All others have not been measured on real questions, so they weigh
-little: no set holds the history that says which files change together, or what was shown how often.
-The weight of a category is the user's, and counts whole. How often a memory was shown counts in one
-clone alone, so it weighs little, and nothing where a question is asked again as of another moment.
+Recency was measured on questions asked as of their day, recall@5 without and with it: PEPs .582 and
+.645, tracked issues .883 and .900, ADRs .562 and .537 (two questions of 80; nDCG@10 .463 and .512).
+Undated questions pay for it: PEPs .705 and .701, ADRs and issues nothing. An open file raises
+nDCG@10 on tracked issues from .850 to .853 if the memory names it; its directory alone adds
+nothing. Whether an issue was still open at that second adds nothing to its day: .900 with `action`
+at 1.05 or 1.1, .887 at 1.15. The other factors have not been measured on real questions, so they
+weigh little: no data set has the history that shows which files change together, or how often a
+memory was shown. The weight of a category is the user's choice and counts fully. The number of
+times a memory was shown is known to one clone only, so it weighs little, and nothing if a question
+is asked as of another moment.
 """
 
 from __future__ import annotations
@@ -22,52 +23,53 @@ import math
 
 from memtool.memory import lifecycle
 from memtool.memory.drift import BROKEN
-from memtool.memory.lifecycle import PRESETS, Fading
-from memtool.search.features import flat, governed
+from memtool.memory.lifecycle import PRESETS, FadingSettings
+from memtool.search.features import NO_MOVES, normalize_words
 from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from memtool.index.reader import IndexReader
     from memtool.memory.lifecycle import Pace
     from memtool.memory.memory import Memory
     from memtool.search.drift import DriftWitness
-    from memtool.search.features import Facts
+    from memtool.search.features import Facts, Moves
     from memtool.store.config import Config
+    from memtool.store.provenance import TrustLevels
 
-RECENCY = 0.4
-"""What a memory of this second gains; it fades by `decay.preset`."""
+RECENCY_GAIN = 0.4
+"""Gain of a memory confirmed this second; it fades by `decay.preset`."""
 
-UNIMPORTANT = 0.9
-"""What a memory of no importance weighs ..."""
+MIN_IMPORTANCE_FACTOR = 0.9
+"""Factor for importance 0."""
 
-IMPORTANCE = 0.2
-"""... and how much more one of importance 1 does."""
+IMPORTANCE_RANGE = 0.2
+"""Added to MIN_IMPORTANCE_FACTOR at importance 1."""
 
-GOVERNED = 0.1
-"""What governing an open file gains ..."""
+GOVERNED_GAIN = 0.1
+"""Gain for governing an open file."""
 
-TOGETHER = 0.05
-"""... what governing a file that git says changes together with it does ..."""
+COMPANION_GAIN = 0.05
+"""Gain for governing a file that, by git history, changes together with an open one."""
 
-BESIDE = 0.03
-"""... and what naming another file of its directory does."""
+SAME_FOLDER_GAIN = 0.03
+"""Gain for naming another file in the directory of an open one."""
 
-TRIGGERED = 0.25
+TRIGGER_GAIN = 0.25
 
-KIND_SAID = 0.1
+QUESTION_KIND_GAIN = 0.1
 
-KIND_OF_TYPE = 0.03
+TYPE_GAIN = 0.03
 
-WORK = 0.05
+OPEN_WORK_GAIN = 0.05
 
-MOST_ACCESS = 0.2
+MAX_ACCESS_GAIN = 0.2
 
-LEAST_ACCESSES = 3
-"""From so many on accesses count: one or two are no use yet."""
+MIN_ACCESSES = 3
+"""Accesses below this count for nothing: one or two are not yet a pattern."""
 
 CONFIDENCE = {"low": 0.93, "medium": 1.0, "high": 1.05}
 
@@ -83,10 +85,10 @@ STATUS = {
 CURRENT = {True: 1.0, False: 0.7}
 
 DUE = {True: 0.85, False: 1.0}
-"""What is due for review counts as a candidate does: nobody vouches for it any more, or not yet."""
+"""A memory due for review weighs as much as a candidate: its confirmation is out of date."""
 
-DRIFTED = 0.85
-"""What a broken memory weighs, as one that is due does; one that changed loses nothing."""
+BROKEN_FACTOR = 0.85
+"""Same as a memory that is due; one that merely changed loses nothing."""
 
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
 
@@ -99,124 +101,137 @@ SOURCE = {
     "tool": 0.99,
     "session": 0.98,
 }
-"""By the kind of the best source: what anybody can look up, what somebody answers for, what a
-program said, and what only one private log holds."""
+"""By kind of the best source: public, vouched for, from a program, or only in a private log."""
 
 QUALITY = {"resolved": 1.03, "unresolved": 0.93}
-"""Where git can tell: whether every commit and file that is cited resolves, however many these are.
-"""
+"""If git can tell: whether all cited commits and files resolve, however many there are."""
 
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
 
 KIND_TYPES = {"why": "decision", "how": "semantic", "when": "episodic"}
-"""The type of memory that mostly answers a kind of question, where a memory does not say it."""
+"""The memory type that usually answers a kind of question, for memories without question types."""
 
 
-MOST_READ = 20_000
-"""Characters of a text in which trigger phrases are looked for."""
+MAX_READ_CHARACTERS = 20_000
+"""Characters of a text that are searched for trigger phrases."""
 
-MOST_LEAD = 12
-"""Words at the beginning of a text among which the kind of the question is looked for."""
+MAX_LEADING_WORDS = 12
+"""Words at the beginning of a text that are searched for the kind of question."""
 
 
-class Situation(Value):
-    """What is asked, beside its words: by which files, in which kind of question, and so on.
+class RankingContext(Value):
+    """The context of a question besides its words: open files, kind of question, settings.
 
-    `companions` are the files that change together with `files`, which were not named. `words` is
-    the text as `facts.flat` gives it. `trust` tells the level of a record, `drift` what became of
-    the files that it names, and whether what it cites resolves; None where it counts for nothing.
-    `accesses` tells how often an id was shown, None where nobody counts; that counts with `access`
-    (0 to 0.2), and, where `is_counting` says so, slows the `fading`.
+    `companions` are the files that usually change together with `files`. `words` is the text as
+    normalized by `features.normalize_words`. `trust` returns the level of a record; `drift` returns
+    what happened to the files that it names, and whether its sources resolve. Both may be None, and
+    then count for nothing. `moves` maps renamed files, so that a memory is near under the new path
+    too. `accesses` returns how often an id was shown, None if not counted. That count has the
+    weight `access` (0 to 0.2), and slows the `fading` if `is_counting`.
     """
 
     files: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
     words: str = ""
     kinds: frozenset[str] = frozenset()
-    trust: Callable[[Record], str] | None = None
+    trust: TrustLevels | None = None
     drift: DriftWitness | None = None
+    moves: Moves = NO_MOVES
     accesses: Callable[[str], int] | None = None
     access: float = 0.0
-    fading: Fading = lifecycle.USUAL
+    fading: FadingSettings = lifecycle.USUAL
     is_counting: bool = False
 
+    def expect(self, records: Collection[Record]) -> None:
+        """Prefetch trust and drift of the memories that are weighed next."""
+        if self.trust is not None:
+            self.trust.prefetch(records)
+        if self.drift is not None:
+            self.drift.expect(records)
 
-PLAIN = Situation()
+
+NO_CONTEXT = RankingContext()
 
 
 class Subject:
-    """A memory that is weighed, with all that a factor may ask about it.
+    """A memory being weighed, with everything a factor may need.
 
-    `kept` is the share that time has left of it, 0 to 1; worked out if it is not given.
+    `retention` is the share of its weight that remains after fading, 0 to 1; computed if not given.
     """
 
-    __slots__ = ("_kept", "at", "facts", "memory", "record")
+    __slots__ = ("_retention", "context", "facts", "memory", "record")
 
     def __init__(
-        self, record: Record, facts: Facts, at: Situation, kept: float | None = None
+        self, record: Record, facts: Facts, context: RankingContext, retention: float | None = None
     ) -> None:
         self.record = record
         self.memory = record.memory
         self.facts = facts
-        self.at = at
-        self._kept = kept
+        self.context = context
+        self._retention = retention
 
     @property
-    def kept(self) -> float:
-        """Share that time has left of the memory, 0 to 1."""
-        if self._kept is None:
-            at, now = self.at, self.facts.now
-            accesses = at.accesses(self.record.id) if at.is_counting and at.accesses else None
+    def retention(self) -> float:
+        """Share of its weight that remains after fading, 0 to 1."""
+        if self._retention is None:
+            context, now = self.context, self.facts.now
+            accesses = (
+                context.accesses(self.record.id)
+                if context.is_counting and context.accesses
+                else None
+            )
             categories = self.facts.categories
-            self._kept = lifecycle.kept(self.memory, now, categories, at.fading, accesses)
-        return self._kept
+            self._retention = lifecycle.compute_retention(
+                self.memory, now, categories, context.fading, accesses
+            )
+        return self._retention
 
 
 class Factor(Value):
-    """One row: `weigh` gives the factor of a subject, which is held between `least` and `most`.
+    """One row: `weigh` returns the factor of a subject, clamped to `minimum` and `maximum`.
 
-    Memories of one kind have most factors in common. `varies` tells of a kind and a situation
-    whether they may differ; a factor that `fades` differs by their age alone.
+    Memories of one kind share most factors. `varies` returns whether they may differ for a kind and
+    a context. A factor that `fades` differs by age alone.
     """
 
     name: str
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     doc: str
     weigh: Callable[[Subject], float]
-    varies: Callable[[Memory, Situation], object] = lambda _kind, _at: False
+    varies: Callable[[Memory, RankingContext], object] = lambda _kind, _at: False
     fades: bool = False
 
-    def of(self, subject: Subject) -> float:
+    def compute(self, subject: Subject) -> float:
         """Return the factor of a subject, within its bounds."""
         factor = self.weigh(subject)
-        if self.least <= factor <= self.most:
+        if self.minimum <= factor <= self.maximum:
             return factor
-        return max(self.least, min(factor, self.most))
+        return max(self.minimum, min(factor, self.maximum))
 
 
-def situation(text: str, files: tuple[str, ...]) -> Situation:
-    """Return what a text asks beside its words; a kind of question is one of its first words."""
-    words = flat(text[:MOST_READ])
-    kinds = frozenset(word for word in words.split()[:MOST_LEAD] if word in KINDS)
-    return Situation(files=files, words=words, kinds=kinds)
+def parse_context(text: str, files: tuple[str, ...]) -> RankingContext:
+    """Return the context of a text: its normalized words, and its kinds of question."""
+    words = normalize_words(text[:MAX_READ_CHARACTERS])
+    kinds = frozenset(word for word in words.split()[:MAX_LEADING_WORDS] if word in KINDS)
+    return RankingContext(files=files, words=words, kinds=kinds)
 
 
-def fading_of(config: Config) -> Fading:
-    """Return how the settings let memories fade."""
-    return Fading(config.text("decay.preset"), config.number("decay.half_life_days"))
+def read_fading(config: Config) -> FadingSettings:
+    """Return the fading that the settings ask for."""
+    return FadingSettings(config.text("decay.preset"), config.number("decay.half_life_days"))
 
 
-def is_counting(config: Config) -> bool:
-    """Tell whether accesses slow the fading: as the settings say, else as the preset does."""
-    is_set = "decay.accesses" in config.given
+def counts_accesses(config: Config) -> bool:
+    """Return whether accesses slow the fading, by the settings or else by the preset."""
+    is_set = "decay.accesses" in config.values
     preset = PRESETS[config.text("decay.preset")]
     return bool(config.setting("decay.accesses")) if is_set else preset.counts
 
 
 def _importance(subject: Subject) -> float:
-    kept = subject.kept if PRESETS[subject.at.fading.preset].scales else 1.0
-    return UNIMPORTANT + IMPORTANCE * subject.memory.importance * kept
+    retention = subject.retention if PRESETS[subject.context.fading.preset].scales else 1.0
+    return MIN_IMPORTANCE_FACTOR + IMPORTANCE_RANGE * subject.memory.importance * retention
 
 
 def _category(subject: Subject) -> float:
@@ -224,38 +239,40 @@ def _category(subject: Subject) -> float:
     return row.weight if row else 1.0
 
 
-def is_near(record: Record, files: tuple[str, ...]) -> bool:
-    """Tell whether a memory governs one of the files, or names it as a source."""
-    named = governed(record) if files else []
+def is_near(record: Record, files: tuple[str, ...], moves: Moves = NO_MOVES) -> bool:
+    """Return whether a memory governs one of the files, or names it as a source."""
+    named = moves.list_governed_paths(record) if files else []
     if not named:
         return False
-    from memtool.store.files import governs  # most prompts come without files
+    from memtool.store.files import matches_or_contains  # most prompts come without files
 
-    return any(governs(entry, path) for entry in named for path in files)
+    return any(matches_or_contains(entry, path) for entry in named for path in files)
 
 
 def _files(subject: Subject) -> float:
-    record, at = subject.record, subject.at
-    if not at.files:
+    record, context = subject.record, subject.context
+    if not context.files:
         return 1.0
-    if is_near(record, at.files):
-        return 1 + GOVERNED
-    if is_near(record, at.companions):
-        return 1 + TOGETHER
-    folders = {path.rpartition("/")[0] for path in at.files} - {""}
-    is_beside = any(entry.rpartition("/")[0] in folders for entry in governed(record))
-    return 1 + BESIDE if is_beside else 1.0
+    if is_near(record, context.files, context.moves):
+        return 1 + GOVERNED_GAIN
+    if is_near(record, context.companions, context.moves):
+        return 1 + COMPANION_GAIN
+    folders = {path.rpartition("/")[0] for path in context.files} - {""}
+    is_beside = any(
+        entry.rpartition("/")[0] in folders for entry in context.moves.list_governed_paths(record)
+    )
+    return 1 + SAME_FOLDER_GAIN if is_beside else 1.0
 
 
 def _trigger(subject: Subject) -> float:
-    words = subject.at.words
-    phrases = map(flat, subject.memory.items("trigger_phrases") if words else ())
-    return 1 + TRIGGERED if any(p.strip() and p in words for p in phrases) else 1.0
+    words = subject.context.words
+    phrases = map(normalize_words, subject.memory.items("trigger_phrases") if words else ())
+    return 1 + TRIGGER_GAIN if any(p.strip() and p in words for p in phrases) else 1.0
 
 
 def _source(subject: Subject) -> float:
-    drift = subject.at.drift
-    quality = "" if drift is None else drift.quality(subject.record)
+    drift = subject.context.drift
+    quality = "" if drift is None else drift.find_quality(subject.record)
     if quality:
         return QUALITY[quality]
     kinds = (source.partition(":")[0] for source in subject.memory.items("source"))
@@ -263,34 +280,38 @@ def _source(subject: Subject) -> float:
 
 
 def _question(subject: Subject) -> float:
-    memory, kinds = subject.memory, subject.at.kinds
+    memory, kinds = subject.memory, subject.context.kinds
     if not kinds:
         return 1.0
-    own = {word for kind in memory.items("question_types") for word in flat(kind).split()}
+    own = {
+        word for kind in memory.items("question_types") for word in normalize_words(kind).split()
+    }
     if own:
-        return 1.0 if kinds.isdisjoint(own) else 1 + KIND_SAID
+        return 1.0 if kinds.isdisjoint(own) else 1 + QUESTION_KIND_GAIN
     types = {KIND_TYPES.get(kind) for kind in kinds}
-    return 1 + KIND_OF_TYPE if memory.type in types else 1.0
+    return 1 + TYPE_GAIN if memory.type in types else 1.0
 
 
 def _access(subject: Subject) -> float:
-    at = subject.at
-    count = at.accesses(subject.record.id) if at.access and at.accesses else 0
-    return 1 + at.access * min(1.0, math.log10(1 + count) / 2) if count >= LEAST_ACCESSES else 1.0
+    context = subject.context
+    count = context.accesses(subject.record.id) if context.access and context.accesses else 0
+    return (
+        1 + context.access * min(1.0, math.log10(1 + count) / 2) if count >= MIN_ACCESSES else 1.0
+    )
 
 
 def _is_broken(subject: Subject) -> bool:
-    drift = subject.at.drift
-    return drift is not None and drift.level(subject.record) == BROKEN
+    drift = subject.context.drift
+    return drift is not None and drift.find_level(subject.record) == BROKEN
 
 
 FACTORS = (
     Factor(
         "recency",
         1.0,
-        1 + RECENCY,
+        1 + RECENCY_GAIN,
         "1.4 when confirmed just now, fading to 1 by decay.preset; pinned memories do not fade",
-        lambda subject: 1 + RECENCY * subject.kept,
+        lambda subject: 1 + RECENCY_GAIN * subject.retention,
         fades=True,
     ),
     Factor(
@@ -338,16 +359,18 @@ FACTORS = (
         0.97,
         1.03,
         "local, committed, trusted or signed",
-        lambda subject: TRUST[subject.at.trust(subject.record)] if subject.at.trust else 1.0,
+        lambda subject: (
+            TRUST[subject.context.trust(subject.record)] if subject.context.trust else 1.0
+        ),
         varies=lambda _kind, at: at.trust,
     ),
     Factor(
         "drift",
-        DRIFTED,
+        BROKEN_FACTOR,
         1.0,
         "0.85 for a memory that is broken: a file that it names is "
         "gone, or a name or cited lines of it are",
-        lambda subject: DRIFTED if _is_broken(subject) else 1.0,
+        lambda subject: BROKEN_FACTOR if _is_broken(subject) else 1.0,
         varies=lambda _kind, at: at.drift,
     ),
     Factor(
@@ -363,7 +386,7 @@ FACTORS = (
     Factor(
         "files",
         1.0,
-        1 + GOVERNED,
+        1 + GOVERNED_GAIN,
         "1.1 where it governs a file that is open, 1.05 where it "
         "governs one that changes together with it in git, 1.03 where it names one in the same "
         "directory",
@@ -373,7 +396,7 @@ FACTORS = (
     Factor(
         "trigger",
         1.0,
-        1 + TRIGGERED,
+        1 + TRIGGER_GAIN,
         "1.25 where one of its trigger phrases is said",
         _trigger,
         varies=lambda kind, at: at.words and kind.text("trigger_phrases"),
@@ -381,7 +404,7 @@ FACTORS = (
     Factor(
         "question",
         1.0,
-        1 + KIND_SAID,
+        1 + QUESTION_KIND_GAIN,
         "1.1 where its question types name the kind of the "
         "question (how, why, …); without any 1.03 where its type mostly answers that",
         _question,
@@ -390,22 +413,22 @@ FACTORS = (
     Factor(
         "action",
         1.0,
-        1 + WORK,
+        1 + OPEN_WORK_GAIN,
         "1.05 where somebody has to act on it",
-        lambda subject: 1 + WORK * (subject.memory.text("action_required") == "true"),
+        lambda subject: 1 + OPEN_WORK_GAIN * (subject.memory.text("action_required") == "true"),
     ),
     Factor(
         "awaiting",
         1.0,
-        1 + WORK,
+        1 + OPEN_WORK_GAIN,
         "1.05 where it waits for a decision or implementation",
-        lambda subject: 1 + WORK * bool(subject.memory.text("awaiting")),
+        lambda subject: 1 + OPEN_WORK_GAIN * bool(subject.memory.text("awaiting")),
     ),
     Factor(
         "access",
         1.0,
-        1 + MOST_ACCESS,
-        "up to the setting search.access more, for a memory "
+        1 + MAX_ACCESS_GAIN,
+        "up to the setting search.access_boost more, for a memory "
         "that was shown a hundred times; nothing below three times",
         _access,
         varies=lambda _kind, at: at.access and at.accesses,
@@ -418,74 +441,77 @@ _FADING = tuple(factor for factor in FACTORS if factor.fades)
 class KindWeights(Value):
     """What memories of one kind have in common for one question.
 
-    `sample` is one of them, as far as they are alike. `factors` has all factors, 1 for those that
-    each memory is asked for: `varying`. `most` bounds the product of all that do not fade. `pace`
-    is how they fade from when they were written, None where there is more to it.
+    `sample` is one of them, reduced to what they share. `factors` has all factors, with 1 for those
+    in `varying`, which each memory is asked for. `maximum` bounds the product of all that do not
+    fade. `pace` is how they fade from the time they were written, None if that is not enough to
+    know.
     """
 
     sample: Record
     factors: dict[str, float]
     varying: tuple[Factor, ...]
-    most: float
+    maximum: float
     pace: Pace | None
 
 
 class Weigher:
-    """Weighs the documents of a catalog for one question: what all of a kind have, only once.
+    """Weighs the documents of a catalog for one question, computing shared factors once per kind.
 
-    Most documents that are looked at are not among the best; for these no memory is opened.
+    Most documents examined are not among the best; their memories are never opened.
     """
 
-    def __init__(self, index: IndexReader, facts: Facts, at: Situation) -> None:
+    def __init__(self, index: IndexReader, facts: Facts, context: RankingContext) -> None:
         self._index = index
         self._facts = facts
-        self._at = at
+        self._context = context
         self._kinds: dict[tuple[int, int], KindWeights] = {}
 
-    def most(self, number: int) -> float:
-        """Return the most that the product of all factors can be; nothing is unpacked for it."""
-        kind, kept = self._of_kind(number)
-        sample = Subject(kind.sample, self._facts, self._at, 1.0 if kept is None else kept)
-        return math.prod((factor.of(sample) for factor in _FADING), start=kind.most)
+    def maximum(self, number: int) -> float:
+        """Return an upper bound for the product of all factors, without opening the memory."""
+        kind, retention = self._find_kind(number)
+        sample = Subject(
+            kind.sample, self._facts, self._context, 1.0 if retention is None else retention
+        )
+        return math.prod((factor.compute(sample) for factor in _FADING), start=kind.maximum)
 
     def weigh(self, number: int, record: Record) -> dict[str, float]:
         """Return every factor of a document, as `weigh` does."""
-        kind, kept = self._of_kind(number)
-        subject = Subject(record, self._facts, self._at, kept)
-        return kind.factors | {factor.name: factor.of(subject) for factor in kind.varying}
+        kind, retention = self._find_kind(number)
+        subject = Subject(record, self._facts, self._context, retention)
+        return kind.factors | {factor.name: factor.compute(subject) for factor in kind.varying}
 
-    def _of_kind(self, number: int) -> tuple[KindWeights, float | None]:
-        """Return the kind of a document and what is left of it, None where it must be opened."""
-        part, local = self._index.part(number)
+    def _find_kind(self, number: int) -> tuple[KindWeights, float | None]:
+        """Return the kind of a document and its retention, None if it must be opened."""
+        part, local = self._index.find_part(number)
         place = (part.first, part.memories.row(local).kind)
         kind = self._kinds.get(place)
         if kind is None:
-            kind = self._kinds[place] = self._weights(part.memories.kind(local))
+            kind = self._kinds[place] = self._compute_weights(part.memories.kind(local))
         if kind.pace is None:
             return kind, None
-        return kind, kind.pace.kept(self._facts.now - part.memories.written(local))
+        return kind, kind.pace.retention(self._facts.now - part.memories.written(local))
 
-    def _weights(self, memory: Memory) -> KindWeights:
-        facts, at, sample = self._facts, self._at, Record(memory, "", "")
-        subject = Subject(sample, facts, at)
+    def _compute_weights(self, memory: Memory) -> KindWeights:
+        facts, context, sample = self._facts, self._context, Record(memory, "", "")
+        subject = Subject(sample, facts, context)
         factors: dict[str, float] = {}
         varying: list[Factor] = []
         for factor in FACTORS:
-            is_varying = factor.fades or factor.varies(memory, at)
-            factors[factor.name] = 1.0 if is_varying else factor.of(subject)
+            is_varying = factor.fades or factor.varies(memory, context)
+            factors[factor.name] = 1.0 if is_varying else factor.compute(subject)
             varying += [factor] if is_varying else []
-        reach = (factor.most for factor in varying if not factor.fades)
-        most = math.prod([*factors.values(), *reach]) * _ROUNDED
-        is_plain = not (at.is_counting or memory.text("checked"))
-        pace = lifecycle.pace(memory, facts.categories, at.fading) if is_plain else None
-        return KindWeights(sample, factors, tuple(varying), most, pace)
+        reach = (factor.maximum for factor in varying if not factor.fades)
+        maximum = math.prod([*factors.values(), *reach]) * _ROUNDING_MARGIN
+        is_plain = not (context.is_counting or memory.text("checked"))
+        pace = lifecycle.find_pace(memory, facts.categories, context.fading) if is_plain else None
+        return KindWeights(sample, factors, tuple(varying), maximum, pace)
 
 
-_ROUNDED = 1.0 + 1e-9
-"""A product of the same factors in another order differs by less."""
+_ROUNDING_MARGIN = 1.0 + 1e-9
+"""A product of the same factors in another order differs by less than this."""
 
 
-def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:
+def weigh(record: Record, facts: Facts, context: RankingContext = NO_CONTEXT) -> dict[str, float]:
     """Return every factor of a record by name, in the order of the table."""
-    subject = Subject(record, facts, at)
-    return {factor.name: factor.of(subject) for factor in FACTORS}
+    subject = Subject(record, facts, context)
+    return {factor.name: factor.compute(subject) for factor in FACTORS}

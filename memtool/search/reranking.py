@@ -1,6 +1,6 @@
-"""Reranking: the order of what is shown, by name or by a function that is given in Python.
+"""Reranking: reorders the hits that are shown, by a named order or a Python function.
 
-A repository cannot name code: a reranker of one's own is a function that is given to `Scope`.
+A repository cannot name code: a custom reranker is a function passed to `Scope`.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ if TYPE_CHECKING:
 
     from memtool.search.retrieve import Hit, Rerank, Scope
 
-MOST_SHOWN = 15
-"""So many of the best may be shown, and are put in order."""
+MAX_SHOWN = 15
+"""Best hits that may be shown, and so are reordered."""
 
 
-def _ordered(most: Callable[[Hit], float]) -> Rerank:
-    """Return what orders hits by a number, the highest first, and then by id and path."""
-    return lambda hits: sorted(hits, key=lambda hit: (-most(hit), hit.record.id, hit.record.path))
+def _order_by(upper_bound: Callable[[Hit], float]) -> Rerank:
+    """Build an order of hits by a number, highest first, then by id and path."""
+    return lambda hits: sorted(
+        hits, key=lambda hit: (-upper_bound(hit), hit.record.id, hit.record.path)
+    )
 
 
 RERANKERS: dict[str, Rerank] = {
     "score": lambda hits: hits,
-    "relevance": _ordered(lambda hit: hit.factors["relevance"]),
-    "newest": _ordered(lambda hit: lifecycle.confirmed_at(hit.record.memory)),
+    "relevance": _order_by(lambda hit: hit.factors["relevance"]),
+    "newest": _order_by(lambda hit: lifecycle.find_confirmed_at(hit.record.memory)),
 }
-"""Orders of what is shown: by relevance and all factors, by relevance alone, or by the last
-confirmation. What is found does not depend on them."""
+"""Orders of the shown hits: by score, by relevance alone, or by the last confirmation. They do not
+change which hits are found."""
 
 
-def reranked(scope: Scope, hits: Sequence[Hit]) -> list[Hit]:
+def rerank(scope: Scope, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with those that may be shown in the order of the reranker."""
     rerank = scope.rerank or RERANKERS[scope.config.text("search.rerank")]
-    return [*rerank(hits[:MOST_SHOWN]), *hits[MOST_SHOWN:]]
+    return [*rerank(hits[:MAX_SHOWN]), *hits[MAX_SHOWN:]]

@@ -1,17 +1,18 @@
-"""Semantic search: memories that mean what a question means, though they share no word with it.
+"""Semantic search: finds memories by meaning, even if they share no word with the question.
 
 A model of static embeddings is a table with one vector for each token. The vector of a text is the
-mean of its tokens', and two texts are as near as the cosine of theirs. This is the one module that
-knows model2vec; it registers as a stage, whose matcher adds the cosines to the score by words.
+mean of its tokens' vectors, and the similarity of two texts is the cosine of theirs. Only this
+module knows model2vec; it registers as a stage, whose matcher adds the cosines to the score by
+words.
 
-Only the user's own settings name a model, as `search.semantic`: a folder, or a name among the
-models that Hugging Face's tools have put on this disk. A repository cannot name one, a folder is
-never looked for in it, and nothing is ever downloaded. A model is numbers and a list of tokens;
-nothing in it is run.
+Only the user's own settings name a model, as `search.semantic`: a folder, or the name of a model
+that Hugging Face's tools have stored on this disk. A repository cannot name one, models are never
+looked for in a repository's folder, and nothing is ever downloaded. A model is numbers and a list
+of tokens; nothing in it is run.
 
-The vectors of the memories are kept for each worktree, by blob and as bytes: one for each number,
-so that 10,000 memories with 256 numbers each take 2.5 MB. With another model, or where they are
-damaged, all of them are made again; otherwise those of memories that are new.
+The vectors of the memories are cached for each worktree, by blob, with one byte per number: 10,000
+memories with 256 numbers each take 2.5 MB. With another model, or if the cache is damaged, all of
+them are computed again; otherwise only those of new memories.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from threading import RLock
 from memtool import installation
 from memtool.errors import MemtoolError
 from memtool.index.scoring import HEAD_FIELDS
-from memtool.index.text import fields
+from memtool.index.text import list_texts
 from memtool.store import cache, kept
 from memtool.value import Value
 
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 
 KEY = "search.semantic"
 PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers", "tqdm"})
-"""What the extra `semantic` brings, as far as it is imported from here."""
+"""Packages of the extra `semantic` that are imported here."""
 
 KIND = "vectors 2"
-"""What is kept: the ids of the blobs in hexadecimal, sorted, a line feed, and a row for each."""
+"""The cache entry: the ids of the blobs in hexadecimal, sorted, a line feed, and a row for each."""
 
 LAYOUTS = (
     ("config.json", "model.safetensors", "tokenizer.json"),
@@ -55,43 +56,45 @@ LAYOUTS = (
 """The files of a model that model2vec reads: settings, vectors, tokens."""
 
 
-MEANING = 0.5
-"""What the memory that is nearest to a question by its meaning gains, beside 1.0 for the one that
-is best by its words; others gain by their share of its cosine. So a full sentence model was added
-when it was measured: recall@5 +.016 to +.028 over words alone. A sum of such scores was better
-there than one of ranks, on all eight sets."""
+MEANING_GAIN = 0.5
+"""Score that the memory nearest by meaning gains, relative to 1.0 for the best by words.
 
-NEAREST = 30
-"""So many of the nearest are found though they share no word with the question ..."""
+Other memories gain in proportion to their cosine. This is how a full sentence model was combined
+when it was measured: recall@5 +.016 to +.028 over words alone. On all eight sets, a sum of scores
+was better than a sum of ranks.
+"""
 
-LEAST_COSINE = 0.3
-"""... if they are so near; not measured, as it depends on the model."""
+MAX_NEAREST = 30
+"""Nearest memories that are found even without a common word."""
+
+MIN_COSINE = 0.3
+"""Minimum for these; not measured, as it depends on the model."""
 
 
 class SemanticMatcher(Value):
-    """Finds memories by how near they are to a question by meaning: number to cosine, -1 to 1."""
+    """Finds memories near to a question by meaning: number to cosine, -1 to 1."""
 
     cosines: Mapping[int, float]
 
     def matches(self, allowed: Callable[[int], bool]) -> list[int]:
-        """Return the allowed documents that are nearest by meaning, with all that are as near."""
+        """Return the allowed documents that are nearest by meaning, including ties."""
         nearest: list[int] = []
         for number in sorted(self.cosines, key=self.cosines.__getitem__, reverse=True):
             cosine = self.cosines[number]
-            is_full = len(nearest) >= NEAREST and cosine < self.cosines[nearest[-1]]
-            if cosine < LEAST_COSINE or is_full:
+            is_full = len(nearest) >= MAX_NEAREST and cosine < self.cosines[nearest[-1]]
+            if cosine < MIN_COSINE or is_full:
                 break
             if allowed(number):
                 nearest.append(number)
         return nearest
 
     def add(self, scores: Mapping[int, float], matches: Sequence[int]) -> dict[int, float]:
-        """Return scores with the shares of the cosine of the nearest match."""
+        """Return scores plus a gain in proportion to the nearest cosine."""
         if not matches:
             return dict(scores)
         nearest = self.cosines[matches[0]]
         return {
-            number: score + MEANING * max(0.0, self.cosines[number]) / nearest
+            number: score + MEANING_GAIN * max(0.0, self.cosines[number]) / nearest
             for number, score in {**dict.fromkeys(matches, 0.0), **scores}.items()
         }
 
@@ -101,27 +104,27 @@ class SemanticMatcher(Value):
 
 
 class SemanticModel(Value):
-    """A model in memory. `key` is another one for any other model, or another version of it."""
+    """A loaded model. `key` differs for any other model or version."""
 
     key: str
     static: Any
 
 
-_held: dict[str, SemanticModel] = {}
+_models: dict[str, SemanticModel] = {}
 """The models that this process has loaded, by folder."""
 
 
-def matcher_if_usable(
+def build_matcher_if_usable(
     context: Context, tree: Catalog, text: str, *, is_asked: bool
 ) -> SemanticMatcher | None:
-    """Return what finds memories of a tree by the meaning of a text, None if no model is set.
+    """Return a matcher by the meaning of a text, None if no model is set.
 
-    Unless it was asked for, a model that cannot be used becomes a note: words alone find most of
-    it, too.
+    Unless requested, an unusable model only adds a note, because words alone find most memories
+    too.
 
     Raises:
-        MemtoolError: it was asked for, and the user has set no model, it is not on this disk or is
-            none, or the packages are not installed.
+        MemtoolError: it was requested, and the user has set no model, it is not on this disk or is
+            not a model, or the packages are not installed.
     """
     if is_asked:
         import sys
@@ -130,48 +133,48 @@ def matcher_if_usable(
 
         with Progress(sys.stderr) as progress:  # the first search makes the vectors of all memories
             progress.begin("reading what the memories mean")
-            return matcher(context, tree, text)
-    name = _named(context)
+            return build_matcher(context, tree, text)
+    name = _model_name(context)
     if not name:
         return None
     try:
-        model = _loaded(name, context.caller.env)
+        model = _load(name, context.caller.env)
     except MemtoolError as error:
-        _note(context, f"only words were searched, not meanings: {error.message}")
+        _add_note(context, f"only words were searched, not meanings: {error.message}")
         return None
-    return _matcher(context, tree, text, model)
+    return _build_matcher(context, tree, text, model)
 
 
-def matcher(context: Context, tree: Catalog, text: str) -> SemanticMatcher:
-    """Return what finds memories of a tree by the meaning of a text.
+def build_matcher(context: Context, tree: Catalog, text: str) -> SemanticMatcher:
+    """Return a matcher for memories of a tree by the meaning of a text.
 
     Raises:
-        MemtoolError: the user has set no model, it is not on this disk or is none, or the packages
-            are not installed.
+        MemtoolError: the user has set no model, it is not on this disk or is not a model, or the
+            packages are not installed.
     """
-    name = _named(context)
+    name = _model_name(context)
     if not name:
         raise MemtoolError(
-            f"your own settings name no model for a semantic search ({KEY})",
+            f"cannot search by meaning: your settings do not name a model ({KEY})",
             hint=f"memtool --global config {KEY} FOLDER",
             code="model-absent",
         )
-    return _matcher(context, tree, text, _loaded(name, context.caller.env))
+    return _build_matcher(context, tree, text, _load(name, context.caller.env))
 
 
-def _named(context: Context) -> str:
+def _model_name(context: Context) -> str:
     """Return the model that the user's own settings name; empty for none."""
     context.project.note_unused(KEY)
-    return context.project.own_settings.text(KEY)
+    return context.project.user_settings.text(KEY)
 
 
-def _note(context: Context, note: str) -> None:
+def _add_note(context: Context, note: str) -> None:
     if note not in context.notes:
         context.notes.append(note)
 
 
-def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
-    """Return a model by the name of its setting, the same one as long as its files are."""
+def _load(name: str, env: Mapping[str, str]) -> SemanticModel:
+    """Load a model by the name in the settings, cached while its files are unchanged."""
     try:
         import huggingface_hub
         import model2vec
@@ -181,7 +184,7 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
         if (error.name or "").partition(".")[0] not in PACKAGES:
             raise
         raise MemtoolError(
-            "a semantic search needs the package model2vec",
+            "cannot search by meaning: the package model2vec is not installed",
             hint=installation.install("semantic"),
             code="no-semantic",
         ) from None
@@ -189,7 +192,7 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
     home = env.get("HOME") or os.path.expanduser("~")
     folder = os.path.join(home, name[2:]) if name.startswith("~/") else name
     if not os.path.isabs(folder):
-        # Never a folder of that name here: whoever made the repository may have put it there.
+        # Never a folder of that name here: the author of the repository may have put it there.
         hub = env.get("HF_HUB_CACHE") or os.path.join(
             env.get("HF_HOME")
             or os.path.join(
@@ -201,39 +204,39 @@ def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
             folder = huggingface_hub.snapshot_download(name, cache_dir=hub, local_files_only=True)
         except (OSError, ValueError):  # it is not there, or this is no name
             raise MemtoolError(
-                f"the model {name!r} is not on this disk, and memtool downloads nothing",
-                hint=f"hf download {name} brings it; a folder is written as /… or ~/…",
+                f"cannot search by meaning: the model {name!r} is not on this disk",
+                hint=f"hf download {name}\na folder must start with / or ~/",
                 code="model-absent",
             ) from None
     try:
-        key = _key(folder, model2vec.__version__)
-        held = _held.get(folder)
-        if held is None or held.key != key:
+        key = _compute_key(folder, model2vec.__version__)
+        model = _models.get(folder)
+        if model is None or model.key != key:
             static = model2vec.StaticModel.from_pretrained(folder)
-            held = _held[folder] = SemanticModel(key=key, static=static)
+            model = _models[folder] = SemanticModel(key=key, static=static)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise MemtoolError(
-            f"{folder} holds no model that can be read: {error}",
-            hint=f"memtool --global config {KEY} names the folder that config.json, "
-            "model.safetensors and tokenizer.json are in",
+            f"cannot read a model from {folder}: {error}",
+            hint=f"memtool --global config {KEY} FOLDER\n"
+            "the folder has config.json, model.safetensors and tokenizer.json",
             code="model-absent",
         ) from None
-    return held
+    return model
 
 
-def _key(folder: str, version: str) -> str:
-    """Return what the vectors of a model depend on: its files, by size and time.
+def _compute_key(folder: str, version: str) -> str:
+    """Return a key for a model's vectors: its files, by size and time.
 
     Raises:
-        OSError: the files of a model are not there.
-        ValueError: that of the tokens is not one.
+        OSError: the files of a model are missing.
+        ValueError: the token file is not one.
     """
     for layout in LAYOUTS:
         paths = [os.path.join(folder, name) for name in layout]
         if all(map(os.path.isfile, paths)):
             break
     else:
-        raise FileNotFoundError(f"there is no {', '.join(LAYOUTS[0])}")
+        raise FileNotFoundError(f"the folder lacks {', '.join(LAYOUTS[0])}")
     with open(paths[-1], encoding="utf-8") as file:
         tokens = json.load(file)
     listed = tokens.get("model") if isinstance(tokens, dict) else None
@@ -244,72 +247,74 @@ def _key(folder: str, version: str) -> str:
     return cache.digest(version, *rows, size=16)
 
 
-def _matcher(context: Context, tree: Catalog, text: str, model: SemanticModel) -> SemanticMatcher:
+def _build_matcher(
+    context: Context, tree: Catalog, text: str, model: SemanticModel
+) -> SemanticMatcher:
     from memtool.index import build  # the owner of numpy
 
-    asked = _vectors(model, [text])
-    blobs = _blobs(tree.index)
-    places, rows = _rows(context, tree, blobs, model, len(asked))
-    cosines = build.cosines(rows, asked)
+    query_vectors = _compute_vectors(model, [text])
+    blobs = _find_blobs(tree.index)
+    places, rows = _compute_rows(context, tree, blobs, model, len(query_vectors))
+    cosines = build.compute_cosines(rows, query_vectors)
     return SemanticMatcher({number: cosines[places[blob]] for number, blob in blobs.items()})
 
 
-def _vectors(model: SemanticModel, texts: Sequence[str]) -> bytes:
-    """Return the vectors of texts, a row of as many bytes as a vector has numbers for each."""
+def _compute_vectors(model: SemanticModel, texts: Sequence[str]) -> bytes:
+    """Return the vectors of texts, one row each, with a byte per number of a vector."""
     from memtool.index import build
 
-    return build.quantized(model.static.encode(texts, use_multiprocessing=False))
+    return build.quantize(model.static.encode(texts, use_multiprocessing=False))
 
 
-def _blobs(index: IndexReader) -> dict[int, bytes]:
-    """Return the blob of each memory that counts, by its number."""
-    return {number: blob.hex().encode() for number, _path, blob in index.stamps()}
+def _find_blobs(index: IndexReader) -> dict[int, bytes]:
+    """Return the blob of each current memory, by its number."""
+    return {number: blob.hex().encode() for number, _path, blob in index.read_stamps()}
 
 
-def _rows(
+def _compute_rows(
     context: Context,
     tree: Catalog,
     blobs: Mapping[int, bytes],
     model: SemanticModel,
     width: int,
 ) -> tuple[dict[bytes, int], bytes]:
-    """Return the vectors of blobs, one row behind the other, and the place of each blob's.
+    """Return the vectors of blobs as consecutive rows, and the row number of each blob.
 
-    What is not kept yet is made, and what the worktree holds is kept.
+    Missing vectors are computed, and those of the worktree are cached.
     """
     repository = context.repository
     basis, key = f"{model.key} {width}".encode(), os.fsencode(repository.git_dir)
-    known = kept.read(repository.cache_dir, KIND, basis, key) if context.is_cached else None
-    places, old = _parted(known or b"")
+    stored = kept.read(repository.cache_dir, KIND, basis, key) if context.is_cached else None
+    places, old = _split_rows(stored or b"")
     absent = {blob: number for number, blob in blobs.items() if blob not in places}
     if not absent:
         return places, old
-    texts = [_text(_record(tree.index, number)) for number in absent.values()]
-    fresh = _vectors(model, texts)
-    found = {
+    texts = [_join_fields(_read_record(tree.index, number)) for number in absent.values()]
+    fresh = _compute_vectors(model, texts)
+    vectors = {
         blob: fresh[place * width : (place + 1) * width] for place, blob in enumerate(absent)
     } | {blob: old[place * width : (place + 1) * width] for blob, place in places.items()}
     wanted = sorted(set(blobs.values()))
-    rows = b"".join(map(found.__getitem__, wanted))
+    rows = b"".join(map(vectors.__getitem__, wanted))
     if context.is_cached and tree.location.kind == "worktree":
         kept.write(repository.cache_dir, KIND, basis, b" ".join(wanted) + b"\n" + rows, key)
     return {blob: place for place, blob in enumerate(wanted)}, rows
 
 
-def _parted(known: bytes) -> tuple[dict[bytes, int], bytes]:
-    """Return the place of each blob's row, and the rows."""
-    blobs, _line, rows = known.partition(b"\n")
+def _split_rows(data: bytes) -> tuple[dict[bytes, int], bytes]:
+    """Split cached data into the row number of each blob, and the rows."""
+    blobs, _line, rows = data.partition(b"\n")
     return {blob: place for place, blob in enumerate(blobs.split())}, rows
 
 
-def _record(index: IndexReader, number: int) -> Record:
-    """Return a memory that is read once, and so need not be kept open."""
-    part, local = index.part(number)
+def _read_record(index: IndexReader, number: int) -> Record:
+    """Read a memory once, without keeping it open."""
+    part, local = index.find_part(number)
     return part.memories.record(local)
 
 
-def _text(record: Record) -> str:
-    """Return what a memory says about itself, and then its body."""
-    found = fields(record)
-    head = [text for key, text in found if key in HEAD_FIELDS]
-    return "\n".join([*head, *(text for key, text in found if key == "body")])
+def _join_fields(record: Record) -> str:
+    """Return the head fields of a memory, then its body."""
+    values = list_texts(record)
+    head = [text for key, text in values if key in HEAD_FIELDS]
+    return "\n".join([*head, *(text for key, text in values if key == "body")])

@@ -1,7 +1,7 @@
-"""Sources: where a search looks for answers, and the one merge that puts them in order.
+"""Sources: the places that a search asks for answers, and the merge of their answers.
 
-A source is a row of a table that the caller gives, in the order in which its answers stand. The
-memories of the project are one (`search/memories.py`); the others are features, and register.
+A source is a row of a table from the caller, in the order in which answers are shown. The memories
+of the project are one source (`search/memories.py`); the others are features, and register.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
 
 NOTHING = "no memory matches"
 ALL_OTHERS = "repo:*"
-"""The filter that asks all other repositories, and this one not."""
+"""The filter that searches all other repositories, but not this one."""
 SCORE_DIGITS = 6
-"""Digits of a score behind the point."""
 
 
 class Result(MemoryRow):
     """A memory that was found. `score` is the product of `factors`.
 
-    `cosine` tells how near its meaning is to the question, None where only words were searched.
+    `cosine` is the similarity of meaning to the question, None if only words were searched.
     """
 
     json_fields = (
         "id title type category status confidence score path timestamp commit trust due unproven "
-        "snippet factors cosine drift proposal conflict repository"
+        "snippet factors cosine drift renamed proposal conflict notice repository"
     )
-    json_optional = "cosine drift proposal conflict repository"
+    json_optional = "cosine drift renamed proposal conflict notice repository"
 
     score: float
     snippet: str
@@ -46,20 +45,26 @@ class Result(MemoryRow):
     cosine: float | None = None
     is_digest: bool = False
     drift: str = ""
-    """What is no longer there of the files that it names, and since when; empty where all is."""
+    """Which of its files are gone, and since when; empty if none."""
+    renamed: str = ""
+    """Which of its files have been renamed; empty if none."""
     proposal: str = ""
-    """Which unconfirmed memory proposes to replace which, where it is one of them."""
+    """Which unconfirmed memory proposes to replace which, if it is one of them."""
     conflict: str = ""
-    """Which results contradict each other, where it is one of them."""
+    """Which results contradict each other, if it is one of them."""
+    rivals: tuple[str, ...] = ()
+    """The results, and the other sides of its fork, that contradict it."""
+    notice: str = ""
+    """Its change on the trusted branch that this branch lacks, or that it exists only there."""
     repository: str = ""
-    """The other repository that says it, as `org/name`; empty for a memory of this one."""
+    """The other repository that has it, as `org/name`; empty for a memory of this one."""
 
 
 class Passage(Value):
-    """A finding or message that holds what was asked. `kind` is `finding` or who spoke.
+    """A finding or message that matches. `kind` is `finding` or the speaker.
 
-    `source` cites it as a memory would: `session:ID#N`. `score` is the share of the words of the
-    question that it holds.
+    `source` cites it as a memory would: `session:ID#N`. `score` is the share of the question's
+    words that it contains.
     """
 
     source: str
@@ -70,9 +75,9 @@ class Passage(Value):
 
 
 class SearchRequest(Value):
-    """What was asked. `options` are the flags that are for one source or stage alone.
+    """A search request. `options` are the flags for a single source or stage.
 
-    `slips` are notes on what was meant as an operator and cannot be one.
+    `slips` are notes on text meant as an operator that cannot be one.
     """
 
     context: Context
@@ -89,28 +94,28 @@ class SearchRequest(Value):
     slips: tuple[str, ...] = ()
 
     @property
-    def most(self) -> int:
-        """The results that are looked for, with those that are passed over."""
+    def max_results(self) -> int:
+        """Number of results to find, including those that the offset skips."""
         return self.offset + self.limit
 
     @property
     def is_plain(self) -> bool:
-        """Whether it asks for the first results of this moment."""
+        """Whether it asks for the first results as of now."""
         return (self.at, self.as_of, self.offset) == (None, None, 0)
 
 
 class SourceAnswer(Value):
-    """What one source says, the best first; `total` counts what it has beyond the limit, too.
+    """The answer of one source, best first; `total` includes results beyond the limit.
 
-    `depth` is the level of it, `none` where there is nothing. `suffices` tells whether a deeper
-    source need not be asked. `passages` are what nobody has reviewed, None where none are asked.
-    `others` counts results of other repositories, and `own_index` is that of this one's memories.
+    `depth` is its level, `none` without results. `suffices` returns whether deeper sources can be
+    skipped. `passages` have not been reviewed; None if not requested. `elsewhere` counts results of
+    other repositories, and `own_index` returns the index of this repository.
     """
 
     depth: str = NONE
     results: tuple[Result, ...] = ()
     total: int = 0
-    others: int = 0
+    elsewhere: int = 0
     passages: tuple[Passage, ...] | None = None
     freshness: str = ""
     expired: int = 0
@@ -121,10 +126,10 @@ class SourceAnswer(Value):
     suffices: Callable[[], bool] = lambda: True
 
 
-class Asked(Value):
-    """A source that has read a request: `answer` is given what those before it said.
+class RoutedSource(Value):
+    """A source that has read a request: `answer` gets the answers of the sources before it.
 
-    It may have no answer. `is_alone` tells that no other source is meant.
+    It may return None. `is_alone` means that no other source is to be asked.
     """
 
     answer: Callable[[Sequence[SourceAnswer]], SourceAnswer | None]
@@ -132,38 +137,39 @@ class Asked(Value):
 
 
 class Source(Value):
-    """A row: whether a request asks a source, and how it reads it.
+    """A row: whether a request concerns a source, and how the source reads it.
 
-    Nothing of a source is loaded where it is not asked. `read` raises MemtoolError for what the
-    source cannot be asked.
+    The source is not loaded otherwise. `read` raises MemtoolError for a request that the source
+    cannot answer.
     """
 
     name: str
     is_asked: Callable[[SearchRequest], bool]
-    read: Callable[[SearchRequest], Asked]
+    read: Callable[[SearchRequest], RoutedSource]
 
 
-class Searched(Value):
-    """Results in order; `total` counts all that match, before the limit.
+class SearchAnswer(Value):
+    """Results in order; `total` counts all matches, before the limit.
 
-    `others` of them are of other repositories, of which at most sixty count: those whose words
-    answer best. `is_elsewhere` tells that only these were asked.
+    `elsewhere` of them come from other repositories, of which at most the sixty best by words are
+    searched. `is_elsewhere` means that only other repositories were searched.
 
-    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `depth` is
-    the level that answered: `digest` where one suffices, which then comes first, or all results are
-    digests; `session` where private sessions say something to it; `none` where nothing was found;
-    else `memory`. `sessions` is None unless they were asked.
+    `freshness` is `exact` if every file was checked for changes, else `dir-exact`. `depth` is the
+    level that answered: `digest` if one suffices (it comes first) or all results are digests,
+    `session` if private sessions match, `none` if nothing was found, else `memory`. `sessions` is
+    None unless they were searched.
 
-    `expired` counts what matches but for its age; `degraded` tells that less was looked at, since
-    this machine is slow (search.degrade). `held_back` is what each gate held back, where that is
-    explained, and `why_not` what became of the one memory that was asked about.
+    `expired` counts matches left out for their age alone; `degraded` means that less was examined
+    because this machine is slow (search.degrade). `held_back` lists what each gate held back, if
+    explained, and `why_not` is the verdict on the one memory asked about.
     """
 
+    json_names = (("elsewhere", "others"),)
     json_fields = (
         "query total elapsed_ms freshness depth results sessions expired degraded held_back "
-        "why_not others"
+        "why_not elsewhere"
     )
-    json_optional = "sessions degraded held_back why_not others"
+    json_optional = "sessions degraded held_back why_not elsewhere"
 
     query: str
     total: int
@@ -179,52 +185,54 @@ class Searched(Value):
     why_not: GateVerdict | None = None
     offset: int = 0
     format: str = "text"
-    others: int = 0
+    elsewhere: int = 0
     is_elsewhere: bool = False
 
 
-def ask(request: SearchRequest, sources: Iterable[Source]) -> Searched:
-    """Ask all sources that a request is for, in order, and return their answers as one."""
+def ask_sources(request: SearchRequest, sources: Iterable[Source]) -> SearchAnswer:
+    """Ask all sources that a request concerns, in order, and merge their answers."""
     began = time.perf_counter()
-    asked = [source.read(request) for source in sources if source.is_asked(request)]
-    alone = [one for one in asked if one.is_alone]
+    answered = [source.read(request) for source in sources if source.is_asked(request)]
+    alone = [answer for answer in answered if answer.is_alone]
     request.context.notes.extend(request.slips)
     answers: list[SourceAnswer] = []
-    for one in alone or asked:
-        answer = one.answer(answers)
+    for source_answer in alone or answered:
+        answer = source_answer.answer(answers)
         answers += [] if answer is None else [answer]
-    merged = _merged(request, answers)
+    merged = _merge(request, answers)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return merged.replace(elapsed_ms=elapsed_ms, is_elsewhere=bool(alone))
 
 
-def _merged(request: SearchRequest, answers: Sequence[SourceAnswer]) -> Searched:
-    """Return the answers of several sources as one, each behind those before it."""
+def _merge(request: SearchRequest, answers: Sequence[SourceAnswer]) -> SearchAnswer:
+    """Merge the answers of several sources, in their order."""
     notes = request.context.notes
-    results = tuple(result for one in answers for result in one.results)
+    results = tuple(result for answer in answers for result in answer.results)
     if results and NOTHING in notes:
         notes.remove(NOTHING)
-    passages = [one.passages for one in answers if one.passages is not None]
-    return Searched(
+    passages = [answer.passages for answer in answers if answer.passages is not None]
+    return SearchAnswer(
         query=request.query.text,
-        total=sum(one.total for one in answers),
+        total=sum(answer.total for answer in answers),
         elapsed_ms=0.0,
-        freshness=next((one.freshness for one in answers if one.freshness), ""),
-        depth=_depth([one.depth for one in answers]),
+        freshness=next((answer.freshness for answer in answers if answer.freshness), ""),
+        depth=_choose_depth([answer.depth for answer in answers]),
         results=results,
         explain=request.explain,
         sessions=sum(passages, ()) if passages else None,
-        expired=sum(one.expired for one in answers),
-        degraded=any(one.is_degraded for one in answers),
-        held_back=next((one.held_back for one in answers if one.held_back is not None), None),
-        why_not=next((one.why_not for one in answers if one.why_not is not None), None),
+        expired=sum(answer.expired for answer in answers),
+        degraded=any(answer.is_degraded for answer in answers),
+        held_back=next(
+            (answer.held_back for answer in answers if answer.held_back is not None), None
+        ),
+        why_not=next((answer.why_not for answer in answers if answer.why_not is not None), None),
         offset=request.offset,
-        others=sum(one.others for one in answers),
+        elsewhere=sum(answer.elsewhere for answer in answers),
     )
 
 
-def _depth(depths: Sequence[str]) -> str:
-    """Return the level that answered: what nobody has reviewed is told first of all."""
+def _choose_depth(depths: Sequence[str]) -> str:
+    """Return the level that answered; unreviewed sessions are reported first."""
     if SESSION in depths:
         return SESSION
     return next((depth for depth in (DIGEST, MEMORY) if depth in depths), NONE)

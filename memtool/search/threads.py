@@ -1,32 +1,32 @@
-"""Threads lend each other: what answers beside the words that ask for it gains of their score."""
+"""Threads: pass part of a score to memories of the same session, task or parent."""
 
 from __future__ import annotations
 
-from memtool.index.threads import thread_order
+from memtool.index.threads import thread_sort_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memtool.index.reader import IndexReader
-    from memtool.store.tree import Record
+    from memtool.store.provenance import TrustLevels
 
-LENT = (0.4, 0.2)
-"""Memories of one session, task or parent are a thread, in which an answer often stands beside the
-words that ask for it. Recall@5 on a public set of ten long conversations, on the five that this
-was chosen by and on the five others: turns .553 and .542 without, .633 and .634 with it,
-observations .652 and .611, .688 and .634. This is what the next memory of a thread, and the second
-next, lends of its score ..."""
+PASSED_SHARES = (0.4, 0.2)
+"""Shares of its score that a memory passes to the next ones of its thread, at distance 1 and 2."""
+# A thread has the memories of one session, task or parent; an answer is often near the words that
+# ask for it. Recall@5 on a public set of ten long conversations, on the five used for tuning and
+# on the five others: turns .553 and .542 without, .633 and .634 with it; observations .652 and
+# .611, .688 and .634.
 
-THREAD = 0.3
-"""... and what the thread that answers best adds to each memory of it ..."""
+THREAD_GAIN = 0.3
+"""Added to each memory of the best thread; other threads get a proportional part."""
 
-MOST_OF_THREAD = 3
-"""... where a thread answers as well as so many of its best memories together."""
+MAX_OF_THREAD = 3
+"""A thread's score is the sum of this many best memories."""
 
 
 class Threads:
-    """The threads of a collection, asked by the numbers of its documents."""
+    """The threads of a collection, by the numbers of its documents."""
 
     def __init__(self, index: IndexReader) -> None:
         self._index = index
@@ -34,65 +34,72 @@ class Threads:
         self._places: dict[int, int] = {}
 
     def name(self, number: int) -> str:
-        """Return the name of a document's thread; empty where it is in none."""
-        part, local = self._index.part(number)
-        return part.memories.thread_of(local)
+        """Return the name of a document's thread; empty if it has none."""
+        part, local = self._index.find_part(number)
+        return part.memories.find_thread(local)
 
-    def neighbours(self, number: int) -> list[tuple[int, int]]:
-        """Return what stands near to a document in its thread, with the distance."""
+    def find_adjacent(self, number: int) -> list[tuple[int, int]]:
+        """Return the documents near a document in its thread, with their distance."""
         name = self.name(number)
         if not name:
             return []
         members = self._thread(name)
         at = self._places[number]
-        near = range(max(0, at - len(LENT)), min(len(members), at + len(LENT) + 1))
+        near = range(
+            max(0, at - len(PASSED_SHARES)), min(len(members), at + len(PASSED_SHARES) + 1)
+        )
         return [(members[place], abs(place - at)) for place in near if place != at]
 
-    def lend(
+    def propagate_scores(
         self,
         first: Sequence[int],
         scores: Mapping[int, float],
         by_words: Callable[[set[int]], Mapping[int, float]],
-        trust: Callable[[Record], str] | None,
+        trust: TrustLevels | None,
     ) -> dict[int, float]:
-        """Return the scores of documents with what those of one thread lend each other.
+        """Return the scores, with those passed within threads added.
 
-        These are the first ones and their neighbours. What `scores` lacks of these is asked for by
-        their own words, and stays out where it has none. Nothing depends on what else has a score.
+        Only the first documents and those adjacent to them take part. Missing scores of these are
+        computed by their words; documents without a matching word stay out. Other scores have no
+        influence.
 
-        Only memories of one level of `trust` lend each other: any file may name somebody's session.
+        Scores are passed only between memories of one trust level, because any file may name any
+        session.
         """
-        near = {one for number in first for one, _gap in self.neighbours(number)}
-        found = dict(scores)
-        others = near - found.keys()
-        if others:
-            found.update(by_words(others))
-        own = {number: found[number] for number in near.union(first) if number in found}
-        parts = {
-            number: (name, "" if trust is None else trust(self._index.record(number)))
-            for number in own
-            if (name := self.name(number))
-        }
-        held: dict[tuple[str, str], list[float]] = {}
+        near = {near_number for number in first for near_number, _gap in self.find_adjacent(number)}
+        propagated = dict(scores)
+        added = near - propagated.keys()
+        if added:
+            propagated.update(by_words(added))
+        own = {number: propagated[number] for number in near.union(first) if number in propagated}
+        names = {number: name for number in own if (name := self.name(number))}
+        parts = {number: (name, "") for number, name in names.items()}
+        if trust is not None:
+            records = {number: self._index.record(number) for number in names}
+            trust.prefetch(records.values())
+            parts = {number: (name, trust(records[number])) for number, name in names.items()}
+        by_thread: dict[tuple[str, str], list[float]] = {}
         for number, part in parts.items():
             score = own[number]
-            held.setdefault(part, []).append(score)
-            for other, gap in self.neighbours(number):
+            by_thread.setdefault(part, []).append(score)
+            for other, gap in self.find_adjacent(number):
                 if parts.get(other) == part:
-                    found[other] += LENT[gap - 1] * score
-        sums = {part: sum(sorted(each)[-MOST_OF_THREAD:]) for part, each in held.items()}
-        most = max(sums.values(), default=1.0)
+                    propagated[other] += PASSED_SHARES[gap - 1] * score
+        sums = {part: sum(sorted(each)[-MAX_OF_THREAD:]) for part, each in by_thread.items()}
+        largest = max(sums.values(), default=1.0)
         for number, part in parts.items():
-            found[number] += THREAD * sums[part] / most
-        return found
+            propagated[number] += THREAD_GAIN * sums[part] / largest
+        return propagated
 
     def _thread(self, name: str) -> list[int]:
-        """Return the documents of a thread in their order."""
-        known = self._members.get(name)
-        if known is None:
-            each = [part.living(part.memories.thread(name)) for part in self._index.parts]
-            known = self._members[name] = [number for numbers in each for number in numbers]
+        """Return the documents of a thread in order."""
+        members = self._members.get(name)
+        if members is None:
+            each = [
+                part.select_living(part.memories.list_thread(name)) for part in self._index.parts
+            ]
+            members = self._members[name] = [number for numbers in each for number in numbers]
             if sum(map(bool, each)) > 1:
-                known.sort(key=lambda number: thread_order(self._index.record(number)))
-            self._places.update((number, place) for place, number in enumerate(known))
-        return known
+                members.sort(key=lambda number: thread_sort_key(self._index.record(number)))
+            self._places.update((number, place) for place, number in enumerate(members))
+        return members

@@ -1,9 +1,9 @@
-"""Verification: does each source of a memory resolve, and is what it shows still the case.
+"""Verification: checks whether each source of a memory resolves, and still shows what it did.
 
-Everything is asked of this clone: of git in one batch, of the tree, and of the private sessions;
-sites only where the user lets them be asked.
-What only a person, a program or a site can answer for is stated or unknown, never broken. The
-verdict on a memory is that of its worst source; how many it has counts for nothing.
+Everything is looked up in this clone: git objects in one batch, the tree, and the private sessions.
+Sites are requested only if the user allows it. A source that only a person, a program or a site can
+confirm is stated or unknown, never broken. The verdict on a memory is that of its worst source; the
+number of sources does not matter.
 """
 
 from __future__ import annotations
@@ -12,23 +12,31 @@ import posixpath
 
 from memtool.memory import drift as rules
 from memtool.memory.schema import Source, parse_source
-from memtool.memory.trust import LOCAL
-from memtool.memory.visibility import is_alive, superseded
-from memtool.search.drift_verdict import DriftQuestion, bases, judge
+from memtool.memory.sighting import NOTHING_SEEN, Sighting, parse_sighting
+from memtool.memory.subjects import Subjects
+from memtool.memory.trust import CITED_DIGITS, LOCAL, SHORT_ID_DIGITS
+from memtool.memory.visibility import is_alive, superseded_reason
+from memtool.search.drift_questions import DriftBase, DriftQuestion, find_bases
+from memtool.search.drift_verdict import judge
 from memtool.store.commit_files import BlobTexts, CommitFiles
-from memtool.store.git import SUBMODULE
-from memtool.store.provenance import SHORT
+from memtool.store.git import SUBMODULE_MODE
+from memtool.store.history import History, format_landing
+from memtool.store.landing import build_landings
 from memtool.store.sources import (
     ABSENT,
     BEYOND_GIT,
+    LANDED,
     MISSING,
+    NO_BASE,
     NO_COMMIT,
     OK,
-    UNBASED,
+    SQUASHED,
     UNKNOWN,
     UNREACHABLE,
+    UNRECORDED,
     UNUSABLE,
     Citation,
+    explain_absent,
     resolve,
 )
 from memtool.value import Value
@@ -39,17 +47,19 @@ if TYPE_CHECKING:
 
     from memtool.memory.drift import FileDrift
     from memtool.memory.fields import Category
+    from memtool.memory.sighting import SeenFile
     from memtool.store.evidence import Evidence
-    from memtool.store.provenance import Basis, Witness
+    from memtool.store.provenance import Basis, ProvenanceReader
     from memtool.store.repository import Repository
     from memtool.store.sources import Resolution
     from memtool.store.tree import Record, Tree
 
 SOUND, WEAK, BROKEN = "sound", "weak", "broken"
 VERDICTS = (BROKEN, WEAK, UNKNOWN, SOUND)
-"""From the worst on; `unknown` is a memory of which no source can be looked up here."""
+"""Worst first; `unknown` is a memory without a source that can be looked up here."""
 STATUSES: dict[str, tuple[str, str]] = {
     "ok": (SOUND, "it resolves, and shows what it showed"),
+    LANDED: (SOUND, "the commit was rewritten by a squash, a rebase or an amend, and has landed"),
     "moved": (SOUND, "the file or the lines are elsewhere now"),
     "changed": (WEAK, "half of the file is another, or the cited lines are"),
     "superseded": (WEAK, "a newer memory replaces the one that is cited"),
@@ -65,14 +75,13 @@ STATUSES: dict[str, tuple[str, str]] = {
     UNKNOWN: (UNKNOWN, "this clone cannot tell"),
     "stated": (UNKNOWN, "a person or a program said so, which nothing can prove"),
 }
-"""What becomes of a source, with the verdict on a memory that has nothing worse, and what it means.
-"""
+"""Status of a source: the verdict on a memory that has nothing worse, and the meaning."""
 
 
 class CheckedSource(Value):
-    """One source and what became of it: one of `STATUSES`, with a clause for people.
+    """One source and its status, one of `STATUSES`, with a clause for people.
 
-    Of files `then` is what was cited, as `PATH#L1-L9@COMMIT`, and `now` where it is in HEAD;
+    For files, `then` is the cited place as `PATH#L1-L9@COMMIT`, and `now` its place in HEAD.
     `commit` is the full id of the commit that is cited, or that the memory was checked at.
     """
 
@@ -86,12 +95,12 @@ class CheckedSource(Value):
 
 
 class FailureEvidence(Value):
-    """How far a trace of a failure is proven, each True, False, or None where nobody can tell.
+    """How far a trace of a failure is proven: each True, False, or None if unknown.
 
     `pointer`: the output and the commit that it names resolve. `current`: no newer memory has its
-    signature. `reproduces`: the last run of its command at the recorded commit failed alike, of
-    which `result` is the verdict (one of `RUN_VERDICTS`) and `ran` the moment; nothing runs unless
-    it is asked for.
+    signature. `reproduces`: the last run of its command at the recorded commit failed alike.
+    `result` is the verdict of that run (one of `RUN_VERDICTS`) and `ran` its time; commands run on
+    request only.
     """
 
     pointer: bool | None
@@ -111,14 +120,14 @@ RUN_VERDICTS: dict[str, tuple[bool | None, str]] = {
     GONE: (False, "at the recorded commit it works, or fails in another way"),
     CANNOT_RUN: (None, "nobody can tell: it could not be run, or not to its end"),
 }
-"""What a run of a trace's command says, with whether the failure reproduces, and what it means."""
+"""Verdict of running a trace's command: whether the failure reproduces, and the meaning."""
 
 
 class CommandRun(Value):
     """One run of a command at a commit.
 
     `outcome` is `alike`, `passed`, `other` or `unrunnable`, and `detail` a clause about it. `exit`
-    is None where it did not end by itself. `output` are its last lines, without secrets.
+    is None if it did not end by itself. `output` has its last lines, without secrets.
     """
 
     commit: str
@@ -132,10 +141,10 @@ class CommandRun(Value):
 
 
 class TraceRun(Value):
-    """What running a trace's command again said.
+    """The result of running a trace's command again.
 
-    `exit` and `signature` are those at the recorded commit; `environment` is what the trace says of
-    the run that it recorded, `differs` what of it is otherwise on this machine.
+    `exit` and `signature` are those at the recorded commit. `environment` is the recorded one, and
+    `differs` lists its differences to this machine.
     """
 
     verdict: str
@@ -151,9 +160,9 @@ class TraceRun(Value):
 
 
 class Verification(Value):
-    """The verdict on one memory. `newer` are the living traces of its signature that are newer.
+    """The verdict on one memory. `newer` are the newer living traces of its signature.
 
-    `run` is what running its command has just said, None where that was not asked for.
+    `run` is the result of running its command now, None if not requested.
     """
 
     id: str
@@ -167,18 +176,18 @@ class Verification(Value):
 
 def verify(
     tree: Tree,
-    witness: Witness,
+    witness: ProvenanceReader,
     records: Sequence[Record],
     sessions: Mapping[str, Evidence],
     sites: Mapping[str, tuple[str, str]],
     now: int,
     categories: Mapping[str, Category],
 ) -> list[Verification]:
-    """Return the verdict on memories of a tree, in their order.
+    """Return the verdicts on memories of a tree, in their order.
 
-    `sessions` tells what became of sources `session:…`, by their text; what is not in it is not
-    here. `sites` has status and answer of those that were asked. Before the first commit nothing of
-    git can be told.
+    `sessions` has the evidence for each source `session:…`, by its text; a session that is not in
+    it is not in this clone. `sites` has status and detail of the requested sites. Before the first
+    commit, git cannot tell anything.
     """
     parsed = {
         record.path: [(text, parse_source(text)) for text in record.memory.items("source")]
@@ -187,66 +196,68 @@ def verify(
     basis = witness.basis
     by_git: dict[tuple[str, str], CheckedSource] = {}
     if basis is not None:
-        by_git = _by_git(basis, witness, records, parsed)
+        by_git = _check_by_git(basis, witness, records, parsed)
 
-    def lives(record: Record) -> bool:
+    def is_living(record: Record) -> bool:
         return is_alive(record.memory, now, categories)
 
-    found = []
+    verifications = []
     for record in records:
         sources = []
         for text, source in parsed[record.path]:
-            one = by_git.get((record.path, text))
-            if one is None and source.kind == "memory":
-                one = _memory(tree, lives, text, source.target)
-            elif one is None and source.kind == "session":
-                one = _session(text, sessions.get(text))
-            elif one is None:
-                one = _other(text, source, sites)
-            sources.append(one)
-        newer = _newer(tree, lives, record)
-        found.append(
+            checked = by_git.get((record.path, text))
+            if checked is None and source.kind == "memory":
+                checked = _check_memory(tree, is_living, text, source.target)
+            elif checked is None and source.kind == "session":
+                checked = _check_session(text, sessions.get(text))
+            elif checked is None:
+                checked = _check_other(text, source, sites)
+            sources.append(checked)
+        newer = _find_newer(tree, is_living, record)
+        verifications.append(
             Verification(
                 record.id,
                 record.memory.title,
-                _verdict(sources, is_outdated=bool(newer)),
+                _compute_verdict(sources, is_outdated=bool(newer)),
                 tuple(sources),
                 newer,
-                _evidence(record, sources, newer),
+                _build_evidence(record, sources, newer),
             )
         )
-    return found
+    return verifications
 
 
-def _verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
-    verdicts = {STATUSES[one.status][0] for one in sources}
+def _compute_verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
+    verdicts = {STATUSES[source.status][0] for source in sources}
     if is_outdated:
         verdicts.add(WEAK)
-    # One source that resolves is enough beside others that nobody can look up.
+    # One source that resolves is enough, even if others cannot be looked up.
     order = (BROKEN, WEAK, SOUND, UNKNOWN)
-    return next((one for one in order if one in verdicts), UNKNOWN)
+    return next((verdict for verdict in order if verdict in verdicts), UNKNOWN)
 
 
-def _memory(tree: Tree, lives: Callable[[Record], bool], text: str, id_: str) -> CheckedSource:
+def _check_memory(
+    tree: Tree, lives: Callable[[Record], bool], text: str, id_: str
+) -> CheckedSource:
     record = tree.get(id_)
     if record is None:
         return CheckedSource(text, "memory", MISSING, f"there is no memory {id_}")
     newer = tree.lineage.superseded_by.get(id_)
     if newer:
-        return CheckedSource(text, "memory", "superseded", superseded(newer))
+        return CheckedSource(text, "memory", "superseded", superseded_reason(newer))
     if not any(map(lives, tree.with_ids((id_,)))) or record.memory.status == "deprecated":
         return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
     return CheckedSource(text, "memory", OK, record.memory.title)
 
 
-def _session(text: str, found: Evidence | None) -> CheckedSource:
-    if found is None:
+def _check_session(text: str, evidence: Evidence | None) -> CheckedSource:
+    if evidence is None:
         return CheckedSource(text, "session", UNKNOWN, "a session of another clone")
-    detail = "it is here, private to this clone" if found.status == OK else found.detail
-    return CheckedSource(text, "session", found.status, detail)
+    detail = "it is here, private to this clone" if evidence.status == OK else evidence.detail
+    return CheckedSource(text, "session", evidence.status, detail)
 
 
-def _other(text: str, source: Source, sites: Mapping[str, tuple[str, str]]) -> CheckedSource:
+def _check_other(text: str, source: Source, sites: Mapping[str, tuple[str, str]]) -> CheckedSource:
     kind = source.kind
     if kind == "url" and source.target in sites:
         return CheckedSource(text, kind, *sites[source.target])
@@ -258,7 +269,7 @@ def _other(text: str, source: Source, sites: Mapping[str, tuple[str, str]]) -> C
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is an http or https address with a host that could exist."""
+    """Return whether a text is an http or https address with a host that could exist."""
     from urllib.parse import urlsplit  # few memories cite a site
 
     try:
@@ -270,8 +281,8 @@ def is_address(text: str) -> bool:
     return is_plain and parts.scheme in ("http", "https") and bool(host.strip("."))
 
 
-def _newer(tree: Tree, lives: Callable[[Record], bool], record: Record) -> tuple[str, ...]:
-    """Return the living memories of the same failure that are newer, by id."""
+def _find_newer(tree: Tree, lives: Callable[[Record], bool], record: Record) -> tuple[str, ...]:
+    """Return the newer living memories of the same failure, by id."""
     signature = record.memory.text("error_signature")
     if not signature:
         return ()
@@ -287,58 +298,90 @@ def _newer(tree: Tree, lives: Callable[[Record], bool], record: Record) -> tuple
     )
 
 
-def _evidence(
+def _build_evidence(
     record: Record, sources: Iterable[CheckedSource], newer: Sequence[str]
 ) -> FailureEvidence | None:
     if not record.memory.text("error_signature"):
         return None
-    pointers = [one.status for one in sources if one.kind in ("commit", "session")]
+    pointers = [source.status for source in sources if source.kind in ("commit", "session")]
     pointer = None
     if pointers and UNKNOWN not in pointers:
         pointer = all(status == OK for status in pointers)
     return FailureEvidence(pointer, not newer)
 
 
-def _by_git(
+def _check_by_git(
     basis: Basis,
-    witness: Witness,
+    witness: ProvenanceReader,
     records: Sequence[Record],
     parsed: Mapping[str, Sequence[tuple[str, Source]]],
 ) -> dict[tuple[str, str], CheckedSource]:
-    """Return what git says of commits and files, by the path of the memory and the source."""
-    origins, since = witness.origins(records), bases(records, witness)
+    """Check commits and files in git, by the path of the memory and the source."""
+    landings = build_landings(witness)
+    origins, since = witness.origins(records), find_bases(records, witness, landings)
+    seen = {record.path: parse_sighting(record.memory) for record in records}
+    unpinned = {  # a confirmed file is compared with its commit, while that is here
+        record.path
+        for record in records
+        if "commit" not in record.memory.table("checked") or since[record.path].has_landed
+    }
     cited = {
-        (path, text): Citation(source, since[path])
+        (path, text): Citation(
+            source, since[path].commit, path, seen[path].find_second(source.commit)
+        )
         for path, rows in parsed.items()
         for text, source in rows
         if source.kind in ("commit", "file")
     }
-    resolved = resolve(basis.repository, cited.values(), (basis.head, basis.trusted_at))
+    tips = (basis.head, basis.trusted_head)
+    resolved = resolve(basis.repository, cited.values(), tips, landings)
     head = CommitFiles(basis.repository, basis.head)
-    found = {}
+    with History(basis.repository) as history:
+        landed = {
+            state.commit: format_landing(history.commit(state.commit), state.how)
+            for state in resolved.values()
+            if state.how
+        }
+    checked = {}
     files = {}
     for key, citation in cited.items():
         source, resolution = citation.source, resolved[citation]
-        if source.kind == "file" and resolution.status == OK:
-            files[key] = source, resolution
+        as_seen = None
+        if _has_landed(resolution) if source.commit else key[0] in unpinned:
+            as_seen = seen[key[0]].find_file(posixpath.normpath(source.target), source.commit)
+        # A file that a squash removed did exist if the memory records it.
+        is_known = resolution.status in (OK, LANDED) or (_has_landed(resolution) and as_seen)
+        if source.kind == "file" and is_known:
+            files[key] = CitedFile(source, resolution, as_seen)
         elif _is_of_commit(source, resolution):
-            found[key] = _commit(key[1], source, resolution)
+            checked[key] = _check_commit(key[1], source, resolution, landed)
         else:
             is_local = origins[key[0]] == LOCAL
-            found[key] = _lost_file(key[1], source, resolution, head, is_local=is_local)
-    return found | _files(basis.repository, head, files)
+            checked[key] = _describe_lost_file(key[1], source, resolution, head, is_local=is_local)
+    return checked | _check_files(basis.repository, head, files)
+
+
+def _has_landed(resolution: Resolution) -> bool:
+    """Return whether the examined commit is the one in which the cited commit has landed."""
+    return resolution.status == LANDED or resolution.type == SQUASHED
 
 
 def _is_of_commit(source: Source, resolution: Resolution) -> bool:
-    """Tell whether a resolution is about the commit that the source names."""
+    """Return whether a resolution is about the commit that the source names."""
     is_lost = resolution.status == UNREACHABLE or not resolution.commit
     return source.kind == "commit" or bool(source.commit and is_lost)
 
 
-def _commit(text: str, source: Source, resolution: Resolution) -> CheckedSource:
-    name, status = source.commit[:SHORT], resolution.status
+def _check_commit(
+    text: str, source: Source, resolution: Resolution, landed: Mapping[str, str]
+) -> CheckedSource:
+    name, status = source.commit[:SHORT_ID_DIGITS], resolution.status
+    if resolution.type == UNRECORDED:
+        detail = f"commit {name} {explain_absent(name, resolution)[0]}"
+        return CheckedSource(text, source.kind, status, detail, commit=resolution.commit)
     details = {
         OK: f"commit {name} leads to HEAD or the trusted ref",
+        LANDED: f"commit {name} has {landed.get(resolution.commit, '')}",
         UNREACHABLE: f"commit {name} is here, and leads to neither HEAD nor the trusted ref",
         MISSING: f"commit {name} is not in this clone",
         UNKNOWN: f"commit {name} is not in this clone, which need not hold it, or not the only one",
@@ -346,77 +389,97 @@ def _commit(text: str, source: Source, resolution: Resolution) -> CheckedSource:
     return CheckedSource(text, source.kind, status, details[status], commit=resolution.commit)
 
 
-def _lost_file(
+def _describe_lost_file(
     text: str, source: Source, resolution: Resolution, head: CommitFiles, *, is_local: bool
 ) -> CheckedSource:
-    """Say of a file why nothing is known of it at the commit where it was looked up."""
-    file, at = posixpath.normpath(source.target), resolution.commit[:SHORT]
+    """Describe why a file is unknown at the commit where it was looked up."""
+    file, at = posixpath.normpath(source.target), resolution.commit[:SHORT_ID_DIGITS]
     cut = "this clone ends before the commit that wrote the memory"
     details = {
         UNUSABLE: f"{file} is git's own",
-        UNBASED: "the memory is not committed yet" if is_local else cut,
+        NO_BASE: "the memory is not committed yet" if is_local else cut,
         NO_COMMIT: f"commit {at} is not in this clone",
-        SUBMODULE: f"{file} is a submodule",
+        SUBMODULE_MODE: f"{file} is a submodule",
         ABSENT: "this partial clone does not hold it",
+        SQUASHED: f"commit {source.commit[:SHORT_ID_DIGITS]} has landed as {at}, "
+        f"which does not hold {file}",
         "": f"{file} was not there at {at}",
     }
     row = CheckedSource(text, "file", resolution.status, details[resolution.type])
-    if resolution.type in (UNUSABLE, UNBASED):
+    if resolution.type in (UNUSABLE, NO_BASE):
         return row
-    now = file if resolution.type == SUBMODULE and file in head.entries else ""
-    return row.replace(then=_then(source, resolution), now=now, commit=resolution.commit)
+    now = file if resolution.type == SUBMODULE_MODE and file in head.entries else ""
+    return row.replace(then=_describe_state(source, resolution), now=now, commit=resolution.commit)
 
 
-def _then(source: Source, resolution: Resolution) -> str:
+def _describe_state(source: Source, resolution: Resolution) -> str:
     file = posixpath.normpath(source.target)
-    return f"{file}{_span(source.lines)}@{resolution.commit[:SHORT]}"
+    return f"{file}{_format_span(source.lines)}@{resolution.commit[:CITED_DIGITS]}"
 
 
-def _files(
-    repository: Repository,
-    head: CommitFiles,
-    cited: Mapping[tuple[str, str], tuple[Source, Resolution]],
+class CitedFile(Value):
+    """A file source, its resolution in git, and the recorded file, if there is one."""
+
+    source: Source
+    resolution: Resolution
+    seen: SeenFile | None
+
+
+def _check_files(
+    repository: Repository, head: CommitFiles, cited: Mapping[tuple[str, str], CitedFile]
 ) -> dict[tuple[str, str], CheckedSource]:
-    """Return what became of files that were there when they were cited."""
-    asked = []
-    for key, (source, resolution) in cited.items():
+    """Check files that existed when they were cited."""
+    citations = []
+    for key, cited_file in cited.items():
+        source, resolution = cited_file.source, cited_file.resolution
         file = posixpath.normpath(source.target)
         lines = ((file, source.lines),) if source.lines else ()
-        asked.append(DriftQuestion(_key(*key), "", "", (file,), lines, resolution.commit))
-    drifts = judge(repository, head, asked)
+        base = DriftBase(resolution.commit, _has_landed(resolution))
+        seen = NOTHING_SEEN
+        if cited_file.seen is not None:
+            seen = Sighting({file: cited_file.seen}, None, {})
+        citations.append(DriftQuestion(_key(*key), "", Subjects((file,), lines), base, (), seen))
+    drifts = judge(repository, head, citations)
     texts = BlobTexts(repository)
-    texts.load(one.oid for source, one in cited.values() if source.lines and one.type == "blob")
-    found = {}
-    for (path, text), (source, resolution) in cited.items():
-        file, at = posixpath.normpath(source.target), resolution.commit[:SHORT]
-        then = _then(source, resolution)
+    texts.load(
+        citation.resolution.oid
+        for citation in cited.values()
+        if citation.source.lines and citation.resolution.type == "blob"
+    )
+    checked = {}
+    for (path, text), cited_file in cited.items():
+        source, resolution = cited_file.source, cited_file.resolution
+        file, at = posixpath.normpath(source.target), resolution.commit[:SHORT_ID_DIGITS]
+        then = _describe_state(source, resolution)
         row = CheckedSource(text, "file", OK, "", then, commit=resolution.commit)
-        is_text = source.lines and resolution.type == "blob"
+        is_text = source.lines and resolution.type == "blob" and cited_file.seen is None
         count = len(texts.rows(resolution.oid)) if is_text else 0
         if source.lines and 0 < count < source.lines[1]:
             row = row.replace(status=MISSING, detail=f"{file} had only {count} lines at {at}")
-        elif resolution.type == "tree" and any(head.below(f"{file}/")):
+        elif resolution.type == "tree" and any(head.find_by_prefix(f"{file}/")):
             row = row.replace(detail=f"{file} is a folder that is there", now=file)
         else:
             files = drifts[_key(path, text)][0].files
-            row = _file(row, source, file, files[0] if files else None)
-        found[path, text] = row
-    return found
+            row = _check_file(row, source, file, files[0] if files else None)
+        checked[path, text] = row
+    return checked
 
 
 def _key(path: str, text: str) -> str:
-    """Name one source of one memory; no path holds NUL."""
+    """Return a key for one source of one memory; no path has NUL."""
     return f"{path}\0{text}"
 
 
 _WHY = {"gone": "gone", "lines": "changed"}
 
 
-def _file(row: CheckedSource, source: Source, file: str, drift: FileDrift | None) -> CheckedSource:
+def _check_file(
+    row: CheckedSource, source: Source, file: str, drift: FileDrift | None
+) -> CheckedSource:
     if drift is None:
         detail = f"{file} is as it was"
-        return row.replace(detail=detail, now=f"{file}{_span(source.lines)}")
-    detail, now = rules.clause(drift), drift.now or drift.path
+        return row.replace(detail=detail, now=f"{file}{_format_span(source.lines)}")
+    detail, now = rules.describe_file(drift), drift.now or drift.path
     if drift.level == rules.UNKNOWN:
         return row.replace(status=UNKNOWN, detail=detail)
     if drift.level == rules.BROKEN:
@@ -424,11 +487,11 @@ def _file(row: CheckedSource, source: Source, file: str, drift: FileDrift | None
         return row.replace(status=_WHY[drift.why], detail=detail, now=gone)
     lines = drift.lines_now or source.lines
     has_moved = now != file or lines != source.lines
-    # Cited lines that stand elsewhere are what was cited, whatever else became of the file.
+    # Cited lines that moved are still the cited lines, even if other parts of the file changed.
     is_changed = drift.level == rules.CHANGED and not source.lines
     status = "changed" if is_changed else "moved" if has_moved else OK
-    return row.replace(status=status, detail=detail, now=f"{now}{_span(lines)}")
+    return row.replace(status=status, detail=detail, now=f"{now}{_format_span(lines)}")
 
 
-def _span(lines: tuple[int, int] | None) -> str:
+def _format_span(lines: tuple[int, int] | None) -> str:
     return f"#L{lines[0]}-L{lines[1]}" if lines else ""

@@ -1,1 +1,1 @@
-"""What happened: the private sessions of this clone, from transcripts to findings."""
+"""The private sessions of this clone, from transcripts to findings."""

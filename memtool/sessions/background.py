@@ -1,8 +1,8 @@
-"""Work in the background: captures, and the index of a fresh clone. No agent waits for it.
+"""Background work that no agent waits for: captures, and the index of a fresh clone.
 
-In a fresh clone of many memories the first answer takes longer than a host waits for a hook, at
-every prompt again: so a search in the background builds the index. This module loads next to
-nothing, as a hook answers in the time of a cold start.
+In a fresh clone with many memories, the first search takes longer than a host waits for a hook, and
+every prompt would time out again. So a search in the background builds the index. This module
+imports as little as possible: a hook should cost no more than a cold start.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from memtool.sessions import consent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from memtool.store.context import Context
 
 
-MOST_S = 600
-"""Seconds after which a capture in the background is ended, whatever it waits for."""
+MAX_S = 600
+"""Time limit of a background process, whatever it waits for."""
 _PROGRAM = "from memtool.cli.main import command; command()"
 
 
@@ -29,11 +29,11 @@ def capture_hook(
 ) -> bool:
     """Start a capture of a transcript in the background; return whether one was started.
 
-    None is started where it is switched off, or where the path is no file of this user. `event` is
-    what the host reported: at the end of a session nothing more will come, and it is ended. A host
-    that names no transcript may keep all of them in one place.
+    None is started if captures are switched off, or if the path is not a file of this user. `event`
+    is the event that the host reported: after `session-end` nothing more will come, so the session
+    is ended. `transcript_path` may be empty for a host that stores all sessions in one file.
     """
-    transcript_path = transcript_path or kept_by(host, context.caller.env)
+    transcript_path = transcript_path or find_database(host, context.caller.env)
     if not consent.is_capturing(context) or not is_own(transcript_path):
         return False
     args = ["-C", context.repository.top or context.repository.git_dir, "capture", "--host", host]
@@ -42,8 +42,8 @@ def capture_hook(
     return bool(start([*args, "--", transcript_path], context.caller.env))
 
 
-def kept_by(host: str, env: Mapping[str, str]) -> str:
-    """Return the path of the file in which a host keeps all sessions, empty where it has none."""
+def find_database(host: str, env: Mapping[str, str]) -> str:
+    """Return the path of the file in which a host stores all sessions, empty if it has none."""
     if host != "opencode":
         return ""
     data = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", ""), ".local", "share")
@@ -51,7 +51,7 @@ def kept_by(host: str, env: Mapping[str, str]) -> str:
 
 
 def is_own(path: str) -> bool:
-    """Tell whether a path is absolute, and a regular file that belongs to this user."""
+    """Return whether a path is absolute, and a regular file that this user owns."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -60,29 +60,35 @@ def is_own(path: str) -> bool:
 
 
 def start(args: list[str], env: Mapping[str, str]) -> int:
-    """Start memtool in a session of its own, without streams; return the process, 0 for none."""
-    from memtool.store.process import start_apart  # a hook that is in time needs none of it
+    """Start memtool detached, without standard streams; return the process id, 0 if it failed."""
+    from memtool.store.process import start_detached  # imported late: most hooks do not need it
 
-    return start_apart(_PROGRAM, args, env, MOST_S)
+    return start_detached(_PROGRAM, args, env, MAX_S)
 
 
 INDEXING = "warming"
-"""The file that names the process at work, in the cache directory."""
+"""Name of the file, in the cache directory, with the id of the running process."""
 SEARCH = ("search", "--limit", "1", "--", "memory")
-"""Builds everything that a hook needs, without a trace in the ledger."""
+"""A search that builds everything a hook needs, without an entry in the ledger."""
 
 
-def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
-    """Start a search in the background unless one is under way; return whether one was started."""
+DRIFT = ("drift", "--json")
+"""Checks the files that memories name, so that a hook knows which were renamed."""
+
+
+def warm(
+    directory: str, top: str, env: Mapping[str, str], now: float, verb: Sequence[str] = SEARCH
+) -> bool:
+    """Start a verb in the background unless one is running; return whether it was started."""
     path = os.path.join(directory, INDEXING)
     if _is_under_way(path, now):
         return False
-    from memtool.store import files  # a hook that is in time needs none of it
+    from memtool.store import files  # imported late: most hooks do not need it
     from memtool.store.git import LOCATION_VARIABLES
 
-    # A git hook is given the index of its commit, which will be gone.
+    # Git points a hook to the index of its commit, which will not exist for long.
     inherited = {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
-    process = start(["-C", top, *SEARCH], {**inherited, "MEMTOOL_NO_LEDGER": "1"})
+    process = start(["-C", top, *verb], {**inherited, "MEMTOOL_NO_LEDGER": "1"})
     try:
         handle = files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -90,17 +96,17 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
         finally:
             os.close(handle)
     except OSError:
-        pass  # then the next hook may start another one
+        pass  # at worst the next hook starts another one
     return bool(process)
 
 
 def _is_under_way(path: str, now: float) -> bool:
-    """Tell whether the process that a file names is still running, within its time limit."""
-    from memtool.store.files import read_regular  # a hook that is in time needs none of it
+    """Return whether the process named in a file is still running, within its time limit."""
+    from memtool.store.files import read_regular  # imported late: most hooks do not need it
     from memtool.store.process import is_running
 
     try:
-        if os.stat(path).st_mtime < now - MOST_S:
+        if os.stat(path).st_mtime < now - MAX_S:
             return False
         return is_running(int(read_regular(path, 20)))
     except (OSError, ValueError):

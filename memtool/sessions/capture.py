@@ -1,9 +1,10 @@
-"""Capture: a transcript into a session, only what is new, any number of captures at once.
+"""Capture: add the new messages of a transcript to a session.
 
-The journal of captures is the lock: it says how far each transcript was read. Messages keep
-the name of their line, so that nothing is taken twice even where that journal is lost. A
-host that forks a session copies its lines into a new transcript, under their own names: such a
-copy goes on from the session that it was made of, and does not look like a second witness.
+Any number of captures may run at once. The journal of captures is the lock, and records how far
+each transcript was read. Messages keep the id of their transcript line, so nothing is added twice
+even if that journal is lost. A host that forks a session copies its lines into a new transcript,
+with the same ids. Such a copy becomes a fork of the original session, and does not count as a
+second witness.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import failure_state, journal, lifecycle, retention, store
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import Head, Message, read_row
-from memtool.sessions.store import MESSAGES, Exists, Sessions, clean_row, clean_texts
+from memtool.sessions.model import Message, Session, read_row
+from memtool.sessions.store import MESSAGES, SessionExistsError, Sessions, clean_row, clean_texts
 from memtool.sessions.transcripts import reader
 from memtool.sessions.transcripts.reader import Mark, Reading
 from memtool.store.files import read_regular
-from memtool.value import Value, batches, digest
+from memtool.value import Value, digest, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,31 +30,32 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 CAPTURES = "captures.jsonl"
-MOST_TEXT = 16_000
-"""Characters that are kept of a message; a session is what happened, not what was printed."""
-AT_ONCE = 500
-"""Messages that are written together."""
+MAX_TEXT_CHARS = 16_000
+"""Maximum characters of a stored message: a session records what happened, not all that was
+printed."""
+BATCH_MESSAGES = 500
+"""Number of messages written at once."""
 FUTURE_S = timestamps.DAY_S
-_MOST_SESSIONS = 50
-"""Sessions among which a parent is looked for, the ones that began last."""
+_MAX_SESSIONS = 50
+"""Number of sessions searched for a parent, latest start first."""
 
 
 class Transcript(Value):
-    """A transcript to capture. `path` is empty where its bytes come from stdin."""
+    """A transcript to capture. `path` is empty if its bytes come from stdin."""
 
     file: BinaryIO
     path: str
     tops: tuple[str, ...]
     host: str = ""
     session: str = ""
-    """The session that it goes into; by default the one that it names."""
+    """The session to add it to; by default the one that it names."""
 
 
 class Capture(Value):
-    """What a capture took into a session, as it is stored.
+    """The messages that a capture added to a session, as stored.
 
-    `broken` counts lines that could not be read, `future` messages whose time lies in the future,
-    `lost` those that the session has no room for.
+    `broken` counts lines that could not be read, `future` messages dated in the future, and `lost`
+    those that did not fit into a full session.
     """
 
     session: str
@@ -62,7 +64,7 @@ class Capture(Value):
     broken: int
     future: int
     is_new: bool
-    """Whether the session was begun for it."""
+    """Whether the capture created the session."""
     notes: tuple[str, ...] = ()
     lost: int = 0
 
@@ -70,71 +72,75 @@ class Capture(Value):
 def capture(
     sessions: Sessions,
     transcript: Transcript,
-    begin: Callable[[str, Reading], Head],
+    begin: Callable[[str, Reading], Session],
     now: int,
     *,
     dry_run: bool = False,
 ) -> Capture:
-    """Take what is new in a transcript into its session, which `begin` makes a head for.
+    """Add the new messages of a transcript to its session; `begin` makes the head of a new one.
 
     Raises:
-        MemtoolError: it is no transcript, the session is full, or the disk refuses.
+        MemtoolError: it is not a transcript, the session is full, or the disk refuses.
     """
     id_ = transcript.session
     is_new = False
     if not id_ or id_ not in sessions.ids():
         read = _read(transcript, None)
-        id_ = id_ or sessions.named(read.host, read.session or _name(transcript))
+        id_ = id_ or sessions.find_name(read.host, read.session or _name(transcript))
         if id_ not in sessions.ids():
-            read = _kept(sessions, id_, read)
-            if not read.messages and retention.deleted_at(sessions, id_):
-                return _capture(id_, read, (), now).replace(notes=_notes(sessions, id_))
+            read = _after_retention(sessions, id_, read)
+            if not read.messages and retention.find_deletion(sessions, id_):
+                return _capture(id_, read, (), now).replace(notes=_list_notes(sessions, id_))
             head = begin(id_, read)
             findings: list[dict[str, Any]] = []
-            named = _named(sessions, read)
-            parent, shared = _parent(sessions, id_, read.host, named)
+            named = _name_origins(sessions, read)
+            parent, shared = _find_parent(sessions, id_, read.host, named)
             if parent:
-                head, taken = lifecycle.forked(sessions, parent, head, is_kept=not dry_run)
+                head, copied = lifecycle.fork(sessions, parent, head, is_kept=not dry_run)
                 head = head.replace(parent_messages=shared)
-                findings = [row for row in taken if max(row["messages"], default=0) <= shared]
+                findings = [row for row in copied if max(row["messages"], default=0) <= shared]
             if dry_run:
-                known = _origins(sessions, parent) if parent else set()
-                new = [one for one in named if one.origin not in known]
+                origins = _read_origins(sessions, parent) if parent else set()
+                new = [message for message in named if message.origin not in origins]
                 made = _capture(id_, read, new, now, is_new=True)
-                return made.replace(notes=_notes(sessions, id_))
-            with suppress(Exists):  # another capture may have begun it just now
+                return made.replace(notes=_list_notes(sessions, id_))
+            with suppress(SessionExistsError):  # another capture may have just created it
                 sessions.create(head, findings)
                 is_new = True
     path = os.path.join(sessions.folder(id_), CAPTURES)
-    notes = _notes(sessions, id_)
+    notes = _list_notes(sessions, id_)
     if dry_run:
-        read, new, _number = _new(sessions, transcript, id_, _rows(journal.read(path)[0]))
+        read, new, _number = _find_new(
+            sessions, transcript, id_, _index_rows(journal.read(path)[0])
+        )
         return _capture(id_, read, new, now).replace(notes=notes)
-    notes = (*_repaired(sessions, id_, now), *notes)
+    notes = (*_repair(sessions, id_, now), *notes)
     with Writer(path) as marks:
-        done = _continued(sessions, transcript, id_, marks, now)
+        done = _continue(sessions, transcript, id_, marks, now)
     return done.replace(is_new=is_new, notes=(*notes, *done.notes))
 
 
-def _kept(sessions: Sessions, id: str, read: Reading) -> Reading:
-    """Return what was read without what was said before the session was deleted."""
-    gone = retention.deleted_at(sessions, id)
+def _after_retention(sessions: Sessions, id: str, read: Reading) -> Reading:
+    """Drop the messages sent before the session was deleted."""
+    gone = retention.find_deletion(sessions, id)
     if not gone:
         return read
-    return read.replace(messages=tuple(one for one in read.messages if one.moment > gone))
+    return read.replace(
+        messages=tuple(message for message in read.messages if message.moment > gone)
+    )
 
 
-def _notes(sessions: Sessions, id: str) -> tuple[str, ...]:
-    """Return what the user should know of a session that was deleted."""
-    gone = retention.deleted_at(sessions, id)
+def _list_notes(sessions: Sessions, id: str) -> tuple[str, ...]:
+    """Return the note for the user if a session was deleted before."""
+    gone = retention.find_deletion(sessions, id)
     if not gone:
         return ()
     left_out = f"{id} was deleted on {timestamps.render(gone)}: what was said before is left out"
     return (f"{left_out}; --session NAME takes all of it into another session",)
 
 
-def _repaired(sessions: Sessions, id: str, now: int) -> tuple[str, ...]:
-    """Repair a session whose head is damaged, and return what the user should know of it."""
+def _repair(sessions: Sessions, id: str, now: int) -> tuple[str, ...]:
+    """Repair a session with a damaged head, and return notes for the user."""
     try:
         sessions.head(id)
     except MemtoolError as error:
@@ -145,76 +151,80 @@ def _repaired(sessions: Sessions, id: str, now: int) -> tuple[str, ...]:
     return ()
 
 
-def _continued(
+def _continue(
     sessions: Sessions, transcript: Transcript, id: str, marks: Writer, now: int
 ) -> Capture:
-    """Take over what is new; the caller holds the journal of captures.
+    """Add the new messages; the caller holds the journal of captures.
 
-    What a full session has no room for counts as read all the same.
+    Messages that do not fit into a full session still count as read.
     """
-    rows = _rows(journal.parse(marks.whole())[0])
-    read, new, number = _new(sessions, transcript, id, rows)
-    new = failure_state.attached(sessions.folder(id), new)
-    kept: list[Message] = []
+    rows = _index_rows(journal.parse(marks.read_whole())[0])
+    read, new, number = _find_new(sessions, transcript, id, rows)
+    new = failure_state.attach_states(sessions.folder(id), new)
+    messages: list[Message] = []
     notes: dict[str, None] = {}
-    for some in batches(new, AT_ONCE):
+    for some in split_batches(new, BATCH_MESSAGES):
         try:
-            added = store.add(sessions, id, some, now, reopen=True, most_text=MOST_TEXT)
+            added = store.add(sessions, id, some, now, reopen=True, most_text=MAX_TEXT_CHARS)
         except MemtoolError as error:
             if error.code != "session-full":
                 raise
-            notes[f"{error.message}; {error.hint}"] = None
+            notes[error.as_line] = None
             break
-        kept += added.messages
+        messages += added.messages
         notes |= dict.fromkeys(added.notes)
     if transcript.path:
-        place = _place(transcript, sessions)
-        row = {"path": place, "moment": now, "number": number + len(kept)}
+        place = _journal_name(transcript, sessions)
+        row = {"path": place, "moment": now, "number": number + len(messages)}
         rows[place] = clean_row(read.mark.plain(), sessions.allowed) | row
-        # Without them a capture only takes longer, so they may be lost between the two steps.
+        # Losing the rows between these two steps is harmless: the next capture only takes longer.
         marks.clear()
         marks.append(rows.values())
-    done = _capture(id, read, kept, now)
-    return done.replace(notes=tuple(notes), lost=len(new) - len(kept))
+    done = _capture(id, read, messages, now)
+    return done.replace(notes=tuple(notes), lost=len(new) - len(messages))
 
 
 def _capture(
     id: str, read: Reading, messages: Sequence[Message], now: int, *, is_new: bool = False
 ) -> Capture:
-    future = sum(one.moment > now + FUTURE_S for one in messages)
+    future = sum(message.moment > now + FUTURE_S for message in messages)
     return Capture(id, read.host, tuple(messages), read.broken, future, is_new)
 
 
 def _name(transcript: Transcript) -> str:
-    """Return the name of a transcript that names no session: its path, or a hash of its bytes."""
+    """Name a transcript that names no session: its path, or a hash of its bytes."""
     if transcript.path:
         return transcript.path
     transcript.file.seek(0)
     return f"stdin {digest(transcript.file.read())}"
 
 
-def _place(transcript: Transcript, sessions: Sessions) -> str:
-    """Return the name of a transcript in the journal of captures: its path, if it is no secret."""
+def _journal_name(transcript: Transcript, sessions: Sessions) -> str:
+    """Return a transcript's name in the journal of captures: its path, hashed if it is secret."""
     path = transcript.path
     return path if sessions.clean(path) == path else digest(os.fsencode(path))
 
 
-def _rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the rows of the journal of captures by the transcript that each is about."""
+def _index_rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Index the rows of the journal of captures by transcript."""
     return {row["path"]: row for row in rows if isinstance(row.get("path"), str)}
 
 
-def _new(
+def _find_new(
     sessions: Sessions, transcript: Transcript, id: str, rows: dict[str, dict[str, Any]]
 ) -> tuple[Reading, list[Message], int]:
-    """Return what was read, what of it is new, and the number of the last message there is."""
-    before = rows.get(_place(transcript, sessions), {})
-    read = _kept(sessions, id, _read(transcript, read_row(Mark, before)))
-    last = sessions.last(id)
+    """Return the reading, its new messages, and the number of the session's last message."""
+    before = rows.get(_journal_name(transcript, sessions), {})
+    read = _after_retention(sessions, id, _read(transcript, read_row(Mark, before)))
+    last = sessions.read_last(id)
     number = last.number if last else 0
     is_certain = not read.is_new and before.get("number") == number
-    known = set() if is_certain else _origins(sessions, id)
-    return read, [one for one in _named(sessions, read) if one.origin not in known], number
+    origins = set() if is_certain else _read_origins(sessions, id)
+    return (
+        read,
+        [message for message in _name_origins(sessions, read) if message.origin not in origins],
+        number,
+    )
 
 
 def _read(transcript: Transcript, mark: Mark | None) -> Reading:
@@ -228,62 +238,64 @@ def _read(transcript: Transcript, mark: Mark | None) -> Reading:
     )
 
 
-def _named(sessions: Sessions, read: Reading) -> list[Message]:
-    """Return what was read with origins that stay as they are: one like a secret is hashed.
+def _name_origins(sessions: Sessions, read: Reading) -> list[Message]:
+    """Return the messages with stable origins: one that looks like a secret is hashed.
 
-    Cut out, many would become the same.
+    If secrets were cut out instead, many origins would become the same.
     """
-    clean = clean_texts({one.origin for one in read.messages}, sessions.allowed)
+    clean = clean_texts({message.origin for message in read.messages}, sessions.allowed)
     return [
-        one
-        if clean[one.origin] == one.origin
-        else one.replace(origin=digest(one.origin.encode(errors="surrogatepass")))
-        for one in read.messages
+        message
+        if clean[message.origin] == message.origin
+        else message.replace(origin=digest(message.origin.encode(errors="surrogatepass")))
+        for message in read.messages
     ]
 
 
-def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message]) -> tuple[str, int]:
-    """Return the session that holds the first of these messages, and the last number they share.
+def _find_parent(
+    sessions: Sessions, id: str, host: str, messages: Sequence[Message]
+) -> tuple[str, int]:
+    """Return the session that contains the first of these messages, and the last number they share.
 
-    Without such a session the id is empty. Of several it is the one that began last.
+    The id is empty if there is none. If several match, the one that began last is returned.
     """
-    first = next((one.origin for one in messages if one.origin), "")
+    first = next((message.origin for message in messages if message.origin), "")
     if host not in NAMING_AGENTS or not first:
         return "", 0
     mark = journal.write([{"origin": first}])[1:-2]
     heads = [head for head in sessions.heads()[0] if head.host == host and head.id != id]
     heads.sort(key=lambda head: (head.started, head.id), reverse=True)
-    copied = {one.origin for one in messages}
-    for head in heads[:_MOST_SESSIONS]:
-        if any(mark in data for data in _journals(sessions, head.id)):
-            known, _torn = sessions.messages(head.id)
-            shared = [one.number for one in known if one.origin in copied]
+    copied = {message.origin for message in messages}
+    for head in heads[:_MAX_SESSIONS]:
+        if any(mark in data for data in _iterate_journals(sessions, head.id)):
+            parent_messages, _torn = sessions.messages(head.id)
+            shared = [message.number for message in parent_messages if message.origin in copied]
             if shared:
                 return head.id, shared[-1]
     return "", 0
 
 
-def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
+def _iterate_journals(sessions: Sessions, id: str) -> Iterator[bytes]:
     folder = sessions.folder(id)
     with suppress(OSError):  # it has no messages
         yield read_regular(os.path.join(folder, MESSAGES))
-        yield from map(journal.opened, journal.parts(folder))
+        yield from map(journal.read_part, journal.list_parts(folder))
 
 
-def _origins(sessions: Sessions, id: str) -> set[str]:
-    """Return the names of the lines that a session was made from, and those before it."""
-    found: set[str] = set()
+def _read_origins(sessions: Sessions, id: str) -> set[str]:
+    """Return the origins of a session's messages, and those of its ancestors."""
+    origins: set[str] = set()
     seen: set[str] = set()
     name = id
     while name and name not in seen:
         seen.add(name)
         try:
-            known, _torn = sessions.messages(name)
+            messages, _torn = sessions.messages(name)
             before = sessions.head(name).parent
         except MemtoolError:  # a parent was removed by hand
             if name == id:
                 raise
             break
-        found.update(one.origin for one in known if one.origin)
+        origins.update(message.origin for message in messages if message.origin)
         name = before
-    return found
+    return origins

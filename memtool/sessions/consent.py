@@ -1,4 +1,4 @@
-"""What the user and the project allow memtool to do with sessions unasked."""
+"""Which automatic work on sessions the user and the project allow."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ if TYPE_CHECKING:
 
 
 def is_capturing(context: Context) -> bool:
-    """Tell whether sessions are captured and promoted: nobody has switched it off.
+    """Return whether sessions are captured and promoted automatically.
 
-    A project may not switch on what its user has switched off.
+    A project cannot switch this on if the user has switched it off.
     """
     personal = context.settings.personal.get("capture.auto", True)
     return not context.caller.is_off and bool(personal and context.settings.setting("capture.auto"))
 
 
 def is_extracting(context: Context) -> bool:
-    """Tell whether sessions are read for findings: neither project nor user has objected."""
+    """Return whether findings are extracted: neither project nor user has switched it off."""
     personal = context.settings.personal.get("extraction.enabled", True)
     return bool(personal and context.settings.setting("extraction.enabled"))
 
 
 def is_promoting(context: Context) -> bool:
-    """Tell whether the user wants candidates of each session that ends."""
-    wanted = bool(context.project.own_settings.setting("capture.promote"))
+    """Return whether the user wants candidates made from each session that ends."""
+    wanted = bool(context.project.user_settings.setting("capture.promote"))
     return is_capturing(context) and wanted and not context.settings.is_newer
 
 
 def is_managing(context: Context) -> bool:
-    """Tell whether the user wants a plan for candidates after each session that is captured.
+    """Return whether the user wants a plan for candidates after each captured session.
 
-    Raises VariableError where MEMTOOL_MANAGER is neither on nor off.
+    Raises VariableError if MEMTOOL_MANAGER is neither on nor off.
     """
-    wanted = bool(context.project.own_settings.setting("manager.enabled"))
+    wanted = bool(context.project.user_settings.setting("manager.enabled"))
     wanted = context.caller.is_on("MEMTOOL_MANAGER", default=wanted)
     return is_capturing(context) and wanted and not context.settings.is_newer

@@ -1,7 +1,7 @@
-"""The life of a session around its messages: how it begins, is forked and ends.
+"""The life of a session apart from its messages: start, fork and end.
 
-It owns what a head says at each of these steps, and the summary by rules. Messages and
-checkpoints are the store's; how a session goes is retention's.
+This module owns the contents of the head at each of these steps, and the summary by rules. Messages
+and checkpoints belong to the store, deletion to retention.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from memtool.errors import MemtoolError
 from memtool.inject.session_primer import Recap
 from memtool.sessions import findings, model
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import Head, Message, line
+from memtool.sessions.model import Message, Session, first_line
 from memtool.sessions.store import (
     HEAD,
     MESSAGES,
-    Exists,
+    SessionExistsError,
     Sessions,
     clean_texts,
-    gathered,
-    opened,
+    gather,
+    open_sessions,
     refuse_ended,
     write_head,
 )
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 _DRAWS = 1_000
 _NEWEST = 8
-"""Sessions, by the time of their files, among which the one before is looked for."""
+"""Number of sessions, latest file time first, that are searched for the previous session."""
 
 
-def new_head(
+def begin_session(
     context: Context,
     sessions: Sessions,
     *,
@@ -49,28 +49,28 @@ def new_head(
     agent: str = "",
     title: str = "",
     started: int = 0,
-) -> Head:
-    """Return the head of a session that begins here, now and under a new id unless they are given.
+) -> Session:
+    """Return the head of a new session in this worktree. By default it starts now, with a new id.
 
-    The title is the first line of what is given.
+    The title is cut to its first line.
     """
     answer = context.repository.git.run("symbolic-ref", "-q", "--short", "HEAD", allowed=(0, 1))
     branch, top = answer.decode(errors="replace").strip(), context.repository.top
     clean = clean_texts({host, agent, title, branch, top}, sessions.allowed)
-    return Head(
+    return Session(
         id=id or model.draw_id(context.clock.now, context.caller.random(3)),
         started=started or context.clock.now,
         host=clean[host],
         agent=" ".join(clean[agent].split()),
-        title=line(clean[title]),
+        title=first_line(clean[title]),
         worktree=clean[top],
         branch=clean[branch],
     )
 
 
 def start(
-    context: Context, sessions: Sessions, head: Head, findings: Sequence[dict[str, Any]] = ()
-) -> Head:
+    context: Context, sessions: Sessions, head: Session, findings: Sequence[dict[str, Any]] = ()
+) -> Session:
     """Create a session under the first drawn id that is free; return its head.
 
     Raises:
@@ -79,22 +79,22 @@ def start(
     for _draw in range(_DRAWS):
         try:
             sessions.create(head, findings)
-        except Exists:
+        except SessionExistsError:
             head = head.replace(id=model.draw_id(context.clock.now, context.caller.random(3)))
         else:
             return head
-    raise MemtoolError("no free id for a session was found", hint="run the same command again")
+    raise MemtoolError("cannot find a free id for the session", hint="run the command again")
 
 
-def recap(context: Context, session: str) -> Recap | None:
-    """Return what is known of the session before the one that a host names, None without one.
+def find_recap(context: Context, session: str) -> Recap | None:
+    """Return a recap of the session before the one that a host names, None if there is none.
 
-    `session` is the host's name or the id here, and may be empty. What cannot be read is passed
-    over: this is for the start of a session, where nobody waits for the reason.
+    `session` is the host's id or ours, and may be empty. Errors are ignored: this runs at the start
+    of a session, where no user would see them.
     """
-    sessions = opened(context)
+    sessions = open_sessions(context)
     own = (
-        {session, *(model.id_of_host(host, session) for host in BLOCK_FORMATS)}
+        {session, *(model.name_host_session(host, session) for host in BLOCK_FORMATS)}
         if session
         else set()
     )
@@ -106,77 +106,77 @@ def recap(context: Context, session: str) -> Recap | None:
     for id_ in ids:
         with suppress(MemtoolError, OSError):
             changed[id_] = os.stat(sessions.path(id_, HEAD)).st_mtime_ns
-    found: list[tuple[int, str, str]] = []
+    candidates: list[tuple[int, str, str]] = []
     for id_ in sorted(changed, key=lambda id_: (-changed[id_], id_))[:_NEWEST]:
         try:
             head = sessions.head(id_)
-            last = None if head.ended else sessions.last(id_)
+            last = None if head.ended else sessions.read_last(id_)
         except MemtoolError:
             continue
         moment = head.ended or max(head.started, last.moment if last else 0)
         if moment <= context.clock.now:
-            found.append((moment, id_, head.summary or head.title))
-    if not found:
+            candidates.append((moment, id_, head.summary or head.title))
+    if not candidates:
         return None
-    moment, _id, summary = max(found)
-    return Recap(moment, len(ids), summary)
+    moment, _id, summary = max(candidates)
+    return Recap(moment, summary)
 
 
 def end(
     sessions: Sessions, id: str, summary: str, now: int, *, dry_run: bool = False
-) -> tuple[Head, int]:
-    """End a session, with a summary by rules where none is given; return its head and messages.
+) -> tuple[Session, int]:
+    """End a session; return its head and its number of messages. An empty summary is made by rules.
 
     Raises:
-        MemtoolError: there is no such session, it has ended, or the disk refuses.
+        MemtoolError: the session does not exist or has ended, or the disk refuses.
     """
     folder = sessions.folder(id)
     clean = sessions.clean(summary)
     if dry_run:
         head = sessions.head(id)
         refuse_ended(head)
-        return _ended(sessions, head, sessions.messages(id)[0], clean, now)
+        return _end(sessions, head, sessions.messages(id)[0], clean, now)
     with Writer(os.path.join(folder, MESSAGES)) as writer:
         head = sessions.head(id)
         refuse_ended(head)
-        known, _torn = gathered(folder, writer.whole())
-        ended = _ended(sessions, head, known, clean, now)
+        messages, _torn = gather(folder, writer.read_whole())
+        ended = _end(sessions, head, messages, clean, now)
         writer.sync()
         write_head(folder, ended[0])
     return ended
 
 
-def _ended(
-    sessions: Sessions, head: Head, known: Sequence[Message], summary: str, now: int
-) -> tuple[Head, int]:
-    titles = [one.title for one in findings.known(sessions, head.id).findings]
-    summary = summary or summarise(known, titles)
-    return head.replace(status="ended", ended=now, summary=summary), len(known)
+def _end(
+    sessions: Sessions, head: Session, messages: Sequence[Message], summary: str, now: int
+) -> tuple[Session, int]:
+    titles = [finding.title for finding in findings.read_learned(sessions, head.id).findings]
+    summary = summary or summarise(messages, titles)
+    return head.replace(status="ended", ended=now, summary=summary), len(messages)
 
 
-def forked(
-    sessions: Sessions, parent: str, child: Head, *, is_kept: bool = True
-) -> tuple[Head, list[dict[str, Any]]]:
-    """Return the head of a session that goes on from another one, and the findings that it takes.
+def fork(
+    sessions: Sessions, parent: str, child: Session, *, is_kept: bool = True
+) -> tuple[Session, list[dict[str, Any]]]:
+    """Return the head of a fork, and the findings that it takes over.
 
-    They stay findings of the parent, whose messages prove them. One that is still open is read
-    for them first; `is_kept` false writes nothing.
+    They stay findings of the parent, whose messages prove them. The parent's findings are brought
+    up to date first; `is_kept` false writes nothing.
 
     Raises:
-        MemtoolError: there is no such parent, or it cannot be read.
+        MemtoolError: the parent does not exist or cannot be read.
     """
-    taken = findings.learn(sessions, parent, is_kept=is_kept).findings
-    last = sessions.last(parent)
+    learned_findings = findings.learn(sessions, parent, is_kept=is_kept).findings
+    last = sessions.read_last(parent)
     head = child.replace(parent=parent, parent_messages=last.number if last else 0)
-    return head, [one.plain() for one in taken]
+    return head, [finding.plain() for finding in learned_findings]
 
 
-def before(sessions: Sessions, head: Head) -> list[tuple[str, Message]]:
-    """Return what was said before a fork, with the session that has it, the oldest first.
+def collect_before(sessions: Sessions, head: Session) -> list[tuple[str, Message]]:
+    """Return the messages before a fork with their session ids, oldest first.
 
-    It ends where a session before is not there any more.
+    The history ends at an ancestor that no longer exists.
     """
-    found: list[list[tuple[str, Message]]] = []
+    parts: list[list[tuple[str, Message]]] = []
     seen = {head.id}
     while head.parent and head.parent not in seen:
         seen.add(head.parent)
@@ -185,19 +185,21 @@ def before(sessions: Sessions, head: Head) -> list[tuple[str, Message]]:
             parent = sessions.head(head.parent)
         except MemtoolError:  # it was deleted
             break
-        found.append([(parent.id, one) for one in messages if one.number <= head.parent_messages])
+        parts.append(
+            [(parent.id, message) for message in messages if message.number <= head.parent_messages]
+        )
         head = parent
-    return [one for part in reversed(found) for one in part]
+    return [message for part in reversed(parts) for message in part]
 
 
-MOST_ASKED = 3
-_MOST_FILES = 12
-MOST_FAILURES = 5
-MOST_FINDINGS = 5
+MAX_REQUESTS = 3
+_MAX_FILES = 12
+MAX_FAILURES = 5
+MAX_FINDINGS = 5
 
 
 class FailedCall(Value):
-    """A call of a tool that failed. `fixed_by` is the message in which the same call worked."""
+    """A tool call that failed; `fixed_by` is the number of the message in which it worked."""
 
     number: int
     call: str
@@ -206,41 +208,43 @@ class FailedCall(Value):
 
 
 def summarise(messages: Sequence[Message], findings: Sequence[str]) -> str:
-    """Return some lines about a session; `findings` are the titles of what was found in it."""
-    asked = [line(one.text) for one in messages if one.role == "user"]
-    asked = [one for one in asked if one]
-    touched = list(dict.fromkeys(path for one in messages for path in one.files))
-    failed = failures(messages)
-    rows = [f"asked: {one}" for one in asked[:MOST_ASKED]]
-    rows += _more("asked", len(asked) - MOST_ASKED)
+    """Summarise a session in a few lines; `findings` are the titles of its findings."""
+    requests = [first_line(message.text) for message in messages if message.role == "user"]
+    requests = [request for request in requests if request]
+    touched = list(dict.fromkeys(path for message in messages for path in message.files))
+    failed = find_failures(messages)
+    rows = [f"asked: {request}" for request in requests[:MAX_REQUESTS]]
+    rows += _and_more("asked", len(requests) - MAX_REQUESTS)
     if touched:
-        rows.append(f"files: {first_few(touched, _MOST_FILES)}")
-    for one in failed[:MOST_FAILURES]:
-        fixed = f"worked in message {one.fixed_by}" if one.fixed_by else "not seen to work"
-        error = f": {one.error}" if one.error else ""
-        rows.append(f"failed: {one.call} in message {one.number}{error}; {fixed}")
-    rows += _more("failed", len(failed) - MOST_FAILURES)
-    rows += [f"found: {one}" for one in findings[:MOST_FINDINGS]]
-    rows += _more("found", len(findings) - MOST_FINDINGS)
+        rows.append(f"files: {first_few(touched, _MAX_FILES)}")
+    for failure in failed[:MAX_FAILURES]:
+        fixed = f"worked in message {failure.fixed_by}" if failure.fixed_by else "not seen to work"
+        error = f": {failure.error}" if failure.error else ""
+        rows.append(f"failed: {failure.call} in message {failure.number}{error}; {fixed}")
+    rows += _and_more("failed", len(failed) - MAX_FAILURES)
+    rows += [f"found: {finding}" for finding in findings[:MAX_FINDINGS]]
+    rows += _and_more("found", len(findings) - MAX_FINDINGS)
     return "\n".join(rows) or "nothing was said"
 
 
-def failures(messages: Sequence[Message]) -> list[FailedCall]:
-    """Return the calls that failed, each once, with the message in which the same one worked."""
-    found: dict[tuple[str, str], FailedCall] = {}
-    for one in messages:
-        if one.role != "tool" or one.is_ok is None:
+def find_failures(messages: Sequence[Message]) -> list[FailedCall]:
+    """Return the failed calls, each once, with the message in which the same call worked."""
+    failed_calls: dict[tuple[str, str], FailedCall] = {}
+    for message in messages:
+        if message.role != "tool" or message.is_ok is None:
             continue
-        key = one.tool, one.call
-        if not one.is_ok:
-            # Most tools say in the last line what was wrong.
-            rows = reversed(one.text.split("\n"))
-            error = line(next((row for row in rows if row.strip("-= \t")), ""))
-            found[key] = FailedCall(one.number, line(one.call) or one.tool or "a tool", error)
-        elif key in found and not found[key].fixed_by:
-            found[key] = found[key].replace(fixed_by=one.number)
-    return list(found.values())
+        key = message.tool, message.call
+        if not message.is_ok:
+            # Most tools report the error in the last line.
+            rows = reversed(message.text.split("\n"))
+            error = first_line(next((row for row in rows if row.strip("-= \t")), ""))
+            failed_calls[key] = FailedCall(
+                message.number, first_line(message.call) or message.tool or "a tool", error
+            )
+        elif key in failed_calls and not failed_calls[key].fixed_by:
+            failed_calls[key] = failed_calls[key].replace(fixed_by=message.number)
+    return list(failed_calls.values())
 
 
-def _more(what: str, count: int) -> list[str]:
+def _and_more(what: str, count: int) -> list[str]:
     return [f"{what}: {count} more"] if count > 0 else []

@@ -1,7 +1,7 @@
-"""The manager: after a session, candidates and what curation proposes, for the user to look at.
+"""The manager: after a session, it makes candidates and plans what to do with them.
 
-It owns when they run, the plan that waits, and a log of its own, all private to the clone. Nothing
-is applied here: a plan is carried out by `memtool curate`, and only by who asks for it.
+This module owns when both run, the pending plan, and the manager's own log, all private to the
+clone. It applies nothing: only `memtool curate` carries out a plan, on request.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 
 from memtool.memory import timestamps
 from memtool.sessions import background, consent, journal
-from memtool.sessions.model import FOLDER, dict_of, json_line, json_row, list_of, read_row
-from memtool.sessions.promote import MOST_ACTIONS, Action
+from memtool.sessions.model import FOLDER, as_dict, as_list, parse_json_row, read_row, to_json_line
+from memtool.sessions.promote import MAX_ACTIONS, Action
 from memtool.store import files
 from memtool.value import Value
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 PLAN = os.path.join(FOLDER, "plan")
 LOG = os.path.join(FOLDER, "manager.log")
-"""Both below the private directory."""
-MOST_BYTES = 256 * 1024
-MOST_LOG = 64 * 1024
-MOST_ENTRY = 2_000
+"""Both relative to the private directory."""
+MAX_BYTES = 256 * 1024
+MAX_LOG_BYTES = 64 * 1024
+MAX_ENTRY_BYTES = 2_000
 
 
 class WaitingPlan(Value):
-    """A plan that waits: when it was made, by `rules` or which model, and its steps."""
+    """A pending plan: when it was made, by `rules` or which model, and its steps."""
 
     moment: int
     by: str
@@ -38,9 +38,9 @@ class WaitingPlan(Value):
 
 
 def start(context: Context, session: str) -> bool:
-    """Start what the user wants after a session, in the background; return whether anything was.
+    """Start the follow-up work that the user wants, in the background; return whether any started.
 
-    Candidates are made first, and a plan looks at them (see `go_on`).
+    Candidates are made first; the plan considers them (see `go_on`).
     """
     if consent.is_promoting(context):
         return _start(context, "promote", session, "--auto")
@@ -48,7 +48,7 @@ def start(context: Context, session: str) -> bool:
 
 
 def go_on(context: Context, session: str) -> bool:
-    """Start the plan for candidates in the background, where the user wants one."""
+    """Start planning for candidates in the background, if the user wants it."""
     is_wanted = consent.is_managing(context)
     return is_wanted and _start(context, "curate", "--keep", "--session", session)
 
@@ -59,7 +59,7 @@ def _start(context: Context, *words: str) -> bool:
 
 
 def keep(context: Context, by: str, actions: Sequence[Action]) -> None:
-    """Let a plan wait in the place of the one before; an empty one leaves none.
+    """Store a plan in place of the previous one; an empty plan only removes that.
 
     Raises:
         MemtoolError: the disk refuses.
@@ -67,19 +67,23 @@ def keep(context: Context, by: str, actions: Sequence[Action]) -> None:
     if not actions:
         drop(context)
         return
-    row = {"moment": context.clock.now, "by": by, "actions": [one.plain() for one in actions]}
+    row = {"moment": context.clock.now, "by": by, "actions": [action.plain() for action in actions]}
     path = os.path.join(context.repository.cache_dir, PLAN)
-    with journal.refused(path, "written"):
+    with journal.explain_errors(path, "written"):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    journal.put(path, json_line(row).encode())
+    journal.write_file(path, to_json_line(row).encode())
 
 
-def waiting(context: Context) -> WaitingPlan | None:
-    """Return the plan that waits, None where there is none, or none that can be read."""
+def read_waiting(context: Context) -> WaitingPlan | None:
+    """Return the pending plan, None if there is none or it cannot be read."""
     path = os.path.join(context.repository.cache_dir, PLAN)
-    row = dict_of(json_row(files.read_or_none(path, MOST_BYTES) or b""))
-    read = [read_row(Action, one) for one in list_of(row.get("actions")) if isinstance(one, dict)]
-    actions = tuple(one for one in read[:MOST_ACTIONS] if one is not None)
+    row = as_dict(parse_json_row(files.read_or_none(path, MAX_BYTES) or b""))
+    read = [
+        read_row(Action, fields)
+        for fields in as_list(row.get("actions"))
+        if isinstance(fields, dict)
+    ]
+    actions = tuple(action for action in read[:MAX_ACTIONS] if action is not None)
     moment, by = row.get("moment"), row.get("by")
     if not actions or type(moment) is not int or not isinstance(by, str):
         return None
@@ -87,7 +91,7 @@ def waiting(context: Context) -> WaitingPlan | None:
 
 
 def drop(context: Context) -> None:
-    """Take the plan away that waits, if there is one."""
+    """Remove the pending plan, if there is one."""
     try:
         os.unlink(os.path.join(context.repository.cache_dir, PLAN))
     except OSError:
@@ -95,7 +99,9 @@ def drop(context: Context) -> None:
 
 
 def note(context: Context, session: str, outcome: str) -> None:
-    """Write what a run came to into the log."""
+    """Log the outcome of a run."""
     entry = f"{timestamps.render(context.clock.now)} {session or '-'}: {' '.join(outcome.split())}"
     path = os.path.join(context.repository.cache_dir, LOG)
-    files.append_to_log(path, entry.encode(errors="replace")[:MOST_ENTRY] + b"\n", MOST_LOG)
+    files.append_to_log(
+        path, entry.encode(errors="replace")[:MAX_ENTRY_BYTES] + b"\n", MAX_LOG_BYTES
+    )

@@ -1,13 +1,13 @@
-"""Running the command of a trace again: at the commit where it failed, and at HEAD.
+"""Re-runs: run the command of a trace at the commit where it failed, and at HEAD.
 
-It owns what is run, where, and what the outcome says. Each run has a repository of its own in the
-directory for temporary files, which borrows the objects of this one: a command that commits,
-rewrites or deletes does so in a copy that is thrown away, with hooks, filters, submodules and
-settings of nobody. A copy that a killed process left behind goes with the next run. This contains
-accidents. It is no sandbox: the command is the user's own process, and absolute paths are what they
-are.
+This module owns what is run, where, and what the outcome means. Each run gets its own repository in
+the directory for temporary files, which borrows the objects of this one. A command that commits,
+rewrites or deletes does so in a copy that is thrown away, without the user's hooks, filters,
+submodules and settings. A copy that a killed process left behind is removed by the next run. The
+copy guards against accidents; it is not a security sandbox. The command runs as the user, and
+absolute paths lead to the real files.
 
-Nothing here asks whether it may: `refuse_unattended` and the verb do.
+Nothing here asks for consent: `refuse_unattended` and the verb do.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from memtool import tables
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.memory import timestamps
-from memtool.memory.environment import SECTION, FailureEnvironment, read_environment
-from memtool.memory.memory import sections
+from memtool.memory.environment import FailureEnvironment, parse_environment
+from memtool.memory.schema import Source
+from memtool.memory.sighting import parse_sighting
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.search.verification import (
     CANNOT_RUN,
     CHANGED,
@@ -42,29 +44,29 @@ from memtool.search.verification import (
     TraceRun,
 )
 from memtool.sessions import failure_state, supervisor
-from memtool.sessions.extract.error_fix import failure_key, failure_of, says
-from memtool.sessions.model import printable
+from memtool.sessions.extract.error_fix import compute_failure_key, find_failure, says
+from memtool.sessions.model import make_printable
 from memtool.sessions.store import clean_texts
 from memtool.store import files, ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.deadline import Deadline
 from memtool.store.git import LOCATION_VARIABLES, Git
-from memtool.store.provenance import SHORT
-from memtool.store.sources import AMBIGUOUS, commit_states
+from memtool.store.sources import LANDED, UNRECORDED, Citation, explain_absent, resolve
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.memory.memory import Memory
     from memtool.redaction.find import Allowlist
+    from memtool.store.landing import Landings
     from memtool.store.repository import Repository
 
 ACT = "run"
-"""Under this kind the audit keeps every run, from which the last result is read."""
+"""The kind of audited act under which each run is recorded; the last result is read from it."""
 LIMIT_S = 60
-MOST_S = 3_600
-MOST_OUTPUT = 64 * 1024
-"""Bytes of an output that are kept: the last ones."""
+MAX_S = 3_600
+MAX_OUTPUT = 64 * 1024
+"""Bytes of the output that are kept, from its end."""
 SHOWN_LINES = 12
 PREFIX, NEW_PREFIX = "memtool-run-", "memtool-new-"
 PASSED_ON = frozenset(
@@ -83,29 +85,32 @@ PASSED_ON = frozenset(
         "RBENV_ROOT",
     )
 )
-"""Variables that a command gets from the caller, beside `LC_…`: where programs are, and words."""
+"""Variables that a command inherits, in addition to `LC_…`: program paths and languages."""
 UNATTENDED: dict[str, str] = {
     "CI": "CI",
     "CLAUDE_PROJECT_DIR": "a hook",
     "GIT_INDEX_FILE": "a hook of git",
     "GIT_EXEC_PATH": "a hook of git",
 }
-"""Variables of places from which nothing is ever run, and what sets them."""
+"""Variables that mark an environment in which nothing is ever run, and what sets them."""
 ALIKE, PASSED, OTHER, UNRUNNABLE = "alike", "passed", "other", "unrunnable"
 _NOT_RUN = {125: "cannot be tested", 126: "cannot be executed", 127: "was not found"}
-"""Exit codes that say so, as `git bisect run` has them."""
+"""Exit codes with the meaning that `git bisect run` gives them."""
 _NO_TEST = 5
-"""What pytest and unittest end with where no test was found."""
-_HINDRANCES = tables.rows("sessions/hindrances")
-"""What an output says if the failure is one of the surroundings, and nothing of the code."""
+"""Exit code of pytest and unittest if no test was found."""
+_HINDRANCES = tables.read_rows("sessions/hindrances")
+"""Output that shows that the environment failed, not the code."""
 _EMPTY_RUNS = ("no tests to run", "Ran 0 tests", "collected 0 items")
-"""What an output says of a run that succeeds because it tests nothing."""
+"""Output of a run that succeeds because it tests nothing."""
 
 
 class RerunPlan(Value):
-    """What would be run: `obstacle` says why nothing is, empty where all is well.
+    """A planned run. `obstacle` says why nothing can be run, empty if it can.
 
-    `commit` and `head` are full ids; `key` is the hash of the failure that is looked for.
+    `commit` and `head` are full ids; `key` is the hash of the failure to look for. If the recorded
+    commit was rewritten, `commit` is the one in which it landed and `has_landed` is true. `before`
+    is then that commit's first parent, empty if none: a squash usually contains both the failure
+    and its fix.
     """
 
     id: str
@@ -117,101 +122,140 @@ class RerunPlan(Value):
     head: str
     obstacle: str
     limit_s: int = LIMIT_S
+    has_landed: bool = False
+    before: str = ""
 
 
-def plan(context: Context, memory: Memory, limit_s: int) -> RerunPlan:
-    """Return what it would take to run the command of a trace again; nothing is run.
+def plan(
+    context: Context, memory: Memory, path: str, landings: Landings | None, limit_s: int
+) -> RerunPlan:
+    """Plan a re-run of a trace's command; nothing is run.
+
+    `path` is the memory's file. It is used to look up a rewritten commit in `landings`.
 
     Raises:
-        MemtoolError: the memory is no trace, or the limit is none.
+        MemtoolError: the memory is not a trace, or the limit is out of range.
     """
-    if not 0 < limit_s <= MOST_S:
+    if not 0 < limit_s <= MAX_S:
         raise MemtoolError(
-            f"--seconds takes 1 to {MOST_S}, not {limit_s}", hint="--seconds 300", code="bad-limit"
+            f"--seconds must be between 1 and {MAX_S}, not {limit_s}",
+            hint="--seconds 300",
+            code="bad-limit",
         )
     signature = memory.text("error_signature")
-    text = next((part.text for part in sections(memory.body) if part.title == SECTION), "")
     environment, obstacle = FailureEnvironment(), ""
     try:
-        environment = read_environment(text)
+        environment = parse_environment(memory.body)
     except ValueError as error:
         obstacle = str(error)
     if not signature and not environment.failure:
         raise MemtoolError(
-            f"{memory.id} is no trace of a failure: it has no error_signature",
-            hint='memtool list "type:episodic" lists what has one',
+            f'cannot run "{memory.title}" ({memory.id}): it has no error_signature',
+            hint="memtool list type:episodic",
             code="no-trace",
         )
     obstacle = obstacle or environment.obstacle
-    head, commit = context.repository.git.head(), ""
+    head, commit, before = context.repository.git.head(), "", ""
+    has_landed = False
     if not obstacle:
         context.repository.refuse_bare("run it in a clone")
-        state = commit_states(context.repository, [environment.commit])[environment.commit]
-        commit, cut = state.commit, environment.commit[:SHORT]
-        if state.type == AMBIGUOUS:
-            obstacle = f"several commits begin with {cut}"
-        elif not commit:
-            obstacle = f"commit {cut} is not in this clone"
+        source = Source("commit", environment.commit, None, environment.commit)
+        second = parse_sighting(memory).find_second(environment.commit)
+        cited = Citation(source, "", path, second)
+        state = resolve(context.repository, [cited], (), landings)[cited]
+        commit, cut = state.commit, environment.commit[:SHORT_ID_DIGITS]
+        has_landed = state.status == LANDED
+        if has_landed:
+            before = context.repository.git.line(
+                "rev-parse", "--verify", "--quiet", f"{commit}^", allowed=(0, 1)
+            )
+        elif not commit or state.type == UNRECORDED:
+            commit = ""
+            obstacle = f"commit {cut} {explain_absent(cut, state)[0]}"
     return RerunPlan(
         id=memory.id,
         title=memory.title,
         signature=signature,
-        key=environment.failure or failure_key(signature),
+        key=environment.failure or compute_failure_key(signature),
         environment=environment,
         commit=commit,
         head=head,
         obstacle=obstacle,
         limit_s=limit_s,
+        has_landed=has_landed,
+        before=before,
     )
 
 
 def refuse_unattended(context: Context) -> None:
-    """Raise MemtoolError where nothing may be run, whoever agreed: CI, hooks and servers."""
-    found = [
+    """Raise MemtoolError if nothing may be run, whoever agreed: in CI, hooks and servers."""
+    conditions = [
         what
         for name, what in UNATTENDED.items()
         if context.caller.env.get(name, "").lower() not in ("", "0", "false")
     ]
-    found += ["a server"] if context.caller.is_resident else []
-    if found:
+    conditions += ["a server"] if context.caller.is_resident else []
+    if conditions:
         raise MemtoolError(
-            f"{found[0]} is no place to run the command of a memory",
-            hint="run it in a terminal of your own",
+            f"cannot run the command of a memory in {conditions[0]}",
+            hint="run it in your own terminal",
             code="no-consent",
         )
 
 
-def carry_out(context: Context, planned: RerunPlan, allowed: Allowlist) -> TraceRun:
-    """Run a command at the recorded commit and, where it fails there alike, at HEAD.
+def run_trace(context: Context, planned: RerunPlan, allowed: Allowlist) -> TraceRun:
+    """Run a command at the recorded commit and, if it fails there the same way, at HEAD.
 
     Raises:
         MemtoolError: git is missing.
     """
     if planned.obstacle:
-        return _result(context, planned, CANNOT_RUN, planned.obstacle, ())
+        return _build_result(context, planned, CANNOT_RUN, planned.obstacle, ())
     sweep()
     first = _run(context, planned, planned.commit, allowed)
     if first.outcome == UNRUNNABLE:
-        return _result(context, planned, CANNOT_RUN, first.detail, (first,))
+        return _build_result(context, planned, CANNOT_RUN, first.detail, (first,))
+    if first.outcome != ALIKE and planned.has_landed:
+        return _run_before_first(context, planned, first, allowed)
     if first.outcome != ALIKE:
-        return _result(context, planned, GONE, f"at the recorded commit {first.detail}", (first,))
+        return _build_result(
+            context, planned, GONE, f"at the recorded commit {first.detail}", (first,)
+        )
     if planned.head == planned.commit:
-        return _result(context, planned, NOT_FIXED, "HEAD is the recorded commit", (first,))
+        return _build_result(context, planned, NOT_FIXED, "HEAD is the recorded commit", (first,))
     second = _run(context, planned, planned.head, allowed)
     verdict = {ALIKE: NOT_FIXED, PASSED: FIXED, OTHER: CHANGED, UNRUNNABLE: HOLDS}[second.outcome]
-    return _result(context, planned, verdict, f"at HEAD {second.detail}", (first, second))
+    return _build_result(context, planned, verdict, f"at HEAD {second.detail}", (first, second))
 
 
-def _result(
+def _run_before_first(
+    context: Context, planned: RerunPlan, first: CommandRun, allowed: Allowlist
+) -> TraceRun:
+    """Run a command at the parent of the commit in which the recorded one landed."""
+    runs: tuple[CommandRun, ...] = (first,)
+    if planned.before:
+        second = _run(context, planned, planned.before, allowed)
+        if second.outcome == ALIKE and first.outcome == PASSED:
+            at = planned.commit[:SHORT_ID_DIGITS]
+            detail = f"it fails so before {at}, in which the recorded commit has landed"
+            return _build_result(context, planned, FIXED, detail, (second, first))
+        runs = (first, second)
+    detail = "the state in which it failed was squashed away, or rewritten"
+    return _build_result(context, planned, CANNOT_RUN, detail, runs)
+
+
+def _build_result(
     context: Context, planned: RerunPlan, verdict: str, detail: str, runs: tuple[CommandRun, ...]
 ) -> TraceRun:
-    known = planned.environment
+    environment = planned.environment
     stated = {
-        "argv": printable(shown(known)) if known.argv else known.lack,
-        "cwd": known.cwd,
-        "exit": "" if known.exit is None else str(known.exit),
-        "diff": known.diff,
-        **dict(known.facts),
+        "argv": make_printable(format_command(environment))
+        if environment.argv
+        else environment.lack,
+        "cwd": environment.cwd,
+        "exit": "" if environment.exit is None else str(environment.exit),
+        "diff": environment.diff,
+        **dict(environment.facts),
     }
     return TraceRun(
         verdict=verdict,
@@ -222,103 +266,109 @@ def _result(
         signature=runs[0].signature if runs else "",
         seconds=round(sum(run.seconds for run in runs), 2),
         environment={key: value for key, value in stated.items() if value},
-        differs=tuple(_differences(context, known)) if runs else (),
+        differs=tuple(_find_differences(context, environment)) if runs else (),
         runs=runs,
     )
 
 
-def _differences(context: Context, known: FailureEnvironment) -> Iterator[str]:
-    """Yield what of the surroundings is otherwise here and now than where it failed."""
-    then = dict(known.facts)
+def _find_differences(context: Context, environment: FailureEnvironment) -> Iterator[str]:
+    """Yield how the environment differs from the one in which the command failed."""
+    then = dict(environment.facts)
     if not then:
         return
     deadline = Deadline(failure_state.BUDGET_S)
-    for key, text in failure_state.facts_of(context, known.cwd, deadline).items():
+    for key, text in failure_state.read_facts(context, environment.cwd, deadline).items():
         if then.get(key, text) != text:
             is_lock = key.startswith("lock ")
-            yield f"{printable(key)} has changed" if is_lock else f"{key} {text}, then {then[key]}"
+            yield (
+                f"{make_printable(key)} has changed"
+                if is_lock
+                else f"{key} {text}, then {then[key]}"
+            )
 
 
-def shown(environment: FailureEnvironment) -> str:
-    """Return the words of a command as a person would type them."""
+def format_command(environment: FailureEnvironment) -> str:
+    """Format a command as a person would type it."""
     return shlex.join(environment.argv)
 
 
 class RunResult(Value):
-    """The last result of a trace: a verdict of `RUN_VERDICTS`, and the second of the run."""
+    """The last result of a trace: a verdict from `RUN_VERDICTS`, and the second of the run."""
 
     verdict: str
     moment: int
 
 
-def results(context: Context) -> dict[str, RunResult]:
-    """Return the last result of every trace that was run in this clone, by id.
+def read_results(context: Context) -> dict[str, RunResult]:
+    """Return the last result of each trace that was run in this clone, by memory id.
 
-    Where the ledger cannot be read a note says so, and there are none.
+    If the ledger cannot be read, a note is added and there are none.
     """
-    if not usage_log.is_kept(context):
+    if not usage_log.is_enabled(context):
         return {}
-    with suppress(MemtoolError):  # it cannot be written: what it has will do
+    with suppress(MemtoolError):  # it cannot be written: read it as it is
         ledger.fold(context.repository.cache_dir)
     try:
-        with ledger.reading(context.repository.cache_dir) as held:
-            acts = held.acts()
+        with ledger.open_ledger(context.repository.cache_dir) as usage:
+            acts = usage.acts()
     except MemtoolError as error:
-        context.notes.append(f"earlier runs are not known: {error.message}")
+        context.notes.append(f"earlier runs are unknown: {error.message}")
         return {}
-    found: dict[str, RunResult] = {}
+    results: dict[str, RunResult] = {}
     for act in reversed(acts):
         verdict = act.detail.partition(":")[0]
         if act.kind == ACT and act.outcome == "done" and verdict in RUN_VERDICTS:
-            found |= dict.fromkeys(act.subjects, RunResult(verdict, act.moment))
-    return found
+            results |= dict.fromkeys(act.subjects, RunResult(verdict, act.moment))
+    return results
 
 
-def moment_of(result: RunResult) -> str:
-    """Return when a trace was last run, as text."""
+def format_moment(result: RunResult) -> str:
+    """Format the time of a run."""
     return timestamps.render(result.moment)
 
 
 def _run(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) -> CommandRun:
-    """Run a command in a fresh copy of one commit."""
+    """Run a command in a new copy of one commit."""
     try:
         return _run_copy(context, planned, commit, allowed)
     except MemtoolError as error:
         why = error.message
     except OSError as error:
-        why = reason_of(error)
-    return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {why}")
+        why = find_reason(error)
+    return _unrunnable(commit, f"no copy of commit {commit[:SHORT_ID_DIGITS]} can be made: {why}")
 
 
 def _run_copy(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) -> CommandRun:
-    """Run a command as `_run` does. Raises MemtoolError or OSError where no copy can be made."""
+    """Run a command as `_run` does. Raises MemtoolError or OSError if no copy can be made."""
     with _folder() as folder:
         top = os.path.join(folder, "tree")
         _check_out(context.repository, top, commit, context.caller.env)
         directory = os.path.realpath(os.path.join(top, planned.environment.cwd))
         is_inside = f"{directory}/".startswith(f"{os.path.realpath(top)}/")
         if not is_inside or not os.path.isdir(directory):
-            cut = commit[:SHORT]
+            cut = commit[:SHORT_ID_DIGITS]
             return _unrunnable(commit, f"there is no directory {planned.environment.cwd} at {cut}")
-        env = _environment(context.caller.env, folder)
-        env |= _imports(env, os.path.realpath(context.repository.top), os.path.realpath(top))
+        env = _build_environment(context.caller.env, folder)
+        env |= _find_imports(env, os.path.realpath(context.repository.top), os.path.realpath(top))
         began = time.monotonic()
-        ended = _supervised(planned, directory, env)
-        return _judged(planned, commit, ended, time.monotonic() - began, folder, allowed)
+        ended = _run_supervised(planned, directory, env)
+        return _judge(planned, commit, ended, time.monotonic() - began, folder, allowed)
 
 
 def _unrunnable(commit: str, detail: str) -> CommandRun:
     return CommandRun(commit, UNRUNNABLE, detail, None, "", 0.0, is_network_off=False, output="")
 
 
-def _environment(base: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Return what a command gets of the caller's environment, with directories of its own."""
-    kept = {key: text for key, text in base.items() if key in PASSED_ON or key.startswith("LC_")}
+def _build_environment(base: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Build a command's environment: a few inherited variables, and directories of its own."""
+    variables = {
+        key: text for key, text in base.items() if key in PASSED_ON or key.startswith("LC_")
+    }
     own = {"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "tmp"}
     for name in ("home", "tmp"):
         os.mkdir(os.path.join(folder, name), 0o700)
     return (
-        kept
+        variables
         | {key: os.path.join(folder, name) for key, name in own.items()}
         | {
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -343,11 +393,11 @@ print(json.dumps(found))
 PROBE_S = 10.0
 
 
-def _imports(env: Mapping[str, str], top: str, copy: str) -> dict[str, str]:
-    """Return a variable by which Python imports from a copy what it imports from the worktree.
+def _find_imports(env: Mapping[str, str], top: str, copy: str) -> dict[str, str]:
+    """Return a PYTHONPATH that makes Python import from the copy instead of the worktree.
 
-    A project that is installed in editable mode is imported from the worktree, whichever commit a
-    command belongs to: a run would tell of the wrong files.
+    A project installed in editable mode is imported from the worktree, whatever commit is checked
+    out: a run would test the wrong files.
     """
     if not any(os.path.lexists(os.path.join(copy, name)) for name in _PYTHON_MARKS):
         return {}
@@ -362,20 +412,20 @@ def _imports(env: Mapping[str, str], top: str, copy: str) -> dict[str, str]:
                 timeout=PROBE_S,
                 check=True,
             )
-            found = json.loads(done.stdout)
+            modules = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
             continue
-        paths = [copy + path[len(top) :] for path in dict.fromkeys(found)]
+        paths = [copy + path[len(top) :] for path in dict.fromkeys(modules)]
         there = [path for path in paths if os.path.isdir(path)]
         return {"PYTHONPATH": os.pathsep.join(there)} if there else {}
     return {}
 
 
 def _check_out(repository: Repository, top: str, commit: str, env: Mapping[str, str]) -> None:
-    """Make a repository that borrows the objects of another one, and check a commit out.
+    """Create a repository that borrows the objects of another one, and check out a commit.
 
-    Filters are settings, and it has none: files are what the commit holds. It has the refs too, so
-    that a command finds its branches and tags. Raises MemtoolError where git refuses.
+    It has no settings and so no filters: files are exactly as committed. It also has the refs, so
+    that a command finds its branches and tags. Raises MemtoolError if git refuses.
     """
     os.mkdir(top, 0o700)
     plain = {key: text for key, text in env.items() if key not in LOCATION_VARIABLES}
@@ -406,17 +456,17 @@ def _check_out(repository: Repository, top: str, commit: str, env: Mapping[str, 
     git.run("-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "--force", commit)
 
 
-class _Ended(Value):
-    """How a command ended, as its supervisor reports it, and the last bytes of its output."""
+class _CommandOutcome(Value):
+    """The supervisor's report on a command, and the last bytes of its output."""
 
     report: dict[str, str]
     output: bytes
     is_cut: bool
 
 
-def _supervised(planned: RerunPlan, directory: str, env: Mapping[str, str]) -> _Ended:
-    """Run a command below a supervisor, and wait until nothing of it is left."""
-    told, report = os.pipe()
+def _run_supervised(planned: RerunPlan, directory: str, env: Mapping[str, str]) -> _CommandOutcome:
+    """Run a command under a supervisor, and wait until all of its processes have ended."""
+    report_end, report = os.pipe()
     argv = [
         sys.executable,
         "-I",
@@ -438,65 +488,67 @@ def _supervised(planned: RerunPlan, directory: str, env: Mapping[str, str]) -> _
             cwd="/",
         )
     except (OSError, ValueError) as error:
-        os.close(told)
+        os.close(report_end)
         os.close(report)
-        return _Ended({"unstarted": str(getattr(error, "errno", 0) or 0)}, b"", is_cut=False)
+        return _CommandOutcome(
+            {"unstarted": str(getattr(error, "errno", 0) or 0)}, b"", is_cut=False
+        )
     os.close(report)
     assert child.stdin is not None
     assert child.stdout is not None
     try:
-        lines, output, is_cut = _heard(told, child.stdout.fileno(), planned.limit_s)
+        lines, output, is_cut = _read_report(report_end, child.stdout.fileno(), planned.limit_s)
     finally:
-        child.stdin.close()  # at which a supervisor that still runs ends everything
+        child.stdin.close()  # makes a supervisor that is still running end everything
         try:
             child.wait(supervisor.KILLING_S)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
         child.stdout.close()
-        os.close(told)
+        os.close(report_end)
     rows = (line.partition(" ") for line in lines.decode(errors="replace").splitlines())
-    return _Ended({name: rest for name, _space, rest in rows}, output, is_cut)
+    return _CommandOutcome({name: value for name, _space, value in rows}, output, is_cut)
 
 
-def _heard(told: int, printed: int, limit_s: float) -> tuple[bytes, bytes, bool]:
-    """Return a supervisor's report, the last bytes of the output, and whether there was more."""
-    kept = {told: bytearray(), printed: bytearray()}
+def _read_report(report: int, printed: int, limit_s: float) -> tuple[bytes, bytes, bool]:
+    """Return the supervisor's report, the last bytes of output, and whether output was dropped."""
+    buffers = {report: bytearray(), printed: bytearray()}
     is_cut = False
     deadline = Deadline(limit_s + supervisor.KILLING_S)
     with selectors.DefaultSelector() as waiting:
-        for handle in kept:
+        for handle in buffers:
             os.set_blocking(handle, False)
             waiting.register(handle, selectors.EVENT_READ)
-        while told in (key.fd for key in waiting.get_map().values()):
-            left = deadline.left_s()
-            ready = waiting.select(left)
-            if not ready and not left:
+        while report in (key.fd for key in waiting.get_map().values()):
+            time_left = deadline.remaining_s()
+            ready = waiting.select(time_left)
+            if not ready and not time_left:
                 break
             for key, _events in ready:
-                data = os.read(key.fd, MOST_OUTPUT)
+                data = os.read(key.fd, MAX_OUTPUT)
                 if not data:
                     waiting.unregister(key.fd)
-                kept[key.fd] += data
-                is_cut |= len(kept[key.fd]) > MOST_OUTPUT
-                del kept[key.fd][:-MOST_OUTPUT]
-    with suppress(BlockingIOError):  # who still holds it open is not waited for
-        while data := os.read(printed, MOST_OUTPUT):
-            kept[printed] += data
-            is_cut |= len(kept[printed]) > MOST_OUTPUT
-            del kept[printed][:-MOST_OUTPUT]
-    return bytes(kept[told]), bytes(kept[printed]), is_cut
+                buffers[key.fd] += data
+                is_cut |= len(buffers[key.fd]) > MAX_OUTPUT
+                del buffers[key.fd][:-MAX_OUTPUT]
+    with suppress(BlockingIOError):  # do not wait for a process that still holds it open
+        while data := os.read(printed, MAX_OUTPUT):
+            buffers[printed] += data
+            is_cut |= len(buffers[printed]) > MAX_OUTPUT
+            del buffers[printed][:-MAX_OUTPUT]
+    return bytes(buffers[report]), bytes(buffers[printed]), is_cut
 
 
-def _judged(
+def _judge(
     planned: RerunPlan,
     commit: str,
-    ended: _Ended,
+    ended: _CommandOutcome,
     seconds: float,
     folder: str,
     allowed: Allowlist,
 ) -> CommandRun:
-    """Return what a run says: whether it failed as recorded, worked, failed otherwise, or none."""
+    """Judge a run: it failed as recorded, worked, failed in another way, or proves nothing."""
     text = ended.output.decode(errors="replace")
     for place in (os.path.realpath(folder), folder):
         text = text.replace(f"{place}/tree/", "")
@@ -505,13 +557,13 @@ def _judged(
     report, argv = ended.report, planned.environment.argv
     code = report.get("exit", "")
     status = int(code) if code.isdigit() else None
-    failure = failure_of(text) if status != 0 else None
-    signature = printable(failure.signature) if failure else ""
-    outcome, detail = _outcome(planned, report, status, text, signature)
+    failure = find_failure(text) if status != 0 else None
+    signature = make_printable(failure.signature) if failure else ""
+    outcome, detail = _judge_outcome(planned, report, status, text, signature)
     if "unstarted" in report:
         errno = report["unstarted"]
         reason = os.strerror(int(errno)) if errno.isdigit() else "it cannot be started"
-        outcome, detail, status = UNRUNNABLE, f"{printable(argv[0])}: {reason}", None
+        outcome, detail, status = UNRUNNABLE, f"{make_printable(argv[0])}: {reason}", None
     return CommandRun(
         commit=commit,
         outcome=outcome,
@@ -520,14 +572,14 @@ def _judged(
         signature=signature,
         seconds=round(seconds, 2),
         is_network_off="network" in report,
-        output="\n".join(map(printable, text.rstrip().splitlines()[-SHOWN_LINES:])),
+        output="\n".join(map(make_printable, text.rstrip().splitlines()[-SHOWN_LINES:])),
     )
 
 
-def _outcome(
+def _judge_outcome(
     planned: RerunPlan, report: Mapping[str, str], status: int | None, text: str, signature: str
 ) -> tuple[str, str]:
-    """Return outcome and a clause; what may lie in the surroundings is never held against it."""
+    """Return the outcome and a phrase; the code is not blamed for failures of the environment."""
     if status is None:
         ends = {
             "limit": f"it did not end within {planned.limit_s} s",
@@ -540,7 +592,7 @@ def _outcome(
         return (UNRUNNABLE, "no test was found") if empty else (PASSED, "it works")
     if status in _NOT_RUN:
         return UNRUNNABLE, f"a program {_NOT_RUN[status]} (exit code {status})"
-    if signature and failure_key(signature) == planned.key:
+    if signature and compute_failure_key(signature) == planned.key:
         return ALIKE, "it fails so"
     if says(text, planned.signature):
         return ALIKE, "it fails so, among other things"
@@ -556,13 +608,13 @@ def _outcome(
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """Give a new directory for temporary files, locked while it is used, and remove it."""
+    """Yield a new temporary directory, locked while in use, and remove it afterwards."""
     made = tempfile.mkdtemp(prefix=NEW_PREFIX)
     handle = files.open_folder(made)
     try:
         files.lock(handle)
         folder = os.path.join(os.path.dirname(made), PREFIX + made.rpartition(NEW_PREFIX)[2])
-        os.rename(made, folder)  # only now may others take it for one that was left behind
+        os.rename(made, folder)  # only from now on may other runs treat it as left behind
         try:
             yield folder
         finally:
@@ -572,7 +624,7 @@ def _folder() -> Iterator[str]:
 
 
 def sweep() -> None:
-    """Remove what killed runs left in the directory for temporary files."""
+    """Remove the temporary directories of killed runs."""
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if not entry.name.startswith(PREFIX):
@@ -588,11 +640,11 @@ def sweep() -> None:
 
 
 def _remove(folder: str) -> None:
-    """Remove a directory with all that a command may have made of it."""
+    """Remove a directory, whatever permissions the command set in it."""
     for place, names, _files in os.walk(folder):
         for name in (".", *names):
             path = os.path.join(place, name)
             with suppress(OSError):
                 if stat.S_ISDIR(os.lstat(path).st_mode):
-                    os.chmod(path, stat.S_IRWXU)  # it may have locked itself out
+                    os.chmod(path, stat.S_IRWXU)  # the command may have removed our permissions
     shutil.rmtree(folder, ignore_errors=True)

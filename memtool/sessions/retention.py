@@ -1,9 +1,9 @@
-"""Retention: what is stored of sessions, how much room it takes, and how it goes.
+"""Retention: the disk space of sessions, and how they are pruned, deleted and repaired.
 
-It owns the limit of all sessions together, pruning, deletion, and the repair of damaged ones. A
-deleted session goes with everything that was made of it in private, also with what forks took over;
-that it was deleted is kept, so that a capture of its transcript does not bring back what was said
-before. Repair removes nothing: a damaged file is set aside next to the one that takes its place.
+This module owns the limit of all sessions together. A deleted session goes with everything private
+made from it, including the findings that forks took over. The deletion itself stays on record, so
+that a capture of the transcript does not bring back older messages. Repair removes nothing: a
+damaged file is set aside next to its replacement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memtool.memory.timestamps import DAY_S
 from memtool.sessions import findings, journal
 from memtool.sessions.journal import Writer
 from memtool.sessions.lifecycle import summarise
-from memtool.sessions.model import Head, Message, is_id, json_row, line, read_row
+from memtool.sessions.model import Message, Session, first_line, is_id, parse_json_row, read_row
 from memtool.sessions.store import (
     CHECKPOINTS,
     FINDINGS,
@@ -29,32 +29,32 @@ from memtool.sessions.store import (
     NEARLY_FULL,
     Checkpoint,
     Sessions,
-    gathered,
-    unknown,
+    gather,
+    unknown_session_error,
     write_head,
 )
 from memtool.store.files import read_regular
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 DELETED = "deleted.jsonl"
-"""Next to the sessions: which ones were deleted, and when."""
+"""The journal of deleted sessions and when, next to the sessions."""
 DOOMED = ".deleted-"
-"""Begins the name of a session that is being removed; one that was left is removed later."""
+"""Prefix of a directory that is being deleted; one left behind is removed later."""
 ASIDE = ".damaged"
-"""Ends the name of a file that was set aside."""
+"""Suffix of a damaged file that was set aside."""
 JOURNALS = (MESSAGES, CHECKPOINTS, FINDINGS)
 PRUNE_TO = 0.8
-"""Share of the total limit that pruning goes down to."""
-MOST_READ = 64 * MEGABYTE
-"""Of logs that are read through for damage where nobody asked for all of them."""
+"""Share of the total limit that pruning aims for."""
+MAX_READ = 64 * MEGABYTE
+"""Bytes of logs that are checked for damage unless a full check is requested."""
 
 
 class Footprint(Value):
-    """What all sessions take together, damaged ones too; `size` and `limit` in bytes."""
+    """Disk use of all sessions together, including damaged ones; `size` and `limit` in bytes."""
 
     sessions: int
     size: int
@@ -62,57 +62,59 @@ class Footprint(Value):
 
     @property
     def share(self) -> float:
-        """The part of the limit that is used; over 1 where it was lowered since."""
+        """Used share of the limit; over 1 if the limit was lowered since."""
         return self.size / self.limit
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether there will soon be no room for another session."""
+        """Whether the sessions are close to their limit."""
         return self.share >= NEARLY_FULL
 
     def text(self) -> str:
-        """Return it as a person reads it."""
+        """Format the disk use for a person."""
         room = f"{self.size / MEGABYTE:,.1f} of {self.limit / MEGABYTE:,g} MB"
-        return f"{plural(self.sessions, 'session')}, {room} ({self.share:.1%})"
+        return f"{format_count(self.sessions, 'session')}, {room} ({self.share:.1%})"
 
 
-def sizes(sessions: Sessions) -> dict[str, int]:
-    """Return the bytes of each session by its id, damaged ones too; links are not followed."""
-    return {id_: _size(os.path.join(sessions.directory, id_)) for id_ in _folders(sessions)}
+def measure_sizes(sessions: Sessions) -> dict[str, int]:
+    """Return each session's size in bytes, by id, including damaged ones; links are ignored."""
+    return {
+        id_: _measure_size(os.path.join(sessions.directory, id_)) for id_ in _list_folders(sessions)
+    }
 
 
-def stored(sessions: Sessions) -> Footprint:
-    """Return what all sessions take together. Raises MemtoolError where they cannot be listed."""
-    found = sizes(sessions)
-    return Footprint(len(found), sum(found.values()), sessions.most_total)
+def measure(sessions: Sessions) -> Footprint:
+    """Return the disk use of all sessions. Raises MemtoolError if they cannot be listed."""
+    size_by_session = measure_sizes(sessions)
+    return Footprint(len(size_by_session), sum(size_by_session.values()), sessions.most_total)
 
 
 def refuse_full(sessions: Sessions) -> None:
-    """Raise MemtoolError where all sessions together have reached their limit."""
-    now = stored(sessions)
+    """Raise MemtoolError if all sessions together have reached their limit."""
+    now = measure(sessions)
     if now.size >= now.limit:
         raise MemtoolError(
             f"the sessions of this clone take {now.size / MEGABYTE:,.0f} MB, "
-            f"{now.limit / MEGABYTE:,.0f} are allowed",
-            hint="memtool session prune removes the messages of the oldest, or raise "
-            "sessions.total_mb",
+            f"the limit is {now.limit / MEGABYTE:,.0f} MB",
+            hint="remove old messages: memtool session prune\n"
+            "raise the limit: memtool config sessions.total_mb MB",
             code="sessions-full",
         )
 
 
-def _folders(sessions: Sessions) -> list[str]:
-    """Return the names of everything in the place of a session: directories, and links."""
-    with journal.refused(sessions.directory, "read"):
+def _list_folders(sessions: Sessions) -> list[str]:
+    """Return the names of all session directories, and of links in their place."""
+    with journal.explain_errors(sessions.directory, "read"):
         try:
             with os.scandir(sessions.directory) as entries:
-                found = [one.name for one in entries if one.is_symlink() or one.is_dir()]
+                names = [entry.name for entry in entries if entry.is_symlink() or entry.is_dir()]
         except FileNotFoundError:
             return []
-    return sorted(filter(is_id, found))
+    return sorted(filter(is_id, names))
 
 
-def _size(path: str) -> int:
-    """Return the bytes of the files in a directory; 0 where it cannot be listed."""
+def _measure_size(path: str) -> int:
+    """Return the size of a directory's files in bytes; 0 if it cannot be listed."""
     try:
         if os.path.islink(path):
             return 0
@@ -122,10 +124,10 @@ def _size(path: str) -> int:
         return 0
 
 
-class Pruned(Value):
-    """Sessions whose messages were removed, the oldest first, and the bytes that it freed.
+class PruneReport(Value):
+    """The pruned sessions, oldest first, and the bytes that were freed.
 
-    `size` is what all of them take now; `wrong` says which could not be pruned, and why.
+    `size` is what remains; `wrong` lists the sessions that could not be pruned, with reasons.
     """
 
     ids: tuple[str, ...]
@@ -140,17 +142,17 @@ def prune(
     before: int | None = None,
     ids: Collection[str] | None = None,
     dry_run: bool = False,
-) -> Pruned:
+) -> PruneReport:
     """Remove the messages of the sessions that ended first, until all are well below the limit.
 
-    With `before` it is all that ended before that moment instead, with `ids` these. Heads,
-    checkpoints and findings stay.
+    With `before`, prune all that ended before that second instead; with `ids`, exactly these.
+    Heads, checkpoints and findings stay.
 
     Raises:
         MemtoolError: the sessions cannot be listed.
     """
     _sweep(sessions, dry_run=dry_run)
-    size = stored(sessions).size
+    size = measure(sessions).size
     done: list[str] = []
     wrong: list[str] = []
     freed = 0
@@ -164,38 +166,38 @@ def prune(
             break
         try:
             folder = sessions.folder(head.id)
-            freed += _messages_size(folder) if dry_run else _emptied(sessions, head.id, folder)
+            freed += _measure_messages(folder) if dry_run else _empty(sessions, head.id, folder)
         except MemtoolError as error:
             wrong.append(f"{head.id} is not pruned: {error.message}")
             continue
         done.append(head.id)
-    return Pruned(tuple(done), freed, size - freed, tuple(wrong))
+    return PruneReport(tuple(done), freed, size - freed, tuple(wrong))
 
 
-def _messages_size(folder: str) -> int:
-    paths = [os.path.join(folder, MESSAGES), *journal.parts(folder)]
+def _measure_messages(folder: str) -> int:
+    paths = [os.path.join(folder, MESSAGES), *journal.list_parts(folder)]
     return sum(os.stat(path).st_size for path in paths if os.path.exists(path))
 
 
-def _emptied(sessions: Sessions, id: str, folder: str) -> int:
-    """Remove the messages of a session that has ended; return how many bytes they had."""
+def _empty(sessions: Sessions, id: str, folder: str) -> int:
+    """Remove the messages of an ended session; return the number of bytes freed."""
     with Writer(os.path.join(folder, MESSAGES)) as writer:
         head = sessions.head(id)
-        if head.status != "ended":  # somebody opened it again meanwhile
+        if head.status != "ended":  # it was reopened meanwhile
             return 0
-        freed = _messages_size(folder)
+        freed = _measure_messages(folder)
         write_head(folder, head.replace(status="pruned"))
-        with journal.refused(folder, "written"):
-            for part in journal.parts(folder):
+        with journal.explain_errors(folder, "written"):
+            for part in journal.list_parts(folder):
                 os.unlink(part)
         writer.clear()
     return freed
 
 
 class Deletion(Value):
-    """A session that was deleted: the bytes that it freed, and the forks that lost findings.
+    """A deleted session: the bytes that were freed, and the forks that lost findings.
 
-    `wrong` says what could not be done; the session itself is gone.
+    `wrong` lists the steps that failed; the session itself is gone.
     """
 
     id: str
@@ -204,7 +206,7 @@ class Deletion(Value):
     wrong: tuple[str, ...] = ()
 
 
-class _Deleted(Value):
+class _DeletionRow(Value):
     """A row of the journal of deletions."""
 
     id: str
@@ -212,39 +214,44 @@ class _Deleted(Value):
 
 
 def delete(sessions: Sessions, id: str, now: int, *, dry_run: bool = False) -> Deletion:
-    """Delete a session for good, with its findings and those that forks of it took over.
+    """Delete a session for good, with its findings, including those that forks took over.
 
     Raises:
-        MemtoolError: there is none of that id, a link is in its place, or the disk refuses.
+        MemtoolError: the session does not exist or is a link, or the disk refuses.
     """
     folder = sessions.folder(id)
-    freed = _size(folder)
-    forks = tuple(one for one in sessions.ids() if one != id and _holds(sessions, one, id))
+    freed = _measure_size(folder)
+    forks = tuple(
+        session_id
+        for session_id in sessions.ids()
+        if session_id != id and _holds(sessions, session_id, id)
+    )
     if dry_run:
         return Deletion(id, freed, forks)
     wrong: list[str] = []
     with _noting(wrong, "a capture may bring it back"):
-        row = _Deleted(id, now).plain()
+        row = _DeletionRow(id, now).plain()
         journal.append(os.path.join(sessions.directory, DELETED), [row])
     doomed = os.path.join(sessions.directory, DOOMED + id)
     shutil.rmtree(doomed, ignore_errors=True)
-    with ExitStack() as held:
-        with suppress(MemtoolError):  # something else in the place of its messages goes as well
-            held.enter_context(Writer(os.path.join(folder, MESSAGES)))
-        with journal.refused(folder, "written"):
-            os.rename(folder, doomed)  # in one step: who waits to write to it finds no session
+    with ExitStack() as locks:
+        with suppress(MemtoolError):  # if its messages are not a journal, delete them unlocked
+            locks.enter_context(Writer(os.path.join(folder, MESSAGES)))
+        with journal.explain_errors(folder, "written"):
+            # In one step: a process waiting to write then finds no session.
+            os.rename(folder, doomed)
     for fork in forks:
         with _noting(wrong, f"{fork} keeps findings of it"):
             _forget(sessions, fork, id)
     so = "memtool session prune removes the rest"
-    with _noting(wrong, so), journal.refused(doomed, "written"):
+    with _noting(wrong, so), journal.explain_errors(doomed, "written"):
         shutil.rmtree(doomed)
     return Deletion(id, freed, forks, tuple(wrong))
 
 
 @contextmanager
 def _noting(wrong: list[str], so: str) -> Iterator[None]:
-    """Go on after a refusal, and collect it with what follows from it."""
+    """Collect an error with its consequence, and continue."""
     try:
         yield
     except MemtoolError as error:
@@ -252,7 +259,7 @@ def _noting(wrong: list[str], so: str) -> Iterator[None]:
 
 
 def _holds(sessions: Sessions, id: str, parent: str) -> bool:
-    """Tell whether a session holds findings of another one."""
+    """Return whether a session has findings of another one."""
     try:
         rows, _torn = journal.read(sessions.path(id, FINDINGS))
     except MemtoolError:
@@ -261,17 +268,17 @@ def _holds(sessions: Sessions, id: str, parent: str) -> bool:
 
 
 def _forget(sessions: Sessions, id: str, parent: str) -> None:
-    """Take what another session found out of the findings of a session."""
+    """Remove another session's findings from a session."""
     with Writer(sessions.path(id, FINDINGS)) as writer:
-        rows, _bad = journal.parse(writer.whole())
-        kept = journal.write(row for row in rows if row.get("session") != parent)
-        # What is lost where the disk refuses now is found again in the messages.
+        rows, _bad = journal.parse(writer.read_whole())
+        remaining = journal.write(row for row in rows if row.get("session") != parent)
+        # If the disk refuses now, the findings are extracted again from the messages.
         writer.clear()
-        writer.write(kept)
+        writer.write(remaining)
 
 
 def _sweep(sessions: Sessions, *, dry_run: bool) -> None:
-    """Remove what a deletion that was cut off has left."""
+    """Finish deletions that were interrupted."""
     if dry_run:
         return
     with suppress(OSError), os.scandir(sessions.directory) as entries:
@@ -280,42 +287,44 @@ def _sweep(sessions: Sessions, *, dry_run: bool) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def deleted_at(sessions: Sessions, id: str) -> int:
-    """Return the second at which a session was deleted last, 0 if it never was.
+def find_deletion(sessions: Sessions, id: str) -> int:
+    """Return the second at which a session was last deleted, 0 if never.
 
     Raises:
         MemtoolError: the journal of deletions cannot be read.
     """
     rows, _torn = journal.read(os.path.join(sessions.directory, DELETED))
-    found = [one for row in rows if (one := read_row(_Deleted, row)) is not None]
-    return max((one.moment for one in found if one.id == id), default=0)
+    deletions = [deletion for row in rows if (deletion := read_row(_DeletionRow, row)) is not None]
+    return max((deletion.moment for deletion in deletions if deletion.id == id), default=0)
 
 
-def last_used(sessions: Sessions, id: str) -> int:
-    """Return the second at which something was last added to a session, or to its files."""
+def find_last_used(sessions: Sessions, id: str) -> int:
+    """Return the second at which a session or one of its files last changed."""
     with suppress(MemtoolError):
-        head, last = sessions.head(id), sessions.last(id)
+        head, last = sessions.head(id), sessions.read_last(id)
         moment = max(head.started, head.ended, last.moment if last else 0)
         if moment:
             return moment
     folder = sessions.folder(id)
-    with journal.refused(folder, "read"), os.scandir(folder) as entries:
-        return int(max((one.stat(follow_symlinks=False).st_mtime for one in entries), default=0))
+    with journal.explain_errors(folder, "read"), os.scandir(folder) as entries:
+        return int(
+            max((entry.stat(follow_symlinks=False).st_mtime for entry in entries), default=0)
+        )
 
 
-def find(sessions: Sessions, given: str) -> str:
-    """Return the id that is meant, of a damaged session only its whole id.
+def find(sessions: Sessions, text: str) -> str:
+    """Resolve an id or a prefix of one to a session id. A damaged session needs its full id.
 
     Raises:
-        MemtoolError: no session is meant, or several.
+        MemtoolError: no session matches, or several do.
     """
-    return given if given in _folders(sessions) else sessions.find(given)
+    return text if text in _list_folders(sessions) else sessions.find(text)
 
 
 class Damage(Value):
-    """What is wrong with a session. `is_lost` says that it cannot be used until it is repaired.
+    """The damage of a session. `is_lost` means that it cannot be used until repaired.
 
-    `is_mendable` false: something is in its place that is no session, and stays.
+    `is_mendable` is false if something that is not a session is in its place.
     """
 
     id: str
@@ -324,32 +333,40 @@ class Damage(Value):
     is_mendable: bool = True
 
 
-def damages(sessions: Sessions, most: int | None = MOST_READ) -> list[Damage]:
-    """Return the damaged sessions by id: all heads, and the newest logs of so many bytes.
+def find_damages(sessions: Sessions, limit: int | None = MAX_READ) -> list[Damage]:
+    """Return the damaged sessions, sorted by id.
+
+    All heads are checked, and the newest logs up to `limit` bytes.
 
     Raises:
         MemtoolError: the sessions cannot be listed.
     """
-    found = {id_: one for id_ in _folders(sessions) if (one := _head_damage(sessions, id_))}
-    whole = [id_ for id_, size in sizes(sessions).items() if size and id_ not in found]
-    for id_ in sorted(whole, key=lambda id_: (-_changed(sessions, id_), id_)):
-        if most is not None:
-            most -= _size(os.path.join(sessions.directory, id_))
-            if most < 0:
+    damages_by_id = {
+        id_: damage
+        for id_ in _list_folders(sessions)
+        if (damage := _find_head_damage(sessions, id_))
+    }
+    whole = [
+        id_ for id_, size in measure_sizes(sessions).items() if size and id_ not in damages_by_id
+    ]
+    for id_ in sorted(whole, key=lambda id_: (-_changed_at(sessions, id_), id_)):
+        if limit is not None:
+            limit -= _measure_size(os.path.join(sessions.directory, id_))
+            if limit < 0:
                 break
-        if one := _log_damage(sessions, id_):
-            found[id_] = one
-    return [found[id_] for id_ in sorted(found)]
+        if damage := _log_damage(sessions, id_):
+            damages_by_id[id_] = damage
+    return [damages_by_id[id_] for id_ in sorted(damages_by_id)]
 
 
-def _changed(sessions: Sessions, id: str) -> float:
+def _changed_at(sessions: Sessions, id: str) -> float:
     try:
         return os.stat(os.path.join(sessions.directory, id)).st_mtime
     except OSError:
         return 0.0
 
 
-def _head_damage(sessions: Sessions, id: str) -> Damage | None:
+def _find_head_damage(sessions: Sessions, id: str) -> Damage | None:
     try:
         folder = sessions.folder(id)
     except MemtoolError as error:
@@ -359,18 +376,18 @@ def _head_damage(sessions: Sessions, id: str) -> Damage | None:
     except MemtoolError as error:
         if error.code == "session-damaged":
             return Damage(id, "its head is damaged", is_lost=True)
-        if error.code != unknown(id).code:
+        if error.code != unknown_session_error(id).code:
             return Damage(id, error.message, is_lost=True, is_mendable=False)
         if any(os.path.lexists(os.path.join(folder, name)) for name in JOURNALS):
             return Damage(id, "its head is missing", is_lost=True)
-        return None  # it is just being begun
+        return None  # it is just being created
     if head.id != id:
-        return Damage(id, f"its head is that of {line(head.id)}", is_lost=True)
+        return Damage(id, f"its head is that of {first_line(head.id)}", is_lost=True)
     return None
 
 
 def _log_damage(sessions: Sessions, id: str) -> Damage | None:
-    """Return what is wrong with the journals of a session."""
+    """Return the damage in a session's journals."""
     try:
         folder = sessions.folder(id)
         torn = {name: journal.read(os.path.join(folder, name))[1] for name in JOURNALS}
@@ -387,85 +404,88 @@ def _log_damage(sessions: Sessions, id: str) -> Damage | None:
 
 
 def repair(sessions: Sessions, id: str, now: int) -> list[str]:
-    """Set the damaged files of a session aside and rebuild them; return what was done.
+    """Set aside a session's damaged files and rebuild them; return the names of those files.
 
-    Messages keep their numbers. A head is rebuilt from the messages: what it alone knew, such as
-    the branch, is in the file that was set aside.
+    Messages keep their numbers. A head is rebuilt from the messages. Facts that only the old head
+    had, such as the branch, remain in the file that was set aside.
 
     Raises:
-        MemtoolError: something is there that cannot be read, or the disk refuses.
+        MemtoolError: a file cannot be read, or the disk refuses.
     """
     folder = sessions.folder(id)
     done: list[str] = []
     with Writer(os.path.join(folder, MESSAGES)) as writer:
-        _mend(writer, done)
+        _remove_damaged(writer, done)
         for name in (CHECKPOINTS, FINDINGS):
             path = os.path.join(folder, name)
             if os.path.lexists(path):
                 with Writer(path) as other:
-                    _mend(other, done)
-        damage = _head_damage(sessions, id)
+                    _remove_damaged(other, done)
+        damage = _find_head_damage(sessions, id)
         if damage is not None:
-            known, _torn = gathered(folder, writer.whole())
+            messages, _torn = gather(folder, writer.read_whole())
             if os.path.lexists(os.path.join(folder, HEAD)):
                 _set_aside(os.path.join(folder, HEAD))
-            write_head(folder, _rebuilt(sessions, id, known, now))
+            write_head(folder, _rebuild(sessions, id, messages, now))
             done.append(HEAD)
     return done
 
 
 def _set_aside(path: str) -> None:
-    with journal.refused(path, "read"):
+    with journal.explain_errors(path, "read"):
         data = read_regular(path)
-    journal.put(path + ASIDE, data)
+    journal.write_file(path + ASIDE, data)
 
 
-def _mend(writer: Writer, done: list[str]) -> None:
-    """Take the damaged lines out of a journal, of which a whole copy is set aside first."""
-    data = writer.whole()
+def _remove_damaged(writer: Writer, done: list[str]) -> None:
+    """Remove the damaged lines of a journal, after setting aside a full copy."""
+    data = writer.read_whole()
     _rows, bad = journal.parse(data)
     if not bad:
-        if writer.torn:  # opening it for writing has set half a line aside
+        if writer.torn:  # opening it has already set half a line aside
             done.append(os.path.basename(writer.path))
         return
-    journal.put(writer.path + ASIDE, data)
-    kept = b"".join(row for row in data.splitlines(keepends=True) if json_row(row) is not None)
+    journal.write_file(writer.path + ASIDE, data)
+    intact = b"".join(
+        row for row in data.splitlines(keepends=True) if parse_json_row(row) is not None
+    )
     writer.clear()
-    writer.write(kept)
+    writer.write(intact)
     done.append(os.path.basename(writer.path))
 
 
-def _rebuilt(sessions: Sessions, id: str, known: Sequence[Message], now: int) -> Head:
-    """Return the head that the log of a session gives.
+def _rebuild(sessions: Sessions, id: str, messages: Sequence[Message], now: int) -> Session:
+    """Rebuild a head from a session's journals.
 
-    It is open where it was used within a day; without messages, what else is there says that
-    they were pruned.
+    The session is open if it was used within a day. If it has findings or checkpoints but no
+    messages, it was pruned.
     """
-    made = findings.known(sessions, id).findings
+    made = findings.read_learned(sessions, id).findings
     rows, _torn = journal.read(sessions.path(id, CHECKPOINTS))
-    marks = [one for row in rows if (one := read_row(Checkpoint, row)) is not None]
-    moments = [one.moment for one in known if one.moment]
-    moments += [one.moment for one in marks if one.moment]
-    agents = Counter(one.agent for one in known if one.agent).most_common(1)
+    marks = [mark for row in rows if (mark := read_row(Checkpoint, row)) is not None]
+    moments = [message.moment for message in messages if message.moment]
+    moments += [mark.moment for mark in marks if mark.moment]
+    agents = Counter(message.agent for message in messages if message.agent).most_common(1)
     agent = agents[0][0] if agents else ""
-    parents = {one.session for one in made} - {id}
+    parents = {finding.session for finding in made} - {id}
     parent = parents.pop() if len(parents) == 1 else ""
     last = max(moments, default=now)
-    is_open = bool(known) and now - last < DAY_S
-    status = "open" if is_open else "ended" if known or not (made or marks) else "pruned"
-    titles = [one.title for one in made]
-    asked = next((one.text for one in known if one.role == "user"), "")
-    return Head(
+    is_open = bool(messages) and now - last < DAY_S
+    status = "open" if is_open else "ended" if messages or not (made or marks) else "pruned"
+    titles = [finding.title for finding in made]
+    first_prompt = next((message.text for message in messages if message.role == "user"), "")
+    return Session(
         id=id,
         started=min(moments, default=last),
         host=agent if agent in BLOCK_FORMATS else "",
         agent=agent,
-        title=line(asked),
+        title=first_line(first_prompt),
         parent=parent,
         parent_messages=max(
-            (n for one in made if one.session == parent for n in one.messages), default=0
+            (n for finding in made if finding.session == parent for n in finding.messages),
+            default=0,
         ),
         status=status,
         ended=0 if is_open else last,
-        summary="" if is_open else summarise(known, titles),
+        summary="" if is_open else summarise(messages, titles),
     )

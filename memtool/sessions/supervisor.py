@@ -1,15 +1,15 @@
-"""The supervisor of one command: a program of its own, which ends all that the command started.
+"""The supervisor of one command: a separate program that ends all processes of the command.
 
     python -I -S supervisor.py REPORT SECONDS DIRECTORY PROGRAM [ARGUMENT …]
 
-It is the parent of whatever its children leave behind (on Linux), so that nothing outlives the
-command, not what left its process group and ignores every signal that can be ignored. It ends the
-command at its limit, and when its own standard input ends, since then nobody waits any more. Of the
-network the command has loopback alone where the system lets a user take the rest away.
+On Linux it adopts orphaned descendants, so that no process outlives the command, even one that left
+the process group and ignores signals. It ends the command at its time limit, and when its own
+standard input closes, because then no caller is waiting. If the system lets a user do so, it cuts
+the command off from the network except for loopback.
 
-It imports the standard library alone and no module of memtool. What became of the command goes to
-the file descriptor REPORT, a line each: `network off`, `unstarted ERRNO`, then `exit CODE`,
-`signal NUMBER`, `limit` or `stopped`.
+It imports only the standard library, no module of memtool. It reports to the file descriptor
+REPORT, one line each: `network off`, `unstarted ERRNO`, then `exit CODE`, `signal NUMBER`, `limit`
+or `stopped`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x1000_0000, 0x4000_0000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 UNSTARTED = 127
 KILLING_S = 10.0
-"""Seconds in which all descendants are gone, unless somebody makes them faster than they go."""
+"""Time to kill all descendants. It suffices unless they are started faster than they can be killed.
+"""
 PAUSE_S = 0.002
 
 
 def main(args: list[str]) -> int:
-    """Run a command to its end, report what became of it, and leave nothing of it behind."""
+    """Run a command to its end, report the outcome, and leave no process behind."""
     report, limit_s, directory, argv = int(args[0]), float(args[1]), args[2], args[3:]
     os.set_inheritable(report, False)
     _adopt()
@@ -43,11 +44,11 @@ def main(args: list[str]) -> int:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)  # whoever waits decides, and closes our stdin
+        signal.signal(number, signal.SIG_IGN)  # the caller decides, by closing our stdin
     child = os.fork()
     if child == 0:
         _become(report, directory, argv)
-    outcome = _watched(child, woken, limit_s)
+    outcome = _watch(child, woken, limit_s)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     _end_all()
@@ -56,13 +57,13 @@ def main(args: list[str]) -> int:
 
 
 def _adopt() -> None:
-    """Become the parent of all orphans among the descendants, where the system knows that."""
+    """Adopt orphaned descendants, if the system supports it."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _become(report: int, directory: str, argv: list[str]) -> None:
-    """Turn this process into the command, in a session of its own."""
+    """Replace this process with the command, in a session of its own."""
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
@@ -73,7 +74,7 @@ def _become(report: int, directory: str, argv: list[str]) -> None:
         nowhere = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nowhere, 0)
         os.chdir(directory)
-        os.execvp(argv[0], argv)  # noqa: S606  # there is to be none
+        os.execvp(argv[0], argv)  # noqa: S606  # no shell wanted
     except OSError as error:
         os.write(report, f"unstarted {error.errno}\n".encode())
     finally:
@@ -81,9 +82,9 @@ def _become(report: int, directory: str, argv: list[str]) -> None:
 
 
 def _has_left_network() -> bool:
-    """Leave the network for one that has loopback alone; tell whether that was possible.
+    """Move to a network with loopback only; return whether that worked.
 
-    The user is the same inside as outside, so that rights to files are what they were.
+    The user id stays the same inside, so file permissions do not change.
     """
     user, group = os.getuid(), os.getgid()
     try:
@@ -107,42 +108,42 @@ def _has_left_network() -> bool:
     return True
 
 
-def _watched(child: int, woken: int, limit_s: float) -> str:
-    """Wait until the command has ended, its time is over, or nobody waits; return the outcome."""
+def _watch(child: int, woken: int, limit_s: float) -> str:
+    """Wait until the command ends, reaches its limit, or the caller is gone; return the outcome."""
     deadline = time.monotonic() + limit_s
     while True:
-        status = _reaped(child)
+        status = _reap(child)
         if status is not None:
             code = os.waitstatus_to_exitcode(status)
             return f"exit {code}" if code >= 0 else f"signal {-code}"
-        left = deadline - time.monotonic()
-        if left <= 0:
+        time_left = deadline - time.monotonic()
+        if time_left <= 0:
             return "limit"
-        ready, _writable, _odd = select.select([0, woken], [], [], left)
+        ready, _writable, _odd = select.select([0, woken], [], [], time_left)
         if 0 in ready and not os.read(0, 1):
             return "stopped"
         if woken in ready:
             os.read(woken, 4_096)
 
 
-def _reaped(child: int) -> int | None:
-    """Take note of all processes that have ended; return the status of one, None while it runs."""
-    found = None
+def _reap(child: int) -> int | None:
+    """Reap all ended processes; return the child's status, None while it runs."""
+    exit_status = None
     with suppress(ChildProcessError):
         while True:
             id_, status = os.waitpid(-1, os.WNOHANG)
             if id_ == 0:
                 break
             if id_ == child:
-                found = status
-    return found
+                exit_status = status
+    return exit_status
 
 
 def _end_all() -> None:
-    """Kill children until there are none: those of a child that was killed become ours."""
+    """Kill children until none are left: the children of a killed child become ours."""
     deadline = time.monotonic() + KILLING_S
     while time.monotonic() < deadline:
-        for id_ in _children():
+        for id_ in _list_children():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(id_, signal.SIGKILL)
         try:
@@ -153,18 +154,18 @@ def _end_all() -> None:
         time.sleep(PAUSE_S)
 
 
-def _children() -> list[int]:
-    """Return our children; without /proc there are none that could be found."""
+def _list_children() -> list[int]:
+    """Return the ids of our children; empty without /proc."""
     own = str(os.getpid())
-    found = []
+    children = []
     with suppress(OSError):
         for name in filter(str.isdigit, os.listdir("/proc")):
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                # The name of a program may hold anything, so what follows it is looked at.
+                # A program's name may contain anything, so parse what follows it.
                 fields = file.read().rpartition(b")")[2].split()
                 if fields[1].decode() == own:
-                    found.append(int(name))
-    return found
+                    children.append(int(name))
+    return children
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Where memories live: git, snapshots of trees, atomic writes, settings."""
+"""Storage of memories: git, snapshots of trees, atomic writes, settings."""

@@ -1,14 +1,14 @@
-"""Blame: which commit wrote each line of a file.
+"""Blame: the commit that wrote each line of a file.
 
-One file is asked of `git blame`. The files of a whole commit are answered from one walk over
-history, where git would need a process for each.
+A single file uses `git blame`. For all files of a commit one walk over history is enough, while git
+would need a process for each.
 """
 
 from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-from memtool.memory.changes import stem
+from memtool.memory.changes import id_from_path
 from memtool.memory.document import MAX_BYTES
 from memtool.value import Value
 
@@ -22,36 +22,38 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record
 
 UNCOMMITTED = ""
-"""Stands where a line has no commit yet."""
+"""Commit of a line that is not committed yet."""
 MAX_COMPARED = 3_000
-"""Changed lines that are matched one by one: a memory of 64 KiB may have 65,536 equal ones."""
+"""Limit of changed lines that are matched: a memory of 64 KiB may have 65,536 equal lines."""
 
 
-def lines(history: History, location: Location, head: str, path: str, data: bytes) -> list[str]:
-    """Return the commit of each line of a file, in order, UNCOMMITTED for lines that have none.
+def blame_lines(
+    history: History, location: Location, head: str, path: str, data: bytes
+) -> list[str]:
+    """Return the commit of each line of a file, in order; UNCOMMITTED for lines without one.
 
-    `data` is the file as the snapshot has it, `head` the commit that the snapshot belongs
-    to. Git is never asked about the worktree itself, where it would run the filters of the
-    repository; lines of the worktree are matched with those of the commit.
+    `data` is the file in the snapshot, `head` the commit of the snapshot. git never blames the
+    worktree itself, since it would run the repository's filters; lines of the worktree are matched
+    with those of the commit.
     """
     rows = data.split(b"\n")
-    origin = _committed_path(location, head, path) if head else ""
-    stored = history.stored(head, origin) if origin else None
+    origin = _find_committed_path(location, head, path) if head else ""
+    stored = history.read_path(head, origin) if origin else None
     if stored is None or stored.kind != "file":
         return [UNCOMMITTED] * len(rows)
     blamed = history.blame(head, origin)
-    found = [UNCOMMITTED] * len(rows)
-    for old, new in matches(stored.data.split(b"\n"), rows):
-        found[new] = blamed.get(old + 1, UNCOMMITTED)
-    return _whole(found, rows)
+    commits = [UNCOMMITTED] * len(rows)
+    for old, new in match_lines(stored.data.split(b"\n"), rows):
+        commits[new] = blamed.get(old + 1, UNCOMMITTED)
+    return _fill_last_line(commits, rows)
 
 
-def matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of lines that stayed; none of a middle that is too long to compare."""
+def match_lines(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield old and new positions of unchanged lines; none from a middle over MAX_COMPARED."""
     shorter = min(len(before), len(after))
     head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
-    rest = shorter - head
-    tail = next((n for n in range(rest) if before[-1 - n] != after[-1 - n]), rest)
+    remaining = shorter - head
+    tail = next((n for n in range(remaining) if before[-1 - n] != after[-1 - n]), remaining)
     yield from ((n, n) for n in range(head))
     yield from ((len(before) - n, len(after) - n) for n in range(1, tail + 1))
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
@@ -61,27 +63,27 @@ def matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]
                 yield head + block.a + step, head + block.b + step
 
 
-def _committed_path(location: Location, head: str, path: str) -> str:
-    """Return where the memory of a path lies in a commit; it may have moved since."""
+def _find_committed_path(location: Location, head: str, path: str) -> str:
+    """Return the path of a memory in a commit; it may have moved since."""
     if location.kind == "commit":
         return path
-    there = location.repository.git.blobs_below(head, location.directory)
-    name = stem(path)
-    same_id = [one for one in there if name in one and stem(one) == name]
+    blobs = location.repository.git.blobs_below(head, location.directory)
+    name = id_from_path(path)
+    same_id = [path for path in blobs if name in path and id_from_path(path) == name]
     return path if path in same_id else min(same_id, default="")
 
 
-def _whole(commits: list[str], rows: list[bytes]) -> list[str]:
-    """Return the commits of lines, that of the last line for what follows its line feed."""
+def _fill_last_line(commits: list[str], rows: list[bytes]) -> list[str]:
+    """Give the empty text after the last line feed the commit of the last line."""
     if len(rows) > 1 and rows[-1] == b"":
         commits[-1] = commits[-2]
     return commits
 
 
 class FileHistory(Value):
-    """How a file came to its bytes: commits with the blobs that they left, the newest first.
+    """The history of a file's content: commits with the resulting blobs, newest first.
 
-    `is_straight` says that each blob was made of the next alone, so that lines can be followed.
+    `is_straight` means that each blob derives from the next one only, so lines can be followed.
     """
 
     steps: tuple[tuple[str, str], ...]
@@ -89,7 +91,7 @@ class FileHistory(Value):
 
 
 class FileHistories:
-    """The history of every memory of a commit, from one walk; `commits` are all that lead to it."""
+    """The history of every memory of a commit, from one walk; `commits` are all its ancestors."""
 
     def __init__(self, git: Git, history: History, head: str, directory: str) -> None:
         self._git = git
@@ -104,16 +106,16 @@ class FileHistories:
         self.commits = frozenset(git.line("rev-list", head).split())
         self._merges = frozenset(git.line("rev-list", "--min-parents=2", head).split())
 
-    def author_of(self, id_: str) -> Commit:
-        """Return the commit that wrote something."""
-        return self._history.author_of(id_)
+    def find_author_commit(self, id_: str) -> Commit:
+        """Return a commit; UNKNOWN_COMMIT for an empty id or a boundary of a shallow clone."""
+        return self._history.find_author_commit(id_)
 
-    def newest(self, commits: Iterable[str]) -> str:
-        """Return the commit that no other one follows."""
+    def find_newest(self, commits: Iterable[str]) -> str:
+        """Return the newest of some commits, by their order in the walk."""
         return min(commits, key=lambda id_: self._order.get(id_, -1), default="")
 
-    def of(self, record: Record) -> FileHistory:
-        """Return how the file of a memory came to its bytes."""
+    def trace(self, record: Record) -> FileHistory:
+        """Return the history of a memory's file."""
         steps: list[tuple[str, str]] = []
         path, oid, after = record.path, record.oid, -1
         while oid:
@@ -127,21 +129,25 @@ class FileHistories:
         is_straight = not any(commit in self._merges for commit, _oid in steps)
         return FileHistory(tuple(steps), is_straight)
 
-    def lines(self, record: Record) -> tuple[bytes, list[str]]:
-        """Return the bytes of a memory's file, and the commit of each line."""
-        past = self.of(record)
-        blobs = [*self._git.blobs([oid for _commit, oid in past.steps] or [record.oid], MAX_BYTES)]
+    def blame_lines(self, record: Record) -> tuple[bytes, list[str]]:
+        """Return the content of a memory's file, and the commit of each line."""
+        file_history = self.trace(record)
+        blobs = [
+            *self._git.blobs(
+                [oid for _commit, oid in file_history.steps] or [record.oid], MAX_BYTES
+            )
+        ]
         rows = blobs[0].split(b"\n")
-        if not past.is_straight:
+        if not file_history.is_straight:
             blamed = self._history.blame(self._head, record.path)
             commits = [blamed.get(number + 1, "") for number in range(len(rows))]
-            return blobs[0], _whole(commits, rows)
-        first, _oid = past.steps[-1]
+            return blobs[0], _fill_last_line(commits, rows)
+        first, _oid = file_history.steps[-1]
         commits = [first] * (blobs[-1].count(b"\n") + 1)
-        for at in range(len(past.steps) - 2, -1, -1):
+        for at in range(len(file_history.steps) - 2, -1, -1):
             after = blobs[at].split(b"\n")
-            next_ = [past.steps[at][0]] * len(after)
-            for old, new in matches(blobs[at + 1].split(b"\n"), after):
+            next_ = [file_history.steps[at][0]] * len(after)
+            for old, new in match_lines(blobs[at + 1].split(b"\n"), after):
                 next_[new] = commits[old]
             commits = next_
-        return blobs[0], _whole(commits, rows)
+        return blobs[0], _fill_last_line(commits, rows)

@@ -1,12 +1,12 @@
-"""The cache: what can be rebuilt, and the one small kind of file that is not a database.
+"""The cache: data that can be rebuilt, and the one kind of cache file that is not a database.
 
-Such a file holds one value behind a line with its kind, the version of that kind and the byte order
-of the machine. It ends in a seal: the checksum of all before it, and that of its own name with the
-folder that it lies in, so that one which was swapped with another is found.
+Such a file starts with a line for its kind, the version of that kind and the byte order of the
+machine, followed by one value. It ends with a seal: checksums of the content, and of its name and
+folder, to detect files that were swapped.
 
-A file is replaced in one step, so readers need no lock: they see the old bytes or the new ones. A
-cache that is missing, damaged, of another version or not writable costs time, never the answer:
-reading returns None, writing returns a note, and neither raises OSError.
+Files are replaced atomically, so readers need no lock. A cache that is missing, damaged, of another
+version or not writable costs time, but does not change answers: reading returns None, writing
+returns a note, and neither raises OSError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from zlib import crc32
 
 from memtool import tables, value
-from memtool.errors import reason_of
+from memtool.errors import find_reason
 from memtool.store import files
 from memtool.store.files import TEMP_PREFIX
 
@@ -25,55 +25,55 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-STALE_S = 3600
-"""Age at which what a killed writer left behind is removed."""
+STALE_AGE_S = 3600
+"""Age at which temporary files of killed writers are removed."""
 _SEAL_BYTES = len(b"01234567 01234567\n")
-"""Bytes of the checksums of the content and of the name that every file ends with."""
+"""Length of the checksums of content and name at the end of every file."""
 
 
 HIT, READ, BUILT, DAMAGED = "hit", "read", "built", "damaged"
-"""What may happen to a cache: used as it is, brought up to date, made anew, found damaged."""
+"""Events of a cache: used unchanged, updated, rebuilt, found damaged."""
 _events: set[str] = set()
 
 
 def note_event(event: str) -> None:
-    """Note what happened to a cache, for the statistics of the answer that is being made."""
+    """Record an event of a cache, for the statistics of the current answer."""
     _events.add(event)
 
 
 def take_events() -> frozenset[str]:
-    """Return what happened since the last time that somebody asked, in this process."""
-    found = frozenset(_events)
+    """Return the events in this process since the last call."""
+    events = frozenset(_events)
     _events.clear()
-    return found
+    return events
 
 
-class CorruptCache(Exception):
+class CorruptCacheError(Exception):
     """A part of the cache is damaged: it must be rebuilt."""
 
     def __init__(self, why: str) -> None:
-        """Note damage, which somebody should hear of when it comes again and again."""
+        """Record the damage for the statistics, where repeated damage becomes visible."""
         super().__init__(why)
         note_event(DAMAGED)
 
 
-def _magic(kind: str) -> bytes:
+def _build_header(kind: str) -> bytes:
     return f"memtool {kind} {sys.byteorder}\n".encode()
 
 
-def sealed(path: str, data: bytes) -> bytes:
-    """Return the bytes of a file as they lie at a path: with a seal at their end."""
-    return data + b"%08x %08x\n" % (crc32(data), _name_sum(path))
+def seal(path: str, data: bytes) -> bytes:
+    """Return the content of a cache file: the data and its seal."""
+    return data + b"%08x %08x\n" % (crc32(data), _name_checksum(path))
 
 
-def _name_sum(path: str) -> int:
-    """Return the checksum of a file's name and of that of its folder."""
+def _name_checksum(path: str) -> int:
+    """Return the checksum of the names of a file and its folder."""
     folder, name = os.path.split(path)
     return crc32(os.fsencode(os.path.join(os.path.basename(folder), name)))
 
 
 def read(path: str, kind: str) -> bytes | None:
-    """Return a value as it was kept by `keep`; None for nothing that is whole."""
+    """Return a value that `write` has stored; None if missing, damaged or of another kind."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -84,16 +84,16 @@ def read(path: str, kind: str) -> bytes | None:
     if not _is_whole(path, data):
         note_event(DAMAGED)
         return None
-    magic = _magic(kind)
+    magic = _build_header(kind)
     return data[len(magic) : -_SEAL_BYTES] if data.startswith(magic) else None
 
 
 def _is_whole(path: str, data: bytes) -> bool:
-    return data == sealed(path, data[:-_SEAL_BYTES])
+    return data == seal(path, data[:-_SEAL_BYTES])
 
 
-def damages(path: str) -> list[str]:
-    """Return a file if it is not what was written, or cannot be read."""
+def find_damaged(path: str) -> list[str]:
+    """Return the path in a list if the file is damaged or cannot be read, else an empty list."""
     if not os.path.lexists(path):
         return []
     try:
@@ -103,26 +103,26 @@ def damages(path: str) -> list[str]:
         return [path]
 
 
-def keep(folder: str, name: str, kind: str, value: bytes) -> str:
-    """Put a value in its place in one step; return a note if that is impossible, else nothing."""
+def write(folder: str, name: str, kind: str, value: bytes) -> str:
+    """Store a value atomically; return a note if that fails, else an empty text."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         place = os.path.join(folder, name)
         if os.path.isdir(place):
             drop(place)
-        files.put(folder, name, sealed(place, _magic(kind) + value))
+        files.write_private(folder, name, seal(place, _build_header(kind) + value))
     except OSError as error:
-        return _note(folder, error)
+        return _describe_error(folder, error)
     sweep(folder)
     return ""
 
 
-def _note(folder: str, error: OSError) -> str:
-    return f"{folder}: {reason_of(error)}"
+def _describe_error(folder: str, error: OSError) -> str:
+    return f"{folder}: {find_reason(error)}"
 
 
 def sweep(folder: str) -> None:
-    """Remove what killed writers left behind."""
+    """Remove temporary files of killed writers."""
     try:
         names = [name for name in os.listdir(folder) if name.startswith(TEMP_PREFIX)]
     except OSError:
@@ -131,15 +131,15 @@ def sweep(folder: str) -> None:
     for name in names:
         path = os.path.join(folder, name)
         try:
-            is_stale = os.lstat(path).st_mtime < now - STALE_S
-        except OSError:  # another process sweeps as well, or has moved its file to its place
+            is_stale = os.lstat(path).st_mtime < now - STALE_AGE_S
+        except OSError:  # another process has removed or renamed it
             continue
         if is_stale:
             drop(path)
 
 
 def drop(path: str) -> None:
-    """Remove a file of the cache, or a folder with what is in it, as far as that is possible."""
+    """Remove a file or folder of the cache with its content. Errors are ignored."""
     try:
         if os.path.isdir(path) and not os.path.islink(path):
             for name in os.listdir(path):
@@ -152,7 +152,7 @@ def drop(path: str) -> None:
 
 
 def touch(path: str) -> None:
-    """Note that a file or a folder of the cache is in use, so that `sweep` lets it stay."""
+    """Mark a file or folder of the cache as in use, so that it is not removed as unused."""
     try:
         os.utime(path)
     except OSError:
@@ -160,24 +160,24 @@ def touch(path: str) -> None:
 
 
 def digest(*parts: str, size: int = 8) -> str:
-    """Return a hash of some texts without NUL, of so many bytes, in hexadecimal."""
+    """Return the hexadecimal hash of texts without NUL; `size` is in bytes."""
     return value.digest("\0".join(parts).encode(errors="surrogatepass"), size)
 
 
-def code_version(rooms: Collection[str], *given: object) -> str:
-    """Return a hash of what an answer depends on, apart from the files it is made of.
+def compute_code_version(folder_names: Collection[str], *settings: object) -> str:
+    """Return a hash of everything but memories that derived data depends on.
 
-    That is the code and the tables in some rooms of the package, by size and time, and the settings
-    `given`.
+    That is the code and the tables in some folders of the package, by size and modification time,
+    and the given settings.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    rows = [repr(one) for one in given]
-    for room in rooms:
-        folder = os.path.join(package, room)
+    rows = [repr(value) for value in settings]
+    for folder_name in folder_names:
+        folder = os.path.join(package, folder_name)
         data = os.path.join(folder, tables.FOLDER)
         entries = [*os.scandir(folder), *(os.scandir(data) if os.path.isdir(data) else ())]
         for entry in sorted(entries, key=lambda item: item.name):
             if entry.is_file():
                 status = entry.stat()
-                rows.append(f"{room}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+                rows.append(f"{folder_name}/{entry.name} {status.st_size} {status.st_mtime_ns}")
     return digest(*rows)

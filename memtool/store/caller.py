@@ -1,4 +1,4 @@
-"""Who asks, from where, how long they wait, and what their environment says."""
+"""The caller of a verb: user or agent, working directory, time limit and environment."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from memtool.store.deadline import Deadline
     from memtool.store.repository import Repository
 
-_DIGITS = 10
-"""More than a number of tokens has."""
+_TOO_MANY_DIGITS = 10
+"""A number of tokens must have fewer digits than this."""
 
 
 class Caller:
@@ -25,47 +25,49 @@ class Caller:
         self.env = env
         self.cwd = cwd
         self.agent = ""
-        """The program that speaks for the user, where the interface knows it."""
+        """The agent that acts for the user, if the interface knows it."""
         self.is_person = False
-        """Whether a person reads the answer at a terminal, and no program."""
+        """Whether a person reads the answer at a terminal."""
         self.is_resident = False
-        """Whether the process answers many calls, so that what is loaded once serves them all."""
+        """Whether the process serves many calls, so that loading data once pays off."""
         self.deadline: Deadline | None = None
-        """The moment from which on nobody else is waited for, if there is one."""
-        self._drawn = 0
+        """Time limit for waiting, if there is one."""
+        self.is_unfinished = False
+        """Whether time was too short to derive something, so that another process should do it."""
+        self._draw_count = 0
 
     @property
     def is_off(self) -> bool:
-        """Whether hooks answer nothing and capture nothing."""
+        """Whether hooks give no answers and capture nothing."""
         return bool(self.env.get("MEMTOOL_OFF"))
 
     @property
     def is_personal(self) -> bool:
-        """Whether the user's own memories and settings are used beside those of the project."""
+        """Whether the user's own memories and settings are used in addition to the project's."""
         return self.is_on("MEMTOOL_PERSONAL", default=True)
 
     def is_on(self, variable: str, *, default: bool) -> bool:
-        """Return what a variable says. Raises VariableError where it is neither on nor off."""
+        """Return the value of an on/off variable. Raises VariableError for any other value."""
         check_choices(self.env, (variable,))
         return (self.env.get(variable) or ("on" if default else "off")) == "on"
 
-    def is_caching(self, repository: Repository) -> bool:
-        """Whether what is derived of a repository may be read from and written to its cache."""
-        return not self.env.get("MEMTOOL_NO_CACHE") and repository.is_made
+    def can_cache(self, repository: Repository) -> bool:
+        """Whether derived data of a repository may be read from and written to its cache."""
+        return not self.env.get("MEMTOOL_NO_CACHE") and repository.is_created
 
     @property
     def budget_tokens(self) -> int | None:
-        """Most tokens of a block as the environment has it, None where it says nothing."""
-        given = self.env.get("MEMTOOL_BUDGET")
-        if not given:
+        """The token limit of a block in the environment; None if not set."""
+        value = self.env.get("MEMTOOL_BUDGET")
+        if not value:
             return None
-        if not (given.isascii() and given.isdigit() and len(given) < _DIGITS):
+        if not (value.isascii() and value.isdigit() and len(value) < _TOO_MANY_DIGITS):
             raise MemtoolError(
-                f"MEMTOOL_BUDGET is {given!r}, which is not a number of tokens",
-                hint="MEMTOOL_BUDGET=1200, or unset it",
+                f"MEMTOOL_BUDGET must be a number of tokens, not {value!r}",
+                hint="MEMTOOL_BUDGET=1200\nunset MEMTOOL_BUDGET",
                 code="bad-budget",
             )
-        return int(given)
+        return int(value)
 
     def random(self, count: int) -> bytes:
         """Return random bytes; with `MEMTOOL_SEED` the same ones in every run."""
@@ -74,5 +76,5 @@ class Caller:
             return os.urandom(count)
         import hashlib
 
-        self._drawn += 1
-        return hashlib.sha256(f"{seed}/{self._drawn}".encode()).digest()[:count]
+        self._draw_count += 1
+        return hashlib.sha256(f"{seed}/{self._draw_count}".encode()).digest()[:count]

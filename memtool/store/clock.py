@@ -1,4 +1,4 @@
-"""The moment that counts as now, and moments as users write them."""
+"""The moment that counts as now, and parsing of moments that users write."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """The clock of one call: it stands still. `MEMTOOL_NOW` sets it."""
+    """The clock of one call, which shows the same moment throughout. `MEMTOOL_NOW` sets it."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
 
     @classmethod
-    def stopped_at(cls, second: int) -> Clock:
-        """Return a clock that shows a moment, in seconds since 1970."""
+    def fixed_at(cls, second: int) -> Clock:
+        """Return a clock that shows a given moment, in seconds since 1970."""
         clock = cls({})
         clock.now = second
         return clock
 
     @cached_property
     def now(self) -> int:
-        """The second that counts as now, since 1970. Raises MemtoolError."""
-        given = self._env.get("MEMTOOL_NOW")
-        if not given:
+        """The current moment in seconds since 1970. Raises MemtoolError for a bad MEMTOOL_NOW."""
+        value = self._env.get("MEMTOOL_NOW")
+        if not value:
             import time
 
             return int(time.time())
         try:
-            return timestamps.start(given)
+            return timestamps.start(value)
         except ValueError:
             raise MemtoolError(
-                f"MEMTOOL_NOW is {given!r}, which is not a moment",
-                hint="MEMTOOL_NOW=2026-02-22T19:33:00Z, or unset it",
+                f"MEMTOOL_NOW must be a moment, not {value!r}",
+                hint="MEMTOOL_NOW=2026-02-22T19:33:00Z\nunset MEMTOOL_NOW",
                 code="bad-time",
             ) from None
 
-    def moment(self, text: str, now: int | None = None) -> int:
-        """Read a moment, a date or an age such as `30d`. Raises MemtoolError where it is none."""
+    def parse_moment(self, text: str, now: int | None = None) -> int:
+        """Parse a moment, a date or an age such as `30d`. Raises MemtoolError if it is none."""
         try:
             return timestamps.parse_when(text, self.now if now is None else now)
         except ValueError:
@@ -52,6 +52,6 @@ class Clock:
                 code="bad-time",
             ) from None
 
-    def moment_of(self, as_of: str | None) -> int:
-        """Return the second that a reading verb looks from: `--as-of`, or now."""
-        return self.now if as_of is None else self.moment(as_of)
+    def parse_as_of(self, as_of: str | None) -> int:
+        """Parse the value of `--as-of`; None means now."""
+        return self.now if as_of is None else self.parse_moment(as_of)

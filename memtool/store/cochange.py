@@ -1,14 +1,14 @@
-"""Files that change together in git, and files that the work at hand changed.
+"""Files that change together in git, and files that the current branch has changed.
 
-For each commit that is read from a table is kept, with a line for each path that has companions. A
-warm answer finds its few lines there and starts no git; without it the answer is the same.
+For each commit a table is cached, with a line for each path that has companions, so that an answer
+needs no git process. The cache does not change answers.
 
-How closely two files belong together is the share of commits that they have in common, of the
-average number of both: a file that every commit touches belongs to none. Bounds are those of
-code-maat, but for fewer commits in common, as young repositories have few.
+The coupling of two files is the number of commits in common divided by the average of both counts,
+so a file that every commit touches is coupled to none. Thresholds are those of code-maat, except
+for fewer common commits, since young repositories have few.
 
-What a branch changed is kept for each commit, so that a session which starts asks git only for what
-differs on disk; without it the answer is the same. Where git cannot say, nothing was changed.
+The files changed by a branch are cached for each commit, so that the start of a session only asks
+git for differences on disk. If git fails, no files count as changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import combinations
 from memtool.errors import MemtoolError
 from memtool.store import cache, kept
 from memtool.store.files import read_or_none
-from memtool.store.git import REGULAR
+from memtool.store.git import REGULAR_MODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 KIND = "cochange 2"
 
 
-def companions(
+def find_companions(
     repository: Repository, directory: str, head: str, files: Sequence[str], *, is_cached: bool
 ) -> tuple[str, ...]:
-    """Return the paths that change together with some files, without these, sorted.
+    """Return the paths that change together with `files`, without these, sorted.
 
-    Counted are the commits that lead to `head`; those of a merge, of many files at once, and the
-    memories in `directory` are left out. Nothing where git cannot say.
+    Commits up to `head` count, except merges and commits of many files; memories in `directory` are
+    left out. Empty if git fails.
     """
     if not head or not files:
         return ()
-    table = _table(repository, directory, head, is_cached=is_cached)
-    found = {name for path in files for name in _companions(table, os.fsencode(path))}
-    return tuple(sorted(map(os.fsdecode, found.difference(map(os.fsencode, files)))))
+    table = _load_table(repository, directory, head, is_cached=is_cached)
+    related = {name for path in files for name in _read_companions(table, os.fsencode(path))}
+    return tuple(sorted(map(os.fsdecode, related.difference(map(os.fsencode, files)))))
 
 
-def _companions(table: bytes, path: bytes) -> list[bytes]:
-    """Look a path up: `path NUL companion NUL companion`, each line after a line feed."""
+def _read_companions(table: bytes, path: bytes) -> list[bytes]:
+    """Look up a path in lines of `path NUL companion NUL companion`, each after a line feed."""
     wanted = b"\n%b\0" % path
     at = table.find(wanted)
     if at < 0:
@@ -55,35 +55,35 @@ def _companions(table: bytes, path: bytes) -> list[bytes]:
     return table[start : table.index(b"\n", start)].split(b"\0")
 
 
-def _table(repository: Repository, directory: str, head: str, *, is_cached: bool) -> bytes:
-    """Return the lines for a commit, from the cache or from git, which are then kept."""
+def _load_table(repository: Repository, directory: str, head: str, *, is_cached: bool) -> bytes:
+    """Return the table for a commit from the cache, or build and cache it."""
     cut = ",".join(sorted(repository.shallow_commits()))
     basis = cache.digest(directory, cut, head).encode()
     table = kept.read(repository.cache_dir, KIND, basis) if is_cached else None
     if table is None:
-        table = counted(commits(repository, directory, head))
+        table = build_table(list_commit_files(repository, directory, head))
         if is_cached:
             kept.write(repository.cache_dir, KIND, basis, table)
     return table
 
 
-COCHANGE_COMMITS = 500
-"""Commits that are looked at, without merges: these repeat what their branches say."""
-MOST_FILES = 30
-"""A commit of more files than this moves or formats, and says nothing about any two of them."""
-LEAST_COMMON = 3
-LEAST_SHARE = 0.3
-MOST_COMPANIONS = 5
+MAX_COCHANGE_COMMITS = 500
+"""Commits that are counted. Merges are not, since they repeat the changes of their branches."""
+MAX_FILES = 30
+"""A commit of more files is a move or a formatting, which shows no coupling."""
+MIN_COMMON_COMMITS = 3
+MIN_SHARE = 0.3
+MAX_COMPANIONS = 5
 
 
-def commits(repository: Repository, directory: str, head: str) -> list[list[bytes]]:
-    """Return the files of each of the last commits, memories left out; one git process.
+def list_commit_files(repository: Repository, directory: str, head: str) -> list[list[bytes]]:
+    """Return the files of each of the last commits, without memories; one git process.
 
-    Nothing where git cannot say, as in a clone without the trees of older commits.
+    Empty if git fails, as in a clone without the trees of older commits.
     """
     try:
-        found = repository.git.log_names(
-            f"--max-count={COCHANGE_COMMITS}",
+        logged = repository.git.log_names(
+            f"--max-count={MAX_COCHANGE_COMMITS}",
             "--no-merges",
             "--root",
             "--no-renames",
@@ -93,54 +93,54 @@ def commits(repository: Repository, directory: str, head: str) -> list[list[byte
         )
     except MemtoolError:
         return []
-    cut = repository.shallow_commits()  # such a commit seems to write all that it holds
+    cut = repository.shallow_commits()  # such a commit seems to add all its files
     return [
         [os.fsencode(path) for path in names if not path.startswith(f"{directory}/")]
-        for commit, names in found
+        for commit, names in logged
         if commit not in cut
     ]
 
 
-def counted(changes: Iterable[list[bytes]]) -> bytes:
-    """Return the lines of the table for the files of each commit."""
-    alone: dict[bytes, int] = {}
-    common: dict[tuple[bytes, bytes], int] = {}
+def build_table(changes: Iterable[list[bytes]]) -> bytes:
+    """Build the table from the files of each commit."""
+    commit_counts: dict[bytes, int] = {}
+    pair_counts: dict[tuple[bytes, bytes], int] = {}
     for change in changes:
         files = sorted({path for path in change if b"\n" not in path})
-        if len(files) > MOST_FILES:
+        if len(files) > MAX_FILES:
             continue
         for path in files:
-            alone[path] = alone.get(path, 0) + 1
+            commit_counts[path] = commit_counts.get(path, 0) + 1
         for pair in combinations(files, 2):
-            common[pair] = common.get(pair, 0) + 1
-    near: dict[bytes, list[tuple[float, bytes]]] = {}
-    for (one, other), count in common.items():
-        share = 2 * count / (alone[one] + alone[other])
-        if count >= LEAST_COMMON and share >= LEAST_SHARE:
-            near.setdefault(one, []).append((-share, other))
-            near.setdefault(other, []).append((-share, one))
+            pair_counts[pair] = pair_counts.get(pair, 0) + 1
+    companions_by_path: dict[bytes, list[tuple[float, bytes]]] = {}
+    for (first, second), count in pair_counts.items():
+        share = 2 * count / (commit_counts[first] + commit_counts[second])
+        if count >= MIN_COMMON_COMMITS and share >= MIN_SHARE:
+            companions_by_path.setdefault(first, []).append((-share, second))
+            companions_by_path.setdefault(second, []).append((-share, first))
     lines = [b""]
-    for path in sorted(near):
-        best = sorted(near[path])[:MOST_COMPANIONS]
+    for path in sorted(companions_by_path):
+        best = sorted(companions_by_path[path])[:MAX_COMPANIONS]
         lines.append(b"\0".join([path, *(name for _share, name in best)]))
     return b"\n".join([*lines, b""])
 
 
-BRANCH_COMMITS = 10
-"""The last commits that count where no branch parted from the trusted ref."""
+LAST_COMMITS = 10
+"""Number of last commits that count if there is no branch off the trusted ref."""
 MAX_BRANCH_COMMITS = 100
 MAX_COMMIT_FILES = 50
-"""A commit of more files is an import, a move or a formatting, and is not what work is about."""
-MOST = 500
+"""A commit of more files is an import, a move or a formatting, and does not count as work."""
+MAX_CHANGED_FILES = 500
 CHANGED_KIND = "lately 3"
-_MAGIC = {"GIT_LITERAL_PATHSPECS": "0"}
-"""Git passes the memories over itself: it need not look at ten thousand files on disk."""
+_PATHSPEC_ENV = {"GIT_LITERAL_PATHSPECS": "0"}
+"""Lets git itself exclude the memories, so that it need not check ten thousand files on disk."""
 MAX_COMPARED_FILES = 500
 MAX_COMPARED_BYTES = 16 << 20
-"""Bounds on the files whose bytes are compared with HEAD, all together."""
+"""Limits for all files together that are compared with HEAD by content."""
 
 
-def changed(
+def find_changed_files(
     repository: Repository,
     directory: str,
     head: str,
@@ -149,41 +149,47 @@ def changed(
     is_checked_out: bool,
     is_cached: bool = False,
 ) -> tuple[str, ...]:
-    """Return the files of a branch's commits, or of the last ones, and what differs on disk.
+    """Return the files of a branch's commits, or of the last ones, and those changed on disk.
 
-    Paths are from the top, sorted; memories are not among them. Neither are the files of a commit
-    that touched more than `MAX_COMMIT_FILES`, of the one at which a shallow clone ends, and files
-    that git does not know yet, since looking for them means reading every directory.
+    Paths are relative to the top and sorted. Not included are memories, files of a commit with more
+    than MAX_COMMIT_FILES, files of the boundary commit of a shallow clone, and untracked files,
+    since finding them means reading every directory.
     """
     if not head:
         return ()
     try:
-        past = _kept_past if is_cached else _past
-        paths = set(past(repository, directory, head, trusted_at))
+        list_past_files = _load_branch_files if is_cached else _list_branch_files
+        paths = set(list_past_files(repository, directory, head, trusted_at))
         if is_checked_out:
-            paths |= _changed_on_disk(repository, directory, head)
+            paths |= _find_changed_on_disk(repository, directory, head)
     except MemtoolError:
         return ()
-    return tuple(sorted(paths, key=os.fsencode)[:MOST])
+    return tuple(sorted(paths, key=os.fsencode)[:MAX_CHANGED_FILES])
 
 
-def _others(directory: str) -> tuple[str, str]:
+def _without_memories(directory: str) -> tuple[str, str]:
     return ":(top)", f":(top,exclude,literal){directory}"
 
 
-def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[str]:
+def _find_changed_on_disk(repository: Repository, directory: str, head: str) -> set[str]:
     """Return the files that differ from a commit in the index or in the worktree.
 
-    Git also lists files whose times alone are new, until a `git status` has read them: all of them
-    in a copied repository. So the bytes decide, within bounds; beyond these a file counts as
+    Until the next `git status`, git also lists files with only a new timestamp: in a copied
+    repository, all of them. So contents are compared, within limits; beyond them a file counts as
     unchanged.
     """
-    found = set()
+    paths = set()
     files_left, bytes_left = MAX_COMPARED_FILES, MAX_COMPARED_BYTES
     for row in repository.git.diff_raw(
-        "diff-index", "-r", "--no-renames", head, "--", *_others(directory), env=_MAGIC
+        "diff-index",
+        "-r",
+        "--no-renames",
+        head,
+        "--",
+        *_without_memories(directory),
+        env=_PATHSPEC_ENV,
     ):
-        is_dirty = row.mode == row.old_mode in REGULAR and not row.oid.strip("0")
+        is_dirty = row.mode == row.old_mode in REGULAR_MODES and not row.oid.strip("0")
         if is_dirty:
             if files_left <= 0 or bytes_left <= 0:
                 continue
@@ -191,31 +197,33 @@ def _changed_on_disk(repository: Repository, directory: str, head: str) -> set[s
             files_left, bytes_left = files_left - 1, bytes_left - len(data)
             if _is_blob(data, row.old_oid, repository.object_format):
                 continue
-        found.add(row.path)
-    return found
+        paths.add(row.path)
+    return paths
 
 
 def _is_blob(data: bytes, oid: str, object_format: str) -> bool:
-    """Tell whether a blob has these bytes; git may have stored CRLF as LF."""
-    from memtool.store.snapshot import blob_hash  # few worktrees have such files
+    """Return whether a blob has this content; git may have stored CRLF as LF."""
+    from memtool.store.snapshot import make_blob_hash  # rarely needed
 
-    hash_blob = blob_hash(object_format)
+    hash_blob = make_blob_hash(object_format)
     return oid in (hash_blob(data), hash_blob(data.replace(b"\r\n", b"\n")))
 
 
-def _past(repository: Repository, directory: str, head: str, trusted_at: str) -> list[str]:
-    """Return the files of the commits since a branch parted from the trusted ref, sorted.
+def _list_branch_files(
+    repository: Repository, directory: str, head: str, trusted_at: str
+) -> list[str]:
+    """Return the files of the commits since the branch left the trusted ref, sorted.
 
-    Where none parted, the last few commits count. A merge has no files of its own.
+    If it is not a branch, the last few commits count. Merges have no files of their own.
     """
     git = repository.git
     base = git.line("merge-base", head, trusted_at, allowed=(0, 1)) if trusted_at else ""
     is_branch = base not in ("", head)
-    most = MAX_BRANCH_COMMITS if is_branch else BRANCH_COMMITS
+    max_commits = MAX_BRANCH_COMMITS if is_branch else LAST_COMMITS
     revisions = [head, f"^{base}"] if is_branch else [head]
-    # Memories are left out of a commit's files, not the commits of memories alone out of the last.
+    # --sparse: a commit of memories only has no files here, but counts among the last commits.
     commits = git.log_names(
-        f"--max-count={most}",
+        f"--max-count={max_commits}",
         "--format=%x00%H",
         "--root",
         "--no-renames",
@@ -224,10 +232,10 @@ def _past(repository: Repository, directory: str, head: str, trusted_at: str) ->
         "--end-of-options",
         *revisions,
         "--",
-        *_others(directory),
-        env=_MAGIC,
+        *_without_memories(directory),
+        env=_PATHSPEC_ENV,
     )
-    cut = repository.shallow_commits()  # such a commit seems to write all that it holds
+    cut = repository.shallow_commits()  # such a commit seems to add all its files
     return sorted(
         {
             path
@@ -238,23 +246,25 @@ def _past(repository: Repository, directory: str, head: str, trusted_at: str) ->
     )
 
 
-def _kept_past(repository: Repository, directory: str, head: str, trusted_at: str) -> list[str]:
-    """Return what `_past` says, from the cache or from git, which is then kept."""
+def _load_branch_files(
+    repository: Repository, directory: str, head: str, trusted_at: str
+) -> list[str]:
+    """Return the files of `_list_branch_files` through the cache."""
     cut = ",".join(sorted(repository.shallow_commits()))
     basis = cache.digest(directory, cut, trusted_at, head).encode()
-    known = kept.read(repository.cache_dir, CHANGED_KIND, basis)
-    if known is None:
-        paths = _past(repository, directory, head, trusted_at)
+    cached = kept.read(repository.cache_dir, CHANGED_KIND, basis)
+    if cached is None:
+        paths = _list_branch_files(repository, directory, head, trusted_at)
         data = os.fsencode("\0".join(paths))
         kept.write(repository.cache_dir, CHANGED_KIND, basis, data)
         return paths
-    return [path for path in os.fsdecode(known).split("\0") if path]
+    return [path for path in os.fsdecode(cached).split("\0") if path]
 
 
-def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:
-    """Return the paths of the memories that one commit holds and an older one does not.
+def find_arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:
+    """Return the paths of the memories in commit `new` that are not in `old`.
 
-    Nothing where the older one is not here any more.
+    Empty if the old commit no longer exists.
     """
     if not old or not new or old == new:
         return frozenset()
@@ -273,6 +283,6 @@ def arrived(repository: Repository, directory: str, old: str, new: str) -> froze
         )
     except MemtoolError:
         return frozenset()
-    from memtool.store import snapshot  # few sessions find another commit
+    from memtool.store import snapshot  # rarely needed
 
     return frozenset(path for path in paths if snapshot.is_memory_path(path, directory))

@@ -1,10 +1,10 @@
-"""Commits of just some files: what else the user has staged stays as it is.
+"""Commits of specific files: anything else that the user has staged stays as it is.
 
-Where a commit would be lost, or would get in the way of what the user has begun, none is made: the
-files are written, and a note says what commits them.
+No commit is made if it would be lost, or would interfere with an unfinished operation of the user.
+The files are written, and a note names the command that commits them.
 
-A file is removed by git's index first: its removal is committed from an index of its own, and only
-then does the file go. So a refusal, or a full disk, leaves the file where it is.
+To remove a file, its removal is committed from a separate index first, and only then is the file
+deleted. So a refusal, or a full disk, leaves the file in place.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
+from memtool.memory.trust import SHORT_ID_DIGITS
+from memtool.store import messages
 from memtool.store.files import TEMP_PREFIX, locked, remove
-from memtool.store.git import ARGUMENTS, GitError
-from memtool.store.git_locks import is_left, lock_text, run_patiently
+from memtool.store.git import MAX_PATH_ARGUMENTS, GitError
+from memtool.store.git_locks import describe_lock, is_abandoned, run_patiently
 from memtool.store.repository import Repository
-from memtool.value import batches
+from memtool.value import split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
 SHOWN_PATHS = 5
 _PASSED = ("Passed", "Skipped")
 _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
-"""Lines of the pre-commit framework that do not say what is wrong."""
-_UPDATED = "repository has been updated"
-"""What git says where it made a commit, and could not write its index then."""
+"""Beginnings of pre-commit's output lines that do not explain a failure."""
+_COMMITTED_MESSAGE = "repository has been updated"
+"""Part of git's message if the commit was made, but the index could not be written."""
 _OPERATIONS = (
     ("rebase-merge", "rebase"),
     ("rebase-apply/applying", "am"),
@@ -41,15 +43,18 @@ _OPERATIONS = (
     ("sequencer", "cherry-pick or revert"),
     ("MERGE_HEAD", "merge"),
 )
-"""Names in a git directory, and what is unfinished there. A rebase also picks, and also merges."""
+"""Files in a git directory with the unfinished operation that each means, by priority.
+
+A rebase comes first because it also leaves the files of a cherry-pick or a merge.
+"""
 MERGE, DETACHED, JUJUTSU = "merge", "detached", "jj"
 
 
-def operation(repository: Repository) -> str:
-    """Return what stands in the way of a commit here, empty where nothing does.
+def find_obstacle(repository: Repository) -> str:
+    """Return the obstacle to a commit here; empty if there is none.
 
-    It is the operation of git that is unfinished, such as `rebase` or `MERGE`; or, where no branch
-    would keep the commit, `DETACHED`, or `JUJUTSU` where that tool keeps HEAD so.
+    It is the unfinished git operation, such as `rebase` or MERGE; or DETACHED if no branch would
+    keep the commit; or JUJUTSU if HEAD is detached by that tool.
     """
     for name, what in _OPERATIONS:
         if os.path.exists(os.path.join(repository.git_dir, name)):
@@ -59,11 +64,11 @@ def operation(repository: Repository) -> str:
     return JUJUTSU if os.path.isdir(os.path.join(repository.top, ".jj")) else DETACHED
 
 
-def reason_of(what: str) -> str:
-    """Return why `operation` keeps a commit from being made, as a clause."""
-    if what in (DETACHED, JUJUTSU):
+def explain_obstacle(obstacle: str) -> str:
+    """Return a clause that explains the obstacle from `find_obstacle`."""
+    if obstacle in (DETACHED, JUJUTSU):
         return "HEAD is detached, so that no branch would keep the commit"
-    return f"{'an' if what[0] in 'aeiou' else 'a'} {what} is unfinished"
+    return f"{'an' if obstacle[0] in 'aeiou' else 'a'} {obstacle} is unfinished"
 
 
 def commit_files(
@@ -77,157 +82,167 @@ def commit_files(
     env: Mapping[str, str] | None = None,
     leaves_removal: bool = False,
 ) -> str | None:
-    """Commit the worktree's content of some paths, and that others are `removed`, and nothing else.
+    """Commit the worktree's content of `paths` and the removal of `removed`, and nothing else.
 
     The user's hooks and signing apply as in any commit; hooks also get the variables of `env`.
-    Waits for locks of other processes. Files are removed once the commit of it is made. Return the
-    id of the commit, None where an `operation` stands in the way: a note says what commits the
-    files then; during a merge they are staged. A removal is refused there, unless `leaves_removal`
-    says that it goes the same way.
+    Waits for locks of other processes. Removed files are deleted after the commit.
+
+    Return the id of the commit. If there is an obstacle, return None: a note names the command that
+    commits the files, and during a merge they are staged. A removal is refused then, unless
+    `leaves_removal` allows to leave it uncommitted as well.
 
     Raises:
-        MemtoolError: a hook or git refused; the files are left as they are, uncommitted. Or it is
-            committed, and git's index did not follow (`index-behind`), or a file stayed.
+        MemtoolError: a hook or git refused, and the files are uncommitted. Or the commit is made,
+            but git's index was not updated (`index-behind`), or a file could not be deleted.
     """
     repository = context.repository
-    said = message(subject, trailers, body)
+    message = messages.compose(subject, trailers, body)
     with locked(repository.cache_dir, "commit.lock"):
-        drop_intended(repository, context.directory)
-        what = operation(repository)
-        if what and removed and not leaves_removal:
-            raise _unfinished(what)
-        if what:
+        drop_intent_to_add(repository, context.directory)
+        obstacle = find_obstacle(repository)
+        if obstacle and removed and not leaves_removal:
+            raise _build_removal_error(obstacle)
+        if obstacle:
             _remove_all(repository, removed)
-            _leave(context, what, [*paths, *removed], "removed" if removed else "written")
+            _leave_uncommitted(
+                context, obstacle, [*paths, *removed], "removed" if removed else "written"
+            )
             return None
         try:
             if removed:
-                _commit_apart(repository, paths, removed, said, env)
-            elif _commit_only(repository, paths, said, env):
-                return repository.git.rev("HEAD")
+                _commit_with_own_index(repository, paths, removed, message, env)
+            elif _commit_only(repository, paths, message, env):
+                return repository.git.resolve("HEAD")
         except MemtoolError as error:
-            raise _refused(repository, error, paths, removed) from None
-        done = _follow(repository, paths, removed)
+            raise _build_commit_error(repository, error, paths, removed) from None
+        commit = _update_index(repository, paths, removed)
     try:
         _remove_all(repository, removed)
     except MemtoolError as error:
-        error.message = f"commit {done[:10]} is made, but {error.message}"
+        error.message = f"commit {commit[:10]} is made, but {error.message}"
         raise
-    return done
+    return commit
 
 
 def _commit_only(
-    repository: Repository, paths: Sequence[str], said: str, env: Mapping[str, str] | None
+    repository: Repository, paths: Sequence[str], message: str, env: Mapping[str, str] | None
 ) -> bool:
-    """Commit files; return whether git's index has them as well.
+    """Commit files; return whether git's index was updated as well.
 
     Raises:
-        MemtoolError: git or a hook refused; new files are out of its index again.
+        MemtoolError: git or a hook refused; new files are removed from the index again.
     """
     before = repository.git.head()
-    new = _untracked(repository, paths)
+    new = _list_untracked(repository, paths)
     if new:
         run_patiently(repository, ["add", "--intent-to-add", "--force"], new)
     try:
-        run_patiently(repository, ["commit", "--only", *_options(said)], paths, env)
+        run_patiently(repository, ["commit", "--only", *_commit_options(message)], paths, env)
     except MemtoolError as error:
-        if _is_made(repository, before, said, error):
+        if _has_committed(repository, before, message, error):
             return False
         if new:
-            with suppress(MemtoolError):  # the first refusal is what the user must see
+            with suppress(MemtoolError):  # the user must see the first error
                 run_patiently(repository, ["rm", "--cached", "--quiet"], new)
         raise
     return True
 
 
-def _commit_apart(
+def _commit_with_own_index(
     repository: Repository,
     paths: Sequence[str],
     removed: Sequence[str],
-    said: str,
+    message: str,
     env: Mapping[str, str] | None,
 ) -> None:
-    """Commit files and removals from an index of its own.
+    """Commit files and removals from a separate index.
 
     Raises:
-        MemtoolError: git or a hook refused; the user's index is as it was.
+        MemtoolError: git or a hook refused; the user's index is unchanged.
     """
     before = repository.git.head()
     name = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-index"
-    place = os.path.join(repository.cache_dir, name)
-    own = {"GIT_INDEX_FILE": place}
+    index_path = os.path.join(repository.cache_dir, name)
+    index_env = {"GIT_INDEX_FILE": index_path}
     try:
-        repository.git.run("read-tree", "HEAD", env=own)
-        run_patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], removed, own)
+        repository.git.run("read-tree", "HEAD", env=index_env)
+        run_patiently(
+            repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], removed, index_env
+        )
         if paths:
-            run_patiently(repository, ["add", "--force"], paths, own)
-        run_patiently(repository, ["commit", *_options(said)], None, {**(env or {}), **own})
+            run_patiently(repository, ["add", "--force"], paths, index_env)
+        run_patiently(
+            repository, ["commit", *_commit_options(message)], None, {**(env or {}), **index_env}
+        )
     except MemtoolError as error:
-        if not _is_made(repository, before, said, error):
+        if not _has_committed(repository, before, message, error):
             raise
     finally:
-        for left in (place, f"{place}.lock"):
+        for leftover in (index_path, f"{index_path}.lock"):
             with suppress(OSError):
-                os.unlink(left)
+                os.unlink(leftover)
 
 
-def _refused(
+def _build_commit_error(
     repository: Repository, error: MemtoolError, paths: Sequence[str], removed: Sequence[str]
 ) -> MemtoolError:
-    """Return why there is no commit, what became of the files, and what to do."""
-    reason = _reason(repository, error)
+    """Build the error of a failed commit: state of the files, reason, and a hint."""
+    reason = _find_reason(repository, error)
     if removed:
-        outcome, hint = "nothing was removed", _hint(repository, error, ())
+        outcome, hint = "nothing was removed", _build_hint(repository, error, ())
     else:
-        is_new = bool(_untracked(repository, paths))
-        outcome = f"{_counted(paths)} written but not committed"
-        hint = _hint(repository, error, paths, is_new=is_new)
+        is_new = bool(_list_untracked(repository, paths))
+        outcome = f"{_format_files(paths)} written but not committed"
+        hint = _build_hint(repository, error, paths, is_new=is_new)
     return MemtoolError(f"{outcome}: {reason}", hint=hint, code="commit-refused")
 
 
-def _follow(repository: Repository, paths: Sequence[str], removed: Sequence[str]) -> str:
+def _update_index(repository: Repository, paths: Sequence[str], removed: Sequence[str]) -> str:
     try:
-        return follow_head(repository, [*removed, *paths])
+        return update_index_to_head(repository, [*removed, *paths])
     except MemtoolError as error:
         if removed:
-            error.hint += f", then rm {' '.join(removed)}"
+            error.hint += f"\nrm {' '.join(removed)}"
         raise
 
 
-def _leave(context: Context, what: str, paths: Sequence[str], how: str) -> None:
-    """Leave files to a later commit, during a merge to its own, and note which."""
+def _leave_uncommitted(context: Context, obstacle: str, paths: Sequence[str], how: str) -> None:
+    """Leave files to a later commit, or stage them during a merge, and add a note."""
     repository = context.repository
-    files = f"{_counted(paths)} {how}"
-    if what == MERGE:
+    files = f"{_format_files(paths)} {how}"
+    if obstacle == MERGE:
         try:
             run_patiently(repository, ["add", "--force"], paths)
         except MemtoolError as error:
             raise MemtoolError(
-                f"{files} but not staged: {_reason(repository, error)}",
-                hint=f"git add -- {_named(paths)}, and the commit of the merge takes it in",
+                f"{files} but not staged: {_find_reason(repository, error)}",
+                hint=f"git add -- {_quote_paths(paths)}",
                 code="commit-refused",
             ) from None
         context.notes.append(
-            f"{files} and staged, not committed: {reason_of(what)}, and its commit takes "
-            "that in (git merge --abort takes it away)"
+            f"{files} and staged, not committed: {explain_obstacle(obstacle)}, "
+            "and its commit takes "
+            "that in (git merge --abort discards it)"
         )
         return
-    note = f"{files}, not committed: {reason_of(what)}; "
-    if what == JUJUTSU:
-        context.notes.append(f"{note}jj takes it into its own commit: jj commit {_named(paths)}")
+    note = f"{files}, not committed: {explain_obstacle(obstacle)}; "
+    if obstacle == JUJUTSU:
+        context.notes.append(
+            f"{note}jj takes it into its own commit: jj commit {_quote_paths(paths)}"
+        )
         return
-    later = f"git add -- {_named(paths)} && git commit -- {_named(paths)}"
-    if what == DETACHED:
+    later = f"git add -- {_quote_paths(paths)} && git commit -- {_quote_paths(paths)}"
+    if obstacle == DETACHED:
         context.notes.append(f"{note}git switch BRANCH, then {later}")
         return
-    known = set(paths) - set(_untracked(repository, paths))
-    if known:
-        note += f"its --abort takes back changes of {_named(sorted(known))}; "
+    tracked = set(paths) - set(_list_untracked(repository, paths))
+    if tracked:
+        note += f"its --abort takes back changes of {_quote_paths(sorted(tracked))}; "
     context.notes.append(f"{note}when it is over: {later}")
 
 
-def intended(repository: Repository, directory: str) -> list[str]:
-    """Return the memories that git's index only intends to hold, as a killed commit leaves them.
+def list_intent_to_add(repository: Repository, directory: str) -> list[str]:
+    """List the memories with an intent-to-add entry in git's index, left by a killed commit.
 
     With such an entry git refuses to stash and to rebase.
     """
@@ -235,19 +250,19 @@ def intended(repository: Repository, directory: str) -> list[str]:
     return repository.git.names("diff", *options, "--", directory)
 
 
-def drop_intended(repository: Repository, directory: str) -> list[str]:
-    """Take these entries out of the index, where the files are new again; return their paths."""
-    paths = intended(repository, directory)
+def drop_intent_to_add(repository: Repository, directory: str) -> list[str]:
+    """Remove intent-to-add entries from the index, so the files are untracked; return the paths."""
+    paths = list_intent_to_add(repository, directory)
     if paths:
         run_patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], paths)
     return paths
 
 
 def discard(repository: Repository, paths: Sequence[str]) -> None:
-    """Remove files that no commit holds, from git's index first.
+    """Remove uncommitted files, from git's index first.
 
     Raises:
-        MemtoolError: git or the disk refuses; the files that are left are named.
+        MemtoolError: git or the disk refuses; it names the files that remain.
     """
     if paths:
         run_patiently(
@@ -257,109 +272,103 @@ def discard(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _remove_all(repository: Repository, paths: Sequence[str]) -> None:
-    """Remove files, as many as can be removed. Raises MemtoolError with those that cannot."""
-    left: list[str] = []
+    """Remove as many files as possible. Raises MemtoolError with those that remain."""
+    remaining: list[str] = []
     for path in paths:
         try:
             remove(repository.top, path)
         except MemtoolError as error:
-            left.append(path)
+            remaining.append(path)
             reason = error.message
-    if left:
-        more = f"; so are {len(left) - 1} more" if len(left) > 1 else ""
-        raise MemtoolError(f"{reason}{more}", hint=f"rm {' '.join(left)}", code="disk")
+    if remaining:
+        remaining_text = f"; so are {len(remaining) - 1} more" if len(remaining) > 1 else ""
+        raise MemtoolError(
+            f"{reason}{remaining_text}", hint=f"rm {' '.join(remaining)}", code="disk"
+        )
 
 
-def _options(said: str) -> list[str]:
-    return ["--quiet", "--cleanup=verbatim", "--no-edit", f"--message={said}"]
+def _commit_options(message: str) -> list[str]:
+    return ["--quiet", "--cleanup=verbatim", "--no-edit", f"--message={message}"]
 
 
-def _is_made(repository: Repository, before: str, said: str, error: MemtoolError) -> bool:
-    """Tell whether git made a commit with this message, though it failed afterwards."""
+def _has_committed(repository: Repository, before: str, message: str, error: MemtoolError) -> bool:
+    """Return whether git made the commit with this message before it failed."""
     head = repository.git.head()
     if head == before:
         return False
-    if isinstance(error, GitError) and _UPDATED in error.stderr:
+    if isinstance(error, GitError) and _COMMITTED_MESSAGE in error.stderr:
         return True
-    return repository.git.line("log", "-1", "--format=%B", head).strip() == said.strip()
+    return repository.git.line("log", "-1", "--format=%B", head).strip() == message.strip()
 
 
-def follow_head(repository: Repository, paths: Sequence[str]) -> str:
-    """Let git's index follow HEAD, which a commit has just moved, and return the commit.
+def update_index_to_head(repository: Repository, paths: Sequence[str]) -> str:
+    """Update git's index to HEAD for some paths after a commit, and return the commit.
 
     Raises:
-        MemtoolError: git cannot write its index; the commit is made all the same.
+        MemtoolError: git cannot write its index; the commit exists nevertheless.
     """
-    done = repository.git.rev("HEAD")
+    commit = repository.git.resolve("HEAD")
     try:
         run_patiently(repository, ["reset", "--quiet"], paths)
     except MemtoolError as error:
         raise MemtoolError(
-            f"it is commit {done[:10]}, but git's index could not follow: "
-            f"{_reason(repository, error)}",
-            hint=f"git reset -- {_named(paths)}",
+            f"commit {commit[:SHORT_ID_DIGITS]} was made, but git's index was not updated: "
+            f"{_find_reason(repository, error)}",
+            hint=f"git reset -- {_quote_paths(paths)}",
             code="index-behind",
         ) from None
-    return done
+    return commit
 
 
-def _unfinished(what: str) -> MemtoolError:
-    """Return why nothing is removed: it would be lost, or conclude what the user has begun."""
+def _build_removal_error(obstacle: str) -> MemtoolError:
+    """Build the error for a removal that would be lost, or would end the user's operation."""
     return MemtoolError(
-        f"nothing was removed: {reason_of(what)}",
-        hint=f"{finish(what)}, then run the same command again",
+        f"nothing was removed: {explain_obstacle(obstacle)}",
+        hint=f"{finish_command(obstacle)}\nthen run the command again",
         code="merging",
     )
 
 
-def finish(what: str) -> str:
-    """Return the command that ends what `operation` names."""
-    if what in (DETACHED, JUJUTSU):
+def finish_command(obstacle: str) -> str:
+    """Return the command that ends the obstacle from `find_obstacle`."""
+    if obstacle in (DETACHED, JUJUTSU):
         return "git switch BRANCH"
-    if what == "bisect":
+    if obstacle == "bisect":
         return "git bisect reset"
-    return f"git {what} --continue or --abort"
+    return f"git {obstacle} --continue or --abort"
 
 
-def message(subject: str, trailers: Mapping[str, str], body: str = "") -> str:
-    """Return a commit message: a first line, paragraphs between, and trailers at the end."""
-    # A line feed in a value would begin another trailer.
-    lines = "".join(f"{key}: {' '.join(value.split())}\n" for key, value in trailers.items())
-    parts = (" ".join(subject.split()) + "\n", body.strip("\n"), lines)
-    return "\n".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
-
-
-def _counted(paths: Sequence[str]) -> str:
+def _format_files(paths: Sequence[str]) -> str:
     if len(paths) <= SHOWN_PATHS:
         return f"{', '.join(paths)} is" if len(paths) == 1 else f"{', '.join(paths)} are"
     return f"{len(paths)} files are"
 
 
-def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
-    known: set[str] = set()
-    for some in batches(paths, ARGUMENTS):
-        known.update(repository.git.names("ls-files", "-z", "--", *some))
-    return [path for path in paths if path not in known]
+def _list_untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
+    tracked: set[str] = set()
+    for batch in split_batches(paths, MAX_PATH_ARGUMENTS):
+        tracked.update(repository.git.names("ls-files", "-z", "--", *batch))
+    return [path for path in paths if path not in tracked]
 
 
-def _reason(repository: Repository, error: MemtoolError) -> str:
+def _find_reason(repository: Repository, error: MemtoolError) -> str:
     if isinstance(error, GitError):
         if error.is_lock:
-            known = lock_text(repository, error.lock)
-            return known or _refusal(error.stderr) or error.message
-        return _refusal(error.stderr) or error.message
+            lock_reason = describe_lock(repository, error.lock)
+            return lock_reason or _find_refusal_line(error.stderr) or error.message
+        return _find_refusal_line(error.stderr) or error.message
     return error.message
 
 
-def _refusal(said: str) -> str:
-    """Return the line that says why git or a hook refused, empty where none does.
+def _find_refusal_line(stderr: str) -> str:
+    """Return the line of stderr that explains why git or a hook refused; empty if none does.
 
-    The pre-commit framework lists every hook with its outcome, and below one that failed its id,
-    its exit code and what it printed.
+    The pre-commit framework lists every hook with its outcome, and below a failed one its id, exit
+    code and output.
     """
     lines = [
         line.strip()
-        for line in said.splitlines()
+        for line in stderr.splitlines()
         if line.strip() and not line.endswith(_PASSED) and not line.startswith(_DETAILS)
     ]
     if not lines:
@@ -370,19 +379,19 @@ def _refusal(said: str) -> str:
     return lines[0].removeprefix("fatal: ")
 
 
-def _hint(
+def _build_hint(
     repository: Repository, error: MemtoolError, paths: Sequence[str], *, is_new: bool = False
 ) -> str:
     again = "run the same command again"
     if paths:
-        named = _named(paths)  # git commits by name only what it knows
+        named = _quote_paths(paths)  # git commits only tracked files by name
         again = (
             f"git add -- {named} && git commit -- {named}" if is_new else f"git commit -- {named}"
         )
     if isinstance(error, GitError):
-        if error.is_lock and is_left(repository, error.lock):
+        if error.is_lock and is_abandoned(repository, error.lock):
             return f"rm {shlex.quote(error.lock)}, then {again}"
-        if error.is_sealed:
+        if error.is_read_only:
             return f"git cannot write here, as in the sandbox of an agent; commit later: {again}"
         if error.is_lock:
             return f"another git process holds a lock; when it is done: {again}"
@@ -398,10 +407,10 @@ def _hint(
     return f"mend what git says, then {again}"
 
 
-def _named(paths: Sequence[str]) -> str:
-    """Return paths for a command line; of many the directory, or the directories, of all."""
-    some: Sequence[str] = paths
+def _quote_paths(paths: Sequence[str]) -> str:
+    """Return paths for a command line; for many paths their common directory or directories."""
+    shown: Sequence[str] = paths
     if len(paths) > SHOWN_PATHS:
-        above = os.path.commonpath(paths)
-        some = [above] if above else sorted({path.partition("/")[0] for path in paths})
-    return " ".join(map(shlex.quote, some))
+        common = os.path.commonpath(paths)
+        shown = [common] if common else sorted({path.partition("/")[0] for path in paths})
+    return " ".join(map(shlex.quote, shown))

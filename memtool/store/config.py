@@ -1,8 +1,7 @@
-"""Settings: the table of options, and what the files of a project and of the user give for them.
+"""Settings: the table of options, and the values from the files of a project and of the user.
 
-The table is the only place that names an option: it gives defaults, and through `options` it
-validates, and is printed by `memtool config` and in the manual. Anything unknown is an error, never
-a silent default.
+The table is the single source for defaults, validation, `memtool config` and the manual. Anything
+unknown is an error, never a silent default.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from memtool.errors import MemtoolError
 from memtool.memory.fields import DEFAULT_CATEGORIES, PRIVATE_LABELS, UNKNOWN, Category
 from memtool.memory.likeness import SAME
 from memtool.store import toml
-from memtool.store.toml import ELSE
+from memtool.store.toml import DEFAULT_ENTRY
 from memtool.value import HEX, Value
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ DEFAULT_DIRECTORY = ".memory"
 
 Scalar = str | int | float | bool
 Setting = Scalar | tuple[str, ...] | dict[str, str]
-"""What a setting holds: a scalar, a list of texts, or a table from fingerprints to reasons."""
+"""The value of a setting: a scalar, a list of texts, or a table from fingerprints to reasons."""
 
 ROWS: tuple[Row, ...] = (
     (
@@ -110,7 +109,7 @@ ROWS: tuple[Row, ...] = (
         ("off", "on"),
     ),
     (
-        "search.access",
+        "search.access_boost",
         0.05,
         (
             "how much a memory gains that was shown a hundred times in this "
@@ -187,12 +186,12 @@ ROWS: tuple[Row, ...] = (
             "inject.fleet true"
         ),
     ),
-    ("inject.pinned_most", 5, "most memories in the pinned tier", (0, 50)),
+    ("inject.max_pinned", 5, "most memories in the pinned tier", (0, 50)),
     ("inject.pinned_tokens", 400, "most tokens of the pinned tier", (0, 100_000)),
     ("inject.retrieval_most", 5, "most memories in the retrieval tier", (0, 50)),
     ("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", (0, 100_000)),
     (
-        "inject.share",
+        "inject.min_coverage",
         0.4,
         (
             "what an answer must hold of what a prompt says, counted in rare words; "
@@ -201,7 +200,7 @@ ROWS: tuple[Row, ...] = (
         (0, 1),
     ),
     (
-        "inject.most",
+        "inject.sufficient_rare_words",
         2.4,
         (
             "rare words that are always enough; where it is not set, search.preset "
@@ -210,7 +209,7 @@ ROWS: tuple[Row, ...] = (
         (0, 20),
     ),
     (
-        "inject.floor",
+        "inject.min_rare_words",
         1.0,
         (
             "rare words that an answer must hold at least where a prompt has four "
@@ -227,7 +226,7 @@ ROWS: tuple[Row, ...] = (
         ),
         (0, 1),
     ),
-    ("inject.looked_at", 15, "how many of the best hits are looked at for a block", (1, 100)),
+    ("inject.candidate_pool", 15, "how many of the best hits are looked at for a block", (1, 100)),
     ("inject.per_source", 2, "most memories of one source in a block", (1, 50)),
     (
         "inject.duplicate_threshold",
@@ -261,6 +260,16 @@ ROWS: tuple[Row, ...] = (
         "local",
         "least trust of what is injected",
         ("local", "committed", "trusted", "signed"),
+    ),
+    (
+        "inject.ahead",
+        "mark",
+        (
+            "what the trusted branch, as last fetched, has changed since this branch began: mark "
+            "shows it in blocks, edit warnings, search and show, and hides nothing of this branch; "
+            "off leaves it out, as on a release branch, in whose own settings it may stand"
+        ),
+        ("mark", "off"),
     ),
     (
         "inject.exclude_privacy",
@@ -317,12 +326,12 @@ ROWS: tuple[Row, ...] = (
         (0, 1),
     ),
     (
-        "maintain.most_alive",
+        "maintain.max_active",
         3_000,
         ("living memories from which on maintain archives the least important"),
         (1, 10_000_000),
     ),
-    ("maintain.kept_alive", 2_700, "living memories that it leaves then", (0, 10_000_000)),
+    ("maintain.archive_down_to", 2_700, "living memories that it leaves then", (0, 10_000_000)),
     (
         "maintain.schedule",
         (),
@@ -382,27 +391,27 @@ ROWS: tuple[Row, ...] = (
         ("the categories that findings may have, such as decision or error; all without any"),
     ),
     (
-        "extractor.command",
+        "extraction.command",
         (),
         (
             "a program that reads sessions for findings in place of the rules: "
             "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
-            "--global config extractor.command claude,-p"
+            "--global config extraction.command claude,-p"
         ),
     ),
     (
-        "extractor.resume",
+        "extraction.resume",
         (),
         (
             "a program that goes on in the host's own session once that has "
-            "ended, where {session} stands for its id, and else does as extractor.command: as "
-            "memtool --global config extractor.resume "
+            "ended, where {session} stands for its id, and else does as extraction.command: as "
+            "memtool --global config extraction.resume "
             "claude,--resume,{session},--fork-session,-p,--tools="
         ),
     ),
-    ("extractor.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
-    ("extractor.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
-    ("extractor.confidence", 0.75, "least confidence of what it finds", (0, 1)),
+    ("extraction.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
+    ("extraction.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
+    ("extraction.confidence", 0.75, "least confidence of what it finds", (0, 1)),
     (
         "manager.enabled",
         False,
@@ -479,24 +488,24 @@ ROWS: tuple[Row, ...] = (
         ("warn", "fail"),
     ),
 )
-"""Each option: `section.name`, its default, what it is for, and what is allowed, if that is not
-all of its type: the least and the most number, or the texts to choose from.
+"""Each option: `section.name`, default, purpose, and optionally the allowed values: minimum and
+maximum of a number, or the texts to choose from.
 
-Rows are plain, so that a start of memtool makes nothing of them; `options` knows them by name.
+Rows are plain tuples to keep the start of memtool fast; `BY_KEY` has them as `Option`.
 """
 STRICT = (
     "inject.trust",
     "inject.exclude_privacy",
     "inject.budget_tokens",
-    "inject.pinned_most",
+    "inject.max_pinned",
     "inject.pinned_tokens",
     "inject.retrieval_most",
     "inject.retrieval_tokens",
     "inject.local_share",
     "inject.global_most",
 )
-"""Options that bound what an agent is given: of what the user, the trusted ref and the worktree
-say the strictest holds, the last of its choices, all labels, or else the least number."""
+"""Options that limit what an agent gets. The strictest value of user, trusted ref and worktree
+applies: the last of the choices, the union of labels, or the smallest number."""
 PERSONAL = frozenset(
     (
         "search.limit",
@@ -517,11 +526,11 @@ PERSONAL = frozenset(
         "sessions.total_mb",
         "extraction.enabled",
         "extraction.categories",
-        "extractor.command",
-        "extractor.resume",
-        "extractor.timeout_s",
-        "extractor.retries",
-        "extractor.confidence",
+        "extraction.command",
+        "extraction.resume",
+        "extraction.timeout_s",
+        "extraction.retries",
+        "extraction.confidence",
         "manager.enabled",
         "inject.fleet",
         "fleet.repositories",
@@ -531,88 +540,116 @@ PERSONAL = frozenset(
         *STRICT,
     )
 )
-"""Options about the user: where a project is silent, the settings of their global repository
-hold."""
+"""Options about the user. If a project does not set them, the user's global settings apply."""
 USER_ONLY = {
     "search.semantic": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
     "verify.online": "not used: only your own settings let sites be asked",
     "capture.promote": "not used: only your own settings let sessions write candidates",
-    "extractor.command": "not run: only your own settings choose a program",
-    "extractor.resume": "not run: only your own settings choose a program",
+    "extraction.command": "not run: only your own settings choose a program",
+    "extraction.resume": "not run: only your own settings choose a program",
     "manager.enabled": "not used: only your own settings start a manager",
     "inject.fleet": "not used: only your own settings let other repositories be heard",
     "fleet.repositories": "not used: only your own settings choose whom you ask",
     "fleet.url": "not used: only your own settings choose whom you ask",
     "fleet.allow": "not used: only your own settings choose whom you hear",
     "fleet.timeout_ms": "not used: only your own settings say how long you wait",
-    "extractor.timeout_s": "not used: only your own settings bound your program",
-    "extractor.retries": "not used: only your own settings bound your program",
-    "extractor.confidence": "not used: only your own settings bound your program",
+    "extraction.timeout_s": "not used: only your own settings bound your program",
+    "extraction.retries": "not used: only your own settings bound your program",
+    "extraction.confidence": "not used: only your own settings bound your program",
 }
-"""Options that a project's file cannot set, and what a value there is: no repository chooses what
-runs or is loaded here."""
+"""Options that a project cannot set, with the message for one that does: no repository may choose
+which programs run or which models are loaded on this machine."""
 RETIRED = {
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
 }
-"""Options that were, with what takes their place: a file that still has one is read without it."""
-CATEGORY_LIST = "extraction.categories"
-BY_CATEGORY = frozenset(("inject.share", "inject.most", "inject.floor", "inject.threshold"))
-"""Numbers that one category may have another of: `inject.threshold.decision`. In the file the
-setting is then a table, in which `default` is that of all other categories."""
-_DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
+"""Removed options, with their replacements; a file that still has one is read without it."""
+RENAMED = {
+    "inject.share": "inject.min_coverage",
+    "inject.most": "inject.sufficient_rare_words",
+    "inject.floor": "inject.min_rare_words",
+    "inject.looked_at": "inject.candidate_pool",
+    "inject.pinned_most": "inject.max_pinned",
+    "maintain.most_alive": "maintain.max_active",
+    "maintain.kept_alive": "maintain.archive_down_to",
+    "search.access": "search.access_boost",
+    "extractor.command": "extraction.command",
+    "extractor.resume": "extraction.resume",
+    "extractor.timeout_s": "extraction.timeout_s",
+    "extractor.retries": "extraction.retries",
+    "extractor.confidence": "extraction.confidence",
+}
+"""Old names of settings, which work for one version, with the names that they have now."""
+CATEGORY_LIST_KEY = "extraction.categories"
+BY_CATEGORY = frozenset(
+    (
+        "inject.min_coverage",
+        "inject.sufficient_rare_words",
+        "inject.min_rare_words",
+        "inject.threshold",
+    )
+)
+"""Numbers that may differ by category, such as `inject.threshold.decision`. In the file the setting
+is then a table, with `default` for all other categories."""
+_DEFAULT_VALUES: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
 
 
 class Config(Value):
-    """The settings of one tree. `given` holds what the file says, by dotted key.
+    """The settings of one tree. `values` are those of its file, by dotted key.
 
-    `personal` is what the user's own file says of the options that are about them, `rules` what
-    `[[trust.rules]]` says. `format` is that of the whole tree, 1 where the file names none.
+    `personal` are the user's own values for options in PERSONAL, `rules` those of
+    `[[trust.rules]]`. `format` is that of the whole tree, 1 if the file names none. `old_keys` are
+    the keys in RENAMED that the file has.
     """
 
-    given: dict[str, Setting]
+    values: dict[str, Setting]
     categories: dict[str, Category]
     personal: Mapping[str, Setting] = {}
     format: int = 1
     rules: tuple[TrustRule, ...] = ()
+    old_keys: tuple[str, ...] = ()
 
     @property
     def is_newer(self) -> bool:
-        """Whether the tree is of a format that this version reads, but does not write."""
+        """Whether the tree has a newer format, which this version can read but not write."""
         return self.format > FORMAT
 
     def setting(self, key: str) -> Setting:
-        """Return a setting or its default. Raises MemtoolError for an unknown key."""
-        default = _DEFAULT[key] if key in _DEFAULT else option(key).default
-        return self.given.get(key, self.personal.get(key, default))
+        """Return the value of a setting or its default. Raises MemtoolError for an unknown key."""
+        default = _DEFAULT_VALUES[key] if key in _DEFAULT_VALUES else find_option(key).default
+        return self.values.get(key, self.personal.get(key, default))
 
-    def over(self, user: Config) -> Config:
-        """Return these settings above the user's own, as far as they are about the user."""
-        personal = {key: value for key, value in user.given.items() if key in PERSONAL}
+    def with_user(self, user: Config) -> Config:
+        """Return these settings with the user's own as fallback for options in PERSONAL."""
+        personal = {key: value for key, value in user.values.items() if key in PERSONAL}
         return self.replace(personal=personal)
 
-    def bounded(self, trusted: Iterable[Config]) -> Config:
-        """Return these settings, where the options in `STRICT` are the strictest of all that said.
+    def with_strictest(self, trusted: Iterable[Config]) -> Config:
+        """Return these settings with the strictest value for each option in STRICT.
 
-        `trusted` are the settings of trusted refs; one that is silent about an option says what
-        the user does, or the default. So no branch widens what was never agreed on.
+        `trusted` are the settings of trusted refs. One that does not set an option counts with the
+        user's value or the default, so that no branch can loosen a limit on its own.
         """
-        given = self.given.copy()
+        values = self.values.copy()
         for key in STRICT:
-            usual = self.personal.get(key, _DEFAULT[key])
-            said = [one.given.get(key, usual) for one in trusted]
-            said += [one[key] for one in (self.personal, self.given) if key in one]
-            if said and isinstance(_DEFAULT[key], tuple):
-                given[key] = tuple(dict.fromkeys(t for value in said[::-1] for t in _listed(value)))
-            elif said:
-                given[key] = max(said, key=lambda value: strictness(key, value))
-        return self.replace(given=given)
+            fallback = self.personal.get(key, _DEFAULT_VALUES[key])
+            candidates = [config.values.get(key, fallback) for config in trusted]
+            candidates += [
+                own_values[key] for own_values in (self.personal, self.values) if key in own_values
+            ]
+            if candidates and isinstance(_DEFAULT_VALUES[key], tuple):
+                values[key] = tuple(
+                    dict.fromkeys(t for value in candidates[::-1] for t in _to_texts(value))
+                )
+            elif candidates:
+                values[key] = max(candidates, key=lambda value: rank_strictness(key, value))
+        return self.replace(values=values)
 
     def number(self, key: str, category: str = "") -> float:
-        """Return a numeric setting, of a category where it has a number of its own."""
+        """Return a numeric setting, with the category's own number if it has one."""
         own = f"{key}.{category}"
-        return float(self._scalar(own if own in self.given else key))
+        return float(self._scalar(own if own in self.values else key))
 
     def count(self, key: str) -> int:
         """Return a whole-number setting."""
@@ -624,12 +661,12 @@ class Config(Value):
 
     @property
     def private_labels(self) -> frozenset[str]:
-        """The labels of what agents, digests and the fleet do not get, in small letters."""
+        """Privacy labels that are withheld from agents, digests and the fleet, in lower case."""
         return frozenset(label.lower() for label in self.texts("inject.exclude_privacy"))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a setting that is a list of texts, or the names of one that is a table."""
-        return _listed(self.setting(key))
+        """Return a setting that is a list of texts, or the keys of one that is a table."""
+        return _to_texts(self.setting(key))
 
     def _scalar(self, key: str) -> Scalar:
         value = self.setting(key)
@@ -637,12 +674,12 @@ class Config(Value):
         return value
 
 
-def _listed(value: Setting) -> tuple[str, ...]:
+def _to_texts(value: Setting) -> tuple[str, ...]:
     return tuple(value) if isinstance(value, tuple | dict) else ()
 
 
-def strictness(key: str, value: Setting) -> float:
-    """Return how strict a value of an option in `STRICT` is, beside others of the same option."""
+def rank_strictness(key: str, value: Setting) -> float:
+    """Return a number that orders the values of an option in STRICT; higher is stricter."""
     if isinstance(value, str):
         return BY_KEY[key].choices.index(value)
     if isinstance(value, tuple):
@@ -651,73 +688,71 @@ def strictness(key: str, value: Setting) -> float:
     return -value
 
 
-DEFAULTS = Config(given={}, categories=DEFAULT_CATEGORIES)
+DEFAULTS = Config(values={}, categories=DEFAULT_CATEGORIES)
 
 
 def parse(data: bytes, path: str) -> Config:
-    """Read a config file.
+    """Parse a config file.
 
     Raises:
-        MemtoolError: it is not TOML, or holds a setting that does not exist or cannot be so.
+        MemtoolError: it is not TOML, or has an unknown setting or an invalid value.
     """
     tables = toml.read(data, path)
-    return parsed(tables, path) if tables else DEFAULTS
+    return parse_tables(tables, path) if tables else DEFAULTS
 
 
 FINGERPRINT_DIGITS = 16
-"""Hexadecimal digits that name a secret in a table of what is allowed."""
-MOST_IN_CATEGORY = 1_000_000
+"""Hexadecimal digits of a secret's fingerprint in an allowlist."""
+MAX_CATEGORY_NUMBER = 1_000_000
 CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
 
 
 class Option(Value):
-    """One setting `section.name`. Numbers lie between `least` and `most`, both allowed.
+    """One setting `section.name`. Numbers are between `minimum` and `maximum`, inclusive.
 
-    No text of a list or table is empty; the keys of a table are fingerprints of secrets.
-    `is_personal` says that it is about the user: where a project is silent, the settings of
-    their global repository hold. `is_by_category` says that a category may have a number of its
-    own.
+    Texts in a list or table are not empty; the keys of a table are fingerprints of secrets.
+    `is_personal` marks options in PERSONAL, `is_by_category` those in BY_CATEGORY.
     """
 
     key: str
     default: Setting
     doc: str
-    least: float = 0
-    most: float = 0
+    minimum: float = 0
+    maximum: float = 0
     choices: tuple[str, ...] = ()
     is_personal: bool = False
     is_by_category: bool = False
 
 
-def _option(row: Row) -> Option:
-    key, default, doc, *rest = row
-    allowed: Any = rest[0] if rest else (0, 0)
+def _parse_row(row: Row) -> Option:
+    key, default, doc, *limits = row
+    allowed: Any = limits[0] if limits else (0, 0)
     is_choice = isinstance(allowed[0], str)
-    least, most = (0, 0) if is_choice else allowed
+    minimum, maximum = (0, 0) if is_choice else allowed
     return Option(
         key,
         default,
         doc,
-        least,
-        most,
+        minimum,
+        maximum,
         allowed if is_choice else (),
         is_personal=key in PERSONAL,
         is_by_category=key in BY_CATEGORY,
     )
 
 
-OPTIONS: tuple[Option, ...] = tuple(map(_option, ROWS))
+OPTIONS: tuple[Option, ...] = tuple(map(_parse_row, ROWS))
 BY_KEY: dict[str, Option] = {option.key: option for option in OPTIONS}
 
 
-def option(key: str) -> Option:
-    """Return the row of a key, which may also name an entry or a category: `section.name.entry`.
+def find_option(key: str) -> Option:
+    """Return the option of a key, which may end with an entry or category: `section.name.entry`.
 
     Raises:
-        MemtoolError: there is none; the hint names the nearest, or what took its place.
+        MemtoolError: there is none; the hint names the nearest ones or the replacement.
     """
     if key in RETIRED:
-        raise MemtoolError(f"there is no setting {key} any more", hint=RETIRED[key], code="config")
+        raise MemtoolError(f"the setting {key} no longer exists", hint=RETIRED[key], code="config")
     if key in BY_KEY:
         return BY_KEY[key]
     table = BY_KEY.get(key.rpartition(".")[0])
@@ -726,160 +761,198 @@ def option(key: str) -> Option:
     import difflib
 
     near = difflib.get_close_matches(key, BY_KEY, n=2, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else "memtool config lists every setting"
-    raise MemtoolError(f"there is no setting {key!r}", hint=hint, code="config")
+    hint = f"did you mean {' or '.join(near)}?" if near else "memtool config"
+    raise MemtoolError(f"unknown setting {key!r}", hint=hint, code="config")
 
 
-def parsed(tables: dict[str, Any], path: str) -> Config:
-    """Return the settings that the tables of a file give.
+def parse_tables(tables: dict[str, Any], path: str) -> Config:
+    """Parse the tables of a config file.
 
     Raises:
-        MemtoolError: there is no such setting, or it cannot be so.
+        MemtoolError: it has an unknown setting or an invalid value.
     """
     number = tables.pop("format", 1)
     if type(number) is not int or number < 1:
         raise MemtoolError(
             f"{path}: format must be a whole number from 1",
-            hint=f"git log -p -- {path} shows what it was",
+            hint=f"git log -p -- {path}",
             code="config",
         )
-    if number > FORMAT:
-        return _known(tables, path).replace(format=number)
-    return _settings(tables, path).replace(format=number)
+    old_keys = _rename_settings(tables)
+    read = _parse_newer if number > FORMAT else _parse_settings
+    return read(tables, path).replace(format=number, old_keys=old_keys)
 
 
-def _known(tables: Mapping[str, Any], path: str) -> Config:
-    """Return what the settings of a newer format say, as far as this version knows them.
+def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
+    """Give settings their current names, and return the old ones; a current name wins if set."""
+    old_keys = []
+    for old_key, key in RENAMED.items():
+        old_section, old_name = old_key.split(".")
+        section, name = key.split(".")
+        if isinstance(tables.get(old_section), dict) and old_name in tables[old_section]:
+            value = tables[old_section].pop(old_name)
+            table = tables.setdefault(section, {})
+            if isinstance(table, dict):  # anything else is refused later
+                table.setdefault(name, value)
+            old_keys.append(old_key)
+    return tuple(old_keys)
 
-    A bar of trust that it does not know is the highest that it knows, and where it does not know
-    the trust rules, every memory must be signed.
+
+def current_key(key: str) -> str:
+    """Return the current name of a setting, which may end with a category."""
+    section, entry = key.rpartition(".")[::2]
+    return RENAMED.get(key) or (f"{RENAMED[section]}.{entry}" if section in RENAMED else key)
+
+
+def format_old_keys(path: str, old_keys: tuple[str, ...]) -> str:
+    """Format a sentence on the old names of settings that a file has."""
+    is_are = "it is" if len(old_keys) == 1 else "they are"
+    names = ", ".join(RENAMED[key] for key in old_keys)
+    return f"{path} names {', '.join(old_keys)}; {is_are} called {names} now"
+
+
+def _parse_newer(tables: Mapping[str, Any], path: str) -> Config:
+    """Parse the settings of a newer format as far as this version knows them.
+
+    An unknown `inject.trust` counts as the highest known level. If a trust rule is unknown, every
+    memory must be signed.
     """
     rows: dict[str, Any] = {}
     rules: tuple[TrustRule, ...] = ()
-    given: dict[str, Setting] = {}
-    for section in sorted(tables, key="categories".__ne__):  # the others may name categories
+    values: dict[str, Setting] = {}
+    for section in sorted(tables, key="categories".__ne__):  # first: others may name categories
         table = tables[section]
         for name, value in table.items() if isinstance(table, dict) else ():
             try:
-                one = _settings({"categories": rows, section: {name: value}}, path)
+                config = _parse_settings({"categories": rows, section: {name: value}}, path)
             except MemtoolError:
                 if f"{section}.{name}" == "inject.trust":
-                    given["inject.trust"] = BY_KEY["inject.trust"].choices[-1]
+                    values["inject.trust"] = BY_KEY["inject.trust"].choices[-1]
                 if (section, name) == ("trust", "rules"):
                     strictest = {"match": "id:*", "require": "signed"}
-                    rules = _settings({"trust": {"rules": [strictest]}}, path).rules
+                    rules = _parse_settings({"trust": {"rules": [strictest]}}, path).rules
                 continue
-            given |= one.given
-            rules += one.rules
+            values |= config.values
+            rules += config.rules
             rows |= {name: value} if section == "categories" else {}
-    return _settings({"categories": rows}, path).replace(given=given, rules=rules)
+    return _parse_settings({"categories": rows}, path).replace(values=values, rules=rules)
 
 
-def _settings(tables: dict[str, Any], path: str) -> Config:
+def _parse_settings(tables: dict[str, Any], path: str) -> Config:
     categories = dict(DEFAULT_CATEGORIES)
-    for name, row in _table(tables.pop("categories", {}), "categories", path).items():
-        categories[name] = _category(name, _table(row, f"categories.{name}", path), path)
+    for name, row in _require_table(tables.pop("categories", {}), "categories", path).items():
+        categories[name] = _parse_category(
+            name, _require_table(row, f"categories.{name}", path), path
+        )
     rules: tuple[TrustRule, ...] = ()
     if isinstance(tables.get("trust"), dict) and "rules" in tables["trust"]:
         from memtool.store import trust_rules  # most projects have none
 
-        rules = trust_rules.parsed(tables["trust"].pop("rules"), path, categories)
-    given: dict[str, Setting] = {}
+        rules = trust_rules.parse_rules(tables["trust"].pop("rules"), path, categories)
+    values: dict[str, Setting] = {}
     for section, table in tables.items():
-        for name, value in _table(table, section, path).items():
+        for name, value in _require_table(table, section, path).items():
             key = f"{section}.{name}"
             if key in RETIRED:
                 continue
             if key in BY_CATEGORY and isinstance(value, dict) and value:
-                given |= _by_category(option(key), value, categories, path)
+                values |= _parse_by_category(find_option(key), value, categories, path)
             else:
-                given[key] = checked(option(key), value, path)
-    wanted = given.get(CATEGORY_LIST)
-    unknown = set(wanted).difference(categories) if isinstance(wanted, tuple) else ()
+                values[key] = check_value(find_option(key), value, path)
+    category_list = values.get(CATEGORY_LIST_KEY)
+    unknown = set(category_list).difference(categories) if isinstance(category_list, tuple) else ()
     if unknown:
-        raise _refusal(path, CATEGORY_LIST, f"names no category: {', '.join(sorted(unknown))}")
-    return Config(given=given, categories=categories, rules=rules)
+        raise _build_error(
+            path, CATEGORY_LIST_KEY, f"has unknown categories: {', '.join(sorted(unknown))}"
+        )
+    return Config(values=values, categories=categories, rules=rules)
 
 
-def _by_category(
+def _parse_by_category(
     row: Option, table: Mapping[str, object], categories: Mapping[str, Category], path: str
 ) -> dict[str, Setting]:
-    """Return a setting of several numbers by key, that of all other categories by its own."""
-    found: dict[str, Setting] = {}
+    """Parse a setting with a number per category; the default has the key of the option itself."""
+    values: dict[str, Setting] = {}
     for name, value in table.items():
-        if name != ELSE and name not in categories:
-            raise _refusal(path, f"{row.key}.{name}", "names no category")
-        key = row.key if name == ELSE else f"{row.key}.{name}"
-        found[key] = checked(row.replace(key=key), value, path)
-    return found
+        if name != DEFAULT_ENTRY and name not in categories:
+            raise _build_error(path, f"{row.key}.{name}", "is not a category")
+        key = row.key if name == DEFAULT_ENTRY else f"{row.key}.{name}"
+        values[key] = check_value(row.replace(key=key), value, path)
+    return values
 
 
-def checked(row: Option, value: object, path: str) -> Setting:
-    """Return a value as the option wants it. Raises MemtoolError where it does not fit."""
+def check_value(row: Option, value: object, path: str) -> Setting:
+    """Return a value in the type of its option. Raises MemtoolError if it is invalid."""
     if isinstance(row.default, tuple):
-        if not isinstance(value, list | tuple) or not all(map(_is_said, value)):
-            raise _refusal(path, row.key, "must be a list of texts, none of them empty")
+        if not isinstance(value, list | tuple) or not all(map(_is_nonempty_text, value)):
+            raise _build_error(path, row.key, "must be a list of texts that are not empty")
         if row.choices and not set(value).issubset(row.choices):
-            raise _refusal(path, row.key, f"must be some of {', '.join(row.choices)}")
+            raise _build_error(path, row.key, f"may contain only {', '.join(row.choices)}")
         return tuple(value)
     if isinstance(row.default, dict):
-        return _reasons(row, value, path)
+        return _check_reasons(row, value, path)
     wanted = type(row.default)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, str | int | float) or type(value) is not wanted:
         names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-        raise _refusal(path, row.key, f"must be {names[wanted]}")
+        raise _build_error(path, row.key, f"must be {names[wanted]}")
     if row.choices and value not in row.choices:
-        raise _refusal(path, row.key, f"must be one of {', '.join(row.choices)}")
-    if isinstance(value, int | float) and wanted is not bool and not row.least <= value <= row.most:
-        raise _refusal(path, row.key, f"must be between {row.least:g} and {row.most:g}")
+        raise _build_error(path, row.key, f"must be one of {', '.join(row.choices)}")
+    if (
+        isinstance(value, int | float)
+        and wanted is not bool
+        and not row.minimum <= value <= row.maximum
+    ):
+        raise _build_error(path, row.key, f"must be between {row.minimum:g} and {row.maximum:g}")
     return value
 
 
-def _reasons(row: Option, value: object, path: str) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(map(_is_said, value.values())):
-        raise _refusal(path, row.key, 'must be a table of lines FINGERPRINT = "the reason"')
+def _check_reasons(row: Option, value: object, path: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(map(_is_nonempty_text, value.values())):
+        raise _build_error(path, row.key, 'must be a table of lines FINGERPRINT = "REASON"')
     for name in value:
         if len(name) != FINGERPRINT_DIGITS or not HEX.issuperset(name):
-            raise _refusal(
+            raise _build_error(
                 path, f"{row.key}.{name}", f"must be named by {FINGERPRINT_DIGITS} of 0-9 a-f"
             )
     return {name: value[name] for name in sorted(value)}
 
 
-def _is_said(value: object) -> bool:
+def _is_nonempty_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _table(value: object, name: str, path: str) -> Mapping[str, Any]:
+def _require_table(value: object, name: str, path: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise _refusal(path, name, "must be a table")
+        raise _build_error(path, name, "must be a table")
     return value
 
 
-def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
+def _parse_category(name: str, row: Mapping[str, Any], path: str) -> Category:
     from memtool.memory.fields import TEMPORAL_CLASSES
     from memtool.memory.schema import is_id
 
     where = f"categories.{name}"
     if not is_id(name):
-        raise _refusal(path, where, "must be a name of 3 or more of a-z 0-9 . _ -")
+        raise _build_error(path, where, "must be a name of 3 or more of a-z 0-9 . _ -")
     unknown = sorted(set(row) - {*CATEGORY_KEYS, "doc"})
     if unknown:
-        raise _refusal(path, f"{where}.{unknown[0]}", f"is not one of {', '.join(CATEGORY_KEYS)}")
+        raise _build_error(
+            path, f"{where}.{unknown[0]}", f"is not one of {', '.join(CATEGORY_KEYS)}"
+        )
     for key in CATEGORY_KEYS[:3]:
         value = row.get(key, 0)
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)
-            or not 0 <= value <= MOST_IN_CATEGORY  # not so for nan either
+            or not 0 <= value <= MAX_CATEGORY_NUMBER  # also refuses nan
         ):
-            raise _refusal(path, f"{where}.{key}", f"must be from 0 to {MOST_IN_CATEGORY:,}")
+            raise _build_error(path, f"{where}.{key}", f"must be from 0 to {MAX_CATEGORY_NUMBER:,}")
     base = DEFAULT_CATEGORIES.get(name, UNKNOWN)
     temporal_class = row.get("temporal_class", base.temporal_class)
     if temporal_class not in TEMPORAL_CLASSES:
-        raise _refusal(
+        raise _build_error(
             path, f"{where}.temporal_class", f"must be one of {', '.join(TEMPORAL_CLASSES)}"
         )
     return Category(
@@ -893,10 +966,10 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
     )
 
 
-def _refusal(path: str, key: str, what: str) -> MemtoolError:
-    """Return what a setting must be; without a path it was given to memtool config."""
+def _build_error(path: str, key: str, what: str) -> MemtoolError:
+    """Build the error for an invalid setting; without a path it came from memtool config."""
     if not path:
         return MemtoolError(f"{key} {what}", hint=f"memtool config {key} VALUE", code="config")
     return MemtoolError(
-        f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE", code="config"
+        f"{path}: {key} {what}", hint=f"edit {path}\nmemtool config KEY VALUE", code="config"
     )

@@ -1,4 +1,4 @@
-"""Time limits: one clock, which only grows, and the end of a limit by it."""
+"""Time limits, measured with a monotonic clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NEVER = float("inf")
 
 
 class Deadline:
-    """The moment at which a time limit ends, counted from now; without a limit it never comes."""
+    """The end of a time limit that starts now; without a limit it is never reached."""
 
     def __init__(self, limit_s: float | None, clock: Callable[[], float] = monotonic) -> None:
         self._limit_s = _NEVER if limit_s is None else limit_s
@@ -20,16 +20,16 @@ class Deadline:
         self._begin = clock()
 
     def has_passed(self, share: float = 1.0) -> bool:
-        """Tell whether the time, or a share of it, is over."""
+        """Return whether the time limit, or a share of it, has passed."""
         return self._clock() - self._begin >= self._limit_s * share
 
-    def left_s(self) -> float:
-        """Return the seconds that are left, 0 where none are."""
+    def remaining_s(self) -> float:
+        """Return the remaining seconds, at least 0."""
         return max(0.0, self._limit_s - (self._clock() - self._begin))
 
     def timeout_s(self) -> float:
-        """Return the seconds that are left to wait. Raises TimeoutError where none are."""
-        left = self.left_s()
-        if not left:
+        """Return the remaining seconds to wait. Raises TimeoutError if there are none."""
+        remaining = self.remaining_s()
+        if not remaining:
             raise TimeoutError
-        return left
+        return remaining

@@ -1,9 +1,9 @@
-"""Derived files: the one list of what is rebuilt from memories and git, and the one way to drop it.
+"""Derived files: the list of everything that is rebuilt from memories and git, and how to drop it.
 
-A reader of the search index that meets damage raises `CorruptCache`, and no format mends itself.
-`retry_if_damaged` runs a verb again, without the index and last without any cache. Facts that are
-damaged are absent (`facts.py`). What a user or an agent did (sessions, what they were shown, the
-ledger, the audit) is on no list here: it cannot be made again.
+A reader of the search index raises `CorruptCacheError` on damage; no format repairs itself.
+`retry_if_damaged` runs a verb again, without the index and finally without any cache. Damaged facts
+count as missing (`facts.py`). Records of users and agents (sessions, memories they have seen, the
+ledger, the audit) are not derived: they cannot be rebuilt.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.store import cache, facts, files
-from memtool.store.cache import CorruptCache
-from memtool.store.state import State, Unavailable
+from memtool.store.cache import CorruptCacheError
+from memtool.store.state import State, UnavailableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,64 +25,66 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-TREES = "trees"
-"""The indexes of revisions, made again by reading every memory: below the cache directory."""
-OWN_INDEX = "index"
-"""The index of a worktree: below `memtool` in the worktree's own git directory."""
+TREE_FOLDERS = "trees", "few"
+"""Folders below the cache directory: the indexes of revisions, and of differences between some."""
+WORKTREE_INDEX_FOLDER = "index"
+"""Folder of a worktree's index, below `memtool` in the worktree's own git directory."""
 
 
-def damages(repository: Repository) -> list[str]:
-    """Return the derived files that are not what was written, or cannot be read."""
+def find_damaged_files(repository: Repository) -> list[str]:
+    """Return the derived files that are damaged or cannot be read."""
     return [
-        path for place in (_facts(repository), *_index(repository)) for path in State.damages(place)
+        path
+        for place in (_facts_folder(repository), *_index_folders(repository))
+        for path in State.find_damaged_files(place)
     ]
 
 
-def drop(repository: Repository) -> bool:
+def drop_all(repository: Repository) -> bool:
     """Remove everything derived; return whether it is gone."""
-    return _drop([_facts(repository), *_index(repository)])
+    return _drop([_facts_folder(repository), *_index_folders(repository)])
 
 
-def retry_if_damaged(context: Context, ask: Callable[[], Answer]) -> Answer:
+def retry_if_damaged(context: Context, run_verb: Callable[[], Answer]) -> Answer:
     """Run a verb; if a derived file turns out to be damaged, drop it and run the verb again.
 
-    Nothing may be printed meanwhile. What cannot be dropped is not used any more. A verb that has
-    written a file by then does not run again: it would write it twice.
+    The verb must not print anything. A file that cannot be dropped is not used any more. A verb
+    that has already written a file is not repeated, since it would write it twice.
 
     Raises:
-        MemtoolError: a derived file is damaged, and something was written.
+        MemtoolError: a derived file is damaged, and the verb has written something.
     """
-    cache.take_events()  # what this process did before is no part of this answer
+    cache.take_events()  # drop earlier events of this process, which belong to other answers
     files.take_waited_s()
-    noted, written = len(context.notes), files.writes()
-    contexts = [one for one in (context, context.beside) if one is not None]
-    for find in (_index, None):
+    note_count, write_count = len(context.notes), files.count_writes()
+    contexts = [context for context in (context, context.global_context) if context is not None]
+    for list_paths in (_index_folders, None):
         try:
-            return ask()
-        except (CorruptCache, Unavailable) as error:
-            for one in contexts:
+            return run_verb()
+        except (CorruptCacheError, UnavailableError) as error:
+            for each in contexts:
                 is_gone = False
-                if find is not None and isinstance(error, CorruptCache):
-                    is_gone = _drop(find(one.repository))
-                one.is_cached, one.opened = one.is_cached and is_gone, None
-            if files.writes() != written:
+                if list_paths is not None and isinstance(error, CorruptCacheError):
+                    is_gone = _drop(list_paths(each.repository))
+                each.is_cached, each.trees_by_commit = each.is_cached and is_gone, None
+            if files.count_writes() != write_count:
                 raise MemtoolError(
-                    f"a derived file is damaged ({error}); what was written until then stays",
-                    hint="git status shows it; the next command makes the derived file anew",
+                    f"a derived file is damaged ({error}); files that were already written stay",
+                    hint="git status\nthe next command rebuilds the derived file",
                     code="damaged",
                 ) from None
-            del context.notes[noted:]
-    return ask()  # another process damages files all the time, so without any
+            del context.notes[note_count:]
+    return run_verb()  # still damaged, so this time without any cache
 
 
-def _facts(repository: Repository) -> str:
-    """Return where what is made again from git, or by comparing texts, is."""
+def _facts_folder(repository: Repository) -> str:
+    """Return the folder of the facts, which are derived from git and texts."""
     return os.path.join(repository.cache_dir, facts.FOLDER)
 
 
-def _index(repository: Repository) -> list[str]:
-    own = os.path.join(repository.own_dir, "memtool", OWN_INDEX)
-    return [own, os.path.join(repository.cache_dir, TREES)]
+def _index_folders(repository: Repository) -> list[str]:
+    own = os.path.join(repository.worktree_cache_dir, "memtool", WORKTREE_INDEX_FOLDER)
+    return [own, *(os.path.join(repository.cache_dir, name) for name in TREE_FOLDERS)]
 
 
 def _drop(paths: Collection[str]) -> bool:

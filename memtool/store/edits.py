@@ -1,9 +1,9 @@
 """Edits of files that become one commit together, all or none, here or on another branch.
 
-Here, an intent file lists what is about to be written. A process that is killed leaves it behind,
-and the next one reverts what was written and not committed; a file that somebody has changed since
-then is left as it is. On another branch, `git fast-import` makes the commit from bytes alone and
-moves the branch as its last act, so there is nothing to recover.
+In the worktree, an intent file lists the planned edits. If the process is killed, the next one
+reverts edits that were written but not committed, and leaves files that have changed since. On
+another branch, `git fast-import` creates the commit without the worktree and moves the branch last,
+so there is nothing to recover.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from memtool.store.context import Context
 from memtool.store.files import TEMP_PREFIX, read_or_none, read_regular
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
-from memtool.store.snapshot import blob_hash
+from memtool.store.snapshot import make_blob_hash
 from memtool.value import Value
 
 
 class FileEdit(Value):
-    """A file as it is to be. `before` is None for a new one, `after` for one that goes away."""
+    """A planned change of a file. `before` is None for a new file, `after` for a removal."""
 
     path: str
     before: bytes | None
@@ -33,16 +33,16 @@ class FileEdit(Value):
 
 
 FOLDER = "memtool"
-INTENT = "maintain.intent"
-"""In the git directory of the worktree: which files are written, from and to which blob."""
-_MOST_BYTES = 1 << 26
+INTENT_NAME = "maintain.intent"
+"""File in the worktree's git directory that lists the edited files with old and new blobs."""
+_MAX_INTENT_BYTES = 1 << 26
 
 
-class Recovered(Value):
-    """The recovery from an interrupted run: files that were reverted, and that were left alone."""
+class RecoveryResult(Value):
+    """The result of recovery from an interrupted run: files reverted, and files left alone."""
 
-    undone: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    reverted: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
 
 
 def commit_edits(
@@ -53,15 +53,15 @@ def commit_edits(
     trailers: Mapping[str, str],
     again: str = "memtool maintain --apply; --branch NAME asks no hooks",
 ) -> str | None:
-    """Write files and commit them alone; return the id of the commit.
+    """Write files and commit only them; return the id of the commit.
 
-    `again` is the command that a refusal names.
+    `again` is the command for the hint of an error.
 
     Raises:
-        MemtoolError: a file was changed meanwhile, or git refuses; all files are as they were.
+        MemtoolError: a file has changed meanwhile, or git refuses; all files are as before.
     """
     repository = context.repository
-    _note(repository, edits)
+    _write_intent(repository, edits)
     try:
         with files.locked(repository.cache_dir, "write.lock"):
             for edit in edits:
@@ -72,80 +72,80 @@ def commit_edits(
                 else:
                     files.replace(repository.top, edit.path, edit.after, expected=edit.before)
         paths = [edit.path for edit in edits]
-        done = commit_files(context, paths, subject, trailers, body)
+        commit = commit_files(context, paths, subject, trailers, body)
     except MemtoolError as error:
         recover(repository)
-        if error.code == "index-behind":  # the commit is made, and nothing is taken back
+        if error.code == "index-behind":  # the commit is made, and nothing is reverted
             raise
         raise MemtoolError(
-            f"{error.message}; what was written is taken back",
-            hint=f"mend that, then {again}",
+            f"{error.message}; nothing was changed",
+            hint=f"fix it, then: {again}",
             code=error.code,
         ) from None
     except BaseException:
         recover(repository)
         raise
-    _forget(repository)
-    return done
+    _remove_intent(repository)
+    return commit
 
 
 def _remove(repository: Repository, edit: FileEdit) -> None:
-    """Remove a file whose bytes stand elsewhere by now."""
-    if _bytes(repository, edit.path) != edit.before:
+    """Remove a file that is unchanged, because its content has moved to another one."""
+    if _read_content(repository, edit.path) != edit.before:
         raise MemtoolError(
-            f"{edit.path} changed meanwhile", hint="run the same command again", code="changed"
+            f"{edit.path} was changed in the meantime", hint="run the command again", code="changed"
         )
     files.remove(repository.top, edit.path)
 
 
 def is_interrupted(repository: Repository) -> bool:
-    """Tell whether a run was killed, or is at work, so that `recover` has something to do."""
-    return os.path.exists(_place(repository))
+    """Return whether a run was killed or is in progress, so that `recover` may be needed."""
+    return os.path.exists(_intent_path(repository))
 
 
-def recover(repository: Repository) -> Recovered:
-    """Revert what an interrupted run wrote and did not commit; the caller holds the lock.
+def recover(repository: Repository) -> RecoveryResult:
+    """Revert the uncommitted edits of an interrupted run; the caller holds the lock.
 
     Raises:
         MemtoolError: git or the disk refuses.
     """
-    writer, noted = _noted(repository)
-    if not noted:
-        _forget(repository)
-        return Recovered()
-    _sweep(repository, writer, noted)
-    hash_blob = blob_hash(repository.object_format)
-    head = _head_blobs(repository, list(noted))
-    undone, left, settled = [], [], []
-    for path, (before, after) in sorted(noted.items()):
-        data = _bytes(repository, path)
-        here = "" if data is None else hash_blob(data)
-        if here == after and head[path] == before:
-            undone.append(path)
-        elif here == head[path]:
+    writer, blobs_by_path = _read_intent(repository)
+    if not blobs_by_path:
+        _remove_intent(repository)
+        return RecoveryResult()
+    _sweep(repository, writer, blobs_by_path)
+    hash_blob = make_blob_hash(repository.object_format)
+    head = _read_head_blobs(repository, list(blobs_by_path))
+    reverted, unchanged, settled = [], [], []
+    for path, (before, after) in sorted(blobs_by_path.items()):
+        data = _read_content(repository, path)
+        current_oid = "" if data is None else hash_blob(data)
+        if current_oid == after and head[path] == before:
+            reverted.append(path)
+        elif current_oid == head[path]:
             settled.append(path)
         else:
-            left.append(path)
-    olds = repository.git.blobs([head[path] for path in undone if head[path]], MAX_BYTES)
-    for path in undone:
-        now = _bytes(repository, path)
+            unchanged.append(path)
+    old_texts = repository.git.blobs([head[path] for path in reverted if head[path]], MAX_BYTES)
+    for path in reverted:
+        now = _read_content(repository, path)
         if head[path]:
-            files.replace(repository.top, path, next(olds), expected=now)
+            files.replace(repository.top, path, next(old_texts), expected=now)
         else:
             _unlink(repository, path)
-    _reset(repository, {path: noted[path][1] for path in (*undone, *settled)})
-    _forget(repository)
-    return Recovered(tuple(undone), tuple(left))
+    _reset(repository, {path: blobs_by_path[path][1] for path in (*reverted, *settled)})
+    _remove_intent(repository)
+    return RecoveryResult(tuple(reverted), tuple(unchanged))
 
 
 def _reset(repository: Repository, wrote: Mapping[str, str]) -> None:
-    """Make git's index hold what HEAD holds where it has what we wrote, or the mark of a new file.
+    """Reset index entries that have our content, or are intent-to-add entries, to HEAD.
 
-    A `git commit` that was killed may have moved HEAD and not the index, or the index and not HEAD.
+    A killed `git commit` may have updated HEAD but not the index, or the index but not HEAD.
     """
     index = {entry.path: entry.oid for entry in repository.git.ls_files()} if wrote else {}
-    head = _head_blobs(repository, list(wrote))
-    empty = blob_hash(repository.object_format)(b"")
+    head = _read_head_blobs(repository, list(wrote))
+    empty = make_blob_hash(repository.object_format)(b"")
     stdin = b"".join(
         os.fsencode(path) + b"\0"
         for path, after in wrote.items()
@@ -158,51 +158,51 @@ def _reset(repository: Repository, wrote: Mapping[str, str]) -> None:
         )
 
 
-def _head_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
-    """Return the blob of each path in HEAD, empty for none."""
-    found = repository.git.infos([f"HEAD:{path}" for path in paths])
-    return {path: info[0] if info else "" for path, info in zip(paths, found, strict=True)}
+def _read_head_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
+    """Return the blob of each path in HEAD; empty if there is none."""
+    infos = repository.git.infos([f"HEAD:{path}" for path in paths])
+    return {path: info[0] if info else "" for path, info in zip(paths, infos, strict=True)}
 
 
-def _bytes(repository: Repository, path: str) -> bytes | None:
+def _read_content(repository: Repository, path: str) -> bytes | None:
     return read_or_none(os.path.join(repository.top, path), MAX_BYTES + 1)
 
 
-_MAY_NOT = "give yourself permission, then run the same command again"
+_PERMISSION_HINT = "give yourself permission, then run the same command again"
 
 
 def _unlink(repository: Repository, path: str) -> None:
-    with files.refusing(f"{path} cannot be removed", _MAY_NOT):
+    with files.explaining_errors(f"{path} cannot be removed", _PERMISSION_HINT):
         os.unlink(os.path.join(repository.top, path))
 
 
-def _place(repository: Repository) -> str:
-    return os.path.join(repository.own_dir, FOLDER, INTENT)
+def _intent_path(repository: Repository) -> str:
+    return os.path.join(repository.worktree_cache_dir, FOLDER, INTENT_NAME)
 
 
-def _note(repository: Repository, edits: Iterable[FileEdit]) -> None:
-    hash_blob = blob_hash(repository.object_format)
+def _write_intent(repository: Repository, edits: Iterable[FileEdit]) -> None:
+    hash_blob = make_blob_hash(repository.object_format)
     rows = {
         edit.path: ["" if data is None else hash_blob(data) for data in (edit.before, edit.after)]
         for edit in edits
     }
     data = json.dumps({"pid": os.getpid(), "files": rows}).encode()
-    os.makedirs(repository.own_dir, mode=0o700, exist_ok=True)
-    files.replace(repository.own_dir, f"{FOLDER}/{INTENT}", data, expected=None)
+    os.makedirs(repository.worktree_cache_dir, mode=0o700, exist_ok=True)
+    files.replace(repository.worktree_cache_dir, f"{FOLDER}/{INTENT_NAME}", data, expected=None)
 
 
-def _noted(repository: Repository) -> tuple[int, dict[str, tuple[str, str]]]:
-    """Return the process that wrote files, and the blobs of each before and after."""
+def _read_intent(repository: Repository) -> tuple[int, dict[str, tuple[str, str]]]:
+    """Read the intent: process id of the writer, and old and new blob of each path."""
     try:
-        note = json.loads(read_regular(_place(repository), _MOST_BYTES))
+        note = json.loads(read_regular(_intent_path(repository), _MAX_INTENT_BYTES))
         rows = {path: (before, after) for path, (before, after) in note["files"].items()}
         return int(note["pid"]), rows
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):  # none, or not ours
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):  # missing or invalid
         return 0, {}
 
 
 def _sweep(repository: Repository, writer: int, paths: Iterable[str]) -> None:
-    """Remove the files that a killed writer has not put in their place."""
+    """Remove the temporary files of a killed writer."""
     for folder in sorted({os.path.dirname(path) for path in paths}):
         place = os.path.join(repository.top, folder)
         for name in os.listdir(place) if os.path.isdir(place) else ():
@@ -210,22 +210,22 @@ def _sweep(repository: Repository, writer: int, paths: Iterable[str]) -> None:
                 _unlink(repository, f"{folder}/{name}")
 
 
-def _forget(repository: Repository) -> None:
-    with files.refusing(f"{INTENT} cannot be removed", _MAY_NOT):
+def _remove_intent(repository: Repository) -> None:
+    with files.explaining_errors(f"{INTENT_NAME} cannot be removed", _PERMISSION_HINT):
         try:
-            os.unlink(_place(repository))
+            os.unlink(_intent_path(repository))
         except FileNotFoundError:
             return
 
 
-HEADS = "refs/heads/"
-PLAIN_FILE = "100644"
+BRANCH_PREFIX = "refs/heads/"
+PLAIN_FILE_MODE = "100644"
 
 
 class Branch(Value):
-    """A branch by its full name. `tip` is empty where it is not there yet.
+    """A branch by its full name. `tip` is empty if the branch does not exist yet.
 
-    `worktree` is where it is checked out, empty for nowhere.
+    `worktree` is the path where it is checked out, empty if nowhere.
     """
 
     ref: str
@@ -237,16 +237,16 @@ def find_branch(repository: Repository, name: str) -> Branch:
     """Return a branch by its short name.
 
     Raises:
-        MemtoolError: no branch can have that name.
+        MemtoolError: the name is not valid for a branch.
     """
-    ref = HEADS + name.removeprefix(HEADS)
+    ref = BRANCH_PREFIX + name.removeprefix(BRANCH_PREFIX)
     git = repository.git
     is_name = name not in ("", "HEAD", "@") and not name.startswith("-") and name.isprintable()
     try:
         git.run("check-ref-format", ref if is_name else "")
     except GitError:
         raise MemtoolError(
-            f"{name!r} is no name of a branch",
+            f"{name!r} is not a valid branch name",
             hint="memtool maintain --apply --branch memtool/maintain",
             code="usage",
         ) from None
@@ -254,16 +254,16 @@ def find_branch(repository: Repository, name: str) -> Branch:
     return Branch(ref, tip, git.worktrees().get(ref, ""))
 
 
-def base_of(repository: Repository, branch: Branch, head: str) -> tuple[str, int]:
-    """Return the parent of the next commit on a branch, and how many commits of HEAD it lacks.
+def find_parent(repository: Repository, branch: Branch, head: str) -> tuple[str, int]:
+    """Return the parent of the next commit on a branch, and the number of HEAD's commits it lacks.
 
-    A branch that HEAD contains continues from HEAD.
+    If HEAD contains the branch, the parent is HEAD.
     """
     if not branch.tip or not head:
         return branch.tip or head, 0
     git = repository.git
-    own = git.line("rev-list", "--count", f"{head}..{branch.tip}")
-    if own == "0":
+    own_count = git.line("rev-list", "--count", f"{head}..{branch.tip}")
+    if own_count == "0":
         return head, 0
     return branch.tip, int(git.line("rev-list", "--count", f"{branch.tip}..{head}"))
 
@@ -276,25 +276,25 @@ def commit_to_branch(
     modes: Mapping[str, str],
     message: str,
 ) -> str:
-    """Commit files on a branch that begins at `base`, or moves there; return the commit's id.
+    """Commit edits on a branch with `base` as parent; return the commit's id.
 
     Raises:
-        MemtoolError: git does not know who commits, or the branch was moved meanwhile.
+        MemtoolError: git has no identity for the commit, or the branch has moved meanwhile.
     """
     text = message.encode(errors="replace")
     parts = [
         f"commit {branch.ref}\n".encode(),
-        b"author %s\n" % _person(repository, "AUTHOR"),
-        b"committer %s\n" % _person(repository, "COMMITTER"),
+        b"author %s\n" % _read_identity(repository, "AUTHOR"),
+        b"committer %s\n" % _read_identity(repository, "COMMITTER"),
         b"data %d\n%s\n" % (len(text), text),
         f"from {base}\n".encode(),
     ]
     for edit in edits:
         if edit.after is None:
-            parts.append(b"D %s\n" % _quoted(edit.path))
+            parts.append(b"D %s\n" % _quote_path(edit.path))
             continue
-        mode = modes.get(edit.path, PLAIN_FILE).encode()
-        parts.append(b"M %s inline %s\n" % (mode, _quoted(edit.path)))
+        mode = modes.get(edit.path, PLAIN_FILE_MODE).encode()
+        parts.append(b"M %s inline %s\n" % (mode, _quote_path(edit.path)))
         parts.append(b"data %d\n%s\n" % (len(edit.after), edit.after))
     parts.append(b"done\n")
     try:
@@ -302,28 +302,28 @@ def commit_to_branch(
     except GitError as error:
         if "Not updating" in error.stderr:
             raise MemtoolError(
-                f"{branch.ref} was moved by somebody else meanwhile",
-                hint="run the same command again",
+                f"another process moved {branch.ref} in the meantime",
+                hint="run the command again",
                 code="changed",
             ) from None
         raise
-    return repository.git.rev(branch.ref)
+    return repository.git.resolve(branch.ref)
 
 
-def _person(repository: Repository, role: str) -> bytes:
-    """Return name, address and time as git writes them in a commit."""
+def _read_identity(repository: Repository, role: str) -> bytes:
+    """Return name, address and time in git's format."""
     try:
         return repository.git.run("var", f"GIT_{role}_IDENT").rstrip(b"\n")
     except GitError as error:
         raise MemtoolError(
-            f"git does not know who commits: {error.message}",
-            hint="git config user.name NAME, and user.email ADDRESS",
+            f"cannot commit: git has no author: {error.message}",
+            hint="git config user.name NAME\ngit config user.email ADDRESS",
             code="no-identity",
         ) from None
 
 
-def _quoted(path: str) -> bytes:
-    """Return a path as fast-import reads any path."""
+def _quote_path(path: str) -> bytes:
+    """Quote a path for fast-import."""
     raw = os.fsencode(path)
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         raw = raw.replace(plain, escaped)

@@ -1,7 +1,7 @@
-"""Evidence: does a source of a memory resolve here, and what does it say.
+"""Evidence: whether a source of a memory resolves here, and its content.
 
-Only git and the worktree are asked. A file is read where git tracks it, never through links, and
-never from the git directory: a memory is untrusted, and must not make memtool show secrets.
+Only git and the worktree are read, never through links and never from the git directory: memories
+are untrusted, and must not make memtool show secrets.
 """
 
 from __future__ import annotations
@@ -10,26 +10,38 @@ import errno
 import os
 import posixpath
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from memtool.memory.schema import Source, parse_source
+from memtool.memory.sighting import parse_sighting
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store.files import read_regular
-from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
-from memtool.store.provenance import SHORT
+from memtool.store.history import (
+    MAX_FILE_BYTES,
+    UNKNOWN_COMMIT,
+    Commit,
+    History,
+    PathContent,
+    format_landing,
+)
+from memtool.store.landing import Landings
 from memtool.store.snapshot import Location
 from memtool.store.sources import (
     ABSENT,
-    AMBIGUOUS,
     BEYOND_GIT,
     MISSING,
+    SQUASHED,
+    UNRECORDED,
     Citation,
     Resolution,
+    explain_absent,
     resolve,
 )
+from memtool.store.tree import Record
 from memtool.value import Value
 
-EXCERPT = 100
-"""Characters of a file's line that are shown."""
+MAX_EXCERPT_CHARS = 100
+"""Length of the excerpt from a file's line."""
 _WORDS = {
     "directory": "is a directory",
     "link": "is a link or device, or lies behind a link",
@@ -39,10 +51,10 @@ _WORDS = {
 
 
 class Evidence(Value):
-    """What became of one source. `status` is ok, missing, or unknown where git cannot say.
+    """The result for one source. `status` is ok, missing, or unknown if git cannot tell.
 
-    `detail` is one clause for people; commit, author and date are those of the commit that is the
-    source, or that last changed the file or the lines; empty where there is none.
+    `detail` is a clause for the user; commit, author and date are those of the commit that is the
+    source, or that last changed the file or the lines; empty if there is none.
     """
 
     source: str
@@ -54,86 +66,121 @@ class Evidence(Value):
     date: str = ""
 
 
-def evidence(
-    history: History, location: Location, head: str, wanted: Iterable[str]
-) -> dict[str, Evidence]:
-    """Look sources up, by their text; files are those of the snapshot unless they name a commit.
+def collect_citations(records: Iterable[Record], head: str) -> dict[str, Citation]:
+    """Return the sources of memories by text; if several memories cite one, the first counts.
 
-    `head` is the commit that a worktree or tree belongs to, empty before the first one. Sources
-    that only a person, a site or a session can answer for are unknown, memories are not looked up.
+    `head` is the commit of the worktree or tree, empty before the first commit.
     """
-    cited = {text: Citation(parse_source(text), head) for text in sorted(set(wanted))}
+    cited: dict[str, Citation] = {}
+    for record in records:
+        sighting = parse_sighting(record.memory)
+        for text in record.memory.items("source"):
+            source = parse_source(text)
+            second = sighting.find_second(source.commit)
+            cited.setdefault(text, Citation(source, head, record.path, second))
+    return cited
+
+
+def gather_evidence(
+    history: History, location: Location, cited: Mapping[str, Citation], landings: Landings | None
+) -> dict[str, Evidence]:
+    """Look up sources by text. A file is that of the snapshot unless the source names a commit.
+
+    Sources of other kinds, such as a person, a site or a session, are unknown.
+    """
     resolved = resolve(
         location.repository,
-        (one for one in cited.values() if one.source.kind in ("commit", "file")),
+        (citation for citation in cited.values() if citation.source.kind in ("commit", "file")),
+        landings=landings,
     )
-    found = {}
+    evidence_by_source = {}
     for text, citation in cited.items():
         source = citation.source
         if source.kind not in ("commit", "file"):
-            found[text] = Evidence(text, source.kind, "unknown", BEYOND_GIT.get(source.kind, ""))
-        elif source.commit and not resolved[citation].commit:
-            found[text] = _absent(history, text, source, resolved[citation])
+            evidence_by_source[text] = Evidence(
+                text, source.kind, "unknown", BEYOND_GIT.get(source.kind, "")
+            )
+        elif source.commit and (
+            not resolved[citation].commit or resolved[citation].type in (UNRECORDED, SQUASHED)
+        ):
+            evidence_by_source[text] = _build_absent(history, text, source, resolved[citation])
         elif source.kind == "commit":
             commit = history.commit(resolved[citation].commit)
-            found[text] = _with(
-                commit, text, source, commit.subject or "a commit without a message"
-            )
+            subject = commit.subject or "a commit without a message"
+            how = resolved[citation].how
+            landed = f"{format_landing(commit, how)}: " if how else ""
+            evidence_by_source[text] = _build_evidence(commit, text, source, landed + subject)
         else:
-            found[text] = _file(history, location, text, source, resolved[citation])
-    return found
+            evidence_by_source[text] = _check_file(
+                history, location, text, source, resolved[citation]
+            )
+    return evidence_by_source
 
 
-def _absent(history: History, text: str, source: Source, resolution: Resolution) -> Evidence:
-    detail = f"commit {source.commit} is not in this clone"
-    if resolution.type == AMBIGUOUS:
-        detail = f"several commits begin with {source.commit}"
-    elif history.boundary:
+def _build_absent(history: History, text: str, source: Source, resolution: Resolution) -> Evidence:
+    detail = f"commit {source.commit} {explain_absent(source.commit, resolution)[0]}"
+    if resolution.type == SQUASHED:
+        detail = (
+            f"landed as {resolution.commit[:SHORT_ID_DIGITS]}, which does not hold {source.target}"
+        )
+    if history.boundary and not resolution.type:
         detail = f"{detail}, which is shallow"
     return Evidence(text, source.kind, resolution.status, detail)
 
 
-def _file(
+def _check_file(
     history: History, location: Location, text: str, source: Source, resolution: Resolution
 ) -> Evidence:
     path, at = posixpath.normpath(source.target), resolution.commit
-    is_held = at and resolution.status != MISSING and resolution.type != ABSENT
-    committed = history.stored(at, path) if is_held else None
+    has_content = at and resolution.status != MISSING and resolution.type != ABSENT
+    committed = history.read_path(at, path) if has_content else None
     is_here = location.kind == "worktree" and not source.commit
-    present = _on_disk(location.repository.top, path) if is_here else committed
+    present = _read_from_disk(location.repository.top, path) if is_here else committed
     if present is None and os.path.exists(
         os.path.join(location.repository.git_dir, "info", "sparse-checkout")
     ):
         present = committed
-    where = "" if is_here else f" at {at[:SHORT]}"
+    where = "" if is_here else f" at {at[:SHORT_ID_DIGITS]}"
     if present is None and resolution.type == ABSENT:
         return Evidence(text, "file", "unknown", f"this partial clone does not hold {path}{where}")
     if present is None:
-        gone = f"{path} is not there{where}"
+        detail = f"{path} is not there{where}"
         if committed:
-            gone = f"{path} is gone from the worktree"
-        return Evidence(text, "file", "missing", gone)
+            detail = f"{path} is gone from the worktree"
+        return Evidence(text, "file", "missing", detail)
     if path.split("/")[0] == ".git":
         return Evidence(text, "file", "unknown", f"{path} is git's own")
     kind = present.kind if committed is None or present.kind != "file" else committed.kind
     if kind != "file":
         status = "ok" if kind == "directory" and not source.lines else "unknown"
-        last = history.author_of(history.last(at, path)) if committed else NOBODY
-        return _with(last, text, source, f"{path} {_WORDS[kind]}", status)
+        last_commit = (
+            history.find_author_commit(history.find_last_commit(at, path))
+            if committed
+            else UNKNOWN_COMMIT
+        )
+        return _build_evidence(last_commit, text, source, f"{path} {_WORDS[kind]}", status)
     if committed is None:
         return Evidence(text, "file", "ok", f"{path} is there, but not committed")
     if source.lines is None:
         state = "" if present == committed else ", changed and not committed"
-        return _with(
-            history.author_of(history.last(at, path)), text, source, f"{path}{where}{state}"
+        return _build_evidence(
+            history.find_author_commit(history.find_last_commit(at, path)),
+            text,
+            source,
+            f"{path}{where}{state}",
         )
-    return _lines(history, at, text, source, present, committed)
+    return _check_lines(history, at, text, source, present, committed)
 
 
-def _lines(
-    history: History, at: str, text: str, source: Source, present: Stored, committed: Stored
+def _check_lines(
+    history: History,
+    at: str,
+    text: str,
+    source: Source,
+    present: PathContent,
+    committed: PathContent,
 ) -> Evidence:
-    """Return the text of some lines of a file, and who wrote them last."""
+    """Return an excerpt of some lines of a file, with the commit that wrote them last."""
     assert source.lines is not None
     first, last = source.lines
     path = posixpath.normpath(source.target)
@@ -142,37 +189,41 @@ def _lines(
     if last > len(rows):
         return Evidence(text, "file", "missing", f"{path} has only {len(rows)} lines")
     wanted = rows[first - 1 : last]
-    excerpt = _excerpt(wanted)
+    excerpt = _build_excerpt(wanted)
     if committed.data.replace(b"\r\n", b"\n").split(b"\n")[first - 1 : last] != wanted:
         return Evidence(text, "file", "ok", f"{excerpt} (changed and not committed)")
     blamed = history.blame(at, path, source.lines)
-    return _with(history.author_of(history.newest(blamed.values())), text, source, excerpt)
+    return _build_evidence(
+        history.find_author_commit(history.find_newest(blamed.values())), text, source, excerpt
+    )
 
 
-def _excerpt(rows: list[bytes]) -> str:
+def _build_excerpt(rows: list[bytes]) -> str:
     if any(b"\0" in row for row in rows):
         return "(binary)"
-    said = (" ".join(row.decode(errors="replace").split()) for row in rows)
-    line = next((row for row in said if any(map(str.isalnum, row))), "")
-    return f'"{line[:EXCERPT]}{"…" if len(line) > EXCERPT else ""}"'
+    texts = (" ".join(row.decode(errors="replace").split()) for row in rows)
+    line = next((row for row in texts if any(map(str.isalnum, row))), "")
+    return f'"{line[:MAX_EXCERPT_CHARS]}{"…" if len(line) > MAX_EXCERPT_CHARS else ""}"'
 
 
-def _with(commit: Commit, text: str, source: Source, detail: str, status: str = "ok") -> Evidence:
-    if commit == NOBODY:
+def _build_evidence(
+    commit: Commit, text: str, source: Source, detail: str, status: str = "ok"
+) -> Evidence:
+    if commit == UNKNOWN_COMMIT:
         return Evidence(text, source.kind, status, detail)
     return Evidence(text, source.kind, status, detail, commit.id, commit.author, commit.date)
 
 
-def _on_disk(top: str, path: str) -> Stored | None:
-    """Read a file of the worktree, where no part of its path is a link."""
+def _read_from_disk(top: str, path: str) -> PathContent | None:
+    """Read a file of the worktree, unless a part of its path is a link."""
     full = os.path.join(os.path.realpath(top), path)
     if os.path.realpath(full) != full:
-        return Stored("link")
+        return PathContent("link")
     try:
         mode = os.lstat(full).st_mode
         if stat.S_ISDIR(mode):
-            return Stored("directory")
+            return PathContent("directory")
         data = read_regular(full, MAX_FILE_BYTES + 1)
     except OSError as error:
-        return Stored("link") if error.errno == errno.ELOOP else None
-    return Stored("large") if len(data) > MAX_FILE_BYTES else Stored("file", data)
+        return PathContent("link") if error.errno == errno.ELOOP else None
+    return PathContent("large") if len(data) > MAX_FILE_BYTES else PathContent("file", data)

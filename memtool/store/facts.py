@@ -1,8 +1,8 @@
-"""Facts about blobs and commits: the one database that all worktrees of a repository share.
+"""Facts about blobs and commits: the database that all worktrees of a repository share.
 
-It is derived: what cannot be read is absent, what cannot be kept is made again, and nothing here
-raises. A damaged database is dropped by whoever meets the damage. What the rows mean is up to the
-modules that own the tables; `docs/state.md` has the schema.
+It is derived: facts that cannot be read count as missing, facts that cannot be stored are computed
+again, and nothing here raises. The first process to find damage drops the database. The meaning of
+the rows belongs to the modules that own the tables; `docs/state.md` has the schema.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from memtool.store import cache
-from memtool.store.cache import CorruptCache
-from memtool.store.state import Schema, State, Table, Unavailable
+from memtool.store.cache import CorruptCacheError
+from memtool.store.state import Schema, State, Table, UnavailableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,60 +23,62 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 FOLDER = "state"
-"""The directory below the cache directory in which the database is."""
-_KEPT = "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT"
-_BASIS = "number INT, scope TEXT, trust TEXT, head TEXT, worktree BLOB, used INT"
-_CITATION = (
+"""The directory of the database, below the cache directory."""
+_KEPT_COLUMNS = "kind TEXT, basis BLOB, key BLOB, data BLOB, used INT"
+_BASIS_COLUMNS = "number INT, scope TEXT, trust TEXT, head TEXT, worktree BLOB, used INT"
+_CITATION_COLUMNS = (
     "basis INT, path BLOB, oid TEXT, last_commit TEXT, author TEXT, date TEXT, state TEXT, "
     "trusted_oid TEXT, trusted_commit TEXT"
 )
-_DRIFT = (
+_DRIFT_COLUMNS = (
     "basis INT, path BLOB, oid TEXT, base TEXT, level TEXT, quality TEXT, trusted TEXT, "
-    "watched BLOB, files TEXT"
+    "watched BLOB, files BLOB, moves BLOB, landed INT"
 )
+_LANDING_COLUMNS = "basis INT, path BLOB, landed TEXT, how TEXT"
 FACTS = Schema(
-    2,
+    3,
     (
-        Table("kept", _KEPT, 3),
-        Table("basis", _BASIS, 1),
-        Table("citation", _CITATION, 2),
-        Table("drift", _DRIFT, 2),
+        Table("kept", _KEPT_COLUMNS, 3),
+        Table("basis", _BASIS_COLUMNS, 1),
+        Table("citation", _CITATION_COLUMNS, 2),
+        Table("drift", _DRIFT_COLUMNS, 2),
+        Table("landing", _LANDING_COLUMNS, 2),
     ),
 )
 DAY_S = 86_400
-UNUSED_S = 30 * DAY_S
-"""Rows that nobody has used for so long go."""
+MAX_UNUSED_S = 30 * DAY_S
+"""Rows that were not used for this long are deleted."""
 _WAIT_S = 0.15
 
 
-def read(cache_dir: str, ask: Callable[[Rows], Answer]) -> Answer | None:
-    """Return what is read from one snapshot, None if no database can be read."""
-    place = os.path.join(cache_dir, FOLDER)
+def read(cache_dir: str, read_rows: Callable[[Rows], Answer]) -> Answer | None:
+    """Read from one snapshot and return the result; None if no database can be read."""
+    folder = os.path.join(cache_dir, FOLDER)
     try:
-        state = State.shared(place, FACTS)
+        state = State.open_shared(folder, FACTS)
         if state is None:
             return None
         with state.read() as rows:
-            return ask(rows)
-    except CorruptCache:
-        cache.drop(place)
-    except Unavailable:
+            return read_rows(rows)
+    except CorruptCacheError:
+        cache.drop(folder)
+    except UnavailableError:
         pass
     return None
 
 
 def write(cache_dir: str, change: Callable[[Rows], None]) -> bool:
-    """Change rows in one transaction, in a new database if there is none; tell whether it worked.
+    """Change rows in one transaction, in a new database if there is none; return True on success.
 
-    `change` reads what it depends on anew, since another process may have done the work.
+    `change` must read what it depends on, since another process may have done the work.
     """
-    place = os.path.join(cache_dir, FOLDER)
+    folder = os.path.join(cache_dir, FOLDER)
     try:
-        state = State.shared(place, FACTS)
+        state = State.open_shared(folder, FACTS)
         if state is None:
-            State.rebuilt(place, FACTS, lambda _rows: None, wait_s=_WAIT_S).close()
-            state = State.shared(place, FACTS)
+            State.rebuild(folder, FACTS, lambda _rows: None, wait_s=_WAIT_S).close()
+            state = State.open_shared(folder, FACTS)
         return state is not None and not state.write(change, wait_s=_WAIT_S)
-    except CorruptCache:
-        cache.drop(place)
+    except CorruptCacheError:
+        cache.drop(folder)
         return False

@@ -1,11 +1,11 @@
 """Files: safe reads, and atomic writes of memories and of private files.
 
-A new memory is written next to its place, synced, and linked under its name, which fails if the
-name is taken; a change is written next to the old file and renamed over it. Every directory is
-opened without following links, so no write can leave the tree, whatever somebody has put there.
+A new memory is written to a temporary file, synced, and linked under its name, which fails if the
+name is taken. A change is written to a temporary file and renamed over the old one. Directories
+are opened without following links, so a link in the tree cannot redirect a write to the outside.
 
-Globs of paths know `*` and `?` inside a name and `**` across directories; all else is as it is
-written. Square brackets are no classes: they are part of real file names (`app/[id]/page.tsx`).
+Globs of paths support `*` and `?` inside a name and `**` across directories. All other characters
+are literal, square brackets too, since real file names have them (`app/[id]/page.tsx`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import stat
 import time
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.value import HEX
 
 TYPE_CHECKING = False
@@ -25,47 +25,48 @@ if TYPE_CHECKING:
     from typing import Self
 
 POINTER_NAME = ".memtool.toml"
-"""At the top of a repository: says in which directory the memories are, if not `.memory`."""
+"""File at the top of a repository that names the memory directory, if it is not `.memory`."""
 TEMP_PREFIX = ".tmp-"
-"""Leftovers of killed writers begin so; readers and git pass over them, writers sweep them."""
-STALE_S = 86_400
-"""An older one is swept, whoever wrote it."""
-LEFT_S = 60
-"""An older one is swept where its writer runs no more, as far as that can be seen from here."""
-_DRAWN = 8
-IGNORED = f"{TEMP_PREFIX}[0-9]*-{'[0-9a-f]' * _DRAWN}-*"
-"""The pattern by which git passes over them."""
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-"""What file systems without hard links answer: exFAT and some network mounts."""
-_PRIVATE = 0o600
-_writes = [0]
+"""Prefix of temporary files. Readers and git ignore them; writers remove those of killed writers.
+"""
+STALE_AGE_S = 86_400
+"""Age at which a temporary file is removed in any case."""
+ABANDONED_AGE_S = 60
+"""Age at which a temporary file is removed if its writer seems to have ended."""
+_RANDOM_DIGITS = 8
+IGNORE_PATTERN = f"{TEMP_PREFIX}[0-9]*-{'[0-9a-f]' * _RANDOM_DIGITS}-*"
+"""The pattern by which git ignores temporary files."""
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_NO_LINK_ERRORS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""Errors of file systems without hard links: exFAT and some network mounts."""
+_PRIVATE_MODE = 0o600
+_write_count = [0]
 _waited_s = [0.0]
 
 
-def writes() -> int:
+def count_writes() -> int:
     """Return how many files this process has created or replaced in worktrees so far."""
-    return _writes[0]
+    return _write_count[0]
 
 
 def note_wait(seconds: float) -> None:
-    """Note how long this process has waited for a lock that another one held."""
+    """Record that this process waited for a lock of another process."""
     _waited_s[0] += seconds
 
 
 def take_waited_s() -> float:
-    """Return the seconds that were waited for locks since somebody last asked, in this process."""
-    found, _waited_s[0] = _waited_s[0], 0.0
-    return found
+    """Return the seconds that this process waited for locks since the last call."""
+    waited_s, _waited_s[0] = _waited_s[0], 0.0
+    return waited_s
 
 
-def chown_command(path: str) -> str:
-    """Return the command that gives a path back to this user, empty if another one does not own it.
+def build_chown_command(path: str) -> str:
+    """Return the command that gives a path back to this user; empty if that is not needed.
 
-    It names the highest folder above the path that the other user owns inside of one of ours. A
-    container that ran as root in a mounted clone leaves such folders.
+    The command names the highest folder of the path that another user owns inside a folder of this
+    user. A container that runs as root in a mounted clone leaves such folders.
     """
-    user, found = os.geteuid(), ""
+    user, foreign_path = os.geteuid(), ""
     while path != os.path.dirname(path):
         try:
             owner = os.lstat(path).st_uid
@@ -73,36 +74,36 @@ def chown_command(path: str) -> str:
             owner = -1  # the folder above decides
         if owner == user:
             break
-        found = path if owner >= 0 else found
+        foreign_path = path if owner >= 0 else foreign_path
         path = os.path.dirname(path)
     else:
         return ""
     import shlex
 
-    return f'sudo chown -R "$(id -u):$(id -g)" {shlex.quote(found)}' if found else ""
+    return f'sudo chown -R "$(id -u):$(id -g)" {shlex.quote(foreign_path)}' if foreign_path else ""
 
 
 def open_file(
     path: str, flags: int = os.O_RDONLY, *, folder: int | None = None, follows: bool = False
 ) -> int:
-    """Open a file, and wait for no pipe. Unless it `follows` links, the last part is none.
+    """Open a file without waiting for a pipe. Unless `follows` is set, it must not be a link.
 
-    A new file (`os.O_CREAT`) is private; a relative path begins in an open `folder`, if given.
+    A new file (`os.O_CREAT`) is private; a relative path starts at an open `folder`, if given.
 
     Raises:
         OSError: it cannot be opened, or is a link (ELOOP).
     """
     link = 0 if follows else os.O_NOFOLLOW
-    return os.open(path, flags | os.O_NONBLOCK | link, _PRIVATE, dir_fd=folder)
+    return os.open(path, flags | os.O_NONBLOCK | link, _PRIVATE_MODE, dir_fd=folder)
 
 
 def open_plain(
     path: str, flags: int = os.O_RDONLY, *, folder: int | None = None
 ) -> tuple[int, os.stat_result]:
-    """Open a file as `open_file` does, if it is no link, pipe or device; return its status, too.
+    """Open a regular file as `open_file` does, and also return its status.
 
     Raises:
-        OSError: it is one of these (ELOOP), or cannot be opened.
+        OSError: it is a link, pipe or device (ELOOP), or cannot be opened.
     """
     handle = open_file(path, flags, folder=folder)
     status = os.fstat(handle)
@@ -122,7 +123,7 @@ def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> None:
     """Lock an open file or directory among memtool processes, until it is closed.
 
     Raises:
-        BlockingIOError: another one holds it, and this one does not wait.
+        BlockingIOError: another process holds the lock, and `waits` is off.
         OSError: the file system has no locks.
     """
     kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
@@ -131,16 +132,16 @@ def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> None:
     except BlockingIOError:
         if not waits:
             raise
-        began = time.monotonic()
+        start_s = time.monotonic()
         fcntl.flock(handle, kind)
-        note_wait(time.monotonic() - began)
+        note_wait(time.monotonic() - start_s)
 
 
 def open_to_append(path: str) -> int:
-    """Open a private file for appending, with its directories where they are missing.
+    """Open a private file for appending, and create missing directories.
 
     Raises:
-        OSError: it cannot be written, or something else is in its place.
+        OSError: it cannot be written, or is not a regular file.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     try:
@@ -150,56 +151,53 @@ def open_to_append(path: str) -> int:
         return open_file(path, flags)
 
 
-def append(path: str, data: bytes, most: int = -1) -> int:
-    """Append to a private file in one write, unless it has `most` bytes; return its size.
+def append(path: str, data: bytes, max_bytes: int = -1) -> int:
+    """Append to a private file in one write, unless it has `max_bytes` already; return its size.
 
     Raises:
-        OSError: it cannot be written, or something else is in its place.
+        OSError: it cannot be written, or is not a regular file.
     """
     handle = open_to_append(path)
     try:
-        if most < 0 or os.fstat(handle).st_size < most:
+        if max_bytes < 0 or os.fstat(handle).st_size < max_bytes:
             os.write(handle, data)
         return os.fstat(handle).st_size
     finally:
         os.close(handle)
 
 
-def append_to_log(path: str, entry: bytes, most: int) -> None:
-    """Append to a private log, which takes the place of its `.old` when it is full.
-
-    Where it cannot be written, nothing is.
-    """
+def append_to_log(path: str, entry: bytes, max_bytes: int) -> None:
+    """Append to a private log; when it is full, rename it to `.old`. Errors are ignored."""
     try:
-        if append(path, entry) > most:
+        if append(path, entry) > max_bytes:
             os.replace(path, f"{path}.old")
     except OSError:
         return
 
 
-def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> bytes:
-    """Return the bytes of a file, at most so many, if it is no link, pipe or device.
+def read_regular(path: str, max_bytes: int = -1, *, folder: int | None = None) -> bytes:
+    """Read a regular file, up to `max_bytes`; -1 means no limit.
 
     Raises:
-        OSError: it is one of these (ELOOP), or cannot be read.
+        OSError: it is a link, pipe or device (ELOOP), or cannot be read.
     """
     handle, status = open_plain(path, folder=folder)
     try:
-        return _read(handle, status.st_size, most)
+        return _read(handle, status.st_size, max_bytes)
     finally:
         os.close(handle)
 
 
-def read_or_none(path: str, most: int = -1) -> bytes | None:
-    """Return the bytes of a file as `read_regular` does, None where it cannot."""
+def read_or_none(path: str, max_bytes: int = -1) -> bytes | None:
+    """Read a file as `read_regular` does; None if that fails."""
     try:
-        return read_regular(path, most)
+        return read_regular(path, max_bytes)
     except OSError:
         return None
 
 
-class refusing:  # noqa: N801  # as `locked`
-    """Raise a MemtoolError for an OSError during a `with`: what cannot be done, and why."""
+class explaining_errors:  # noqa: N801  # as `locked`
+    """Turns an OSError in a `with` block into a MemtoolError that begins with `what`."""
 
     def __init__(self, what: str, hint: str, code: str = "disk") -> None:
         self._what, self._hint, self._code = what, hint, code
@@ -209,38 +207,38 @@ class refusing:  # noqa: N801  # as `locked`
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         if isinstance(error, OSError):
-            what = f"{self._what}: {reason(error)}"
+            what = f"{self._what}: {describe_error(error)}"
             raise MemtoolError(what, hint=self._hint, code=self._code) from None
 
 
-def reason(error: OSError) -> str:
-    """Return why `read_regular` cannot read; for a pipe the system would speak of links."""
+def describe_error(error: OSError) -> str:
+    """Return the reason why `read_regular` failed. For a pipe the system's text mentions links."""
     if error.errno == errno.ELOOP:
         return "it is a link, or no plain file"
-    return reason_of(error)
+    return find_reason(error)
 
 
-def _read(handle: int, size: int, most: int) -> bytes:
-    """Return the bytes of a file of some size; one that has grown since is read to its end.
+def _read(handle: int, size: int, max_bytes: int) -> bytes:
+    """Read a file whose size is known; if it has grown since, read to its end.
 
-    A file object, which reads in the same way, costs more than opening and reading a memory.
+    A file object would do the same, but costs more than opening and reading a memory.
     """
-    found = b""
+    data = b""
     while True:
-        asked = size + 1 if most < 0 else min(size + 1, most - len(found))
-        part = os.read(handle, asked)
-        found += part
-        is_end = not part or (len(part) < asked and len(found) == size)
-        if is_end or len(found) == most:
-            return found
+        chunk_bytes = size + 1 if max_bytes < 0 else min(size + 1, max_bytes - len(data))
+        part = os.read(handle, chunk_bytes)
+        data += part
+        is_end = not part or (len(part) < chunk_bytes and len(data) == size)
+        if is_end or len(data) == max_bytes:
+            return data
 
 
-class NameTaken(MemtoolError):
-    """A file of that name is already there."""
+class NameTakenError(MemtoolError):
+    """A file of that name already exists."""
 
 
 def ignore_temporaries(common_dir: str) -> None:
-    """Let git pass over temporary files in this clone; where that cannot be noted, it is not."""
+    """Make git ignore temporary files in this clone. Errors are ignored."""
     folder = os.path.join(common_dir, "info")
     place = os.path.join(folder, "exclude")
     try:
@@ -248,7 +246,7 @@ def ignore_temporaries(common_dir: str) -> None:
             before = read_regular(place)
         except FileNotFoundError:
             before = b""
-        line = IGNORED.encode()
+        line = IGNORE_PATTERN.encode()
         if line in before.splitlines():
             return
         os.makedirs(folder, exist_ok=True)
@@ -260,24 +258,24 @@ def ignore_temporaries(common_dir: str) -> None:
 
 
 def create(root: str, path: str, data: bytes, *, sweeps: bool = True) -> None:
-    """Write a new file below `root`; `path` is relative, its directories are made.
+    """Write a new file below `root`; `path` is relative, and missing directories are created.
 
-    It also `sweeps` what killed writers left beside it.
+    With `sweeps` it also removes temporary files of killed writers in the same directory.
 
     Raises:
-        NameTaken: the file is already there; it keeps its bytes.
-        MemtoolError: the disk is full or read-only, or a link is in the way. Nothing is there
-            then, unless the message says so.
+        NameTakenError: the file already exists; it is unchanged.
+        MemtoolError: the disk is full or read-only, or a link is in the way. The file was not
+            created, unless the message says so.
     """
     with _DiskErrors(path) as outcome, _Folder(root, path) as (folder, name):
         temp = _write_temporary(folder, name, data)
         try:
-            _link(folder, temp, name, data)
+            _link_to_name(folder, temp, name, data)
         except FileExistsError:
-            raise NameTaken(f"{path} is already there", code="exists") from None
+            raise NameTakenError(f"{path} is already there", code="exists") from None
         finally:
             _remove(temp, folder)
-        _writes[0] += 1
+        _write_count[0] += 1
         try:
             os.fsync(folder)
         except OSError:
@@ -293,10 +291,10 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
     """Write many new files below `root`, each as `create` does; all of them or none.
 
     Raises:
-        MemtoolError: one was refused as by `create`; those written before it are removed again,
-            unless the message names them.
+        MemtoolError: `create` failed for a file. Those written before it are removed again, except
+            for any that the message names.
     """
-    made: list[str] = []
+    created: list[str] = []
     swept: set[str] = set()
     path, data = "", b""
     try:
@@ -304,68 +302,68 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
             folder = path.rpartition("/")[0]
             create(root, path, data, sweeps=folder not in swept)
             swept.add(folder)
-            made.append(path)
+            created.append(path)
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) and _holds(os.path.join(root, path), data):
-            made.append(path)  # it comes at the end of a call of the system, mostly of a sync
-        left = take_back(root, made)
+        if isinstance(error, KeyboardInterrupt) and _has_content(os.path.join(root, path), data):
+            created.append(path)  # the interrupt arrives after a system call, mostly a sync
+        remaining = undo_create(root, created)
         if isinstance(error, MemtoolError):
-            raise partly(error, left) from None
+            raise add_done(error, remaining) from None
         raise
 
 
-def _holds(place: str, data: bytes) -> bool:
-    """Tell whether a file has these bytes."""
+def _has_content(place: str, data: bytes) -> bool:
+    """Return whether a file has this content."""
     try:
         return read_regular(place) == data
     except OSError:
         return False
 
 
-def take_back(root: str, paths: Iterable[str]) -> list[str]:
-    """Remove files that this process has just made; return those that cannot be removed."""
-    left = []
+def undo_create(root: str, paths: Iterable[str]) -> list[str]:
+    """Remove files that this process has just created; return those that cannot be removed."""
+    remaining = []
     for path in paths:
         try:
             remove(root, path)
         except MemtoolError:
-            left.append(path)
-    return left
+            remaining.append(path)
+    return remaining
 
 
 def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:
-    """Put new bytes in the place of `expected` ones; None expects no file.
+    """Replace the `expected` content of a file; None means that there must not be a file.
 
     Raises:
-        MemtoolError: the file holds other bytes by now, or the disk refuses.
+        MemtoolError: the content has changed meanwhile, or the disk refuses.
     """
     with _DiskErrors(path) as outcome, _Folder(root, path) as (folder, name):
-        temp = _write_temporary(folder, name, data, _mode_of(folder, name))
+        temp = _write_temporary(folder, name, data, _read_mode(folder, name))
         try:
-            if _bytes_of(folder, name) != expected:
+            if _read_content(folder, name) != expected:
                 raise MemtoolError(
-                    f"{path} changed while it was being edited",
-                    hint="run the same command again",
+                    f"{path} was changed in the meantime",
+                    hint="run the command again",
                     code="changed",
                 )
             os.replace(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
             outcome.is_done = True
         finally:
             _remove(temp, folder)
-        _writes[0] += 1
+        _write_count[0] += 1
         os.fsync(folder)
         _sweep(folder)
 
 
 def remove(root: str, path: str) -> None:
-    """Remove a file below `root`; one that is gone already is no error.
+    """Remove a file below `root`; a missing file is not an error.
 
     Raises:
-        MemtoolError: the disk refuses, and the file is still there.
+        MemtoolError: the file cannot be removed.
     """
     if not os.path.lexists(os.path.join(root, path)):
         return
-    with refusing(f"{path} cannot be removed", f"rm {path}"):
+    with explaining_errors(f"{path} cannot be removed", f"rm {path}"):
         try:
             with _Folder(root, path) as (folder, name):
                 os.unlink(name, dir_fd=folder)
@@ -373,17 +371,17 @@ def remove(root: str, path: str) -> None:
             return
 
 
-def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> None:
-    """Put a private file in its place below the git directory, in one step, whatever was there.
+def write_private(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> None:
+    """Write or replace a private file below the git directory atomically.
 
-    `is_lasting` syncs it to the disk and sweeps what killed writers left in the folder.
+    `is_lasting` syncs it to disk and removes temporary files of killed writers in the folder.
 
     Raises:
-        OSError: it cannot be written there; what was there is there still.
+        OSError: it cannot be written; an old file is unchanged.
     """
     handle = open_folder(folder)
     try:
-        temp = _write_temporary(handle, name, data, _PRIVATE, is_synced=is_lasting)
+        temp = _write_temporary(handle, name, data, _PRIVATE_MODE, is_synced=is_lasting)
         try:
             os.replace(temp, name, src_dir_fd=handle, dst_dir_fd=handle)
         except BaseException:
@@ -396,8 +394,11 @@ def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> Non
         os.close(handle)
 
 
-class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
-    """Hold an exclusive lock among memtool processes during a `with`; none if it cannot be made."""
+class locked:  # noqa: N801  # a class, since `contextlib` would cost a cold search two modules
+    """Holds an exclusive lock among memtool processes in a `with` block.
+
+    If the lock file cannot be created, the block runs without a lock.
+    """
 
     def __init__(self, directory: str, name: str, *, is_needed: bool = True) -> None:
         self._directory = directory
@@ -412,7 +413,7 @@ class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)
             self._handle = open_file(path, os.O_RDWR | os.O_CREAT, follows=True)
-        except OSError:  # a read-only git directory: the compare in `replace` still protects
+        except OSError:  # a read-only git directory: the comparison in `replace` still protects
             return
         try:
             lock(self._handle)
@@ -429,8 +430,8 @@ class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
 def _write_temporary(
     folder: int, name: str, data: bytes, mode: int | None = None, *, is_synced: bool = True
 ) -> str:
-    """Write a file that is to get a name later, with some permissions; return its present name."""
-    temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(_DRAWN // 2).hex()}-{name[:60]}"
+    """Write a temporary file that will be renamed to `name`; return its temporary name."""
+    temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(_RANDOM_DIGITS // 2).hex()}-{name[:60]}"
     _write_new(folder, temp, data, mode, is_synced=is_synced)
     return temp
 
@@ -438,8 +439,8 @@ def _write_temporary(
 def _write_new(
     folder: int, name: str, data: bytes, mode: int | None = None, *, is_synced: bool = True
 ) -> None:
-    """Write a file that is not there yet; nothing is left of one that cannot be written whole."""
-    handle = os.open(name, _NEW, 0o666 if mode is None else _PRIVATE, dir_fd=folder)
+    """Write a file that does not exist yet; remove it if it cannot be written completely."""
+    handle = os.open(name, _NEW_FILE_FLAGS, 0o666 if mode is None else _PRIVATE_MODE, dir_fd=folder)
     try:
         if mode is not None:
             os.fchmod(handle, mode)
@@ -453,18 +454,18 @@ def _write_new(
         os.close(handle)
 
 
-def _link(folder: int, temp: str, name: str, data: bytes) -> None:
-    """Give a temporary file its name. Raises FileExistsError where the name is taken."""
+def _link_to_name(folder: int, temp: str, name: str, data: bytes) -> None:
+    """Give a temporary file its final name. Raises FileExistsError if the name is taken."""
     try:
         os.link(temp, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in _NO_LINK_ERRORS:
             raise
         _write_new(folder, name, data)
 
 
 def _sweep(folder: int) -> None:
-    """Remove what writers that were killed left behind in a directory, as far as that goes."""
+    """Remove temporary files of killed writers from a directory, as far as possible."""
     now = time.time()
     for name in filter(is_temporary, os.listdir(folder)):
         try:
@@ -472,33 +473,35 @@ def _sweep(folder: int) -> None:
         except OSError:
             continue
         age_s = now - status.st_mtime
-        is_left = age_s > STALE_S or (age_s > LEFT_S and not _is_written(name))
-        if stat.S_ISREG(status.st_mode) and is_left:
+        is_abandoned = age_s > STALE_AGE_S or (
+            age_s > ABANDONED_AGE_S and not _is_writer_running(name)
+        )
+        if stat.S_ISREG(status.st_mode) and is_abandoned:
             _remove(name, folder)
 
 
-def _is_written(name: str) -> bool:
-    """Tell whether the process that began a temporary file still runs, as far as can be seen."""
-    from memtool.store.process import is_running  # only where something was left
+def _is_writer_running(name: str) -> bool:
+    """Return whether the writer of a temporary file seems to be running still."""
+    from memtool.store.process import is_running  # rarely needed
 
     return is_running(int(name.removeprefix(TEMP_PREFIX).partition("-")[0]))
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a file is called as only `_write_temporary` calls one: with process and hex."""
-    process, _dash, rest = name.removeprefix(TEMP_PREFIX).partition("-")
-    drawn, dash, _name = rest.partition("-")
+    """Return whether `_write_temporary` could have created a name: process id and hex digits."""
+    process, _dash, suffix = name.removeprefix(TEMP_PREFIX).partition("-")
+    digits, dash, _name = suffix.partition("-")
     return (
         name.startswith(TEMP_PREFIX)
         and process.isdecimal()
-        and len(drawn) == _DRAWN
-        and HEX.issuperset(drawn)
+        and len(digits) == _RANDOM_DIGITS
+        and HEX.issuperset(digits)
         and dash == "-"
     )
 
 
 def _remove(name: str, folder: int | None = None) -> None:
-    """Remove a temporary file; one that cannot be removed is swept later."""
+    """Remove a temporary file; if that fails, `_sweep` removes it later."""
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:
@@ -506,14 +509,14 @@ def _remove(name: str, folder: int | None = None) -> None:
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """Write all bytes, however often the system takes only some. Raises OSError."""
+    """Write all bytes, in several calls if needed. Raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
 
 
-def _mode_of(folder: int, name: str) -> int | None:
-    """Return the permissions of a file, which its next version keeps; None where it is none."""
+def _read_mode(folder: int, name: str) -> int | None:
+    """Return the permissions of a file; None if it is missing or not a regular file."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -521,7 +524,7 @@ def _mode_of(folder: int, name: str) -> int | None:
     return stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
 
 
-def _bytes_of(folder: int, name: str) -> bytes | None:
+def _read_content(folder: int, name: str) -> bytes | None:
     try:
         return read_regular(name, folder=folder)
     except FileNotFoundError:
@@ -529,16 +532,16 @@ def _bytes_of(folder: int, name: str) -> bytes | None:
 
 
 class _Folder:
-    """The open directory of a path below `root`, made where it is missing, and the file's name."""
+    """Opens the directory of a path below `root`, creating it if missing, and has the file name."""
 
     def __init__(self, root: str, path: str) -> None:
         *self._folders, self._name = path.split("/")
         if not {"", ".", "..", ".git"}.isdisjoint((*self._folders, self._name)):
-            raise MemtoolError(f"{path!r} is not a path below the repository", code="outside")
+            raise MemtoolError(f"{path!r} is outside the repository", code="outside")
         self._root = root
 
     def __enter__(self) -> tuple[int, str]:
-        """Open it step by step. Raises OSError where a step is a link or no directory."""
+        """Open it folder by folder. Raises OSError if one is a link or not a directory."""
         self._handle = open_folder(self._root)
         try:
             for folder in self._folders:
@@ -562,25 +565,27 @@ class _Folder:
         os.close(self._handle)
 
 
-_NOTHING = "; nothing was changed"
+_NOTHING_CHANGED = "; nothing was changed"
 
 
-def partly(error: MemtoolError, done: Iterable[str], *, commit: bool = False) -> MemtoolError:
-    """Return an error that also names what was done before it, and committed if asked."""
+def add_done(error: MemtoolError, done: Iterable[str], *, commit: bool = False) -> MemtoolError:
+    """Add to an error the names of what was written, or with `commit` done, before it."""
     named = ", ".join(done)
     if named:
         how = "done" if commit else "written"
-        error.message = f"{error.message.removesuffix(_NOTHING)}; {how} before that: {named}"
+        error.message = (
+            f"{error.message.removesuffix(_NOTHING_CHANGED)}; {how} before that: {named}"
+        )
     return error
 
 
-def naming(done: Iterable[str], *, commit: bool = False) -> _Naming:
-    """Return a block: an error that ends it also names what `done` holds by then, see `partly`."""
-    return _Naming(done, commit=commit)
+def reporting_done(done: Iterable[str], *, commit: bool = False) -> _DoneReporter:
+    """Return a context manager that adds the names in `done` to an error; see `add_done`."""
+    return _DoneReporter(done, commit=commit)
 
 
-class _Naming:
-    """Adds to an error what was done before it."""
+class _DoneReporter:
+    """Adds to an error the names of what was done before it."""
 
     def __init__(self, done: Iterable[str], *, commit: bool) -> None:
         self._done = done
@@ -591,16 +596,16 @@ class _Naming:
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         if isinstance(error, MemtoolError):
-            partly(error, self._done, commit=self._commit)
+            add_done(error, self._done, commit=self._commit)
 
 
 class _DiskErrors:
-    """Turns what the operating system refuses into one sentence for the user."""
+    """Turns an OSError of a write into a MemtoolError for the user."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self.is_done = False
-        """Whether the file has its new bytes already."""
+        """Whether the file already has its new content."""
 
     def __enter__(self) -> Self:
         return self
@@ -610,60 +615,60 @@ class _DiskErrors:
             return
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise MemtoolError(
-                f"{self._path} cannot be written: a link or another file stands in the way",
-                hint="remove it; memory is never written outside its directory",
+                f"cannot write {self._path}: a link or another file is in the way",
+                hint="remove it, since links are not followed",
                 code="symlink",
             ) from None
-        reason = reason_of(error)
+        reason = find_reason(error)
         if self.is_done:
             raise MemtoolError(
-                f"{self._path} is written, but the disk does not confirm it: {reason}",
-                hint=f"look at the disk; git diff -- {self._path} shows what it holds",
+                f"{self._path} was written, but the disk did not confirm it: {reason}",
+                hint=f"git diff -- {self._path}",
                 code="disk",
             ) from None
         raise MemtoolError(
-            f"{self._path} cannot be written: {reason}{_NOTHING}",
-            hint="free space or permissions, then run the same command again",
+            f"cannot write {self._path}: {reason}{_NOTHING_CHANGED}",
+            hint="free space or fix the permissions, then run the command again",
             code="disk",
         ) from None
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Tell whether a glob matches a whole path."""
-    return _aligned(
+    """Return whether a glob matches a whole path."""
+    return _match_parts(
         [part for part in pattern.split("/") if part],
         [part for part in path.split("/") if part],
         "**",
-        name_matches,
+        matches_name,
     )
 
 
-def name_matches(pattern: str, name: str) -> bool:
-    """Tell whether a glob matches one name or line, in which `/` means nothing."""
-    return _aligned(pattern, name, "*", lambda one, char: one in ("?", char))
+def matches_name(pattern: str, name: str) -> bool:
+    """Return whether a glob matches one name or line; `/` has no special meaning."""
+    return _match_parts(pattern, name, "*", lambda pattern_char, char: pattern_char in ("?", char))
 
 
-def governs(pattern: str, path: str) -> bool:
-    """Tell whether a path is what a glob names, or lies in a directory that it names."""
+def matches_or_contains(pattern: str, path: str) -> bool:
+    """Return whether a glob matches a path or a directory that contains it."""
     return matches(f"{pattern}/**", path)
 
 
-def _aligned(
+def _match_parts(
     pattern: Sequence[str], parts: Sequence[str], star: str, fits: Callable[[str, str], bool]
 ) -> bool:
-    """Match greedily, and on failure let the last star take one part more: never exponential."""
-    at = place = 0
-    star_at, star_place = -1, 0
-    while place < len(parts):
-        if at < len(pattern) and pattern[at] == star:
-            star_at, star_place = at, place
-            at += 1
-        elif at < len(pattern) and fits(pattern[at], parts[place]):
-            at += 1
-            place += 1
-        elif star_at >= 0:
-            star_place += 1
-            at, place = star_at + 1, star_place
+    """Match greedily; on failure the last star takes one more part. Never exponential."""
+    pattern_at = part_at = 0
+    star_pattern_at, star_part_at = -1, 0
+    while part_at < len(parts):
+        if pattern_at < len(pattern) and pattern[pattern_at] == star:
+            star_pattern_at, star_part_at = pattern_at, part_at
+            pattern_at += 1
+        elif pattern_at < len(pattern) and fits(pattern[pattern_at], parts[part_at]):
+            pattern_at += 1
+            part_at += 1
+        elif star_pattern_at >= 0:
+            star_part_at += 1
+            pattern_at, part_at = star_pattern_at + 1, star_part_at
         else:
             return False
-    return all(part == star for part in pattern[at:])
+    return all(part == star for part in pattern[pattern_at:])

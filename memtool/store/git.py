@@ -1,30 +1,29 @@
-"""Git as a process: hardened settings, argv lists, its rows as values, and blobs in batches.
+"""Git as a process: hardened settings, argument lists, parsed output, and blobs in batches.
 
-Every call is an argv list with hardened settings, so that nothing a repository carries is run:
-no hooks, file system monitors, external diffs, text filters, pagers or signature programs of its
-own choosing. Paths are literal, output is bytes, locks that reading does not need are not taken.
-What git lists with `-z` is parsed here and nowhere else.
+Every call has hardened settings, so that nothing in a repository can run a program: no hooks, file
+system monitors, external diffs, text filters, pagers or signature programs. Paths are literal,
+output is bytes, and no locks are taken for reading. Only this module parses git's `-z` output.
 
-A process costs a hook a tenth of an interpreter start, whatever it is asked; and it must be asked
-for sizes before contents, since nobody knows how large a blob is that somebody staged.
+Each process costs about a tenth of an interpreter start. Sizes are read before contents, because a
+staged blob may be of any size.
 """
 
 from __future__ import annotations
 
 import os
 
-from memtool.errors import MemtoolError, reason_of
-from memtool.value import Value
+from memtool.errors import MemtoolError, find_reason
+from memtool.value import Value, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from memtool.store.process import Child, Done
+    from memtool.store.process import Child, ProcessResult
 
     CommitListing = dict[str, tuple[str, str]]
-    """Mode and object of each file by its path."""
+    """Mode and object id of each file by path."""
 
 TIMEOUT_S = 60.0
 HARDENING: dict[str, str] = {
@@ -41,10 +40,10 @@ HARDENING: dict[str, str] = {
     "maintenance.auto": "false",
     "diff.external": "",
 }
-"""Git settings that every call gets."""
+"""Git settings of every call."""
 
-# Variables by which a caller points git at a repository; a hook needs them, other calls must not
-# inherit them (`git rev-parse --local-env-vars`).
+# Variables that point git at a repository: hooks need them, other calls must not inherit them
+# (`git rev-parse --local-env-vars`).
 LOCATION_VARIABLES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -60,69 +59,71 @@ LOCATION_VARIABLES = (
     "GIT_IMPLICIT_WORK_TREE",
 )
 _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
-"""What git says where it would fetch what a partial clone left out."""
-_FOREIGN = "detected dubious ownership"
-"""What git says of a repository of another user; its last line is the command that trusts it."""
-_MOST_CONFLICTS = 127
-"""`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
-REGULAR = ("100644", "100755")
-"""The modes of a file, plain and executable ..."""
-SUBMODULE = "160000"
-LINKS = ("120000", SUBMODULE)
-"""... and of what stands in the place of one."""
-ARGUMENTS = 500
-"""Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
-MOST_LISTED = 4
-"""Directories of which one process remembers the files of a commit ..."""
-MOST_FILES = 50_000
-"""... where these are not more, about 15 MB."""
-_LOCKED = (".lock': File exists", "cannot lock ref")
-_LOCK = ("Unable to create '", ".lock'")
-_SEALED = ("Read-only file system", "Permission denied", "insufficient permission")
+"""git's message if it would have to fetch an object that a partial clone left out."""
+_FOREIGN_MESSAGE = "detected dubious ownership"
+"""git's message for a repository of another user; its last line is the command to trust it."""
+_MAX_CONFLICTS = 127
+"""`git merge-file` exits with the number of conflicts up to this; higher values are failures."""
+REGULAR_MODES = ("100644", "100755")
+"""Modes of plain and executable files."""
+SUBMODULE_MODE = "160000"
+LINK_MODES = ("120000", SUBMODULE_MODE)
+"""Modes of symbolic links and submodules."""
+MAX_PATH_ARGUMENTS = 500
+"""Paths per call of a command that takes them only as arguments: 120 KB are safe everywhere."""
+MAX_BRANCHES = 5
+"""Branches that the error about an unknown revision names."""
+MAX_LISTINGS = 4
+"""Directories for which a process remembers the files of the last listed commit."""
+MAX_LISTED_FILES = 50_000
+"""Longer listings are not remembered; this many take about 15 MB."""
+_LOCK_MESSAGES = (".lock': File exists", "cannot lock ref")
+_LOCK_PATH_ENDS = ("Unable to create '", ".lock'")
+_READ_ONLY_MESSAGES = ("Read-only file system", "Permission denied", "insufficient permission")
 
 
-_listed: dict[tuple[str, str], tuple[str, CommitListing]] = {}
-"""By working directory and directory the commit that was last listed, and its files."""
+_listings: dict[tuple[str, str], tuple[str, CommitListing]] = {}
+"""The last listed commit and its files, by working directory and listed directory."""
 
 
 class GitError(MemtoolError):
-    """Git refused. `stderr` is what it said, `status` its exit code."""
+    """A git command failed with this `stderr` and exit `status`."""
 
     def __init__(self, argv: Sequence[str], status: int, stderr: bytes) -> None:
-        said = stderr.decode(errors="replace").strip()
-        lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
+        text = stderr.decode(errors="replace").strip()
+        lines = [line for line in text.splitlines() if not line.startswith("warning: ")]
         first = lines[0] if lines else f"exit status {status}"
         hint = ""
         if first.startswith(_FETCHING) and first.endswith(_REFUSED):
             first = "this partial clone does not hold what it has to look at"
             hint = "git fetch --refetch --no-filter brings all of it"
-        if _FOREIGN in said:
-            hint = f"if you trust its owner: {said.splitlines()[-1].strip()}"
+        if _FOREIGN_MESSAGE in text:
+            hint = f"if you trust its owner: {text.splitlines()[-1].strip()}"
         message = f"git {argv[0]} failed: {first.removeprefix('fatal: ')}"
         super().__init__(message, hint=hint, code="git")
-        self.stderr = said
+        self.stderr = text
         self.status = status
 
     @property
     def is_foreign(self) -> bool:
-        """Tell whether git refuses the repository, since it belongs to another user."""
-        return _FOREIGN in self.stderr
+        """Whether git refuses the repository because it belongs to another user."""
+        return _FOREIGN_MESSAGE in self.stderr
 
     @property
     def is_lock(self) -> bool:
-        """Tell whether another git process held a lock, so that trying again may succeed."""
-        return any(mark in self.stderr for mark in _LOCKED)
+        """Whether another git process held a lock, so that a retry may succeed."""
+        return any(mark in self.stderr for mark in _LOCK_MESSAGES)
 
     @property
     def lock(self) -> str:
-        """The path of the lock that git names, empty where it names none."""
-        named = self.stderr.partition(_LOCK[0])[2].partition(_LOCK[1])
+        """Path of the lock file in git's message; empty if there is none."""
+        named = self.stderr.partition(_LOCK_PATH_ENDS[0])[2].partition(_LOCK_PATH_ENDS[1])
         return f"{named[0]}.lock" if named[1] else ""
 
     @property
-    def is_sealed(self) -> bool:
-        """Tell whether git's own directory cannot be written, as in the sandbox of an agent."""
-        return not self.is_lock and any(mark in self.stderr for mark in _SEALED)
+    def is_read_only(self) -> bool:
+        """Whether the git directory is not writable, as in an agent's sandbox."""
+        return not self.is_lock and any(mark in self.stderr for mark in _READ_ONLY_MESSAGES)
 
 
 class TreeEntry(Value):
@@ -135,21 +136,21 @@ class TreeEntry(Value):
 
 
 class IndexEntry(Value):
-    """One row of `git ls-files --stage`: `stage` is 0, or 1 to 3 in an unfinished merge."""
+    """One row of `git ls-files --stage`; `stage` is 0, or 1 to 3 in an unfinished merge."""
 
     path: str
     mode: str
     oid: str
     stage: str
     is_skipped: bool
-    """Whether the worktree leaves the file out."""
+    """Whether a sparse checkout leaves the file out of the worktree."""
 
 
 class RawChange(Value):
-    """One row of `--raw`: a file as it was and as it is. A mode of zeros means: no file.
+    """One row of `--raw`: a file before and after. A mode of zeros means that there is no file.
 
-    `olds` are mode and blob in each parent, one where two trees are compared. `old_path` differs
-    from `path` where git found a rename or a copy.
+    `olds` has mode and blob in each parent, or a single pair if two trees were compared. `old_path`
+    differs from `path` if git detected a rename or a copy.
     """
 
     path: str
@@ -169,9 +170,9 @@ class RawChange(Value):
 
 
 class Touch(Value):
-    """One file that a commit changed. A blob id is empty where there was or is no regular file.
+    """One file that a commit changed. A blob id is empty if there is no regular file on that side.
 
-    `old_path` differs from `path` where git found the file renamed.
+    `old_path` differs from `path` if git detected a rename.
     """
 
     path: str
@@ -180,8 +181,8 @@ class Touch(Value):
     old_oid: str
 
 
-def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a git process: the caller's, in plain English and unattended."""
+def build_environment(base: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a git process: the caller's, with C locale and without prompts."""
     return dict(base) | {
         "LC_ALL": "C.UTF-8",
         "LANGUAGE": "",
@@ -196,15 +197,15 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-_LISTINGS = ("diff-index", "ls-files", "status")
-"""Commands that list what is there, which is nothing where no repository is."""
+_LISTING_COMMANDS = ("diff-index", "ls-files", "status")
+"""Commands whose answer for a missing repository is an empty list."""
 
 
 class Git:
     """Git in one directory, with one environment.
 
-    `absent` makes the error for a repository that is not there yet: git then knows the user's
-    settings, and nothing of anything else.
+    `absent` builds the error for a repository that does not exist yet. git can then only read the
+    user's settings.
     """
 
     def __init__(
@@ -215,7 +216,7 @@ class Git:
     ) -> None:
         self.directory = directory
         self._absent = absent
-        self.env = environment(env)
+        self.env = build_environment(env)
         self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "LANGUAGE": "", "GIT_EDITOR": "true"}
         self._objects: Objects | None = None
 
@@ -229,14 +230,14 @@ class Git:
         timeout_s: float = TIMEOUT_S,
         settings: Mapping[str, str] = {},
     ) -> bytes:
-        """Run git, with some settings of its own, and return its stdout.
+        """Run git and return its stdout. `settings` are additional git settings.
 
-        Of an absent repository a caller who takes 1 for `there is none`, or asks what there is,
-        gets that.
+        For a repository that does not exist yet the output is empty if exit status 1 is allowed or
+        the command lists files.
 
-        `with_hooks` runs git as the user would, with hooks and filters, and without a time limit:
-        only for commits that the user asked for. What hooks start must not inherit the hardening,
-        and a git that is killed leaves its locks behind.
+        `with_hooks` runs git as the user would, with hooks and filters and without a time limit:
+        only for commits that the user asked for. Programs started by hooks must not inherit the
+        hardening, and killing git would leave its locks behind.
 
         Raises:
             GitError: the exit status is not allowed.
@@ -248,8 +249,8 @@ class Git:
         if done.status in allowed:
             return done.stdout
         if self._absent is None:
-            raise self.failed(args, done.status, done.stderr)
-        if 1 in allowed or args[0] in _LISTINGS:
+            raise self.build_error(args, done.status, done.stderr)
+        if 1 in allowed or args[0] in _LISTING_COMMANDS:
             return b""
         raise self._absent()
 
@@ -262,28 +263,28 @@ class Git:
         with_hooks: bool = False,
         timeout_s: float = TIMEOUT_S,
         settings: Mapping[str, str] = {},
-    ) -> Done:
+    ) -> ProcessResult:
         full_env = (self.user_env if with_hooks else self.env) | dict(env or {})
-        from memtool.store import process  # warm answers need no git
+        from memtool.store import process  # answers from the cache need no git
 
         argv = self._argv(args, {**({} if with_hooks else HARDENING), **settings})
         try:
             return process.run(argv, full_env, stdin or b"", None if with_hooks else timeout_s)
-        except OSError as error:  # TimeoutError among them
-            raise unstarted(args[0], error, timeout_s) from None
+        except OSError as error:  # includes TimeoutError
+            raise build_start_error(args[0], error, timeout_s) from None
 
     def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:
-        """Run git and return its one line of output, without the line feed."""
+        """Run git and return its single line of output, without the line feed."""
         return self.run(*args, allowed=allowed).decode(errors="surrogateescape").rstrip("\n")
 
     def rows(
         self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
     ) -> list[bytes]:
-        """Run a command that parts its answer by NUL, and return the parts that are not empty."""
+        """Run a command with NUL-separated output, and return the parts that are not empty."""
         return [row for row in self.run(*args, env=env, timeout_s=timeout_s).split(b"\0") if row]
 
     def names(self, *args: str, env: Mapping[str, str] | None = None) -> list[str]:
-        """Run a command that lists paths with `-z`, and return them in its order."""
+        """Run a command that lists paths with `-z`, and return the paths in its order."""
         return [os.fsdecode(row) for row in self.rows(*args, env=env)]
 
     def ls_tree(
@@ -294,81 +295,85 @@ class Git:
         with_folders: bool = False,
         allowed: Iterable[int] = (0,),
     ) -> list[TreeEntry]:
-        """Return what a revision holds at some paths, or below them; all of it without any.
+        """List a revision at and below some paths, or the whole revision if no path is given.
 
-        `with_folders` also gives the folders above what is found. Without it git leaves out a
-        folder that is asked for together with a file of it.
+        `with_folders` also lists the folders above the entries. Without it git leaves out a folder
+        that is requested together with a file in it.
         """
         options = ("-r",) * recursive + ("-t",) * with_folders
         answer = self.run(
             "ls-tree", *options, "-z", "--full-tree", revision, "--", *paths, allowed=allowed
         )
-        found = []
+        entries = []
         for row in os.fsdecode(answer).split("\0")[:-1]:
             meta, _tab, path = row.partition("\t")
             mode, kind, oid = meta.split()
-            found.append(TreeEntry(path, mode, kind, oid))
-        return found
+            entries.append(TreeEntry(path, mode, kind, oid))
+        return entries
 
     def blobs_below(self, commit: str, directory: str) -> dict[str, str]:
-        """Return the blob of each file of a commit below a directory; `commit` is its full id."""
+        """Return the blob of each file of a commit below a directory; `commit` is a full id."""
         listed = self.files_below(commit, directory)
         return {path: oid for path, (_mode, oid) in listed.items()}
 
     def files_below(self, commit: str, directory: str = "") -> CommitListing:
-        """Return the files of a commit below a directory, or all; `commit` is its full id.
+        """Return the files of a commit below a directory, or all files; `commit` is a full id.
 
-        No commit changes, so the process remembers the last answer, which is nobody's to change; of
-        another commit git is asked only how it differs.
+        Commits never change, so the process remembers the last listing, and for another commit
+        asks git only for the difference. Callers must not modify the result.
         """
         key = self.directory, directory
-        last, known = _listed.get(key, ("", {}))
-        if last == commit:
-            return known
-        where = (directory,) if directory else ()
+        listed_commit, listing = _listings.get(key, ("", {}))
+        if listed_commit == commit:
+            return listing
+        paths = (directory,) if directory else ()
         try:
-            found = self._changed_files(known, last, commit, *where) if last else None
-        except GitError:  # the last one is here no more
-            found = None
-        if found is None:
-            found = {one.path: (one.mode, one.oid) for one in self.ls_tree(commit, *where)}
-        _listed.pop(key, None)
-        if len(found) <= MOST_FILES:
-            while len(_listed) >= MOST_LISTED:
-                _listed.pop(next(iter(_listed)), None)
-            _listed[key] = commit, found
-        return found
+            files = (
+                self._update_listing(listing, listed_commit, commit, *paths)
+                if listed_commit
+                else None
+            )
+        except GitError:  # the last listed commit no longer exists
+            files = None
+        if files is None:
+            files = {entry.path: (entry.mode, entry.oid) for entry in self.ls_tree(commit, *paths)}
+        _listings.pop(key, None)
+        if len(files) <= MAX_LISTED_FILES:
+            while len(_listings) >= MAX_LISTINGS:
+                _listings.pop(next(iter(_listings)), None)
+            _listings[key] = commit, files
+        return files
 
-    def _changed_files(
-        self, known: CommitListing, old: str, new: str, *where: str
+    def _update_listing(
+        self, listing: CommitListing, old: str, new: str, *paths: str
     ) -> CommitListing:
         rows = self.diff_raw(
-            "diff-tree", "-r", "--no-renames", "--ignore-submodules=none", old, new, "--", *where
+            "diff-tree", "-r", "--no-renames", "--ignore-submodules=none", old, new, "--", *paths
         )
-        found = dict(known)
+        updated = dict(listing)
         for row in rows:
             if row.status == "D":
-                found.pop(row.path, None)
+                updated.pop(row.path, None)
             else:
-                found[row.path] = row.mode, row.oid
-        return found
+                updated[row.path] = row.mode, row.oid
+        return updated
 
     def ls_files(self, *paths: str, options: Sequence[str] = ()) -> list[IndexEntry]:
-        """Return what the index holds at some paths, or below them; all of it without any."""
+        """List git's index at and below some paths, or the whole index if no path is given."""
         answer = self.run("ls-files", "--stage", "-t", "-z", *options, "--", *paths)
-        found = []
+        entries = []
         for row in answer.split(b"\0")[:-1]:
             meta, _tab, raw = row.partition(b"\t")
             tag, mode, oid, stage = meta.decode().split()
-            found.append(IndexEntry(os.fsdecode(raw), mode, oid, stage, tag == "S"))
-        return found
+            entries.append(IndexEntry(os.fsdecode(raw), mode, oid, stage, tag == "S"))
+        return entries
 
     def status(
         self, *paths: str, untracked: str = "all", timeout_s: float = TIMEOUT_S
     ) -> list[tuple[str, str]]:
-        """Return the two letters and the path of each file that differs from HEAD or is new.
+        """Return status letters and path of each file that differs from HEAD or is untracked.
 
-        With `normal` a new directory stands for all that is in it.
+        With `untracked="normal"` a new directory is listed instead of its files.
         """
         rows = self.rows(
             "status",
@@ -383,65 +388,68 @@ class Git:
         return [(row[:2].decode(), os.fsdecode(row[3:])) for row in rows]
 
     def diff_raw(self, *args: str, env: Mapping[str, str] | None = None) -> list[RawChange]:
-        """Return what `diff-tree`, `diff-index` or `diff-files` with these arguments lists."""
-        command, *rest = args
-        answer = self.run(command, "--raw", "-z", "--no-abbrev", *rest, env=env)
-        return [change for _title, change in _changes(answer)]
+        """Run `diff-tree`, `diff-index` or `diff-files` and return the changes."""
+        command, *arguments = args
+        answer = self.run(command, "--raw", "-z", "--no-abbrev", *arguments, env=env)
+        return [change for _title, change in _parse_changes(answer)]
 
     def log_raw(
         self,
         *args: str,
         stdin: bytes | None = None,
         is_wanted: Callable[[str], bool] | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[str, RawChange]]:
         """Yield each file that commits changed, with the title of its commit, in git's order.
 
-        The command is `log`, whose `--format` makes the title, or `diff-tree --stdin`, whose title
-        is the commit. One that changed nothing is left out. `is_wanted` is asked about the path of
-        each file that was not renamed.
+        The command is `log`, with a `--format` for the title, or `diff-tree --stdin`, whose title
+        is the commit id. Commits without changes are left out. `is_wanted` filters by path, except
+        for renamed files.
         """
-        command, *rest = args
+        command, *arguments = args
         options = ("--raw", "-z", "--no-abbrev", "--no-ext-diff")
-        return _changes(self.run(command, *options, *rest, stdin=stdin), is_wanted)
+        return _parse_changes(
+            self.run(command, *options, *arguments, stdin=stdin, env=env), is_wanted
+        )
 
     def log_names(
         self, *args: str, env: Mapping[str, str] | None = None
     ) -> list[tuple[str, list[str]]]:
-        """Return each commit that `log` lists, as `title` formats it, with the files it changed.
+        """Return the formatted title of each commit that `log` lists, with the files it changed.
 
-        `--format` must begin with `%x00`, which no path holds, so that titles are known.
+        `--format` must begin with `%x00`, which cannot be part of a path, to mark titles.
         """
-        found: list[tuple[str, list[str]]] = []
+        commits: list[tuple[str, list[str]]] = []
         is_title = False
         answer = self.run("log", "--name-only", "-z", "--no-ext-diff", *args, env=env)
         for token in answer.split(b"\0"):
             if is_title:
-                found.append((token.decode(), []))
+                commits.append((token.decode(), []))
             elif token:
-                names = found[-1][1]
+                names = commits[-1][1]
                 names.append(os.fsdecode(token if names else token.removeprefix(b"\n")))
             is_title = not token
-        return found
+        return commits
 
     def worktrees(self) -> dict[str, str]:
-        """Return the worktree in which each branch is checked out, by the full name of the ref."""
-        found = {}
-        place = ""
+        """Return the path of the worktree for each checked-out branch, by full ref name."""
+        worktree_by_branch = {}
+        path = ""
         for row in self.rows("worktree", "list", "--porcelain", "-z"):
             key, _space, value = os.fsdecode(row).partition(" ")
             if key == "worktree":
-                place = value
+                path = value
             elif key == "branch":
-                found[value] = place
-        return found
+                worktree_by_branch[value] = path
+        return worktree_by_branch
 
     def merge_texts(self, base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bool]:
-        """Merge three texts line by line; return the result, and whether nothing conflicts in it.
+        """Merge three texts line by line; return the result, and True if there is no conflict.
 
-        What conflicts is between markers that name the sides `ours` and `theirs`.
+        Conflicts are between markers that name the sides `ours` and `theirs`.
 
         Raises:
-            GitError: they are no text, or larger than git merges.
+            GitError: the texts are binary or too large.
         """
         import tempfile  # only merges need it
 
@@ -451,18 +459,18 @@ class Git:
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(text)
             labels = [part for name in texts for part in ("-L", name)]
-            places = [os.path.join(folder, name) for name in texts]
-            args = ("merge-file", "-p", *labels, *places)
+            paths = [os.path.join(folder, name) for name in texts]
+            args = ("merge-file", "-p", *labels, *paths)
             done = self._run(args)
-        if not 0 <= done.status <= _MOST_CONFLICTS:
-            raise self.failed(args, done.status, done.stderr)
+        if not 0 <= done.status <= _MAX_CONFLICTS:
+            raise self.build_error(args, done.status, done.stderr)
         return done.stdout, done.status == 0
 
-    def rev(self, revision: str) -> str:
+    def resolve(self, revision: str) -> str:
         """Return the full id of the commit that a revision names.
 
         Raises:
-            MemtoolError: it names none.
+            MemtoolError: there is no such commit.
         """
         # --end-of-options: a revision such as `--output=x` is a name, never an option.
         answer = self.run(
@@ -470,42 +478,65 @@ class Git:
             "--verify",
             "--quiet",
             "--end-of-options",
-            f"{revision}^{{commit}}".replace("\0", "\n"),  # no argument holds NUL, no name either
+            f"{revision}^{{commit}}".replace("\0", "\n"),  # arguments cannot contain NUL
             allowed=(0, 1, 128),
         )
         if answer.count(b"\n") != 1 or answer.startswith(b"^"):
             is_cut = self.line("rev-parse", "--is-shallow-repository") == "true"
-            branch = self.line("symbolic-ref", "--quiet", "--short", "HEAD", allowed=(0, 1))
-            here = f"the branch here is {branch}; " if branch and branch != revision else ""
+            if is_cut:
+                raise MemtoolError(
+                    f'no revision "{revision}" in this shallow clone',
+                    hint="git fetch --unshallow\nin CI: fetch-depth: 0",
+                    code="unknown-revision",
+                )
+            branches, near = self._list_near_branches(revision)
+            noun = "branch is" if len(branches) == 1 else "branches are"
+            shown = f"; the {noun} {first_few(branches, MAX_BRANCHES)}" if branches else ""
             raise MemtoolError(
-                f"there is no revision {revision!r}" + (" in this shallow clone" if is_cut else ""),
-                hint="git fetch --unshallow brings its history; in CI, fetch-depth: 0"
-                if is_cut
-                else f"{here}git log --oneline --all shows the commits of this clone",
+                f'no revision "{revision}"{shown}',
+                hint=f"did you mean {near}?" if near else "git log --oneline --all",
                 code="unknown-revision",
             )
         return answer.decode().strip()
 
+    def _list_near_branches(self, name: str) -> tuple[list[str], str]:
+        """Return the local branches, those most similar to a name first, and the one that is near.
+
+        The latter is empty if none is, and may be a branch of a remote.
+        """
+        from difflib import SequenceMatcher, get_close_matches  # for a mistyped name only
+
+        refs = [
+            ref
+            for ref in self.line("for-each-ref", "--format=%(refname)").split("\n")
+            if ref.startswith(("refs/heads/", "refs/remotes/")) and not ref.endswith("/HEAD")
+        ]
+        local = [ref[len("refs/heads/") :] for ref in refs if ref.startswith("refs/heads/")]
+        remote = [ref[len("refs/remotes/") :] for ref in refs if ref.startswith("refs/remotes/")]
+        near = get_close_matches(name, [*local, *remote], n=1)
+        local.sort(key=lambda branch: -SequenceMatcher(None, name, branch).ratio())
+        return local, "".join(near)
+
     def head(self) -> str:
-        """Return the id of the commit that is checked out; empty before the first one."""
+        """Return the id of HEAD; empty before the first commit."""
         return self.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
 
-    def blobs(self, oids: Sequence[str], most: int) -> Iterator[bytes]:
-        """Yield the content of each blob, in order. Raises GitError where one is missing.
+    def blobs(self, oids: Sequence[str], max_bytes: int) -> Iterator[bytes]:
+        """Yield the content of each blob, in order. Raises GitError if one is missing.
 
-        A blob of more than `most` bytes is never loaded: `most + 1` zeros stand for it.
+        A blob of more than `max_bytes` is never loaded: `max_bytes + 1` zeros take its place.
         """
         if self._objects is not None:
-            yield from self._objects.blobs(oids, most)
+            yield from self._objects.blobs(oids, max_bytes)
             return
 
         with Objects(self) as objects:
-            yield from objects.blobs(oids, most)
+            yield from objects.blobs(oids, max_bytes)
 
     def infos(self, names: Sequence[str]) -> list[tuple[str, str, int] | None]:
-        """Return id, type and size of each object, None for what is not there.
+        """Return id, type and size of each object; None for a missing one.
 
-        A name may be anything that git knows objects by, without a line feed.
+        A name is anything that git resolves to an object, without a line feed.
         """
         if self._objects is not None:
             return self._objects.infos(names)
@@ -513,46 +544,51 @@ class Git:
         with Objects(self) as objects:
             return objects.infos(names)
 
-    def present(self) -> frozenset[str]:
-        """Return the ids of all objects that are here; where some are absent nothing is fetched."""
+    def list_objects(self) -> frozenset[str]:
+        """Return the ids of all local objects. Never fetches, even in a partial clone."""
         answer = self.run("cat-file", "--batch-check=%(objectname)", "--batch-all-objects")
         return frozenset(answer.decode().split())
 
-    def reading(self) -> Objects:
-        """Return a context in which one process of git answers every `blobs`; for one thread."""
-        self._objects = Objects(self, self._end_reading)
+    def open_objects(self) -> Objects:
+        """Return a context manager in which one git process answers all `blobs` and `infos` calls.
+
+        For use by a single thread.
+        """
+        self._objects = Objects(self, self._close_objects)
         return self._objects
 
-    def _end_reading(self) -> None:
+    def _close_objects(self) -> None:
         self._objects = None
 
-    def started(self, *args: str) -> Child:
-        """Start git, to be asked while it runs. Raises MemtoolError where that is impossible."""
+    def start(self, *args: str) -> Child:
+        """Start git as a process that answers requests. Raises MemtoolError if it cannot start."""
         from memtool.store import process
 
         try:
             return process.Child(self._argv(args, HARDENING), self.env)
         except OSError as error:
-            raise unstarted(args[0], error) from None
+            raise build_start_error(args[0], error) from None
 
-    def failed(self, args: Sequence[str], status: int, stderr: bytes) -> MemtoolError:
-        """Return why git refused."""
+    def build_error(self, args: Sequence[str], status: int, stderr: bytes) -> MemtoolError:
+        """Build the error for a command that failed."""
         if not os.path.isdir(self.directory):
-            return MemtoolError(f"there is no directory {self.directory}", code="git")
+            return MemtoolError(f"no directory {self.directory}", code="git")
         return GitError(args, status, stderr)
 
     def _argv(self, args: Sequence[str], settings: Mapping[str, str]) -> list[str]:
-        given = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        return ["git", "-C", self.directory, "--no-pager", *given, *args]
+        setting_args = [
+            part for key, value in settings.items() for part in ("-c", f"{key}={value}")
+        ]
+        return ["git", "-C", self.directory, "--no-pager", *setting_args, *args]
 
 
-def _changes(
+def _parse_changes(
     answer: bytes, is_wanted: Callable[[str], bool] | None = None
 ) -> Iterator[tuple[str, RawChange]]:
-    """Yield the rows of `--raw -z`, each with the last title before it.
+    """Parse the output of `--raw -z`: yield each row with the last title before it.
 
-    `:modes blobs status`, with one colon, mode and blob more for each parent beyond the first;
-    then the path, and a second one after a rename or a copy.
+    A row is `:modes blobs status`, with one more colon, mode and blob for each parent beyond the
+    first. The path follows, and a second path after a rename or a copy.
     """
     title = ""
     tokens = iter(os.fsdecode(answer).split("\0"))
@@ -579,86 +615,85 @@ def _changes(
         yield title, RawChange(path, old_path, parts[parents], parts[-2], status, olds)
 
 
-def unstarted(verb: str, error: OSError, timeout_s: float = TIMEOUT_S) -> MemtoolError:
-    """Return why git could not be run to its end."""
+def build_start_error(verb: str, error: OSError, timeout_s: float = TIMEOUT_S) -> MemtoolError:
+    """Build the error for a git process that could not start or did not end in time."""
     if isinstance(error, FileNotFoundError):
         return MemtoolError("git is not installed", hint="install git 2.38 or newer", code="git")
     if isinstance(error, TimeoutError):
         return MemtoolError(
             f"git {verb} did not answer within {timeout_s:.0f} s",
-            hint="git status shows whether git waits there too, as it does for a pipe in the place "
-            "of a .gitignore or .gitattributes",
+            hint="git status\nif that hangs too: is .gitignore or .gitattributes a pipe?",
             code="git",
         )
-    # such as an argument that is too long for the system
-    reason = reason_of(error)
-    return MemtoolError(f"git {verb} cannot be started: {reason}", code="git")
+    # for example an argument list that is too long for the system
+    reason = find_reason(error)
+    return MemtoolError(f"cannot start git {verb}: {reason}", code="git")
 
 
 class Objects:
-    """The objects of a repository, by one `git cat-file` that runs until the context ends.
+    """Reads objects of a repository through one `git cat-file` that runs until the context ends.
 
-    It is started by the first question; `over` is called at the end.
+    The process starts at the first request; `on_close` is called at the end.
     """
 
-    def __init__(self, git: Git, over: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, git: Git, on_close: Callable[[], None] = lambda: None) -> None:
         self._git = git
-        self._over = over
+        self._on_close = on_close
         self._child: Child | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._over()
+        self._on_close()
         if self._child is not None:
             self._child.close()
             self._child = None
 
     def infos(self, names: Sequence[str]) -> list[tuple[str, str, int] | None]:
-        """Return ids, types and sizes as `Git.infos` does."""
+        """Return id, type and size of each object, as `Git.infos` does."""
         if not names:
             return []
-        asked = "".join(f"info {name}\n" for name in names).encode(errors="surrogateescape")
-        found: list[tuple[str, str, int] | None] = []
-        for row in self._ask(asked, lines=len(names)).splitlines():
+        request = "".join(f"info {name}\n" for name in names).encode(errors="surrogateescape")
+        infos: list[tuple[str, str, int] | None] = []
+        for row in self._ask(request, lines=len(names)).splitlines():
             *_name, size = parts = row.decode(errors="replace").split(" ")
             is_there = size.isdigit() and len(parts) == 3
-            found.append((parts[0], parts[1], int(size)) if is_there else None)
-        return found
+            infos.append((parts[0], parts[1], int(size)) if is_there else None)
+        return infos
 
-    def blobs(self, oids: Sequence[str], most: int) -> Iterator[bytes]:
-        """Yield contents as `Git.blobs` does."""
+    def blobs(self, oids: Sequence[str], max_bytes: int) -> Iterator[bytes]:
+        """Yield the content of each blob, as `Git.blobs` does."""
         infos = self.infos(oids)
         sizes = []
-        asked = []
+        requests = []
         length = 0
         for oid, info in zip(oids, infos, strict=True):
             if info is None:
                 raise GitError(("cat-file",), 1, f"object {oid} is missing".encode())
             sizes.append(info[2])
-            if info[2] <= most:
-                asked.append(f"contents {oid}\n")
+            if info[2] <= max_bytes:
+                requests.append(f"contents {oid}\n")
                 length += len(f"{info[0]} {info[1]} {info[2]}\n") + info[2] + 1
-        answer = self._ask("".join(asked).encode(), size=length) if asked else b""
+        answer = self._ask("".join(requests).encode(), size=length) if requests else b""
         position = 0
         for size in sizes:
-            if size > most:
-                yield bytes(most + 1)
+            if size > max_bytes:
+                yield bytes(max_bytes + 1)
                 continue
             start = answer.index(b"\n", position) + 1
             yield answer[start : start + size]
             position = start + size + 1
 
-    def _ask(self, question: bytes, *, lines: int = 0, size: int = 0) -> bytes:
+    def _ask(self, request: bytes, *, lines: int = 0, size: int = 0) -> bytes:
         if self._child is None:
-            self._child = self._git.started("cat-file", "--batch-command", "--buffer")
+            self._child = self._git.start("cat-file", "--batch-command", "--buffer")
         try:
-            return self._child.ask(
-                question + b"flush\n", lines=lines, size=size, timeout_s=TIMEOUT_S
+            return self._child.request(
+                request + b"flush\n", lines=lines, size=size, timeout_s=TIMEOUT_S
             )
         except EOFError as error:
-            raise self._git.failed(("cat-file",), 1, str(error).encode()) from None
+            raise self._git.build_error(("cat-file",), 1, str(error).encode()) from None
         except TimeoutError as error:
             self._child.kill()
-            raise unstarted("cat-file", error) from None
+            raise build_start_error("cat-file", error) from None

@@ -1,7 +1,7 @@
-"""History: the log of a memory, blame of its lines, renames, the commits that others rest on.
+"""History: the log of a memory, blame of its lines, renames, and the newest of several commits.
 
-It gives git full commit ids and literal paths only, never a user's text, and reads objects by one
-`git cat-file`, so that it does not matter by which hash a repository names them.
+git gets only full commit ids and literal paths from here, never a user's text. Objects are read by
+one `git cat-file`, so repositories with any hash work.
 """
 
 from __future__ import annotations
@@ -11,36 +11,40 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Self, TypeAlias
 
 from memtool.errors import MemtoolError
-from memtool.memory import ids, timestamps
-from memtool.memory.changes import Change, Version, is_renamed, stem
+from memtool.memory import ids, short_ids, timestamps
+from memtool.memory.changes import Change, Version, id_from_path, is_renamed
 from memtool.memory.lineage import Lineage
-from memtool.store import versions
+from memtool.memory.schema import is_id
+from memtool.memory.trust import SHORT_ID_DIGITS
+from memtool.store import messages, versions
 from memtool.store.bases import is_straight
-from memtool.store.git import REGULAR, GitError, Objects, RawChange, Touch
-from memtool.store.repository import Repository, no_global_memories
+from memtool.store.git import REGULAR_MODES, GitError, Objects, RawChange, Touch
+from memtool.store.landing import BROUGHT
+from memtool.store.repository import Repository, no_global_memories_error
+from memtool.store.snapshot import is_memory_path
 from memtool.store.tree import Tree
-from memtool.store.versions import Stamp, stamps_of
-from memtool.value import Value, batches
+from memtool.store.versions import Stamp, list_stamps
+from memtool.value import Value, split_batches
 
-BATCH = 256
+COMMITS_PER_BATCH = 256
 """Commits that are compared with their parents by one git process."""
-MOST_WALKS = 4
-"""Histories that one process remembers ..."""
-MOST_TOUCHES = 50_000
-"""... with so many changed files each, about 15 MB."""
-MOST_COMMITS = 2_000
-"""Commits of which one process remembers author, date and subject."""
+MAX_WALKS = 4
+"""Number of histories that a process remembers."""
+MAX_TOUCHES = 50_000
+"""Changed files that a process remembers for each history; they take about 15 MB."""
+MAX_COMMITS = 2_000
+"""Number of commits for which a process remembers author, date and subject."""
 MAX_FILE_BYTES = 4 << 20
-"""Larger files of a commit are named but not read."""
+"""Larger files of a commit are listed but not read."""
 MAX_COMMIT_BYTES = 1 << 20
-"""A longer commit is one whose texts cannot be read."""
+"""The texts of a longer commit object count as unreadable."""
 
 
 class Commit(Value):
-    """One commit. `date` is when it was authored, RFC 3339 in UTC; name and email are unchecked.
+    """One commit. `date` is the author date, RFC 3339 in UTC; name and email are not verified.
 
-    `trailers` are the `Key: value` lines of the last paragraph, in order. Texts are empty where
-    the commit is so broken that they cannot be read.
+    `trailers` are those of memtool, in order. `pull_request` has the form `#12` and is empty if the
+    message names none; `co_authors` are names. Texts are empty if the commit object is broken.
     """
 
     id: str
@@ -48,58 +52,59 @@ class Commit(Value):
     email: str
     date: str
     subject: str
-    trailers: tuple[tuple[str, str], ...]
-
-    def trailer(self, key: str) -> str:
-        """Return the last value of a trailer, whatever its case; empty where there is none."""
-        found = [value for name, value in self.trailers if name.lower() == key.lower()]
-        return found[-1] if found else ""
+    trailers: messages.Trailers
+    pull_request: str = ""
+    co_authors: tuple[str, ...] = ()
 
 
-NOBODY = Commit("", "", "", "", "", ())
-"""Stands for a commit that is not there, or not to be trusted."""
+def format_landing(commit: Commit, how: str) -> str:
+    """Return a clause that names the commit in which another one landed.
+
+    `how` is the method by which that commit was found.
+    """
+    what = "squash of " if how == BROUGHT else ""
+    by = f" ({what}{commit.pull_request})" if commit.pull_request else ""
+    return f"landed as {commit.id[:SHORT_ID_DIGITS]}{by}"
 
 
-UPHOLDS = "Upholds"
-"""The trailer by which a commit says that it keeps to a memory."""
+UNKNOWN_COMMIT = Commit("", "", "", "", "", ())
+"""Placeholder for a commit that is missing, or that a shallow clone makes unreliable."""
 
 
-class Upholding(Value):
-    """A commit that upholds memories: its id, second and author, and the names as it has them.
+class UpholdingCommit(Value):
+    """A commit that upholds memories: its id, second and author, and the memories that it names.
 
-    `by` is empty where the author's name cannot be printed on one line.
+    `by` is empty if the author's name is not printable on one line, `pull_request` if the message
+    names none. `names` are as written in the message.
     """
 
     commit: str
     second: int
     by: str
     names: tuple[str, ...]
+    pull_request: str = ""
 
 
-def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
-    """Return the commits with the trailer, the newest first; `revisions` are arguments of log."""
-    rows = repository.git.rows(
-        "log",
-        "-z",
-        "--regexp-ignore-case",
-        f"--grep=^{UPHOLDS}:",
-        f"--format=%H %ct %an%n%(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)",
-        *revisions,
-    )
-    found = []
-    for row in rows:
-        about, _line, names = row.decode(errors="replace").partition("\n")
-        commit, second, author = about.split(" ", 2)
-        by = author.strip() if author.isprintable() else ""
-        found.append(Upholding(commit, int(second), by, tuple(names.replace(",", " ").split())))
-    return found
+def list_upholding_commits(repository: Repository, *revisions: str) -> list[UpholdingCommit]:
+    """Return the commits that uphold memories, newest first; `revisions` are as for `git log`."""
+    return [
+        UpholdingCommit(
+            logged.commit,
+            logged.second,
+            logged.author.strip() if logged.author.isprintable() else "",
+            names,
+            messages.find_pull_request(logged.text),
+        )
+        for logged in messages.log_messages_with(repository.git, messages.UPHOLDS, *revisions)
+        if (names := messages.find_values(messages.parse_trailers(logged.text), messages.UPHOLDS))
+    ]
 
 
-class _Walked:
-    """What one process knows of the history of a directory: no commit ever changes.
+class _WalkCache:
+    """The history of a directory as cached by this process. It never gets stale.
 
-    `newest` is a commit with all commits up to it that changed files, newest first, `touches` the
-    files of some of them.
+    `newest` is a commit and the list of all commits up to it that changed files, newest first.
+    `touches` has the changed files of some of them.
     """
 
     def __init__(self) -> None:
@@ -108,44 +113,100 @@ class _Walked:
         self.count = 0
 
     def add(self, touched: Mapping[str, tuple[Touch, ...]]) -> None:
-        """Remember the files of commits, as long as there is room."""
+        """Remember the changed files of commits, up to MAX_TOUCHES files."""
         for id_, touches in touched.items():
-            if id_ not in self.touches and self.count + len(touches) <= MOST_TOUCHES:
+            if id_ not in self.touches and self.count + len(touches) <= MAX_TOUCHES:
                 self.touches[id_] = touches
                 self.count += len(touches)
 
 
-_walked: dict[tuple[str, ...], _Walked] = {}
-_commits: dict[tuple[str, str], Commit] = {}
+_walk_caches: dict[tuple[str, ...], _WalkCache] = {}
+_commit_cache: dict[tuple[str, str], Commit] = {}
 
 
-class Stored(Value):
-    """What a commit holds at a path; `kind` is file, directory, link, submodule or large."""
+class PathContent(Value):
+    """The content of a commit at a path; `kind` is file, directory, link, submodule or large."""
 
     kind: str
     data: bytes = b""
 
 
-def tip(repository: Repository, at: str | None = None) -> str:
+def resolve_tip(repository: Repository, at: str | None = None) -> str:
     """Return the commit id of a revision, or of HEAD; empty before the first commit.
 
     Raises:
-        MemtoolError: a revision is given and names no commit.
+        MemtoolError: the revision does not name a commit.
     """
     if at is not None:
-        return repository.git.rev(at)
+        return repository.git.resolve(at)
     return repository.git.head()
 
 
-class History:
-    """The history of one repository. Use it in a `with` block: it holds git processes.
+class RemovedMemory(Value):
+    """The newest version of a memory that was removed, and the commit that removed it.
 
-    Every method raises MemtoolError where git refuses. Commits are named by their full ids.
+    If the commit only changed it, the file is still at HEAD, and was removed from the worktree.
+    """
+
+    path: str
+    oid: str
+    commit: str
+    is_at_head: bool = False
+
+
+def find_removed(
+    repository: Repository, directory: str, wanted: str, at: str | None = None
+) -> RemovedMemory | None:
+    """Find a memory in history by its whole or short id; None if there is none, or several."""
+    name = id_from_path(ids.without_commit(wanted))
+    head = resolve_tip(repository, at) if is_id(name) else ""
+    if not head:
+        return None
+    start, _hyphen, suffix = name.rpartition("-")
+    places = [f":(glob){directory}/**/{file}.md" for file in (name, f"{start}-*-{suffix}")]
+    try:
+        # -m, since the commit may be a merge that dropped the file
+        changes = repository.git.log_raw(
+            *("log", "-1", "-m", "--no-renames", "--format=%H", head, "--", *places),
+            env={"GIT_LITERAL_PATHSPECS": "0"},
+        )
+        touched = {
+            change.path: RemovedMemory(
+                change.path,
+                change.oid if change.mode in REGULAR_MODES else change.old_oid,
+                commit,
+                is_at_head=change.mode in REGULAR_MODES,
+            )
+            for commit, change in changes
+            if (id_ := id_from_path(change.path)) == name or short_ids.find_short(name, [id_])
+        }
+    except GitError:  # a partial clone may lack the trees of history
+        return None
+    return next(iter(touched.values())) if len(touched) == 1 else None
+
+
+def find_path_at(repository: Repository, directory: str, commit: str, wanted: str) -> Stamp | None:
+    """Find a memory of a commit by its whole or short id; None if there is none, or several."""
+    name = id_from_path(ids.without_commit(wanted))
+    blobs = {
+        id_from_path(path): (path, oid)
+        for path, oid in repository.git.blobs_below(commit, directory).items()
+        if is_memory_path(path, directory)
+    }
+    matches = short_ids.find_begun(name, sorted(blobs))
+    matches = [name] if name in blobs else matches
+    return blobs[matches[0]] if len(matches) == 1 else None
+
+
+class History:
+    """The history of one repository. Use it in a `with` block, because it keeps a git process open.
+
+    Every method raises MemtoolError if git fails. Commits are named by their full ids.
     """
 
     def __init__(self, repository: Repository) -> None:
-        if not repository.is_made:
-            raise no_global_memories()
+        if not repository.is_created:
+            raise no_global_memories_error()
         self._repository = repository
         self._git = repository.git
         self._objects = Objects(repository.git)
@@ -161,14 +222,14 @@ class History:
     def commit(self, id_: str) -> Commit:
         """Return a commit by its full id."""
         key = self._repository.common_dir, id_
-        found = self._commits.get(id_) or _commits.get(key)
-        if found is None:
-            found = self._read_commit(id_)
-            while len(_commits) >= MOST_COMMITS:
-                _commits.pop(next(iter(_commits)), None)
-            _commits[key] = found
-        self._commits[id_] = found
-        return found
+        commit = self._commits.get(id_) or _commit_cache.get(key)
+        if commit is None:
+            commit = self._read_commit(id_)
+            while len(_commit_cache) >= MAX_COMMITS:
+                _commit_cache.pop(next(iter(_commit_cache)), None)
+            _commit_cache[key] = commit
+        self._commits[id_] = commit
+        return commit
 
     def _read_commit(self, id_: str) -> Commit:
         try:
@@ -180,30 +241,40 @@ class History:
             author, _open, email = person.partition(" <")
             date = timestamps.render(int(second))
             text = message.decode(encoding, "replace")
-        except (GitError, LookupError, ValueError, OverflowError):  # absent, or broken
-            return NOBODY.replace(id=id_)
+        except (GitError, LookupError, ValueError, OverflowError):  # missing or broken
+            return UNKNOWN_COMMIT.replace(id=id_)
         subject = text.partition("\n")[0].strip()
-        return Commit(id_, author, email.removesuffix(">"), date, subject, _trailers(text))
+        email = email.removesuffix(">")
+        return Commit(
+            id_,
+            author,
+            email,
+            date,
+            subject,
+            messages.parse_trailers(text),
+            messages.find_pull_request(text),
+            messages.find_co_authors(text, author, email),
+        )
 
-    def author_of(self, id_: str) -> Commit:
-        """Return the commit that wrote something; NOBODY for none, and where history is cut off."""
-        return self.commit(id_) if id_ and id_ not in self.boundary else NOBODY
+    def find_author_commit(self, id_: str) -> Commit:
+        """Return a commit; UNKNOWN_COMMIT for an empty id or a boundary of a shallow clone."""
+        return self.commit(id_) if id_ and id_ not in self.boundary else UNKNOWN_COMMIT
 
     def walk(
         self, revision: str, directory: str, is_wanted: Callable[[str], bool] | None = None
     ) -> Iterator[tuple[str, tuple[Touch, ...]]]:
         """Yield each commit that changed files below a directory with these files, newest first.
 
-        Children come before parents, whatever their dates say. Of a merge only files count that
-        differ from all its parents. `is_wanted` is asked about the path of each file that was not
-        renamed. Two processes, and one more for every 256 commits.
+        Children come before parents, regardless of dates. A merge counts only for files that differ
+        from all its parents. `is_wanted` filters by path, except for renamed files. Costs two
+        processes, and one more for every 256 commits.
 
-        A partial clone without the trees of history ends as a shallow one does, at the revision
-        itself; where blobs are absent, no file counts as renamed.
+        In a partial clone without the trees of history, the walk ends at the revision itself. In
+        any partial clone, no file counts as renamed.
         """
-        known = self._known(directory)
+        cache = self._find_cache(directory)
         try:
-            found = self._ids(known, revision, directory)
+            commit_ids = self._list_commits(cache, revision, directory)
         except GitError:
             if not self._repository.is_partial:
                 raise
@@ -213,16 +284,16 @@ class History:
                 tuple(
                     Touch(row.path, row.path, row.oid, "")
                     for row in self._git.ls_tree(revision, directory)
-                    if row.mode in REGULAR and (is_wanted is None or is_wanted(row.path))
+                    if row.mode in REGULAR_MODES and (is_wanted is None or is_wanted(row.path))
                 ),
             )
             return
-        for some in batches(found, BATCH):
-            touched = {id_: known.touches[id_] for id_ in some if id_ in known.touches}
-            fresh = self._touched([id_ for id_ in some if id_ not in touched], directory)
-            known.add(fresh)
+        for batch in split_batches(commit_ids, COMMITS_PER_BATCH):
+            touched = {id_: cache.touches[id_] for id_ in batch if id_ in cache.touches}
+            fresh = self._read_touches([id_ for id_ in batch if id_ not in touched], directory)
+            cache.add(fresh)
             touched |= fresh
-            for id_ in some:
+            for id_ in batch:
                 yield (
                     id_,
                     tuple(
@@ -234,35 +305,37 @@ class History:
                     ),
                 )
 
-    def _known(self, directory: str) -> _Walked:
-        """Return what this process remembers of the history of a directory."""
+    def _find_cache(self, directory: str) -> _WalkCache:
+        """Return this process's cache for the history of a directory."""
         repository = self._repository
         cut = ",".join(sorted(self.boundary))
         key = repository.common_dir, directory, cut, "partial" * repository.is_partial
-        while key not in _walked and len(_walked) >= MOST_WALKS:
-            _walked.pop(next(iter(_walked)), None)
-        return _walked.setdefault(key, _Walked())
+        while key not in _walk_caches and len(_walk_caches) >= MAX_WALKS:
+            _walk_caches.pop(next(iter(_walk_caches)), None)
+        return _walk_caches.setdefault(key, _WalkCache())
 
-    def _ids(self, known: _Walked, revision: str, directory: str) -> list[str]:
-        """Return the commits that changed files below a directory, newest first."""
-        last, ids = known.newest
-        if last != revision:
-            is_more = bool(last) and is_straight(self._repository, last, revision)
+    def _list_commits(self, cache: _WalkCache, revision: str, directory: str) -> list[str]:
+        """List the commits that changed files below a directory, newest first."""
+        last_revision, commit_ids = cache.newest
+        if last_revision != revision:
+            is_extended = bool(last_revision) and is_straight(
+                self._repository, last_revision, revision
+            )
             answer = self._git.line(
                 "rev-list",
                 "--full-history",
                 "--topo-order",
                 "--end-of-options",
-                f"{last}..{revision}" if is_more else revision,
+                f"{last_revision}..{revision}" if is_extended else revision,
                 "--",
                 directory,
             )
-            ids = [*answer.split(), *(ids if is_more else ())]
-            known.newest = revision, ids
-        return ids
+            commit_ids = [*answer.split(), *(commit_ids if is_extended else ())]
+            cache.newest = revision, commit_ids
+        return commit_ids
 
-    def _touched(self, commits: list[str], directory: str) -> dict[str, tuple[Touch, ...]]:
-        """Ask git which files below a directory some commits changed, by path."""
+    def _read_touches(self, commits: list[str], directory: str) -> dict[str, tuple[Touch, ...]]:
+        """Read from git which files below a directory the commits changed, sorted by path."""
         if not commits:
             return {}
         touched: dict[str, list[Touch]] = {id_: [] for id_ in commits}
@@ -279,14 +352,14 @@ class History:
             stdin="\n".join(touched).encode() + b"\n",
         )
         for id_, row in rows:
-            touched[id_].append(_touch(row))
+            touched[id_].append(_to_touch(row))
         return {
             id_: tuple(sorted(touches, key=lambda touch: touch.path))
             for id_, touches in touched.items()
         }
 
-    def last(self, revision: str, path: str) -> str:
-        """Return the newest commit that changed a path, empty where none did."""
+    def find_last_commit(self, revision: str, path: str) -> str:
+        """Return the newest commit that changed a path; empty if none did."""
         try:
             return self._git.line(
                 "rev-list",
@@ -306,24 +379,24 @@ class History:
     def blame(
         self, revision: str, path: str, lines: tuple[int, int] | None = None
     ) -> dict[int, str]:
-        """Return which commit wrote each line of a file of a commit, following renames.
+        """Return the commit that wrote each line of a file, following renames.
 
-        Lines count from 1; `lines` limits the answer to a range, both ends inclusive. Where a
-        partial clone cannot tell, all are of the revision, as at the boundary of a shallow one.
+        Lines count from 1; `lines` limits the answer to a range, both ends inclusive. If a partial
+        clone lacks the history, every line is attributed to the revision itself.
         """
         try:
             return self._blame(revision, path, lines)
         except GitError:
             if not self._repository.is_partial:
                 raise
-            found = self.stored(revision, path)
+            content = self.read_path(revision, path)
             self.boundary |= {revision}
-            first, last = lines or (1, found.data.count(b"\n") + 1 if found else 0)
+            first, last = lines or (1, content.data.count(b"\n") + 1 if content else 0)
             return dict.fromkeys(range(first, last + 1), revision)
 
     def _blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]:
         limit = ("-L", f"{lines[0]},{lines[1]}") if lines is not None else ()
-        # An empty name forgets the lists of commits to pass over, which would name another author.
+        # The empty name disables configured blame.ignoreRevsFile, which would change authors.
         answer = self._git.run(
             "blame",
             "--incremental",
@@ -334,126 +407,114 @@ class History:
             "--",
             path,
         )
-        found = {}
-        for row in answer.split(b"\n"):  # an id with three numbers, then what begins with a word
+        commit_by_line = {}
+        for row in answer.split(b"\n"):  # only group headers count: an id and three numbers
             parts = row.decode(errors="replace").split(" ")
             if len(parts) == 4 and len(parts[0]) == len(revision) and "".join(parts[1:]).isdigit():
                 for line in range(int(parts[2]), int(parts[2]) + int(parts[3])):
-                    found[line] = parts[0]
-        return found
+                    commit_by_line[line] = parts[0]
+        return commit_by_line
 
-    def newest(self, commits: Iterable[str]) -> str:
-        """Return the commit that all others lead to; of unrelated ones the latest by its date."""
-        wanted = sorted(set(commits))
-        if len(wanted) > 1:
-            answer = self._git.line("merge-base", "--independent", *wanted)
-            wanted = sorted(answer.split(), key=lambda id_: (self.commit(id_).date, id_))
-        return wanted[-1] if wanted else ""
+    def find_newest(self, commits: Iterable[str]) -> str:
+        """Return the commit that descends from all others; of unrelated ones the latest by date."""
+        candidates = sorted(set(commits))
+        if len(candidates) > 1:
+            answer = self._git.line("merge-base", "--independent", *candidates)
+            candidates = sorted(answer.split(), key=lambda id_: (self.commit(id_).date, id_))
+        return candidates[-1] if candidates else ""
 
-    def stored(self, revision: str, path: str) -> Stored | None:
-        """Return what a commit holds at a path; files over 4 MiB come without their bytes."""
+    def read_path(self, revision: str, path: str) -> PathContent | None:
+        """Return the content of a commit at a path; None if there is none.
+
+        Files over MAX_FILE_BYTES come without their bytes.
+        """
         path = posixpath.normpath(path)
         if path == ".":
-            return Stored("directory")
+            return PathContent("directory")
         entry = next(iter(self._git.ls_tree(revision, path, recursive=False)), None)
         if entry is None or entry.path != path:
             return None
         if entry.kind != "blob":
-            return Stored("directory" if entry.kind == "tree" else "submodule")
+            return PathContent("directory" if entry.kind == "tree" else "submodule")
         if entry.mode == "120000":
-            return Stored("link")
+            return PathContent("link")
         (data,) = self._objects.blobs([entry.oid], MAX_FILE_BYTES)
-        return Stored("large") if len(data) > MAX_FILE_BYTES else Stored("file", data)
+        return PathContent("large") if len(data) > MAX_FILE_BYTES else PathContent("file", data)
 
 
-def _touch(row: RawChange) -> Touch:
+def _to_touch(row: RawChange) -> Touch:
     old_mode, old_oid = row.olds[0]
     return Touch(
         row.path,
         row.old_path,
-        row.oid if row.mode in REGULAR else "",
-        old_oid if old_mode in REGULAR else "",
+        row.oid if row.mode in REGULAR_MODES else "",
+        old_oid if old_mode in REGULAR_MODES else "",
     )
 
 
-def _trailers(message: str) -> tuple[tuple[str, str], ...]:
-    """Read the last paragraph as trailers if all of it is."""
-    paragraphs = message.replace("\r\n", "\n").strip("\n").split("\n\n")
-    found: list[tuple[str, str]] = []
-    for line in paragraphs[-1].split("\n") if len(paragraphs) > 1 else ():
-        key, colon, value = line.partition(":")
-        if found and line[:1] in " \t" and line.strip():
-            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
-        elif colon and key.replace("-", "a").isalnum():
-            found.append((key, value.strip()))
-        elif not line.startswith("(cherry picked from commit "):
-            return ()
-    return tuple(found)
-
-
 Walk: TypeAlias = "list[tuple[str, tuple[Touch, ...]]]"
-"""Commits, newest first, with the memory files that each one changed."""
+"""Commits, newest first, with the memory files that each of them changed."""
 
 
 class Trace(Value):
-    """A memory through history: its id, and every id of it and of its lineage, old names too."""
+    """A memory through history. `names` are all ids of it and its lineage, with former ids."""
 
     id: str
     is_removed: bool
     names: frozenset[str]
 
 
-class _Seen(Value):
-    """What history knows of names: the newest version of those that are not in the tree."""
+class _HistoricIds(Value):
+    """The newest version of each id in history that is not in the tree."""
 
     stamps: dict[str, Stamp]
     suspects: tuple[Touch, ...]
-    """Files that git found renamed to another id."""
+    """Files for which git detected a rename to another id."""
 
 
 def trace(
     tree: Tree, walk: Walk, pending: Iterable[Change], categories: Collection[str], wanted: str
 ) -> Trace:
-    """Find a memory in a tree or in history, and all ids that belong to its story.
+    """Find a memory in a tree or in history, with all ids that belong to it.
 
-    `walk` is the whole history; `pending` what is not committed. Only files of removed and of
+    `walk` is the whole history, `pending` the uncommitted changes. Only files of removed and
     renamed memories are read.
 
     Raises:
-        MemtoolError: neither the tree nor history knows the id, or several ids begin so.
+        MemtoolError: neither the tree nor history has the id, or it is ambiguous.
     """
-    seen = _seen(tree, walk)
-    id_ = _find(tree, seen.stamps, wanted)
-    read = versions.of_blobs(
+    historic = _scan_walk(tree, walk)
+    id_ = _find_id(tree, historic.stamps, wanted)
+    read = versions.read_blobs(
         tree.location.repository,
-        [*seen.stamps.values(), *stamps_of(seen.suspects)],
+        [*historic.stamps.values(), *list_stamps(historic.suspects)],
         categories,
     )
-    renamed = _renamed(seen.suspects, read, pending)
-    gone = [read[stamp].memory for name, stamp in seen.stamps.items() if name not in tree]
+    renames = _find_renames(historic.suspects, read, pending)
+    removed = [read[stamp].memory for name, stamp in historic.stamps.items() if name not in tree]
     lineages = (
         tree.lineage.as_proposed,
-        Lineage(memory for memory in gone if memory is not None).as_proposed,
+        Lineage(memory for memory in removed if memory is not None).as_proposed,
     )
-    own = _reach(id_, renamed)
-    known = sorted(name for name in own if name in tree)
+    former_ids = _collect_reachable(id_, renames)
+    present_ids = sorted(name for name in former_ids if name in tree)
     return Trace(
-        id=known[0] if known and id_ not in tree else id_,
-        is_removed=not known and not _is_broken(tree, id_),
+        id=present_ids[0] if present_ids and id_ not in tree else id_,
+        is_removed=not present_ids and not _is_broken(tree, id_),
         names=frozenset(
-            _reach(id_, renamed, *(lineage.supersedes for lineage in lineages))
-            | _reach(id_, renamed, *(lineage.superseded_by for lineage in lineages))
+            _collect_reachable(id_, renames, *(lineage.supersedes for lineage in lineages))
+            | _collect_reachable(id_, renames, *(lineage.superseded_by for lineage in lineages))
         ),
     )
 
 
-def _seen(tree: Tree, walk: Walk) -> _Seen:
+def _scan_walk(tree: Tree, walk: Walk) -> _HistoricIds:
     present = set(tree.ids)
     stamps: dict[str, Stamp] = {}
     suspects: list[Touch] = []
     for _commit, touches in walk:
         for touch in touches:
-            new, old = stem(touch.path), stem(touch.old_path)
+            new, old = id_from_path(touch.path), id_from_path(touch.old_path)
             if new not in present and (touch.oid or touch.old_oid):
                 newest = (touch.path, touch.oid) if touch.oid else (touch.old_path, touch.old_oid)
                 stamps.setdefault(new, newest)
@@ -461,32 +522,32 @@ def _seen(tree: Tree, walk: Walk) -> _Seen:
                 suspects.append(touch)
                 if old not in present:
                     stamps.setdefault(old, (touch.old_path, touch.old_oid))
-    return _Seen(stamps, tuple(suspects))
+    return _HistoricIds(stamps, tuple(suspects))
 
 
-def _find(tree: Tree, stamps: Mapping[str, Stamp], wanted: str) -> str:
-    """Return the id of a memory of the tree, or of one that only history knows."""
-    name = stem(ids.without_commit(wanted))
-    gone = ids.meant(name, sorted(stamps), by_words=False)
-    if name in stamps or (len(gone) == 1 and not ids.meant(name, tree.ids, by_words=False)):
-        return name if name in stamps else gone[0]
+def _find_id(tree: Tree, stamps: Mapping[str, Stamp], wanted: str) -> str:
+    """Return the id of a memory in the tree, or of one that is only in history."""
+    name = id_from_path(ids.without_commit(wanted))
+    removed = short_ids.find_begun(name, sorted(stamps))
+    if name in stamps or (len(removed) == 1 and not short_ids.find_begun(name, tree.ids)):
+        return name if name in stamps else removed[0]
     try:
         return tree.find(wanted).id
     except MemtoolError as error:
-        gone = ids.meant(name, sorted(stamps))
-        if error.code != "unknown-id" or len(gone) != 1:
+        removed = short_ids.find_meant(name, sorted(stamps))
+        if error.code != "unknown-id" or len(removed) != 1:
             raise
-        return gone[0]
+        return removed[0]
 
 
 def _is_broken(tree: Tree, id_: str) -> bool:
-    return any(stem(problem.path) == id_ for problem in tree.problems)
+    return any(id_from_path(problem.path) == id_ for problem in tree.problems)
 
 
-def _renamed(
+def _find_renames(
     suspects: Iterable[Touch], read: Mapping[Stamp, Version], pending: Iterable[Change]
 ) -> dict[str, set[str]]:
-    """Return which ids are names of one memory, in both directions."""
+    """Return the ids that name the same memory, in both directions."""
     pairs: list[tuple[str, str]] = []
     for touch in suspects:
         old, new = read.get((touch.old_path, touch.old_oid)), read.get((touch.path, touch.oid))
@@ -497,19 +558,19 @@ def _renamed(
         if isinstance(old_id, str):
             pairs.append((old_id, change.id))
     names: dict[str, set[str]] = {}
-    for one, other in pairs:
-        names.setdefault(one, set()).add(other)
-        names.setdefault(other, set()).add(one)
+    for first, second_id in pairs:
+        names.setdefault(first, set()).add(second_id)
+        names.setdefault(second_id, set()).add(first)
     return names
 
 
-def _reach(start: str, *edges: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return all ids that edges lead to, from one on."""
-    found = {start}
+def _collect_reachable(start: str, *graphs: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return all ids that are reachable from an id, with the id itself."""
+    reached = {start}
     todo = [start]
     while todo:
         id_ = todo.pop()
-        near = {one for known in edges for one in known.get(id_, ())} - found
-        found |= near
-        todo += near
-    return found
+        new_ids = {neighbour for by_id in graphs for neighbour in by_id.get(id_, ())} - reached
+        reached |= new_ids
+        todo += new_ids
+    return reached

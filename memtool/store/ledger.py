@@ -1,8 +1,8 @@
 """The ledger: usage counts, latencies and audited acts in SQLite, filled from the usage log.
 
-Nothing depends on it: deleting it, or any file next to it, loses statistics only. It never holds a
-prompt, only its hash. Audited acts are bounded: beyond `MOST` the oldest go until `LEFT` remain,
-but for deletions and redactions of the last 90 days.
+Nothing depends on it: deleting it, or any file next to it, only loses statistics. It never has a
+prompt, only its hash. Beyond MAX_EVENTS the oldest audited acts are deleted until
+EVENTS_AFTER_TRIM remain, except for deletions and redactions of the last 90 days.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.memory.timestamps import DAY_S
 from memtool.store import files
 from memtool.store.cache import BUILT, HIT, READ
 from memtool.store.state import is_unavailable
-from memtool.store.usage_counts import PATIENCE_S, connect_to_read
+from memtool.store.usage_counts import TIMEOUT_S, connect_to_read
 from memtool.store.usage_log import (
     INTENT,
-    KEPT_DAYS,
-    KEPT_KINDS,
     LEDGER,
+    RETAINED_KINDS,
+    RETENTION_DAYS,
     SPOOL_FOLDER,
     AuditEvent,
     Note,
     claim,
+    list_sealed,
     read_events,
     read_notes,
+    read_waiting_notes,
     seal,
-    sealed,
-    waiting,
 )
 from memtool.value import Value
 
-MOST = 5_000
-LEFT = 4_000
-ONCE = "deny"
-"""The kind that is kept once for the same subjects: every promotion comes upon it again."""
+MAX_EVENTS = 5_000
+EVENTS_AFTER_TRIM = 4_000
+ONCE_KIND = "deny"
+"""A kind that is stored once for the same subjects, since every promotion repeats it."""
 RUNNING = "running"
 _AUDIT_SCHEMA = """
 CREATE TABLE IF NOT EXISTS audit (
@@ -67,9 +67,9 @@ _LATER_SCHEMAS = (_AUDIT_SCHEMA, _DEPTHS_SCHEMA, _COSTS_SCHEMA, _SETTLED_SCHEMA,
 
 
 class CacheUse(Value):
-    """How answers found the index: as it was, to be brought up to date, or to be made anew.
+    """How many answers found a current index (`hits`), updated it, or rebuilt it.
 
-    `damaged` counts answers that came upon a damaged cache; `hit_share` is None without answers.
+    `damaged` counts answers that met a damaged cache; `hit_share` is None without answers.
     """
 
     answers: int
@@ -81,7 +81,7 @@ class CacheUse(Value):
 
 
 class LockWaits(Value):
-    """How many answers waited for a lock of another process, and how long in milliseconds."""
+    """Number of answers that waited for a lock of another process, and the waiting times."""
 
     waits: int
     total_ms: float
@@ -89,7 +89,7 @@ class LockWaits(Value):
 
 
 class Act(Value):
-    """One act: when it began, and its outcome: running, done, refused or interrupted."""
+    """One audited act, with its start; `outcome` is running, done, refused or interrupted."""
 
     moment: int
     kind: str
@@ -101,16 +101,16 @@ class Act(Value):
 
 NAME = LEDGER
 FORMAT = 1
-KEPT_ANSWERS = 10_000
-"""Answers that are kept in detail; of older ones only the counts remain."""
-SAMPLES = 1_000
-"""The last answers of a verb that its latencies are taken from."""
-INJECTING = ("inject", "hook-start", "hook-edit")
-"""What answers are noted as that nobody asked for: they reached an agent by themselves."""
-FIRST_PLACES = 3
-"""Results of a search that count as used; who sees more looks through a list."""
-ASIDE = f"{NAME}.broken"
-"""What a ledger that is no database becomes."""
+MAX_ANSWERS = 10_000
+"""Answers with details; for older ones only the counts remain."""
+MAX_SAMPLES = 1_000
+"""Last answers of a verb from which latencies are computed."""
+INJECT_VERBS = ("inject", "hook-start", "hook-edit")
+"""Verbs of answers that an agent got without asking."""
+USED_PLACES = 3
+"""The first results of a search count as used; a user who sees more is browsing."""
+BROKEN_NAME = f"{NAME}.broken"
+"""New name of a ledger that is not a valid database."""
 _SCHEMA = """
 CREATE TABLE answers (
     number INTEGER PRIMARY KEY, moment INTEGER NOT NULL, verb TEXT NOT NULL,
@@ -127,8 +127,8 @@ CREATE TABLE taken (name TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID
 """
 
 
-class Counted(Value):
-    """A memory, how many answers showed it, and the second of the last one."""
+class UsageCount(Value):
+    """A memory, the number of answers that showed it, and the second of the last one."""
 
     id: str
     count: int
@@ -136,7 +136,7 @@ class Counted(Value):
 
 
 class Injection(Value):
-    """A memory that was injected: when, for the hash of which prompt, where and why."""
+    """A memory that was injected; `prompt` is a hash."""
 
     moment: int
     id: str
@@ -148,7 +148,7 @@ class Injection(Value):
 
 
 class Latency(Value):
-    """How long a verb took, over its last answers: the median and the 95th percentile."""
+    """Median and 95th percentile of the time that the last answers of a verb took."""
 
     verb: str
     samples: int
@@ -157,58 +157,58 @@ class Latency(Value):
 
 
 class Ledger:
-    """An open ledger, to be asked."""
+    """An open ledger for queries."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def answers(self) -> tuple[int, int | None]:
-        """Return how many answers are kept in detail, and the second of the first one."""
+        """Return the number of answers with details, and the second of the first one."""
         row = self._connection.execute("SELECT count(*), min(moment) FROM answers").fetchone()
         return int(row[0]), row[1]
 
     def latencies(self) -> list[Latency]:
-        """Return how long each verb took, over its last answers, by name."""
+        """Return the latency of each verb, sorted by verb."""
         verbs = self._connection.execute("SELECT DISTINCT verb FROM answers ORDER BY verb")
-        return [_latency(verb, self._samples(verb)) for (verb,) in verbs.fetchall()]
+        return [_build_latency(verb, self._samples(verb)) for (verb,) in verbs.fetchall()]
 
     def _samples(self, verb: str) -> list[float]:
         query = "SELECT elapsed_ms FROM answers WHERE verb = ? ORDER BY number DESC LIMIT ?"
-        return sorted(ms for (ms,) in self._connection.execute(query, (verb, SAMPLES)))
+        return sorted(ms for (ms,) in self._connection.execute(query, (verb, MAX_SAMPLES)))
 
-    def timed(self) -> list[tuple[str, int, float]]:
-        """Return the verb, second and milliseconds of each answer kept, the oldest first."""
+    def timings(self) -> list[tuple[str, int, float]]:
+        """Return verb, second and milliseconds of each stored answer, oldest first."""
         query = "SELECT verb, moment, elapsed_ms FROM answers ORDER BY moment, number"
         return self._connection.execute(query).fetchall()
 
-    def missed(self, limit: int) -> list[Counted]:
-        """Return questions that a search answered with nothing, the most asked first.
+    def missed_queries(self, limit: int) -> list[UsageCount]:
+        """Return the searches without results, most frequent first.
 
-        Each is named by the hash of its prompt, which is all that is kept of it.
+        The id of a row is the hash of the query; the query itself is not stored.
         """
         query = (
             "SELECT prompt, count(*), max(moment) FROM answers WHERE verb = 'search' "
             "AND NOT EXISTS (SELECT 1 FROM shown WHERE answer = number) "
             "GROUP BY prompt ORDER BY 2 DESC, 1 LIMIT ?"
         )
-        return [Counted(*row) for row in self._connection.execute(query, (limit,))]
+        return [UsageCount(*row) for row in self._connection.execute(query, (limit,))]
 
-    def asked_ms(self) -> list[float]:
-        """Return how long the last questions took, the oldest first."""
+    def query_times_ms(self) -> list[float]:
+        """Return the milliseconds that the last queries took, oldest first."""
         query = "SELECT elapsed_ms FROM answers WHERE verb IN (?, ?) ORDER BY number DESC LIMIT ?"
-        rows = self._connection.execute(query, (*ASKED, MOST_LATENCIES)).fetchall()
+        rows = self._connection.execute(query, (*QUERY_VERBS, MAX_LATENCIES)).fetchall()
         return [ms for (ms,) in reversed(rows)]
 
     def depths(self) -> dict[str, int]:
-        """Return how many questions each level answered, of those that are kept in detail."""
-        if not self._has("depths"):
+        """Return the number of queries that each level answered, among answers with details."""
+        if not self._has_table("depths"):
             return {}
         query = "SELECT depth, count(*) FROM depths GROUP BY depth ORDER BY 2 DESC, 1"
         return dict(self._connection.execute(query).fetchall())
 
     def cache_use(self) -> CacheUse:
-        """Return how answers found the index, of those that are kept in detail."""
-        if not self._has("costs"):
+        """Return how answers with details found the index."""
+        if not self._has_table("costs"):
             return CacheUse(0, 0, 0, 0, 0, None)
         query = "SELECT state, count(*), sum(is_damaged) FROM costs GROUP BY state"
         rows = self._connection.execute(query).fetchall()
@@ -220,66 +220,63 @@ class Ledger:
         return CacheUse(answers, hits, updates, rebuilds, damaged, share)
 
     def lock_waits(self) -> LockWaits:
-        """Return how long answers waited for locks, of those that are kept in detail."""
-        if not self._has("costs"):
+        """Return how long answers with details waited for locks."""
+        if not self._has_table("costs"):
             return LockWaits(0, 0.0, 0.0)
         query = "SELECT count(*), total(waited_ms), max(waited_ms) FROM costs WHERE waited_ms > 0"
         waits, total_ms, longest_ms = self._connection.execute(query).fetchone()
         return LockWaits(waits, round(total_ms, 3), longest_ms or 0.0)
 
-    def taken_together(self, verbs: Sequence[str]) -> Latency | None:
-        """Return how long the last answers of some verbs took, as one; None where there are none.
-
-        The `verb` of the row is empty.
-        """
+    def combined_latency(self, verbs: Sequence[str]) -> Latency | None:
+        """Return the combined latency of verbs, with an empty `verb`; None without answers."""
         marks = ",".join("?" * len(verbs))
         query = (
             f"SELECT elapsed_ms FROM answers WHERE verb IN ({marks}) ORDER BY number DESC LIMIT ?"  # noqa: S608  # question marks alone
         )
-        found = sorted(ms for (ms,) in self._connection.execute(query, (*verbs, SAMPLES)))
-        return _latency("", found) if found else None
+        samples = sorted(ms for (ms,) in self._connection.execute(query, (*verbs, MAX_SAMPLES)))
+        return _build_latency("", samples) if samples else None
 
-    def _has(self, table: str) -> bool:
-        """Tell whether there is a table: a ledger may be older than it."""
+    def _has_table(self, table: str) -> bool:
+        """Return whether a table exists; an older ledger may lack it."""
         query = "SELECT 1 FROM sqlite_master WHERE name = ?"
         return self._connection.execute(query, (table,)).fetchone() is not None
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return how many answers showed each memory, in no order."""
+        """Return the number of answers that showed each memory, in any order."""
         query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
         return self._connection.execute(query).fetchall()
 
-    def used(self) -> list[tuple[str, int]]:
-        """Return each memory with the second of each use, the oldest first.
+    def uses(self) -> list[tuple[str, int]]:
+        """Return memory and second of each use, oldest first.
 
-        It was shown by its id, or stood among the first of a search.
+        A use is a `show` by id, or a place among the first results of a search.
         """
         query = (
             "SELECT memory, moment FROM shown JOIN answers ON answer = number "
             "WHERE verb = 'show' OR (verb = 'search' AND place < ?) ORDER BY moment, number"
         )
-        return self._connection.execute(query, (FIRST_PLACES,)).fetchall()
+        return self._connection.execute(query, (USED_PLACES,)).fetchall()
 
-    def most(self, verb: str, limit: int) -> list[Counted]:
-        """Return the memories that a verb showed most, all verbs if it is empty; then by id."""
+    def most_shown(self, verb: str, limit: int) -> list[UsageCount]:
+        """Return the memories that a verb, or any verb if empty, showed most often; then by id."""
         query = (
             "SELECT memory, sum(count), max(last) FROM counts WHERE verb = ?1 OR ?1 = '' "
             "GROUP BY memory ORDER BY 2 DESC, 1 LIMIT ?2"
         )
-        return [Counted(*row) for row in self._connection.execute(query, (verb, limit))]
+        return [UsageCount(*row) for row in self._connection.execute(query, (verb, limit))]
 
-    def most_injected(self, limit: int) -> list[Counted]:
-        """Return the memories that agents got most, whether they asked or a hook answered."""
+    def most_injected(self, limit: int) -> list[UsageCount]:
+        """Return the memories that agents got most often, by request or through a hook."""
         query = (
             "SELECT memory, sum(count), max(last) FROM counts WHERE verb IN (?, ?, ?) "
             "GROUP BY memory ORDER BY 2 DESC, 1 LIMIT ?"
         )
-        return [Counted(*row) for row in self._connection.execute(query, (*INJECTING, limit))]
+        return [UsageCount(*row) for row in self._connection.execute(query, (*INJECT_VERBS, limit))]
 
     def injections(self, memory: str, limit: int) -> list[Injection]:
-        """Return the last injections, newest first; of all memories if none is named.
+        """Return the last injections, newest first; of all memories if `memory` is empty.
 
-        A limit of 0 means all. Those of one answer stand in the order of its block.
+        A limit of 0 means all. Memories of one answer are in the order of its block.
         """
         query = (
             "SELECT moment, memory, tier, score, reason, prompt, session "
@@ -291,34 +288,36 @@ class Ledger:
         return [Injection(*row) for row in rows]
 
     def last_injected(self) -> list[tuple[int, str]]:
-        """Return moment and id of each memory of the newest block that had any, in its order."""
+        """Return moment and id of each memory of the newest block with memories, in its order."""
         query = (
             "SELECT moment, memory FROM shown JOIN answers ON answer = number WHERE answer = ("
             "SELECT max(answer) FROM shown JOIN answers ON answer = number WHERE verb IN (?, ?, ?))"
             " ORDER BY place"
         )
-        return self._connection.execute(query, INJECTING).fetchall()
+        return self._connection.execute(query, INJECT_VERBS).fetchall()
 
     def acts(self) -> list[Act]:
-        """Return what was done that git alone does not show, newest first."""
-        if not self._has("audit"):
+        """Return the audited acts, newest first."""
+        if not self._has_table("audit"):
             return []
         query = "SELECT moment, operation, kind, phase, subjects, detail FROM audit ORDER BY number"
-        found: dict[str, Act] = {}
+        act_by_operation: dict[str, Act] = {}
         for moment, operation, kind, phase, subjects, detail in self._connection.execute(query):
-            began = found.get(operation)
+            earlier = act_by_operation.get(operation)
             outcome = RUNNING if phase == INTENT else phase
-            at = began.moment if began else moment
-            found[operation] = Act(at, kind, outcome, tuple(subjects.split()), detail, operation)
-        return sorted(found.values(), key=lambda act: (-act.moment, act.operation))
+            start = earlier.moment if earlier else moment
+            act_by_operation[operation] = Act(
+                start, kind, outcome, tuple(subjects.split()), detail, operation
+            )
+        return sorted(act_by_operation.values(), key=lambda act: (-act.moment, act.operation))
 
 
 def fold(directory: str, *, is_patient: bool = True) -> bool:
-    """Take the notes of the spool over.
+    """Move the notes of the spool into the ledger.
 
-    `directory` is the cache directory of the repository. Each note is taken over exactly once,
-    whoever is killed on the way. Where another process is at it, a patient caller waits and others
-    leave it to it. Return whether the ledger was no database and was put aside.
+    `directory` is the cache directory of the repository. Each note is moved exactly once, even if a
+    process is killed. If another process is doing the same, a patient caller waits and any other
+    returns. Return whether the ledger was not a valid database and was renamed.
 
     Raises:
         MemtoolError: the ledger cannot be written.
@@ -328,7 +327,7 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise _refusal(directory, error) from None
+        raise _build_error(directory, error) from None
     try:
         files.lock(handle, waits=is_patient)
         seal(directory)
@@ -337,31 +336,31 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
         except sqlite3.DatabaseError as error:
             if is_unavailable(error):
                 raise
-            _put_aside(directory)
+            _rename_broken(directory)
             _fold(directory)
             return True
     except BlockingIOError:
         return False
     except (OSError, sqlite3.Error) as error:
-        raise _refusal(directory, error) from None
+        raise _build_error(directory, error) from None
     finally:
         os.close(handle)
     return False
 
 
 @contextmanager
-def reading(directory: str) -> Iterator[Ledger]:
-    """Open the ledger to ask it; it is empty where there is none.
+def open_ledger(directory: str) -> Iterator[Ledger]:
+    """Open the ledger for queries; a missing one is empty.
 
     Raises:
-        MemtoolError: it is there, and cannot be read.
+        MemtoolError: it exists, but cannot be read.
     """
     path = os.path.join(directory, NAME)
     try:
         with closing(_connect_to_read(path)) as connection:
             yield Ledger(connection)
     except sqlite3.Error as error:
-        raise _refusal(directory, error) from None
+        raise _build_error(directory, error) from None
 
 
 def _connect_to_read(path: str) -> sqlite3.Connection:
@@ -377,22 +376,22 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
 def _fold(directory: str) -> None:
     with closing(_connect(os.path.join(directory, NAME))) as connection:
         _settle(connection, int(time.time()) // DAY_S)
-        for path in sealed(directory):
+        for path in list_sealed(directory):
             handle = claim(path)
             if handle is not None:
                 try:
-                    _take(connection, path, handle)
+                    _import_file(connection, path, handle)
                     os.unlink(path)
                 finally:
                     os.close(handle)
-        left = {os.path.basename(path) for path in sealed(directory)}
+        remaining = {os.path.basename(path) for path in list_sealed(directory)}
         names = [name for (name,) in connection.execute("SELECT name FROM taken").fetchall()]
-        gone = [(name,) for name in names if name not in left]
-        connection.executemany("DELETE FROM taken WHERE name = ?", gone)
+        finished = [(name,) for name in names if name not in remaining]
+        connection.executemany("DELETE FROM taken WHERE name = ?", finished)
 
 
 def _settle(connection: sqlite3.Connection, today: int) -> None:
-    """Note what was counted before this day, the first time on a day that notes are taken over."""
+    """Store the counts as of the day's begin, if this is the first fold of the day."""
     row = connection.execute("SELECT day FROM folded").fetchone()
     if row is not None and row[0] >= today:
         return
@@ -405,20 +404,20 @@ def _settle(connection: sqlite3.Connection, today: int) -> None:
         connection.execute("INSERT INTO folded VALUES (?)", (today,))
 
 
-ASKED = ("inject", "search")
-"""The answers that somebody waits for and that a search makes."""
-MOST_LATENCIES = 100
-LEAST_LATENCIES = 20
-"""Fewer answers have no 95th percentile."""
+QUERY_VERBS = ("inject", "search")
+"""Verbs of answers that need a search and that a user or agent waits for."""
+MAX_LATENCIES = 100
+MIN_LATENCIES = 20
+"""With fewer answers there is no 95th percentile."""
 SLOW_MS = 300.0
 HEALTHY, DEGRADED, TOO_FEW = "healthy", "degraded", "too few answers"
 
 
 class Health(Value):
-    """How long the last questions took.
+    """How long the last queries took.
 
-    `state` is `healthy`, `degraded` where their 95th percentile is over `SLOW_MS`, or `too few
-    answers`; `p95_ms` is None then.
+    `state` is `healthy`, `degraded` if their 95th percentile is over SLOW_MS, or `too few answers`,
+    in which case `p95_ms` is None.
     """
 
     state: str
@@ -426,30 +425,31 @@ class Health(Value):
     p95_ms: float | None
 
 
-def health(directory: str) -> Health:
-    """Return how long the last questions took, at most `MOST_LATENCIES` of them.
+def compute_health(directory: str) -> Health:
+    """Return the health of the last MAX_LATENCIES queries, those still in the spool included.
 
-    Those that the spool still has are the last ones; the ledger counts as empty if it cannot be
-    read.
+    A ledger that cannot be read counts as empty.
     """
     try:
-        with reading(directory) as held:
-            found = held.asked_ms()
+        with open_ledger(directory) as ledger:
+            times_ms = ledger.query_times_ms()
     except MemtoolError:
-        found = []
-    found += [note.elapsed_ms for note in waiting(directory) if note.verb in ASKED]
-    samples = sorted(found[-MOST_LATENCIES:])
-    if len(samples) < LEAST_LATENCIES:
+        times_ms = []
+    times_ms += [
+        note.elapsed_ms for note in read_waiting_notes(directory) if note.verb in QUERY_VERBS
+    ]
+    samples = sorted(times_ms[-MAX_LATENCIES:])
+    if len(samples) < MIN_LATENCIES:
         return Health(TOO_FEW, len(samples), None)
-    p95_ms = samples[-(-len(samples) * 95 // 100) - 1]  # by nearest rank: one that was
+    p95_ms = samples[-(-len(samples) * 95 // 100) - 1]  # nearest rank
     return Health(DEGRADED if p95_ms > SLOW_MS else HEALTHY, len(samples), p95_ms)
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    """Open the database to write, making it where it is absent. Every statement is on its own."""
+    """Open the database for writing in autocommit mode; create it if it is missing."""
     if not os.path.exists(path):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-    connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=TIMEOUT_S, isolation_level=None)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version != FORMAT:
@@ -469,8 +469,8 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _take(connection: sqlite3.Connection, path: str, handle: int) -> None:
-    """Take over what of a file is not taken over yet: a killed process may have left it behind."""
+def _import_file(connection: sqlite3.Connection, path: str, handle: int) -> None:
+    """Move the part of a file that is not in the ledger yet; a killed process may have begun it."""
     name = os.path.basename(path)
     with open(handle, "rb", closefd=False) as file:
         data = file.read()
@@ -512,7 +512,7 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
             "SET count = count + 1, last = max(last, excluded.last)",
             ((id_, note.verb, note.moment) for id_ in {item.id for item in note.items}),
         )
-    oldest = newest - KEPT_ANSWERS
+    oldest = newest - MAX_ANSWERS
     connection.execute("DELETE FROM shown WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM depths WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM costs WHERE answer <= ?", (oldest,))
@@ -520,11 +520,11 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
 
 
 def _insert_events(connection: sqlite3.Connection, events: Iterable[AuditEvent]) -> None:
-    """Take events over, and drop what is too old; what is kept once only is not repeated."""
-    known = "SELECT 1 FROM audit WHERE kind = ? AND subjects = ?"
+    """Insert events, except for repeated ones of ONCE_KIND, and delete the oldest."""
+    query = "SELECT 1 FROM audit WHERE kind = ? AND subjects = ?"
     for event in events:
         subjects = " ".join(event.subjects)
-        if event.kind == ONCE and connection.execute(known, (event.kind, subjects)).fetchone():
+        if event.kind == ONCE_KIND and connection.execute(query, (event.kind, subjects)).fetchone():
             continue
         connection.execute(
             "INSERT INTO audit (moment, operation, kind, phase, subjects, detail) "
@@ -534,11 +534,11 @@ def _insert_events(connection: sqlite3.Connection, events: Iterable[AuditEvent])
     count, last, newest = connection.execute(
         "SELECT count(*), max(number), max(moment) FROM audit"
     ).fetchone()
-    if count > MOST:
-        marks = ",".join("?" * len(KEPT_KINDS))
+    if count > MAX_EVENTS:
+        marks = ",".join("?" * len(RETAINED_KINDS))
         connection.execute(
             f"DELETE FROM audit WHERE number <= ? AND NOT (kind IN ({marks}) AND moment >= ?)",  # noqa: S608  # question marks alone
-            (last - LEFT, *KEPT_KINDS, newest - KEPT_DAYS * DAY_S),
+            (last - EVENTS_AFTER_TRIM, *RETAINED_KINDS, newest - RETENTION_DAYS * DAY_S),
         )
 
 
@@ -554,27 +554,26 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def _latency(verb: str, samples: list[float]) -> Latency:
-    """Return the percentiles of sorted samples, by nearest rank: each is a latency that was."""
+def _build_latency(verb: str, samples: list[float]) -> Latency:
+    """Return the percentiles of sorted samples by nearest rank, so each is an actual sample."""
     count = len(samples)
     p50_ms, p95_ms = (samples[-(-count * percent // 100) - 1] for percent in (50, 95))
     return Latency(verb, count, p50_ms, p95_ms)
 
 
-def _put_aside(directory: str) -> None:
+def _rename_broken(directory: str) -> None:
     path = os.path.join(directory, NAME)
-    os.replace(path, os.path.join(directory, ASIDE))
-    for beside in ("-wal", "-shm"):
+    os.replace(path, os.path.join(directory, BROKEN_NAME))
+    for suffix in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
-            os.unlink(path + beside)
+            os.unlink(path + suffix)
 
 
-def _refusal(directory: str, error: OSError | sqlite3.Error) -> MemtoolError:
-    reason = reason_of(error)
+def _build_error(directory: str, error: OSError | sqlite3.Error) -> MemtoolError:
+    reason = find_reason(error)
     return MemtoolError(
-        f"the ledger cannot be used: {reason}",
-        hint=files.chown_command(os.path.join(directory, NAME))
-        or f"{NAME} in the memtool directory of git may be deleted: it holds statistics, and the "
-        "audit of deletions is in audit.log as well",
+        f"cannot use the usage statistics: {reason}",
+        hint=files.build_chown_command(os.path.join(directory, NAME))
+        or f"{NAME} in the memtool directory of git can be deleted: it has only statistics",
         code="ledger",
     )

@@ -1,6 +1,6 @@
-"""Memory directories that lie below another directory of the worktree, and so are not read.
+"""Memory directories below another directory of the worktree, which are not read.
 
-They come with a repository that was moved into a larger one.
+They come from a repository that was moved into a larger one.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
 
 
-def take_over(place: str) -> str:
-    """Return what to do with such a directory."""
-    import shlex  # hardly any repository has one
+def describe_takeover(directory: str) -> str:
+    """Return a hint on how to import or remove a nested directory."""
+    import shlex  # rarely needed
 
-    name = shlex.quote(place)
+    name = shlex.quote(directory)
     return f"memtool import markdown {name} --commit takes it over, git rm -r {name} removes it"
 
 
-def nested_directories(repository: Repository, directory: str) -> tuple[str, ...]:
-    """Return the paths of directories with memories that git tracks besides `directory`, sorted.
+def find_nested_directories(repository: Repository, directory: str) -> tuple[str, ...]:
+    """Return the sorted paths of tracked directories with memories, except `directory`.
 
     Raises:
         MemtoolError: git fails.
@@ -39,10 +39,10 @@ def nested_directories(repository: Repository, directory: str) -> tuple[str, ...
         f":(top,exclude,literal){directory}",
         env={"GIT_LITERAL_PATHSPECS": "0"},
     )
-    found = set()
+    directories = set()
     for path in paths:
         parts = path.split("/")
-        place = parts.index(DEFAULT_DIRECTORY)
-        if parts[place + 1] in TYPES and len(parts) > place + 2:
-            found.add("/".join(parts[: place + 1]))
-    return tuple(sorted(found, key=os.fsencode))
+        depth = parts.index(DEFAULT_DIRECTORY)
+        if parts[depth + 1] in TYPES and len(parts) > depth + 2:
+            directories.add("/".join(parts[: depth + 1]))
+    return tuple(sorted(directories, key=os.fsencode))

@@ -1,6 +1,6 @@
-"""Child processes, started with little: `subprocess` costs more than an interpreter start.
+"""Child processes without `subprocess`, whose import costs more than an interpreter start.
 
-Three pipes and a poll, so that neither side ever waits for the other. For POSIX systems only.
+Three pipes and a poll, so that parent and child cannot deadlock. For POSIX systems only.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-CHUNK = 65_536
-_LONGEST_MS = 1 << 31
-"""What a poll can wait."""
+CHUNK_BYTES = 65_536
+_MAX_POLL_MS = 1 << 31
+"""The longest time for one poll."""
 _READY = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
-def set_alarm(ring: Callable[[int, Any], None], first_s: float, then_s: float) -> Any:
-    """Call a function after some time, and then again and again; return what `end_alarm` needs.
+def set_alarm(callback: Callable[[int, Any], None], first_s: float, then_s: float) -> Any:
+    """Call a function after `first_s`, then every `then_s`; return the argument for `end_alarm`.
 
     Raises:
         ValueError: this is not the main thread.
     """
-    before = signals.signal(signals.SIGALRM, ring)
+    previous = signals.signal(signals.SIGALRM, callback)
     signals.setitimer(signals.ITIMER_REAL, first_s, then_s)
-    return before
+    return previous
 
 
-def end_alarm(before: Any) -> None:
-    """Call the function no more, and restore what handled the signal before."""
+def end_alarm(previous: Any) -> None:
+    """Stop the calls, and restore the previous signal handler."""
     signals.setitimer(signals.ITIMER_REAL, 0)
-    signals.signal(signals.SIGALRM, before)
+    signals.signal(signals.SIGALRM, previous)
 
 
 def is_running(process: int) -> bool:
-    """Tell whether a process runs, whoever owns it, as far as can be seen from here."""
+    """Return whether a process seems to be running, under any user."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # it is somebody else's
+    except OSError:  # it belongs to another user
         return True
     return True
 
 
 def end_group(leader: int) -> None:
-    """End a process at once, with all that it started in its group."""
+    """Kill a process and its process group."""
     try:
         os.killpg(leader, 9)
     except (ProcessLookupError, PermissionError):
         return
 
 
-_APART = """
+_DETACHED_PREAMBLE = """
 import os, signal
 os.setsid()
 os.closerange(3, 1024)
@@ -70,22 +70,22 @@ signal.alarm({})
 """
 
 
-def start_apart(program: str, args: list[str], env: Mapping[str, str], most_s: int) -> int:
-    """Start a Python program in a session of its own, without streams; it ends after `most_s`.
+def start_detached(program: str, args: list[str], env: Mapping[str, str], max_s: int) -> int:
+    """Start a Python program in its own session, without streams; it is killed after `max_s`.
 
-    -P: modules are never looked for where the process happens to be. Return the process, 0 where
-    none could be started.
+    Return the process id, 0 if it could not be started.
     """
+    # -P: never import modules from the current directory.
     quiet = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in (0, 1, 2)]
-    argv = [sys.executable, "-P", "-c", _APART.format(most_s) + program, *args]
+    argv = [sys.executable, "-P", "-c", _DETACHED_PREAMBLE.format(max_s) + program, *args]
     try:
         return os.posix_spawn(sys.executable, argv, dict(env), file_actions=quiet)
     except (OSError, ValueError):
         return 0
 
 
-class Done(Value):
-    """How a process ended: its exit status, negative for the signal that killed it, and output."""
+class ProcessResult(Value):
+    """Exit status of a process, negative for the signal that killed it, and its output."""
 
     status: int
     stdout: bytes
@@ -97,8 +97,8 @@ def run(
     env: Mapping[str, str],
     stdin: bytes = b"",
     timeout_s: float | None = None,
-) -> Done:
-    """Run a program of the path to its end, in the directory of this process.
+) -> ProcessResult:
+    """Run a program from the PATH in the current directory and wait for its end.
 
     Raises:
         OSError: it cannot be started.
@@ -106,93 +106,93 @@ def run(
     """
     child = Child(argv, env)
     try:
-        chunks = _listen(*child.pipes, stdin, Deadline(timeout_s))
+        chunks = _exchange(*child.pipes, stdin, Deadline(timeout_s))
     except BaseException:
         child.kill()
         child.wait()
         raise
-    return Done(child.wait(), *chunks)
+    return ProcessResult(child.wait(), *chunks)
 
 
 class Child:
-    """A program that runs next to this process; `pipes` are its stdin, stdout and stderr.
+    """A running program; `pipes` are its stdin, stdout and stderr.
 
     Raises:
         OSError: it cannot be started.
     """
 
     def __init__(self, argv: list[str], env: Mapping[str, str]) -> None:
-        given, feed = _pipe()
-        heard, out = _pipe()
-        told, err = _pipe()
-        theirs = (given, out, err)
-        self.pipes = (feed, heard, told)
-        actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)]
+        child_stdin, stdin = _create_pipe()
+        stdout, child_stdout = _create_pipe()
+        stderr, child_stderr = _create_pipe()
+        child_pipes = (child_stdin, child_stdout, child_stderr)
+        self.pipes = (stdin, stdout, stderr)
+        actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(child_pipes)]
         try:
             try:
                 self._id = os.posix_spawn(
-                    _found(argv[0], env),
+                    _find_program(argv[0], env),
                     argv,
                     env,
                     file_actions=actions,
                     setsigdef=(signals.SIGPIPE, signals.SIGXFSZ),  # Python ignores both
                 )
             finally:
-                for fd in theirs:
+                for fd in child_pipes:
                     os.close(fd)
         except BaseException:
             self._close()
             raise
 
-    def ask(
-        self, question: bytes, *, lines: int = 0, size: int = 0, timeout_s: float | None = None
+    def request(
+        self, message: bytes, *, lines: int = 0, size: int = 0, timeout_s: float | None = None
     ) -> bytes:
-        """Write a question, and return the next lines, or bytes, of what the program answers.
+        """Write a request, and return the next lines or bytes of the program's output.
 
         Raises:
-            EOFError: it ended instead; the message is its stderr.
+            EOFError: the program ended; the message is its stderr.
             TimeoutError: it took too long.
         """
-        feed, heard, told = self.pipes
+        stdin, stdout, stderr = self.pipes
         deadline = Deadline(timeout_s)
-        rest = memoryview(question)
+        unsent = memoryview(message)
         chunks: list[bytes] = []
-        said = b""
+        error_text = b""
         poll = select.poll()
-        for fd, events in ((told, _READY), (heard, _READY), (feed, select.POLLOUT)):
+        for fd, events in ((stderr, _READY), (stdout, _READY), (stdin, select.POLLOUT)):
             os.set_blocking(fd, False)
             poll.register(fd, events)
-        left = lines or size
-        while rest or left > 0:
-            for fd, _event in poll.poll(_wait_ms(deadline)):
-                if fd == feed:
-                    rest = _fed(fd, rest)
-                    if not rest:
-                        poll.unregister(feed)
+        remaining = lines or size
+        while unsent or remaining > 0:
+            for fd, _event in poll.poll(_compute_wait_ms(deadline)):
+                if fd == stdin:
+                    unsent = _write_some(fd, unsent)
+                    if not unsent:
+                        poll.unregister(stdin)
                     continue
-                data = os.read(fd, CHUNK)
-                if not data and fd == heard:
-                    raise EOFError(said.decode(errors="replace"))
-                if fd == heard:
+                data = os.read(fd, CHUNK_BYTES)
+                if not data and fd == stdout:
+                    raise EOFError(error_text.decode(errors="replace"))
+                if fd == stdout:
                     chunks.append(data)
-                    left -= data.count(b"\n") if lines else len(data)
+                    remaining -= data.count(b"\n") if lines else len(data)
                 elif data:
-                    said += data
+                    error_text += data
                 else:
-                    poll.unregister(told)
+                    poll.unregister(stderr)
         return b"".join(chunks)
 
     def wait(self) -> int:
-        """Return the exit status, when it ends; negative for the signal that killed it."""
+        """Wait for the end and return the exit status, negative for the signal that killed it."""
         return os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
 
     def close(self) -> None:
-        """Close the pipes, at which it ends, and wait for that."""
+        """Close the pipes, which ends the program, and wait for it."""
         self._close()
         self.wait()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the program."""
         os.kill(self._id, 9)
 
     def _close(self) -> None:
@@ -200,21 +200,21 @@ class Child:
             os.close(fd)
 
 
-def _wait_ms(deadline: Deadline) -> float | None:
-    """Return how long a poll may wait, None for ever. Raises TimeoutError where it is over."""
-    left = deadline.timeout_s() * 1000
-    return left if left < _LONGEST_MS else None
+def _compute_wait_ms(deadline: Deadline) -> float | None:
+    """Return how long a poll may wait, None for no limit. Raises TimeoutError if time is up."""
+    remaining_ms = deadline.timeout_s() * 1000
+    return remaining_ms if remaining_ms < _MAX_POLL_MS else None
 
 
-def _found(name: str, env: Mapping[str, str]) -> str:
-    """Return where a program is, by the PATH that it will have itself, not by ours."""
+def _find_program(name: str, env: Mapping[str, str]) -> str:
+    """Return the path of a program, by the PATH in its own environment, not in ours."""
     folders = env.get("PATH", os.defpath).split(os.pathsep)
     places = (os.path.join(folder or ".", name) for folder in folders)
     return next((path for path in places if os.access(path, os.X_OK)), f"./{name}/missing")
 
 
-def _pipe() -> tuple[int, int]:
-    """Return a pipe whose ends are none of the child's first three, should ours be closed."""
+def _create_pipe() -> tuple[int, int]:
+    """Return a pipe with file descriptors above 2, even if our standard streams are closed."""
     low: list[int] = []
     high: list[int] = []
     for end in os.pipe():
@@ -228,42 +228,42 @@ def _pipe() -> tuple[int, int]:
     return high[0], high[1]
 
 
-def _listen(
-    feed: int, heard: int, told: int, stdin: bytes, deadline: Deadline
+def _exchange(
+    stdin_pipe: int, stdout_pipe: int, stderr_pipe: int, stdin: bytes, deadline: Deadline
 ) -> tuple[bytes, bytes]:
-    """Write all of stdin and read both outputs to their ends; closes the three pipes."""
-    chunks: dict[int, list[bytes]] = {heard: [], told: []}
-    rest = memoryview(stdin)
-    waiting = {heard: _READY, told: _READY, feed: select.POLLOUT}
+    """Write stdin and read both outputs to the end; closes the three pipes."""
+    chunks: dict[int, list[bytes]] = {stdout_pipe: [], stderr_pipe: []}
+    unsent = memoryview(stdin)
+    waiting = {stdout_pipe: _READY, stderr_pipe: _READY, stdin_pipe: select.POLLOUT}
     poll = select.poll()
     try:
         for fd, events in waiting.items():
             os.set_blocking(fd, False)
             poll.register(fd, events)
         while waiting:
-            for fd, _event in poll.poll(_wait_ms(deadline)):
-                if fd == feed:
-                    rest = _fed(fd, rest)
-                    is_over = not rest
+            for fd, _event in poll.poll(_compute_wait_ms(deadline)):
+                if fd == stdin_pipe:
+                    unsent = _write_some(fd, unsent)
+                    is_done = not unsent
                 else:
-                    data = os.read(fd, CHUNK)
+                    data = os.read(fd, CHUNK_BYTES)
                     chunks[fd].append(data)
-                    is_over = not data
-                if is_over:
+                    is_done = not data
+                if is_done:
                     poll.unregister(fd)
                     del waiting[fd]
                     os.close(fd)
     finally:
         for fd in waiting:
             os.close(fd)
-    return b"".join(chunks[heard]), b"".join(chunks[told])
+    return b"".join(chunks[stdout_pipe]), b"".join(chunks[stderr_pipe])
 
 
-def _fed(fd: int, rest: memoryview) -> memoryview:
-    """Write what the pipe takes, and return the rest: nothing, where nobody reads any more."""
+def _write_some(fd: int, unsent: memoryview) -> memoryview:
+    """Write as much as the pipe takes, and return the rest; empty if the reader has closed."""
     try:
-        return rest[os.write(fd, rest) :] if rest else rest
+        return unsent[os.write(fd, unsent) :] if unsent else unsent
     except BlockingIOError:
-        return rest
+        return unsent
     except BrokenPipeError:
-        return rest[:0]
+        return unsent[:0]

@@ -1,9 +1,8 @@
-"""Progress on a terminal: what a long verb does, on one line of stderr, gone at the end.
+"""Progress on a terminal: the activity of a long verb, on one line of stderr that is erased later.
 
-A timer writes the line, from the first second on, so the work need not know of it and short work
-shows nothing. Nothing is written to a pipe or file. The command line shows the name of every verb;
-work that knows more says so by `Progress.begin`. An editor or a question has the terminal for
-itself in `paused`.
+A timer writes the line, starting after one second, so that short work shows nothing and long work
+needs no code for it. Nothing is written to a pipe or file. The command line shows the name of every
+verb; `Progress.begin` sets a more specific text. Use `paused` around an editor or a question.
 """
 
 from __future__ import annotations
@@ -16,99 +15,97 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self, TextIO
 
-EVERY_S = 1.0
-WIDTH = 60
-"""Characters of the line; it is written over as a whole."""
+INTERVAL_S = 1.0
+WIDTH_CHARS = 60
+"""Characters of the line, which is always overwritten completely."""
 
-_shown: list[Progress] = []
-"""The one that has the timer, if there is one: a process has one such timer."""
+_active: list[Progress] = []
+"""The Progress that owns the timer, if any: a process has only one such timer."""
 
 
 class Progress:
-    """A context in which `at` is shown every second; in the main thread only.
+    """A context manager that shows an activity every second; only in the main thread.
 
-    Inside of another one it only says what is done, in the line of that.
+    Inside of another one it only changes the text of the outer line.
     """
 
-    def __init__(self, stream: TextIO | None, at: str = "reading") -> None:
+    def __init__(self, stream: TextIO | None, activity: str = "reading") -> None:
         self._stream = stream
-        self._before: Any = None
+        self._previous_handler: Any = None
         self._outer: Progress | None = None
-        self._outer_at = ""
+        self._outer_activity = ""
         self._seconds = 0
-        self.at = at
+        self.activity = activity
 
     def __enter__(self) -> Self:
-        if _shown:
-            self._outer, self._outer_at = _shown[0], _shown[0].at
-            self._outer.at = self.at
+        if _active:
+            self._outer, self._outer_activity = _active[0], _active[0].activity
+            self._outer.activity = self.activity
         elif self._stream is not None and self._stream.isatty() and self.resume():
-            _shown.append(self)
+            _active.append(self)
         return self
 
-    def begin(self, at: str) -> None:
-        """Say what is done from now on."""
-        (self._outer or self).at = at
+    def begin(self, activity: str) -> None:
+        """Show another activity from now on."""
+        (self._outer or self).activity = activity
 
     def __exit__(self, *_error: object) -> None:
         if self._outer is not None:
-            self._outer.at = self._outer_at
-        elif self._before is not None:
-            _shown.clear()
+            self._outer.activity = self._outer_activity
+        elif self._previous_handler is not None:
+            _active.clear()
             self.pause()
 
     def pause(self) -> None:
-        """Stop the timer, and blank the line."""
-        process.end_alarm(self._before)
-        self._before = None
+        """Stop the timer, and erase the line."""
+        process.end_alarm(self._previous_handler)
+        self._previous_handler = None
         if self._seconds:
-            self._write(f"{'':<{WIDTH}}\r")
+            self._write(f"{'':<{WIDTH_CHARS}}\r")
 
     def resume(self) -> bool:
-        """Start the timer; tell whether this is the main thread, where it can be."""
+        """Start the timer; return False if this is not the main thread."""
         try:
-            self._before = process.set_alarm(self._show, EVERY_S, EVERY_S)
+            self._previous_handler = process.set_alarm(self._show, INTERVAL_S, INTERVAL_S)
         except ValueError:  # another thread
             return False
         return True
 
     def _show(self, *_signal: object) -> None:
         self._seconds += 1
-        text = f"memtool: {self.at}, {self._seconds} s"
-        self._write(f"{text:<{WIDTH}}")
+        text = f"memtool: {self.activity}, {self._seconds} s"
+        self._write(f"{text:<{WIDTH_CHARS}}")
 
     def _write(self, text: str) -> None:
         if self._stream is not None:
             try:
                 self._stream.write(f"\r{text}")
                 self._stream.flush()
-            except OSError:  # nobody is left to see it
+            except OSError:  # the terminal is gone
                 return
 
 
-class paused:  # noqa: N801  # a context, named like those of contextlib
-    """A context in which nothing is written, for an editor or a question on the terminal."""
+class paused:  # noqa: N801  # a context manager, named like those of contextlib
+    """A context manager that stops progress, for an editor or a question on the terminal."""
 
     def __enter__(self) -> None:
-        for one in _shown:
-            one.pause()
+        for shown in _active:
+            shown.pause()
 
     def __exit__(self, *_error: object) -> None:
-        for one in _shown:
-            one.resume()
+        for shown in _active:
+            shown.resume()
 
 
-def can_ask() -> bool:
-    """Tell whether somebody at a terminal can be asked: stdout may be read by a script."""
+def can_prompt() -> bool:
+    """Return whether a user at a terminal can answer a question, even if stdout is redirected."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-def agrees(text: str) -> bool:
-    """Show a text that ends in a question on the terminal, and tell whether the answer is yes.
-
-    What is in it must not act on the terminal: it may quote files of others.
-    """
+def confirm(text: str) -> bool:
+    """Show a question on the terminal, and return whether the answer is yes."""
     with paused():
+        # The text may quote untrusted files, whose control characters must not reach the terminal.
         shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
         sys.stderr.write(shown)
         sys.stderr.flush()

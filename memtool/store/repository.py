@@ -1,10 +1,9 @@
-"""The repository: where it is, which commits its refs name, whose memory directory it holds.
+"""The repository: its location, the commits of its refs, and the tool that owns its memories.
 
-An ordinary checkout or linked worktree is found by reading `.git`, and refs are read from files,
-without a child process. Every other case (variables, bare repositories, odd layouts, somebody
-else's files, tags, reftables) is left to git. The user's global repository is an ordinary one in
-the user's data directory; as long as there is none, an absent one takes its place: it holds
-nothing, and nothing can be written below it.
+For an ordinary checkout or linked worktree this reads `.git` and the files of refs, without a child
+process. Every other case (variables, bare repositories, unusual layouts, files of another user,
+tags, reftables) is left to git. The user's global repository is an ordinary one in the user's data
+directory. Until it exists, a stand-in takes its place, which is empty and cannot be written to.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.store import files
 from memtool.store.files import POINTER_NAME
 from memtool.store.git import LOCATION_VARIABLES, Git, GitError
@@ -29,14 +28,14 @@ STORAGE_VARIABLE = "MEMTOOL_STORAGE"
 SWITCHES = ("MEMTOOL_PERSONAL", "MEMTOOL_MANAGER")
 CHOICES: dict[str, tuple[str, ...]] = dict.fromkeys(SWITCHES, ("on", "off"))
 CHOICES["MEMTOOL_LOG"] = ("json", "all", "error", "off")
-"""Variables that take one of a few words."""
-NOWHERE = os.devnull
-"""The git directory of a repository that is not made yet: nobody can make a file below it."""
-_MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
+"""Variables with a fixed set of values."""
+NO_GIT_DIR = os.devnull
+"""The git directory of a repository that does not exist yet: no file can be created below it."""
+_LOCATING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 
 
 class VariableError(MemtoolError):
-    """An environment variable cannot have its value; `name` is that of the variable."""
+    """The environment variable `name` has an invalid value."""
 
     def __init__(self, name: str, fault: str, example: str) -> None:
         hint = f"{name}={example}, or unset it"
@@ -45,15 +44,15 @@ class VariableError(MemtoolError):
 
 
 def check_choices(env: Mapping[str, str], names: Iterable[str] = CHOICES) -> None:
-    """Look at the variables that take one of a few words; an empty one counts as not set.
+    """Check the variables that have a fixed set of values; an empty one counts as not set.
 
     Raises:
-        VariableError: one has another value.
+        VariableError: a variable has another value.
     """
     for name in names:
-        given, choices = env.get(name, ""), CHOICES[name]
-        if given and given not in choices:
-            fault = f"is {given!r}, which is not one of {', '.join(choices)}"
+        value, choices = env.get(name, ""), CHOICES[name]
+        if value and value not in choices:
+            fault = f"is {value!r}, which is not one of {', '.join(choices)}"
             raise VariableError(name, fault, choices[-1])
 
 
@@ -65,42 +64,44 @@ class Repository:
         top: str,
         git_dir: str,
         common_dir: str,
-        make: Callable[[], Git],
+        make_git: Callable[[], Git],
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.top = top
         self.git_dir = git_dir
         self.common_dir = common_dir
-        self._make = make
-        storage = _storage(top, common_dir, env) if env else ""
+        self._make_git = make_git
+        storage = _find_storage(top, common_dir, env) if env else ""
         self.cache_dir = storage or os.path.join(common_dir, "memtool")
-        """Where derived and private files go; it need not exist, and may not be writable."""
-        self.own_dir = os.path.join(storage, digest(os.fsencode(git_dir))) if storage else git_dir
-        """The same for what belongs to this worktree alone: below `memtool` in there."""
+        """Directory of derived and private files; it may be missing or not writable."""
+        self.worktree_cache_dir = (
+            os.path.join(storage, digest(os.fsencode(git_dir))) if storage else git_dir
+        )
+        """Parent of the `memtool` directory with the derived files of this worktree alone."""
 
     @cached_property
     def git(self) -> Git:
         """Git in this repository."""
-        return self._make()
+        return self._make_git()
 
     @property
     def is_bare(self) -> bool:
         return not self.top
 
     @property
-    def is_made(self) -> bool:
-        return self.git_dir != NOWHERE
+    def is_created(self) -> bool:
+        return self.git_dir != NO_GIT_DIR
 
     @property
     def is_shallow(self) -> bool:
-        """Tell whether history was cut off, so that authors and dates are not to be trusted."""
+        """Whether this is a shallow clone: authors and dates may be wrong."""
         return os.path.exists(os.path.join(self.common_dir, "shallow"))
 
     @cached_property
     def is_partial(self) -> bool:
-        """Tell whether objects of history may be absent: git fetches those when it needs them.
+        """Whether this is a partial clone: objects of history may be missing.
 
-        memtool fetches nothing, so that what these objects would tell is unknown.
+        git would fetch them when needed. memtool never fetches, so their content is unknown.
         """
         try:
             with open(os.path.join(self.common_dir, "config"), "rb") as file:
@@ -110,7 +111,7 @@ class Repository:
         return b"promisor=" in text or b"partialclone" in text
 
     def shallow_commits(self) -> frozenset[str]:
-        """Return the commits where a shallow clone ends: they seem to write all that they hold."""
+        """Return the boundary commits of a shallow clone, which seem to add all their files."""
         try:
             with open(os.path.join(self.common_dir, "shallow"), encoding="ascii") as file:
                 return frozenset(file.read().split())
@@ -128,43 +129,42 @@ class Repository:
         return "sha256" if b"objectformat=sha256" in text else "sha1"
 
     def refuse_bare(self, hint: str) -> None:
-        """Raise MemtoolError where there is no work tree; `hint` names what works instead."""
+        """Raise MemtoolError if there is no worktree; `hint` names what works instead."""
         if self.is_bare:
-            raise MemtoolError("a bare repository has no work tree", hint=hint, code="bare")
+            raise MemtoolError("a bare repository has no worktree", hint=hint, code="bare")
 
 
-def _storage(top: str, common_dir: str, env: Mapping[str, str]) -> str:
-    """Return the directory that the environment gives a repository, empty where it names none.
+def _find_storage(top: str, common_dir: str, env: Mapping[str, str]) -> str:
+    """Return the repository's directory below MEMTOOL_STORAGE; empty if that is not set.
 
     Raises:
-        VariableError: it depends on where we are, what is private would lie in the worktree, or it
-            is no directory and none can be made there.
+        VariableError: the path is relative, is inside the worktree, or cannot be created.
     """
-    given = env.get(STORAGE_VARIABLE)
-    if not given:
+    value = env.get(STORAGE_VARIABLE)
+    if not value:
         return ""
     example = "/path/to/a/directory outside of the repository"
-    if not os.path.isabs(given) or "\0" in given:
-        raise VariableError(
-            STORAGE_VARIABLE, f"is {given!r}, which is not an absolute path", example
-        )
-    place, own = os.path.realpath(given), os.path.realpath(common_dir)
+    if not os.path.isabs(value) or "\0" in value:
+        raise VariableError(STORAGE_VARIABLE, f"must be an absolute path, not {value!r}", example)
+    place, real_common_dir = os.path.realpath(value), os.path.realpath(common_dir)
     root = os.path.realpath(top) if top else ""
     is_inside = place == root or place.startswith(root + os.sep)
-    if root and is_inside and not place.startswith(own + os.sep):
+    if root and is_inside and not place.startswith(real_common_dir + os.sep):
         fault = f"lies in the worktree {top}, where private files do not belong"
         raise VariableError(STORAGE_VARIABLE, fault, example)
     try:
         os.makedirs(place, exist_ok=True)
     except OSError as error:
-        fault = f"is {given!r}, where no directory can be made: {reason_of(error)}"
+        fault = f"is {value!r}, where no directory can be made: {find_reason(error)}"
         raise VariableError(STORAGE_VARIABLE, fault, example) from None
-    name = os.path.basename(os.path.dirname(own) if own.endswith("/.git") else own)
-    return os.path.join(place, f"{name}-{digest(os.fsencode(own))}")
+    name = os.path.basename(
+        os.path.dirname(real_common_dir) if real_common_dir.endswith("/.git") else real_common_dir
+    )
+    return os.path.join(place, f"{name}-{digest(os.fsencode(real_common_dir))}")
 
 
 def discover(directory: str, env: Mapping[str, str]) -> Repository:
-    """Find the repository that a directory lies in.
+    """Find the repository that contains a directory.
 
     Raises:
         MemtoolError: there is none, or git refuses it.
@@ -174,47 +174,47 @@ def discover(directory: str, env: Mapping[str, str]) -> Repository:
     except FileNotFoundError:  # the working directory was removed
         raise MemtoolError("the current directory is gone", code="no-directory") from None
     if not os.path.isdir(start):
-        raise MemtoolError(f"there is no directory {directory}", code="no-directory")
-    if not any(name in env for name in _MOVED_BY):
-        found = _walk_up(start, env)
-        if found is not None:
-            return found
+        raise MemtoolError(f"no directory {directory}", code="no-directory")
+    if not any(name in env for name in _LOCATING_VARIABLES):
+        repository = _walk_up(start, env)
+        if repository is not None:
+            return repository
 
-    return asked(start, env)
+    return ask_git(start, env)
 
 
-def global_directory(env: Mapping[str, str]) -> str:
-    """Return where the user's global repository is or would be, empty where there is no place.
+def find_global_directory(env: Mapping[str, str]) -> str:
+    """Return the path of the user's global repository, made or not; empty if HOME is not set.
 
     Raises:
-        MemtoolError: the environment names a place that depends on where we are.
+        MemtoolError: the environment names a relative path.
     """
-    given = env.get(GLOBAL_VARIABLE)
-    if given:
-        if not os.path.isabs(given) or "\0" in given:
+    value = env.get(GLOBAL_VARIABLE)
+    if value:
+        if not os.path.isabs(value) or "\0" in value:
             raise MemtoolError(
-                f"{GLOBAL_VARIABLE} is {given!r}, which is not an absolute path",
-                hint=f"{GLOBAL_VARIABLE}=/path/to/a/directory, or unset it",
+                f"{GLOBAL_VARIABLE} must be an absolute path, not {value!r}",
+                hint=f"{GLOBAL_VARIABLE}=/path/to/a/directory\nunset {GLOBAL_VARIABLE}",
                 code="global",
             )
-        return os.path.normpath(given)
+        return os.path.normpath(value)
     data, home = env.get("XDG_DATA_HOME", ""), env.get("HOME", "")
-    if os.path.isabs(data):  # the standard says to pass over any other
+    if os.path.isabs(data):  # the XDG standard says to ignore relative paths
         return os.path.join(data, "memtool")
     shares = "Library/Application Support" if sys.platform == "darwin" else ".local/share"
     return os.path.join(home, shares, "memtool") if os.path.isabs(home) else ""
 
 
-def user_cache(env: Mapping[str, str]) -> str:
-    """Return memtool's directory in the user's cache, empty where the environment names no home."""
+def find_user_cache(env: Mapping[str, str]) -> str:
+    """Return memtool's directory in the user's cache; empty if HOME is not set."""
     cache, home = env.get("XDG_CACHE_HOME", ""), env.get("HOME", "")
     if os.path.isabs(cache):
         return os.path.join(cache, "memtool")
     return os.path.join(home, ".cache", "memtool") if os.path.isabs(home) else ""
 
 
-def worktree_above(directory: str) -> str:
-    """Return the next directory at or above one that has a `.git`, empty where there is none."""
+def find_worktree_above(directory: str) -> str:
+    """Return the nearest directory at or above this one that has a `.git`; empty if none has."""
     place = os.path.abspath(directory)
     while not os.path.lexists(os.path.join(place, ".git")):
         parent = os.path.dirname(place)
@@ -224,14 +224,14 @@ def worktree_above(directory: str) -> str:
     return place
 
 
-def is_global_made(directory: str) -> bool:
-    """Tell whether the global repository is there, by one look.
+def is_global_created(directory: str) -> bool:
+    """Check with one stat call whether the global repository exists.
 
     Raises:
-        MemtoolError: it cannot be read, or is no directory.
+        MemtoolError: it cannot be read, or is not a directory.
     """
     what = f"the global repository {directory} cannot be read"
-    with files.refusing(what, f"{GLOBAL_VARIABLE} names another directory", "global"):
+    with files.explaining_errors(what, f"{GLOBAL_VARIABLE} names another directory", "global"):
         try:
             os.stat(os.path.join(directory, ".git"))
         except FileNotFoundError:
@@ -240,7 +240,7 @@ def is_global_made(directory: str) -> bool:
 
 
 def _walk_up(start: str, env: Mapping[str, str]) -> Repository | None:
-    """Find a plain checkout; None leaves the question to git."""
+    """Find a plain checkout at or above a directory; None means that git has to answer."""
     top = os.path.realpath(start)
     device = os.stat(top).st_dev
     while True:
@@ -255,30 +255,32 @@ def _walk_up(start: str, env: Mapping[str, str]) -> Repository | None:
                 return None
             top = parent
             continue
-        return _plain(top, dot_git, env) if _is_mine(status) else None
+        return _open_plain(top, dot_git, env) if _is_mine(status) else None
 
 
-def _plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
-    """Return the ordinary checkout or linked worktree at a directory; None leaves it to git."""
-    git_dir = dot_git if os.path.isdir(dot_git) else _pointed_to(dot_git, top)
+def _open_plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
+    """Open the ordinary checkout or linked worktree at a directory; None leaves it to git."""
+    git_dir = dot_git if os.path.isdir(dot_git) else _read_git_file(dot_git, top)
     if git_dir is None or not os.path.exists(os.path.join(git_dir, "HEAD")):
         return None
     if not (_is_mine(os.stat(top)) and _is_mine(os.stat(git_dir))):
         return None
-    common_dir = common_dir_of(git_dir)
+    common_dir = read_common_dir(git_dir)
     if common_dir is None or not os.path.isdir(os.path.join(common_dir, "objects")):
         return None
-    own = os.path.join(git_dir, "config.worktree")
-    if _is_unusual(os.path.join(common_dir, "config")) or _is_unusual(own, required=False):
+    worktree_config = os.path.join(git_dir, "config.worktree")
+    if _is_unusual(os.path.join(common_dir, "config")) or _is_unusual(
+        worktree_config, required=False
+    ):
         return None
     return Repository(top, git_dir, common_dir, lambda: Git(top, env), env)
 
 
 def _is_mine(status: os.stat_result) -> bool:
-    return status.st_uid == os.geteuid()  # safe.directory is git's question
+    return status.st_uid == os.geteuid()  # otherwise git has to check safe.directory
 
 
-def _pointed_to(dot_git: str, top: str) -> str | None:
+def _read_git_file(dot_git: str, top: str) -> str | None:
     if not os.path.isfile(dot_git):
         return None
     try:
@@ -291,8 +293,8 @@ def _pointed_to(dot_git: str, top: str) -> str | None:
     return os.path.normpath(os.path.join(top, text[8:].rstrip("\r\n")))
 
 
-def common_dir_of(git_dir: str) -> str | None:
-    """Return what the worktrees of a git directory share, None where nobody can say."""
+def read_common_dir(git_dir: str) -> str | None:
+    """Return the directory that the worktrees of a git directory share; None if unreadable."""
     try:
         with open(os.path.join(git_dir, "commondir"), encoding="utf-8") as file:
             return os.path.normpath(os.path.join(git_dir, file.read(4096).rstrip("\r\n")))
@@ -303,7 +305,7 @@ def common_dir_of(git_dir: str) -> str | None:
 
 
 def _is_unusual(config: str, *, required: bool = True) -> bool:
-    """Tell whether a settings file may move the worktree or say that there is none."""
+    """Return whether git settings may move the worktree or make the repository bare."""
     try:
         text = b"".join(files.read_regular(config, 1 << 20).lower().split())  # a pipe would wait
     except FileNotFoundError:
@@ -315,8 +317,8 @@ def _is_unusual(config: str, *, required: bool = True) -> bool:
     return any(sign in text.replace(b"bare=false", b"") for sign in signs)
 
 
-def asked(start: str, env: Mapping[str, str]) -> Repository:
-    """Return the repository that a directory lies in, as git says.
+def ask_git(start: str, env: Mapping[str, str]) -> Repository:
+    """Ask git which repository contains a directory.
 
     Raises:
         MemtoolError: there is none, or git refuses it.
@@ -336,96 +338,106 @@ def asked(start: str, env: Mapping[str, str]) -> Repository:
         if "not a git repository" in error.stderr:
             raise MemtoolError(
                 f"{start} is not in a git repository",
-                hint="git init makes one; memtool -C DIR looks in another directory",
+                hint="git init\nin another directory: memtool -C DIR status",
                 code="no-repository",
             ) from None
         if "work tree" in error.stderr:  # called from inside the git directory
             top = ""
         elif "bare repository" in error.stderr:  # safe.bareRepository=explicit
-            return _bare(start, env)
+            return _open_bare(start, env)
         else:
             raise
     if not top and "GIT_DIR" not in env:
         home, place = os.path.realpath(git_dir), os.path.realpath(start)
-        return _bare(start if place.startswith(f"{home}{os.sep}") else git_dir, env)
-    if "GIT_DIR" in env:  # may be relative to where we were called, and git will run at the top
+        return _open_bare(start if place.startswith(f"{home}{os.sep}") else git_dir, env)
+    if "GIT_DIR" in env:  # may be relative to the caller's directory, but git will run at the top
         env = dict(env) | {"GIT_DIR": git_dir} | ({"GIT_WORK_TREE": top} if top else {})
     return Repository(top, git_dir, common_dir, lambda: Git(top or start, env), env)
 
 
-def _bare(start: str, env: Mapping[str, str]) -> Repository:
-    """Name a bare repository explicitly, as git demands since a clone may smuggle one in.
+def _open_bare(start: str, env: Mapping[str, str]) -> Repository:
+    """Open a bare repository by its explicit path. The directory itself has to be the repository.
 
-    Only a directory that itself is the repository counts, not one above it.
+    git demands this because a clone may contain a bare repository with malicious settings.
     """
     if not all(os.path.exists(os.path.join(start, name)) for name in ("HEAD", "objects", "refs")):
         raise MemtoolError(
-            f"{start} lies inside a git directory",
-            hint="memtool -C DIR with the top of the worktree, or the bare repository itself",
+            f"{start} is inside a git directory",
+            hint="in the worktree: memtool -C DIR status",
             code="no-repository",
         )
     git = Git(start, dict(env) | {"GIT_DIR": start})
-    git.run("rev-parse", "--git-dir")  # git's own refusal, if any, goes to the user
-    return Repository("", start, common_dir_of(start) or start, lambda: git, env)
+    git.run("rev-parse", "--git-dir")  # if git refuses, the user sees its message
+    return Repository("", start, read_common_dir(start) or start, lambda: git, env)
 
 
 ABSENT = ""
-"""There is certainly no such ref, or it points to one that is not there."""
+"""Answer if a ref certainly does not exist, or points to one that does not."""
 BRANCHES = ("refs/heads/", "refs/remotes/")
-"""Refs that hold commits themselves; a tag may have to be peeled."""
+"""Prefixes of refs that always name commits; a tag may have to be peeled."""
 _REFTABLE = b"ref: refs/heads/.invalid"
-_MOST_HOPS = 5
+_MAX_HOPS = 5
 _EXPRESSION = frozenset(" ~^:?*[\\@{\0\n")
 
 
-def head_commit(repository: Repository) -> str | None:
-    """Return the commit that is checked out, None where git has to say."""
-    return _followed_ref(repository, _ref_line(repository.git_dir, "HEAD"), 0) or None
+def read_head_commit(repository: Repository) -> str | None:
+    """Return the commit of HEAD, read from files; None if only git can tell."""
+    return _follow_ref(repository, _read_ref_file(repository.git_dir, "HEAD"), 0) or None
 
 
-def checked_out(repository: Repository) -> str:
-    """Return the full name of the branch that is checked out, or the commit of a detached HEAD."""
-    line = _ref_line(repository.git_dir, "HEAD")
+def read_head_ref(repository: Repository) -> str:
+    """Return the full name of the current branch, or the commit of a detached HEAD."""
+    line = _read_ref_file(repository.git_dir, "HEAD")
     if line is not None and line != _REFTABLE:
         return os.fsdecode(line)
-    if not repository.is_made:
+    if not repository.is_created:
         return ""
     git = repository.git
     return git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)) or git.head() or ""
 
 
-def branch_commit(repository: Repository, name: str) -> str | None:
-    """Return the commit of a branch by its full name, `ABSENT`, or None where git has to say."""
+def read_branch_commit(repository: Repository, name: str) -> str | None:
+    """Return the commit of a branch by its full name, `ABSENT`, or None if only git can tell."""
     if not name.startswith(BRANCHES) or not _EXPRESSION.isdisjoint(name) or ".." in name:
         return None
-    return _ref(repository, name, 0)
+    return _read_ref(repository, name, 0)
 
 
-def named_commit(repository: Repository, name: str) -> str | None:
-    """Return the commit that a short name such as `origin/main` means, None where git has to say.
+def read_symbolic_target(repository: Repository, name: str) -> str:
+    """Return the full name of the branch that a symbolic ref points to; empty if it has none."""
+    line = _read_ref_file(repository.common_dir, name) or b""
+    if not line and _read_ref_file(repository.git_dir, "HEAD") == _REFTABLE:
+        return repository.git.line("symbolic-ref", "--quiet", name, allowed=(0, 1, 128))
+    target = os.fsdecode(line.removeprefix(b"ref: ").strip())
+    return target if line.startswith(b"ref: ") and target.startswith(BRANCHES) else ""
 
-    Git looks in the git directory itself, then for any ref and tag, before it takes a branch.
+
+def read_named_commit(repository: Repository, name: str) -> str | None:
+    """Return the commit of a short name such as `origin/main`; None if only git can tell.
+
+    The order is git's: first the git directory itself, then any ref, tags, and last branches.
     """
     if not name or not _EXPRESSION.isdisjoint(name) or ".." in name or HEX.issuperset(name):
         return None
-    for before in ("", "refs/", "refs/tags/"):
-        if _ref(repository, before + name, 0) != ABSENT:
+    for prefix in ("", "refs/", "refs/tags/"):
+        if _read_ref(repository, prefix + name, 0) != ABSENT:
             return None
     for kind in BRANCHES:
-        commit = branch_commit(repository, kind + name)
+        commit = read_branch_commit(repository, kind + name)
         if commit != ABSENT:
             return commit
     return None
 
 
-def _ref(repository: Repository, name: str, hops: int) -> str | None:
-    line = _ref_line(repository.common_dir, name)
-    return _packed_ref(repository, name) if line is None else _followed_ref(repository, line, hops)
+def _read_ref(repository: Repository, name: str, hops: int) -> str | None:
+    line = _read_ref_file(repository.common_dir, name)
+    return (
+        _read_packed_ref(repository, name) if line is None else _follow_ref(repository, line, hops)
+    )
 
 
-def _followed_ref(repository: Repository, line: bytes | None, hops: int) -> str | None:
-    """Return the commit that the content of a ref leads to."""
-    if line is None or line == _REFTABLE or hops > _MOST_HOPS:
+def _follow_ref(repository: Repository, line: bytes | None, hops: int) -> str | None:
+    if line is None or line == _REFTABLE or hops > _MAX_HOPS:
         return None
     text = line.decode(errors="replace")
     if not text.startswith("ref: "):
@@ -433,11 +445,11 @@ def _followed_ref(repository: Repository, line: bytes | None, hops: int) -> str 
     name = text[5:].strip()
     if not name.startswith(BRANCHES) or ".." in name:
         return None
-    return _ref(repository, name, hops + 1)
+    return _read_ref(repository, name, hops + 1)
 
 
-def _ref_line(folder: str, name: str) -> bytes | None:
-    """Return the content of a ref's own file, None where there is none."""
+def _read_ref_file(folder: str, name: str) -> bytes | None:
+    """Return the content of a ref's own file; None if there is none."""
     try:
         handle = os.open(os.path.join(folder, name), os.O_RDONLY)
     except OSError:
@@ -450,10 +462,10 @@ def _ref_line(folder: str, name: str) -> bytes | None:
         os.close(handle)
 
 
-def _packed_ref(repository: Repository, name: str) -> str | None:
+def _read_packed_ref(repository: Repository, name: str) -> str | None:
     """Return the commit of a ref in `packed-refs`, a line `commit name` each."""
-    if _ref_line(repository.git_dir, "HEAD") in (None, _REFTABLE):
-        return None  # refs are no files here
+    if _read_ref_file(repository.git_dir, "HEAD") in (None, _REFTABLE):
+        return None  # a reftable, so refs are not files
     try:
         with open(os.path.join(repository.common_dir, "packed-refs"), "rb") as file:
             data = file.read()
@@ -472,59 +484,59 @@ NO_GLOBAL = "there are no global memories yet"
 FIRST_GLOBAL = 'memtool remember --global "TEXT" writes the first'
 
 
-def global_repository(env: Mapping[str, str]) -> Repository:
-    """Open the global repository, or a stand-in for an absent one.
+def open_global_repository(env: Mapping[str, str]) -> Repository:
+    """Open the global repository, or a stand-in if it does not exist yet.
 
     Raises:
-        MemtoolError: there is no place for it, or something else is there.
+        MemtoolError: HOME is not set, or the directory holds something else.
     """
-    place = global_directory(env)
+    place = find_global_directory(env)
     if not place:
         raise MemtoolError(
-            "there is no place for global memories, since HOME is not set",
-            hint=f"{GLOBAL_VARIABLE}=/path/to/a/directory names one",
+            "cannot find the global memories: HOME is not set",
+            hint=f"set HOME, or {GLOBAL_VARIABLE}=/path/to/a/directory",
             code="global",
         )
-    if not is_global_made(place):
-        if not _holds_files(place):
-            nowhere = local_environment(env) | {"GIT_DIR": NOWHERE}
-            git = Git(os.sep, nowhere, absent=no_global_memories)
-            return Repository(place, NOWHERE, NOWHERE, lambda: git)
-        if not is_global_made(place):  # else another process has made it meanwhile
+    if not is_global_created(place):
+        if not _has_files(place):
+            nowhere = without_location(env) | {"GIT_DIR": NO_GIT_DIR}
+            git = Git(os.sep, nowhere, absent=no_global_memories_error)
+            return Repository(place, NO_GIT_DIR, NO_GIT_DIR, lambda: git)
+        if not is_global_created(place):  # another process may have created it meanwhile
             raise MemtoolError(
-                f"{place} holds files and is no git repository",
-                hint=f"git init {place}, or name an empty directory with {GLOBAL_VARIABLE}",
+                f"cannot use {place} for global memories: not empty, and not a git repository",
+                hint=f"git init {place}\nor set {GLOBAL_VARIABLE} to an empty directory",
                 code="global",
             )
-    found = discover(place, local_environment(env))
-    if found.top != os.path.realpath(place):
+    repository = discover(place, without_location(env))
+    if repository.top != os.path.realpath(place):
         raise MemtoolError(
-            f"{place} is not the top of a git repository with a work tree",
-            hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
+            f"cannot use {place} for global memories: it is not the top of a worktree",
+            hint=f"git init {place}\nor set {GLOBAL_VARIABLE} to another directory",
             code="global",
         )
-    return found
+    return repository
 
 
-def _holds_files(place: str) -> bool:
-    """Tell whether a directory holds anything: files that are not ours to put into git."""
+def _has_files(place: str) -> bool:
+    """Return whether a directory has any content, which memtool must not put into git."""
     try:
         return bool(os.listdir(place))
     except FileNotFoundError:
         return False
 
 
-def no_global_memories() -> MemtoolError:
-    """Return the refusal of what an absent repository cannot answer."""
+def no_global_memories_error() -> MemtoolError:
+    """Return the error for a question that a missing global repository cannot answer."""
     return MemtoolError(NO_GLOBAL, hint=FIRST_GLOBAL, code="no-memory")
 
 
-def local_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without what points git at the repository that a hook runs for."""
+def without_location(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the variables that point git at a hook's repository."""
     return {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
 
 
-MARKS: tuple[tuple[str, str], ...] = (
+FOREIGN_MARKS: tuple[tuple[str, str], ...] = (
     ("memory.json", "the MCP memory server"),
     ("memory.jsonl", "the MCP memory server"),
     ("MEMORY.md", "a MEMORY.md tool"),
@@ -537,11 +549,11 @@ MARKS: tuple[tuple[str, str], ...] = (
     ("beads.db", "beads"),
     ("issues.jsonl", "beads"),
 )
-"""Files by which the trees of other tools are known, and whose they are."""
+"""Files that identify the trees of other tools, with the name of the tool."""
 
 
-def owner(top: str, directory: str) -> str | None:
-    """Return whose tree a directory is, None where nothing shows that it is not ours."""
+def find_foreign_tool(top: str, directory: str) -> str | None:
+    """Return the name of the other tool that owns a directory; None if it may be memtool's."""
     path = os.path.join(top, directory)
     try:
         names = {n for n in os.listdir(path) if not n.startswith((".", "_", "README"))}
@@ -549,7 +561,7 @@ def owner(top: str, directory: str) -> str | None:
         return None
     if "config.toml" in names or not names:
         return None
-    for mark, tool in MARKS:
+    for mark, tool in FOREIGN_MARKS:
         if mark in names:
             return tool
     ours = {"decision", "semantic", "episodic", "state", "aliases.toml", "queries.toml"}
@@ -559,18 +571,18 @@ def owner(top: str, directory: str) -> str | None:
 
 
 def _is_memory(path: str) -> bool:
-    """Tell whether a file begins as a memory does, so that one without any settings is ours."""
+    """Return whether a file begins like a memory: a tree of memtool may have no settings file."""
     head = (files.read_or_none(path, 4096) if path.endswith(".md") else None) or b""
     return head.startswith(b"---") and b"\nid:" in head and b"\ntimestamp:" in head
 
 
-def refuse(top: str, directory: str) -> None:
-    """Raise MemtoolError where the directory is another tool's."""
-    tool = owner(top, directory)
+def refuse_foreign_tree(top: str, directory: str) -> None:
+    """Raise MemtoolError if a directory belongs to another tool."""
+    tool = find_foreign_tool(top, directory)
     if tool is not None:
         raise MemtoolError(
-            f"{directory} belongs to {tool}, memtool does not touch it",
-            hint="memtool init --directory NAME keeps the memories of memtool in another place",
+            f"cannot use {directory}: it belongs to {tool}",
+            hint="memtool init --directory NAME",
             code="foreign-tree",
         )
 
@@ -579,19 +591,22 @@ EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
-"""What the first commit is compared with: git knows these trees without having them."""
-MERGE_ENV = "GITHEAD_"
-"""`git merge` names what it merges so in the environment of its hooks, before MERGE_HEAD exists."""
+"""Ids of the empty tree by object format, to compare a first commit with. git always knows them."""
+MERGE_VARIABLE_PREFIX = "GITHEAD_"
+"""Prefix of the variables in which `git merge` passes merged commits to its hooks.
+
+They exist before MERGE_HEAD does.
+"""
 
 
-def staged_changes(
+def list_staged_changes(
     repository: Repository, directory: str, env: Mapping[str, str]
 ) -> tuple[list[list[RawChange]], str]:
-    """Return where git's index differs from HEAD and from each commit that is being merged.
+    """Compare git's index with HEAD and with each commit that is being merged.
 
-    Each list has one row a path, sorted: those below the memory directory, and the file that names
-    it. Also returns `HEAD`, or nothing before the first commit. It is all that a commit without
-    memories costs.
+    Each list has one row per path, sorted: paths below the memory directory, and the file that
+    names it. Also returns `HEAD`, or an empty text before the first commit. A commit without
+    memories costs only this call.
     """
     paths = (directory, POINTER_NAME)
     index = ("diff-index", "--cached", "--ita-invisible-in-index", "--no-renames")
@@ -603,26 +618,32 @@ def staged_changes(
             raise
         head = ""
         rows = git.diff_raw(*index, EMPTY_TREE[repository.object_format], "--", *paths)
-    others = (git.diff_raw(*index, parent, "--", *paths) for parent in merged(repository, env))
-    return [by_path(rows), *map(by_path, others)], head
+    merge_changes = (
+        git.diff_raw(*index, parent, "--", *paths) for parent in read_merge_heads(repository, env)
+    )
+    return [keep_one_per_path(rows), *map(keep_one_per_path, merge_changes)], head
 
 
-def by_path(rows: Iterable[RawChange]) -> list[RawChange]:
-    """Return one row for each path, sorted: an unfinished merge has two."""
-    found: dict[str, RawChange] = {}
+def keep_one_per_path(rows: Iterable[RawChange]) -> list[RawChange]:
+    """Return one row per path, sorted by path: git lists two for an unfinished merge."""
+    row_by_path: dict[str, RawChange] = {}
     for row in rows:
-        if row.path not in found or row.status == "U":
-            found[row.path] = row
-    return [found[path] for path in sorted(found)]
+        if row.path not in row_by_path or row.status == "U":
+            row_by_path[row.path] = row
+    return [row_by_path[path] for path in sorted(row_by_path)]
 
 
-def merged(repository: Repository, env: Mapping[str, str]) -> list[str]:
-    """Return the commits that the next commit will join to HEAD, none outside of a merge."""
+def read_merge_heads(repository: Repository, env: Mapping[str, str]) -> list[str]:
+    """Return the commits that are being merged into HEAD; none outside of a merge."""
     try:
         with open(os.path.join(repository.git_dir, "MERGE_HEAD"), encoding="ascii") as file:
             return file.read().split()
     except (OSError, UnicodeDecodeError):
-        return sorted(name[len(MERGE_ENV) :] for name in env if name.startswith(MERGE_ENV))
+        return sorted(
+            name[len(MERGE_VARIABLE_PREFIX) :]
+            for name in env
+            if name.startswith(MERGE_VARIABLE_PREFIX)
+        )
 
 
 ENVIRONMENT: dict[str, str] = {
@@ -654,6 +675,10 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
     "NO_COLOR": "any text; no colours, which only a terminal gets",
     "TERM": "where it is dumb, or not set, there are no colours either",
+    "COLUMNS": "the width of text on a terminal in cells, in place of its own",
+    "MEMTOOL_PAGER": "the pager of text that is longer than the terminal, in place of git's; "
+    "cat or an empty text: none, as --no-pager",
+    "PAGER": "the pager if neither MEMTOOL_PAGER nor git has another, else less",
     "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
     "USER": "who wrote a memory, where git knows no user.name",
     "PATH": "where git is, and which agent hosts there are",
@@ -662,4 +687,4 @@ ENVIRONMENT: dict[str, str] = {
     "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, XDG_CONFIG_HOME": "where agent hosts keep "
     "what holds for all projects",
 }
-"""What each variable, or each of several, is for."""
+"""Purpose of each environment variable; a key may name several, separated by commas."""

@@ -1,14 +1,15 @@
-"""Signatures: which keys of the allowed-signers file vouch for a commit, or for what a memory says.
+"""Signatures: which keys of the allowed-signers file have signed a commit, or a memory's claim.
 
-A signed commit vouches for the bytes that it wrote, until a forge squashes or rebases it away. A
-detached signature is a file of its own, `_signatures/<YYYY-MM>/<id>.<12 digits>.sig` below the
-memory directory: four lines that name the memory, the digest of its claim and the moment, and the
-signature over them, in the namespace `memtool`. It is named by its content and never changed, so
-branches merge. Another claim, or another memory, is not what was signed; keys of the lifecycle are
-no part of it. Both kinds are judged by the moment that the signer wrote, so that what was signed
-before a key ended stays good; who has a stolen key writes any moment, so its line must go.
+A signed commit vouches for the content that it wrote, until a forge squashes or rebases it. A
+detached signature is a separate file, `_signatures/<YYYY-MM>/<id>.<12 digits>.sig` below the
+memory directory: four lines with the memory's id, the digest of its claim and the moment, then the
+signature over them, in the namespace `memtool`. The file name depends on its content and the file
+never changes, so branches merge. A changed claim invalidates it; lifecycle keys are not signed.
 
-`ssh-keygen` does the cryptography. What it found of some bytes is kept, by the signers' bytes.
+Both kinds are verified as of the moment that the signer wrote, so a signature stays valid after its
+key expires. A stolen key can claim any moment, so its line must be removed.
+
+`ssh-keygen` does the cryptography. Its results are cached by the content of the signers' file.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import os
 import tempfile
 from itertools import pairwise
 
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.memory import document, timestamps
-from memtool.memory.changes import stem
+from memtool.memory.changes import id_from_path
 from memtool.memory.fields import DEFAULT_CATEGORIES, is_mutable
-from memtool.memory.memory import as_text
+from memtool.memory.memory import to_text
 from memtool.store import kept, process
 from memtool.store.git import GitError
-from memtool.value import Value, batches
+from memtool.value import Value, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,115 +42,119 @@ FOLDER = "_signatures"
 ENDING = ".sig"
 NAMESPACE = "memtool"
 KEYGEN = "ssh-keygen"
-MOST_BYTES = 16 * 1024
-"""Of a file with a signature; one by an RSA key of 16,384 bits takes a third of it."""
-MOST_FILES = 100
-"""Signatures of one memory that are looked at: each costs ssh-keygen, and anybody may add some."""
+MAX_SIGNATURE_BYTES = 16 * 1024
+"""Size limit of a signature file; an RSA key of 16,384 bits needs a third of it."""
+MAX_SIGNATURES = 100
+"""Signatures of one memory that are checked: each runs ssh-keygen, and any author can add some."""
 TIMEOUT_S = 20.0
-BATCH = 50
-"""Signatures that are checked before what was found is kept: half a second's work."""
+SIGNATURES_PER_BATCH = 50
+"""Signatures checked between two writes to the cache: half a second of work."""
 _BEGIN = "-----BEGIN SSH SIGNATURE-----"
 _DIGITS = 12
 _KIND = "verified 1"
 _NO_KEYGEN = "ssh-keygen is not on the PATH, so no signature can be made or checked"
 
 
-class Signed(Value):
-    """A memory as a detached signature names it: its id, and the digest of its claim."""
+class SignedClaim(Value):
+    """The content of a detached signature: a memory's id, and the digest of its claim."""
 
     id: str
     claim: str
 
-    def payload(self, at: str) -> str:
-        """Return the lines that are signed; `at` is an RFC 3339 moment."""
+    def build_payload(self, at: str) -> str:
+        """Return the signed lines; `at` is an RFC 3339 moment."""
         return f"memtool signature 1\nid: {self.id}\nclaim: sha256:{self.claim}\nat: {at}\n"
 
 
-class Asked(Value):
-    """A version of a memory: its path, its blob, and the commit that wrote it; empty for none."""
+class SignedVersion(Value):
+    """A version of a memory: path, blob, and the commit that wrote it; empty for none."""
 
     path: str
     oid: str
     commit: str
 
 
-def signed_part(memory: Memory) -> Signed:
-    """Return what a signature of a memory is about: everything but keys of the lifecycle."""
+def extract_claim(memory: Memory) -> SignedClaim:
+    """Return the signed part of a memory: everything except lifecycle keys."""
     claim = {key: value for key, value in memory.fields.items() if not is_mutable(key)}
     whole = json.dumps([claim, memory.body.replace("\r\n", "\n")], sort_keys=True)
-    return Signed(memory.id, hashlib.sha256(whole.encode()).hexdigest())
+    return SignedClaim(memory.id, hashlib.sha256(whole.encode()).hexdigest())
 
 
 def has_keygen(env: Mapping[str, str]) -> bool:
-    """Tell whether ssh-keygen is on the path."""
+    """Return whether ssh-keygen is on the PATH."""
     folders = env.get("PATH", os.defpath).split(os.pathsep)
-    return any(os.access(os.path.join(one or ".", KEYGEN), os.X_OK) for one in folders)
+    return any(os.access(os.path.join(folder or ".", KEYGEN), os.X_OK) for folder in folders)
 
 
 def refuse_without_keygen(env: Mapping[str, str]) -> None:
-    """Raise MemtoolError where there is no ssh-keygen."""
+    """Raise MemtoolError if ssh-keygen is not on the PATH."""
     if not has_keygen(env):
         hint = "install OpenSSH's client, such as with apt-get install openssh-client"
         raise MemtoolError(_NO_KEYGEN, hint=hint, code="no-ssh-keygen")
 
 
-def proofs(
+def find_proofs(
     repository: Repository,
     at: str,
     directory: str,
-    asked: Iterable[Asked],
+    wanted: Iterable[SignedVersion],
     signers: bytes,
     cache_dir: str = "",
 ) -> dict[str, tuple[tuple[str, str], ...]] | None:
     """Return who signed versions of memories, by path: `commit` or `signature`, and the principal.
 
-    `at` is the commit that holds detached signatures, `signers` the bytes of an allowed-signers
-    file, `cache_dir` where it is kept what was checked, if it is. None where there is no
-    ssh-keygen to ask.
+    `at` is the commit with the detached signatures, `signers` the content of an allowed-signers
+    file; an empty `cache_dir` means no cache. None if ssh-keygen is not available.
     """
-    versions = list(asked)
+    versions = list(wanted)
     if not signers:
-        return {one.path: () for one in versions}
+        return {version.path: () for version in versions}
     if not has_keygen(repository.git.env):
         return None
-    commits = signed_by(
-        repository, {one.commit for one in versions if one.commit}, signers, cache_dir
+    commits = find_commit_signers(
+        repository, {version.commit for version in versions if version.commit}, signers, cache_dir
     )
     try:
-        detached = detached_by(repository, at, directory, versions, signers, cache_dir)
+        detached = find_detached_signers(repository, at, directory, versions, signers, cache_dir)
     except GitError:
         if not repository.is_partial:
             raise
-        detached = {}  # nobody can tell what was signed
-    found = {}
-    for one in versions:
-        by = commits.get(one.commit, "")
-        own = (("commit", by),) if by else ()
-        found[one.path] = (*own, *(("signature", who) for who in detached.get(one.path, ())))
-    return found
+        detached = {}  # the signatures are not in this partial clone
+    proofs_by_path = {}
+    for version in versions:
+        principal = commits.get(version.commit, "")
+        commit_proofs = (("commit", principal),) if principal else ()
+        proofs_by_path[version.path] = (
+            *commit_proofs,
+            *(("signature", who) for who in detached.get(version.path, ())),
+        )
+    return proofs_by_path
 
 
-def signed_by(
+def find_commit_signers(
     repository: Repository, commits: set[str], signers: bytes, cache_dir: str = ""
 ) -> dict[str, str]:
-    """Return the principal who signed each commit, for those with a good signature by a signer."""
+    """Return the principal who signed each commit, for commits with a valid signature."""
     if not signers or not commits:
         return {}
-    known = _known(cache_dir, signers, commits)
-    missing = sorted(commits - known.keys())
+    names_by_commit = _read_cached(cache_dir, signers, commits)
+    missing = sorted(commits - names_by_commit.keys())
     with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
         file.write(signers)
         file.flush()
-        for some in batches(missing, BATCH):
-            found = _asked_of_git(repository, some, file.name)
-            new = {one: (found[one],) if one in found else () for one in some}
-            _keep(cache_dir, signers, new)
-            known |= new
-    return {commit: names[0] for commit, names in known.items() if names}
+        for batch in split_batches(missing, SIGNATURES_PER_BATCH):
+            verified = _verify_with_git(repository, batch, file.name)
+            fresh = {commit: (verified[commit],) if commit in verified else () for commit in batch}
+            _write_cached(cache_dir, signers, fresh)
+            names_by_commit |= fresh
+    return {commit: names[0] for commit, names in names_by_commit.items() if names}
 
 
-def _asked_of_git(repository: Repository, commits: Sequence[str], signers: str) -> dict[str, str]:
-    # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
+def _verify_with_git(
+    repository: Repository, commits: Sequence[str], signers: str
+) -> dict[str, str]:
+    # Only ssh signatures: others depend on the keyring of the current user, not on the file.
     settings: Mapping[str, str] = {
         "gpg.program": "false",
         "gpg.openpgp.program": "false",
@@ -174,14 +179,14 @@ def _asked_of_git(repository: Repository, commits: Sequence[str], signers: str) 
     }
 
 
-def _known(cache_dir: str, signers: bytes, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return what is known of commits and claims by the bytes of an allowed-signers file."""
+def _read_cached(cache_dir: str, signers: bytes, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the cached results for commits and claims with this allowed-signers file."""
     return kept.read_texts(cache_dir, _KIND, _basis(signers), keys) if cache_dir else {}
 
 
-def _keep(cache_dir: str, signers: bytes, found: Mapping[str, tuple[str, ...]]) -> None:
+def _write_cached(cache_dir: str, signers: bytes, results: Mapping[str, tuple[str, ...]]) -> None:
     if cache_dir:
-        kept.write_texts(cache_dir, _KIND, _basis(signers), found)
+        kept.write_texts(cache_dir, _KIND, _basis(signers), results)
 
 
 def _basis(signers: bytes) -> bytes:
@@ -189,14 +194,14 @@ def _basis(signers: bytes) -> bytes:
 
 
 class Signers(Value):
-    """What an allowed-signers file says: all principals, and the lines that name no key, from 1."""
+    """The principals of an allowed-signers file, and its lines without a key, counted from 1."""
 
     principals: tuple[str, ...]
     bad_lines: tuple[int, ...]
 
 
 def read_signers(data: bytes) -> Signers:
-    """Read an allowed-signers file as far as it goes; ssh-keygen passes over what is wrong."""
+    """Parse an allowed-signers file. Like ssh-keygen, it skips invalid lines."""
     names: list[str] = []
     bad = []
     for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
@@ -211,7 +216,7 @@ def read_signers(data: bytes) -> Signers:
 
 
 def _is_key(kind: str, key: str) -> bool:
-    """Tell whether two words are a kind of key, and such a key."""
+    """Return whether two words are the type of a key and a key of that type."""
     if not kind.startswith(("ssh-", "ecdsa-", "sk-")):
         return False
     try:
@@ -222,172 +227,193 @@ def _is_key(kind: str, key: str) -> bool:
 
 
 def is_signature_path(path: str, directory: str) -> bool:
-    """Tell whether a path is where a detached signature may be."""
+    """Return whether a path can be a detached signature."""
     return path.startswith(f"{directory}/{FOLDER}/") and path.endswith(ENDING)
 
 
-def id_of(path: str) -> str:
-    """Return the id of the memory that a file with a signature is named by."""
+def parse_id(path: str) -> str:
+    """Return the memory's id in the name of a signature file."""
     return path.rpartition("/")[2].removesuffix(ENDING).rpartition(".")[0]
 
 
-def place(directory: str, signed: Signed, data: bytes, second: int) -> str:
-    """Return the path of a new file with a signature, which follows from what is in it."""
+def build_path(directory: str, signed: SignedClaim, data: bytes, second: int) -> str:
+    """Return the path of a new signature file, which depends only on its content."""
     digits = hashlib.sha256(data).hexdigest()[:_DIGITS]
-    return f"{directory}/{FOLDER}/{timestamps.date(second)[:7]}/{signed.id}.{digits}{ENDING}"
+    return f"{directory}/{FOLDER}/{timestamps.format_date(second)[:7]}/{signed.id}.{digits}{ENDING}"
 
 
-def detached_by(
+def find_detached_signers(
     repository: Repository,
     at: str,
     directory: str,
-    versions: Iterable[Asked],
+    versions: Iterable[SignedVersion],
     signers: bytes,
     cache_dir: str = "",
 ) -> dict[str, tuple[str, ...]]:
-    """Return by path who signed what versions of memories say, in files that a commit holds."""
+    """Return, by path, the principals of a commit's detached signatures of memory versions."""
     files: dict[str, list[str]] = {}
     for entry in repository.git.ls_tree(at, f"{directory}/{FOLDER}"):
         if entry.kind == "blob" and is_signature_path(entry.path, directory):
-            files.setdefault(id_of(entry.path), []).append(entry.oid)
-    files = {id_: oids[:MOST_FILES] for id_, oids in files.items()}
-    wanted = [one for one in versions if stem(one.path) in files]
+            files.setdefault(parse_id(entry.path), []).append(entry.oid)
+    files = {id_: oids[:MAX_SIGNATURES] for id_, oids in files.items()}
+    wanted = [version for version in versions if id_from_path(version.path) in files]
     if not wanted:
         return {}
-    texts = repository.git.blobs([one.oid for one in wanted], document.MAX_BYTES)
-    claims = {one.path: signed_of(data, one.path) for one, data in zip(wanted, texts, strict=True)}
+    texts = repository.git.blobs([version.oid for version in wanted], document.MAX_BYTES)
+    claims = {
+        version.path: parse_claim(data, version.path)
+        for version, data in zip(wanted, texts, strict=True)
+    }
     pairs = sorted(
         {
             (oid, claim)
-            for one in wanted
-            for oid in files[stem(one.path)]
-            if (claim := claims[one.path]) is not None
+            for version in wanted
+            for oid in files[id_from_path(version.path)]
+            if (claim := claims[version.path]) is not None
         },
         key=lambda pair: (pair[0], pair[1].claim),
     )
-    held = _verified(repository, pairs, signers, cache_dir)
-    found: dict[str, tuple[str, ...]] = {}
-    for one in wanted:
-        claim = claims[one.path]
-        who = (held[oid, claim.claim] for oid in files[stem(one.path)] if claim is not None)
-        found[one.path] = tuple(sorted({principal for names in who for principal in names}))
-    return found
+    principals_by_pair = _verify_all(repository, pairs, signers, cache_dir)
+    principals_by_path: dict[str, tuple[str, ...]] = {}
+    for version in wanted:
+        claim = claims[version.path]
+        name_groups = (
+            principals_by_pair[oid, claim.claim]
+            for oid in files[id_from_path(version.path)]
+            if claim is not None
+        )
+        principals_by_path[version.path] = tuple(
+            sorted({principal for names in name_groups for principal in names})
+        )
+    return principals_by_path
 
 
-def signed_of(data: bytes, path: str) -> Signed | None:
-    """Return what may have been signed of the bytes of a memory, None where they are none."""
+def parse_claim(data: bytes, path: str) -> SignedClaim | None:
+    """Return the signed part of a memory's file; None if it is not a memory."""
     try:
-        fields, _lines = document.lines_of(data, path)
-        own = as_text(fields.get("category"))  # whatever the settings say of categories
-        memory = document.read(data, path, (*DEFAULT_CATEGORIES, own))
+        fields, _lines = document.read_field_lines(data, path)
+        category = to_text(fields.get("category"))  # allowed here, regardless of the settings
+        memory = document.read(data, path, (*DEFAULT_CATEGORIES, category))
     except document.Unreadable:
         return None
-    return signed_part(memory)
+    return extract_claim(memory)
 
 
-def _verified(
-    repository: Repository, pairs: list[tuple[str, Signed]], signers: bytes, cache_dir: str
+def _verify_all(
+    repository: Repository, pairs: list[tuple[str, SignedClaim]], signers: bytes, cache_dir: str
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return who signed which claim in which blob; each is checked once, by the same signers."""
-    known = _known(cache_dir, signers, [f"{oid} {one.claim}" for oid, one in pairs])
-    missing = [(oid, one) for oid, one in pairs if f"{oid} {one.claim}" not in known]
-    with tempfile.TemporaryDirectory(prefix="memtool-signers-") as place:
-        listed = os.path.join(place, "signers")
-        _put(listed, signers)
-        for some in batches(missing, BATCH):
-            texts = repository.git.blobs([oid for oid, _one in some], MOST_BYTES)
-            new = {
-                f"{oid} {one.claim}": tuple(_checked(repository, one, data, place, listed))
-                for (oid, one), data in zip(some, texts, strict=True)
+    """Return the principals by signature blob and claim; each is checked once per signers' file."""
+    results = _read_cached(
+        cache_dir, signers, [f"{oid} {signature.claim}" for oid, signature in pairs]
+    )
+    missing = [
+        (oid, signature) for oid, signature in pairs if f"{oid} {signature.claim}" not in results
+    ]
+    with tempfile.TemporaryDirectory(prefix="memtool-signers-") as folder:
+        signers_path = os.path.join(folder, "signers")
+        _write(signers_path, signers)
+        for batch in split_batches(missing, SIGNATURES_PER_BATCH):
+            texts = repository.git.blobs([oid for oid, _signature in batch], MAX_SIGNATURE_BYTES)
+            fresh = {
+                f"{oid} {signature.claim}": tuple(
+                    _verify(repository, signature, data, folder, signers_path)
+                )
+                for (oid, signature), data in zip(batch, texts, strict=True)
             }
-            _keep(cache_dir, signers, new)
-            known |= new
-    return {(oid, one.claim): known[f"{oid} {one.claim}"] for oid, one in pairs}
+            _write_cached(cache_dir, signers, fresh)
+            results |= fresh
+    return {(oid, signature.claim): results[f"{oid} {signature.claim}"] for oid, signature in pairs}
 
 
-def _checked(
-    repository: Repository, signed: Signed, data: bytes, place: str, signers: str
+def _verify(
+    repository: Repository, signed: SignedClaim, data: bytes, folder: str, signers: str
 ) -> Iterator[str]:
-    """Yield the principals whose key signed a claim, by the bytes of a file with a signature."""
-    head, begin, rest = data.decode(errors="replace").partition(_BEGIN)
+    """Yield the principals whose key signed a claim; `data` is a signature file."""
+    head, begin, armored = data.decode(errors="replace").partition(_BEGIN)
     at = head.rstrip("\n").rpartition("\nat: ")[2]
     try:
         moment = timestamps.parse(at)
     except ValueError:
         return
-    if not begin or head != signed.payload(at) or "\t" in head:
+    if not begin or head != signed.build_payload(at) or "\t" in head:
         return
-    path = os.path.join(place, "signature")
-    _put(path, (begin + rest).encode())
-    for name in _principals(repository.git.env, path, signers, moment):
-        given = ("-Y", "verify", "-f", signers, "-I", name, "-n", NAMESPACE, "-s", path)
-        answer = keygen(repository.git.env, *given, _time(moment), stdin=head.encode())
+    path = os.path.join(folder, "signature")
+    _write(path, (begin + armored).encode())
+    for name in _find_principals(repository.git.env, path, signers, moment):
+        arguments = ("-Y", "verify", "-f", signers, "-I", name, "-n", NAMESPACE, "-s", path)
+        answer = run_keygen(
+            repository.git.env, *arguments, _format_time(moment), stdin=head.encode()
+        )
         if not answer.status:
             yield name
 
 
-def principals(env: Mapping[str, str], armored: bytes, signers: bytes, at: str) -> tuple[str, ...]:
-    """Return whose key made a signature, by an allowed-signers file; none where it has no such."""
-    with tempfile.TemporaryDirectory(prefix="memtool-signers-") as room:
-        path, listed = os.path.join(room, "signature"), os.path.join(room, "signers")
-        _put(path, armored)
-        _put(listed, signers)
-        return tuple(_principals(env, path, listed, timestamps.parse(at)))
+def find_principals(
+    env: Mapping[str, str], armored: bytes, signers: bytes, at: str
+) -> tuple[str, ...]:
+    """Return the principals of the key that made a signature, per an allowed-signers file."""
+    with tempfile.TemporaryDirectory(prefix="memtool-signers-") as folder:
+        path, signers_path = os.path.join(folder, "signature"), os.path.join(folder, "signers")
+        _write(path, armored)
+        _write(signers_path, signers)
+        return tuple(_find_principals(env, path, signers_path, timestamps.parse(at)))
 
 
-def _principals(env: Mapping[str, str], path: str, signers: str, moment: int) -> Iterator[str]:
-    asked = ("-Y", "find-principals", "-s", path, "-f", signers)
-    found = keygen(env, *asked, _time(moment))
-    names = found.stdout.decode(errors="replace").splitlines() if not found.status else []
+def _find_principals(env: Mapping[str, str], path: str, signers: str, moment: int) -> Iterator[str]:
+    arguments = ("-Y", "find-principals", "-s", path, "-f", signers)
+    answer = run_keygen(env, *arguments, _format_time(moment))
+    names = answer.stdout.decode(errors="replace").splitlines() if not answer.status else []
     for name in dict.fromkeys(names):
         if name.isprintable() and not name.startswith("-"):
             yield name
 
 
-def _time(moment: int) -> str:
+def _format_time(moment: int) -> str:
     digits = timestamps.render(moment).translate({ord(sign): "" for sign in "-:TZ"})
     return f"-Overify-time={digits}"
 
 
-def made(env: Mapping[str, str], key: str, payload: str) -> bytes:
-    """Return the armored signature of a payload by a key: a file, or the text of a public one.
+def sign(env: Mapping[str, str], key: str, payload: str) -> bytes:
+    """Sign a payload and return the armored signature; `key` is a file or a public key's text.
 
-    ssh-keygen may ask for a passphrase or a touch, so it has all the time it needs.
+    There is no time limit, since ssh-keygen may ask for a passphrase or a touch.
 
     Raises:
-        MemtoolError: it refused.
+        MemtoolError: ssh-keygen did not sign.
     """
-    with tempfile.TemporaryDirectory(prefix="memtool-key-") as room:
+    with tempfile.TemporaryDirectory(prefix="memtool-key-") as folder:
         if not os.path.isabs(key):
-            _put(os.path.join(room, "key.pub"), key.encode() + b"\n")
-            key = os.path.join(room, "key.pub")
-        done = keygen(
+            _write(os.path.join(folder, "key.pub"), key.encode() + b"\n")
+            key = os.path.join(folder, "key.pub")
+        done = run_keygen(
             env, "-Y", "sign", "-f", key, "-n", NAMESPACE, stdin=payload.encode(), timeout_s=None
         )
     if done.status or not done.stdout.startswith(_BEGIN.encode()):
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [
+            "no reason given"
+        ]
         raise MemtoolError(
-            f"ssh-keygen did not sign: {said[-1]}",
-            hint="give the private key, or load it into your ssh-agent: ssh-add FILE",
+            f"ssh-keygen did not sign: {error_lines[-1]}",
+            hint="ssh-add FILE",
             code="not-signed",
         )
     return done.stdout
 
 
-def keygen(
+def run_keygen(
     env: Mapping[str, str], *args: str, stdin: bytes = b"", timeout_s: float | None = TIMEOUT_S
-) -> process.Done:
-    """Run ssh-keygen, in which times are of UTC. Raises MemtoolError where it cannot be run."""
+) -> process.ProcessResult:
+    """Run ssh-keygen in UTC. Raises MemtoolError if it cannot be run."""
     try:
         return process.run([KEYGEN, *args], {**env, "TZ": "UTC"}, stdin, timeout_s)
     except TimeoutError:
-        raise MemtoolError(f"ssh-keygen did not end within {TIMEOUT_S:g} s") from None
+        raise MemtoolError(f"ssh-keygen did not finish within {TIMEOUT_S:g} s") from None
     except OSError as error:
         raise MemtoolError(
-            f"ssh-keygen cannot be run: {reason_of(error)}", code="no-ssh-keygen"
+            f"cannot run ssh-keygen: {find_reason(error)}", code="no-ssh-keygen"
         ) from None
 
 
-def _put(path: str, data: bytes) -> None:
+def _write(path: str, data: bytes) -> None:
     with open(path, "wb") as file:
         file.write(data)

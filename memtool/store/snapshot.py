@@ -1,13 +1,13 @@
-"""Snapshots: the memory files of a worktree, an index or a commit, listed with their blob ids."""
+"""Snapshots: the memory files of a worktree, of git's index or of a commit, with their blob ids."""
 
 from __future__ import annotations
 
 import errno
 import os
 
-from memtool.errors import reason_of
-from memtool.store.files import TEMP_PREFIX, read_regular, reason
-from memtool.store.git import LINKS, IndexEntry, TreeEntry
+from memtool.errors import find_reason
+from memtool.store.files import TEMP_PREFIX, describe_error, read_regular
+from memtool.store.git import LINK_MODES, IndexEntry, TreeEntry
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Kind = Literal["worktree", "index", "commit"]
 
 
-_FEW_PATHS = 50
-"""Paths that git is asked about one by one."""
+_MAX_LISTED_PATHS = 50
+"""Up to this many paths are passed to git one by one."""
 _MAX_DEPTH = 12
 _EMPTY_BLOBS = frozenset(
     {
@@ -34,7 +34,7 @@ _INTENT_TO_ADD = 1 << 29  # CE_INTENT_TO_ADD in git's read-cache.h
 
 
 class Entry(Value):
-    """One file that may be a memory. `oid` is its blob, empty for a file of the worktree."""
+    """One file that may be a memory. `oid` is its blob id, empty for a file of the worktree."""
 
     path: str
     oid: str
@@ -42,7 +42,7 @@ class Entry(Value):
 
 
 class Location(Value):
-    """Where the memory files of a tree are. `name` is `worktree`, `index` or a commit id."""
+    """The location of a tree's memory files. `name` is `worktree`, `index` or a commit id."""
 
     repository: Repository
     directory: str
@@ -50,31 +50,31 @@ class Location(Value):
     name: str
 
     def list_files(self) -> Snapshot:
-        """List the files that are there now."""
+        """List the current files."""
         revisions = {"worktree": None, "index": ":index", "commit": self.name}
-        return take(self.repository, self.directory, revisions[self.kind])
+        return take_snapshot(self.repository, self.directory, revisions[self.kind])
 
 
 class Snapshot(Location):
-    """The memory files of one tree at one instant, sorted by their path, relative to the top.
+    """The memory files of one tree at one moment, sorted by path (relative to the top).
 
-    Problems are files that a memory tree must not hold, such as symbolic links; they are never
+    Problems are files that are not allowed in a memory tree, such as symbolic links; they are never
     opened.
     """
 
     entries: tuple[Entry, ...]
     problems: tuple[Problem, ...]
 
-    def read(self, known: Collection[str] = ()) -> Iterator[tuple[Entry, bytes | Problem]]:
-        """Yield each entry with its bytes, or with the problem that kept them from being read.
+    def read(self, skipped_paths: Collection[str] = ()) -> Iterator[tuple[Entry, bytes | Problem]]:
+        """Yield each entry with its content, or with the problem why it could not be read.
 
-        Those with a path that is `known` are left out.
+        Stored entries whose path is in `skipped_paths` are left out.
         """
         worktree = [entry for entry in self.entries if not entry.oid]
         ends = LineEnds(self.repository, self.directory)
         for entry in worktree:
             yield entry, ends.read_file(entry.path)
-        stored = [one for one in self.entries if one.oid and one.path not in known]
+        stored = [entry for entry in self.entries if entry.oid and entry.path not in skipped_paths]
         if not stored:
             return
         from memtool.memory.document import MAX_BYTES
@@ -84,7 +84,7 @@ class Snapshot(Location):
 
 
 def is_memory_path(path: str, directory: str) -> bool:
-    """Tell whether a path is where a memory may be: `.md` below the directory, no `_` or README."""
+    """Return whether a path can be a memory: `.md` below the directory, not `_…` or README."""
     return path.startswith(directory + "/") and _is_memory_name(path.rpartition("/")[2])
 
 
@@ -92,96 +92,101 @@ def _is_memory_name(name: str) -> bool:
     return name.endswith(".md") and not name.startswith(("_", "README", TEMP_PREFIX))
 
 
-def take(repository: Repository, directory: str, at: str | None) -> Snapshot:
-    """Return the files of the worktree, of git's index (`:index`) or of a revision.
+def take_snapshot(repository: Repository, directory: str, at: str | None) -> Snapshot:
+    """List the files of the worktree, of git's index (`:index`) or of a revision.
 
     Raises:
-        MemtoolError: the revision names no commit, or there is no worktree.
+        MemtoolError: the revision does not name a commit, or there is no worktree.
     """
     if at == ":index":
-        return of_index(repository, directory)
+        return snapshot_index(repository, directory)
     if at is not None:
-        return of_commit(repository, directory, at)
-    return of_worktree(repository, directory)
+        return snapshot_commit(repository, directory, at)
+    return snapshot_worktree(repository, directory)
 
 
-def of_worktree(repository: Repository, directory: str) -> Snapshot:
-    """Take the files on disk. Sparse checkouts get the files they left out from the index."""
+def snapshot_worktree(repository: Repository, directory: str) -> Snapshot:
+    """List the files on disk. Files that a sparse checkout leaves out come from the index."""
     repository.refuse_bare("add --at REV to read the memories of a commit, such as --at HEAD")
     entries: list[Entry] = []
     problems: list[Problem] = []
     parts = directory.split("/")
     above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
-    link = next((p for p in above if os.path.islink(os.path.join(repository.top, p))), None)
+    link = next(
+        (parent for parent in above if os.path.islink(os.path.join(repository.top, parent))), None
+    )
     if link is None:
         _scan(repository.top, directory, entries, problems, 0)
-        hidden = ignored(repository, directory, [entry.path for entry in entries])
+        hidden = find_ignored(repository, directory, [entry.path for entry in entries])
         entries = [entry for entry in entries if entry.path not in hidden]
-        problems.extend(map(not_reviewed, sorted(hidden)))
+        problems.extend(map(build_ignored_problem, sorted(hidden)))
     else:
-        problems.append(not_a_file(link))
+        problems.append(build_link_problem(link))
     if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
-        there = {entry.path for entry in entries}
+        present_paths = {entry.path for entry in entries}
         entries.extend(
             Entry(row.path, row.oid, row.mode)
             for row in repository.git.ls_files(directory)
-            if row.is_skipped and is_memory_path(row.path, directory) and row.path not in there
+            if row.is_skipped
+            and is_memory_path(row.path, directory)
+            and row.path not in present_paths
         )
-    return _snapshot(repository, directory, "worktree", "worktree", entries, problems)
+    return _build_snapshot(repository, directory, "worktree", "worktree", entries, problems)
 
 
-def ignored(repository: Repository, directory: str, paths: Sequence[str]) -> frozenset[str]:
-    """Return which of some paths in a directory git ignores; what is tracked is never ignored."""
+def find_ignored(repository: Repository, directory: str, paths: Sequence[str]) -> frozenset[str]:
+    """Return the paths that git ignores, among `paths` in a directory; never tracked files."""
     if not paths:
         return frozenset()
-    where = paths if len(paths) <= _FEW_PATHS else (directory,)
+    where = paths if len(paths) <= _MAX_LISTED_PATHS else (directory,)
     options = ("--others", "--ignored", "--exclude-standard", "-z")
     return frozenset(repository.git.names("ls-files", *options, "--", *where)).intersection(paths)
 
 
-def not_reviewed(path: str) -> Problem:
-    """Return the problem of a file that git ignores: it would be shown, and never reviewed."""
+def build_ignored_problem(path: str) -> Problem:
+    """Build the problem of a file that git ignores: it would be shown, but never reviewed."""
     message = "git ignores it, so nobody would see it in a review"
     hint = f"git check-ignore -v {path} names the rule: take it out, or remove the file"
-    return problem_at(path, 1, "ignored", message, hint)
+    return build_problem(path, 1, "ignored", message, hint)
 
 
-def of_index(repository: Repository, directory: str) -> Snapshot:
-    """Take what git's index holds: exactly what `git commit` would commit."""
-    return _listed(repository, directory, "index", "index", repository.git.ls_files(directory))
+def snapshot_index(repository: Repository, directory: str) -> Snapshot:
+    """List the files in git's index: exactly those that `git commit` would commit."""
+    return _build_from_rows(
+        repository, directory, "index", "index", repository.git.ls_files(directory)
+    )
 
 
-def of_commit(repository: Repository, directory: str, revision: str) -> Snapshot:
-    """Take the tree of a commit. Raises MemtoolError where the revision names none."""
-    commit = repository.git.rev(revision)
+def snapshot_commit(repository: Repository, directory: str, revision: str) -> Snapshot:
+    """List the files of a commit. Raises MemtoolError if the revision does not name one."""
+    commit = repository.git.resolve(revision)
     listed = repository.git.ls_tree(commit, directory)
-    return _listed(repository, directory, "commit", commit, listed)
+    return _build_from_rows(repository, directory, "commit", commit, listed)
 
 
-def _listed(
+def _build_from_rows(
     repository: Repository,
     directory: str,
     kind: Kind,
     name: str,
-    listed: Iterable[TreeEntry | IndexEntry],
+    rows: Iterable[TreeEntry | IndexEntry],
 ) -> Snapshot:
-    """Return the snapshot of what git lists."""
     entries: dict[str, Entry] = {}
     problems = []
-    for row in listed:
+    for row in rows:
         path = row.path
-        if row.mode in LINKS:
-            problems.append(not_a_file(path))
+        if row.mode in LINK_MODES:
+            problems.append(build_link_problem(path))
         elif isinstance(row, IndexEntry) and row.stage != "0":
-            problems.append(unmerged(path))
+            problems.append(build_unmerged_problem(path))
         elif kind == "index" and row.oid in _EMPTY_BLOBS and _is_intent(repository, path):
             continue
         elif is_memory_path(path, directory):
             entries.setdefault(path, Entry(path, row.oid, row.mode))
-    return _snapshot(repository, directory, kind, name, list(entries.values()), problems)
+    return _build_snapshot(repository, directory, kind, name, list(entries.values()), problems)
 
 
-def _snapshot(
+def _build_snapshot(
     repository: Repository,
     directory: str,
     kind: Kind,
@@ -200,7 +205,7 @@ def _snapshot(
 
 
 def _scan(top: str, folder: str, entries: list[Entry], problems: list[Problem], depth: int) -> None:
-    """Collect files below a folder, following no link."""
+    """Collect files below a folder without following links."""
     names, below = list_folder(top, folder, depth, problems)
     entries.extend(Entry(f"{folder}/{name}", "", "") for name in names)
     for name in below:
@@ -210,46 +215,46 @@ def _scan(top: str, folder: str, entries: list[Entry], problems: list[Problem], 
 def list_folder(
     top: str, folder: str, depth: int, problems: list[Problem]
 ) -> tuple[list[str], list[str]]:
-    """Return the names of the files that may be memories, and of the folders, both sorted.
+    """Return the names of possible memory files and of folders, both sorted.
 
-    `depth` is 0 for the memory directory. What must not lie there is added to the problems.
+    `depth` is 0 for the memory directory. Files that are not allowed are added to `problems`.
     """
     files: list[str] = []
     folders: list[str] = []
     try:
-        found = sorted(os.scandir(os.path.join(top, folder)), key=lambda item: item.name)
+        items = sorted(os.scandir(os.path.join(top, folder)), key=lambda item: item.name)
     except FileNotFoundError:
-        found = []
+        items = []
     except OSError as error:
-        problems.append(problem_at(folder, 0, "unreadable", reason_of(error)))
-        found = []
-    for item in found:
+        problems.append(build_problem(folder, 0, "unreadable", find_reason(error)))
+        items = []
+    for item in items:
         path = f"{folder}/{item.name}"
         if item.is_symlink():
-            problems.append(not_a_file(path))
+            problems.append(build_link_problem(path))
         elif item.is_dir(follow_symlinks=False):
             if item.name == ".git" or depth >= _MAX_DEPTH:
-                problems.append(problem_at(path, 0, "unreadable", "no memory lies this deep"))
+                problems.append(build_problem(path, 0, "unreadable", "no memory lies this deep"))
             else:
                 folders.append(item.name)
         elif _is_memory_name(item.name):
             if item.is_file(follow_symlinks=False):
                 files.append(item.name)
             else:
-                problems.append(not_a_file(path))
+                problems.append(build_link_problem(path))
     return files, folders
 
 
 def _is_intent(repository: Repository, path: str) -> bool:
-    """Tell whether `git add --intent-to-add` made an empty entry, which no commit takes along."""
+    """Return whether an entry is from `git add --intent-to-add`, which is never committed."""
     shown = repository.git.run("ls-files", "--debug", "--", path)
     flags = int(shown.rpartition(b"flags: ")[2].split()[0], 16)
     return bool(flags & _INTENT_TO_ADD)
 
 
-def unmerged(path: str) -> Problem:
-    """Return the problem of a file whose merge is not finished."""
-    return problem_at(
+def build_unmerged_problem(path: str) -> Problem:
+    """Build the problem of a file in an unfinished merge."""
+    return build_problem(
         path,
         0,
         "conflict-markers",
@@ -258,9 +263,9 @@ def unmerged(path: str) -> Problem:
     )
 
 
-def not_a_file(path: str) -> Problem:
-    """Return the problem of a link, device or submodule in the memory tree."""
-    return problem_at(
+def build_link_problem(path: str) -> Problem:
+    """Build the problem of a link, device or submodule in the memory tree."""
+    return build_problem(
         path,
         0,
         "symlink",
@@ -270,10 +275,11 @@ def not_a_file(path: str) -> Problem:
 
 
 class LineEnds:
-    """What git makes of line ends when files are added, asked once and only where one has CRLF.
+    """Reads files with the line ends that git would store.
 
     A checkout with `core.autocrlf`, or with the attribute `text`, has CRLF on disk and LF in its
-    blobs. Memories are read as git would store them, so that they are the same in every clone.
+    blobs. Normalised memories are the same in every clone. git is asked once, and only if a file
+    has CRLF.
     """
 
     def __init__(self, repository: Repository, directory: str) -> None:
@@ -281,68 +287,68 @@ class LineEnds:
         self._directory = directory
 
     def read_file(self, path: str) -> bytes | Problem:
-        """Return the bytes of a file as git would store them, or the problem that kept them."""
+        """Read a file as git would store it; return a problem if it cannot be read."""
         data = read_file(self._repository.top, path)
-        if isinstance(data, bytes) and b"\r\n" in data and path in self._converted:
+        if isinstance(data, bytes) and b"\r\n" in data and path in self._normalised_paths:
             return data.replace(b"\r\n", b"\n")
         return data
 
     @cached_property
-    def _converted(self) -> frozenset[str]:
-        """The paths of which git drops each CR before LF: not where the blob has some already."""
+    def _normalised_paths(self) -> frozenset[str]:
+        """Paths that git normalises from CRLF (unless the blob already contains CRLF)."""
         git = self._repository.git
         setting = git.line("config", "--get", "core.autocrlf", allowed=(0, 1)).lower()
         is_usual = setting not in ("", "false", "no", "off", "0")
-        found = set()
+        paths = set()
         for row in git.rows(
             "ls-files", "--eol", "-z", "--cached", "--others", "--", self._directory
         ):
-            said, _tab, name = row.partition(b"\t")
-            stored, _here, *attributes = said.decode().split()
+            details, _tab, name = row.partition(b"\t")
+            stored, _here, *attributes = details.decode().split()
             text = attributes[0].removeprefix("attr/") if attributes else ""
             has_crlf = stored in ("i/crlf", "i/mixed")
             if text == "text" or (
                 text in ("", "text=auto") and not has_crlf and (is_usual or text == "text=auto")
             ):
-                found.add(os.fsdecode(name))
-        return frozenset(found)
+                paths.add(os.fsdecode(name))
+        return frozenset(paths)
 
 
 def read_file(top: str, path: str) -> bytes | Problem:
-    """Return the bytes of a file of the worktree, or the problem that kept it from being read."""
-    from memtool.memory.document import MAX_BYTES  # reading a memory needs it anyway
+    """Read a file of the worktree; return a problem if it cannot be read."""
+    from memtool.memory.document import MAX_BYTES  # imported for reading a memory anyway
 
     try:
         return read_regular(f"{top}/{path}", MAX_BYTES + 1)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return not_a_file(path)
-        return problem_at(
+            return build_link_problem(path)
+        return build_problem(
             path,
             0,
             "unreadable",
-            f"it cannot be read: {reason(error)}",
+            f"it cannot be read: {describe_error(error)}",
             "give yourself permission to read it",
         )
 
 
-def blob_hash(object_format: str) -> Callable[[bytes], str]:
-    """Return the function that names bytes as git does; `.memory` is never filtered."""
+def make_blob_hash(object_format: str) -> Callable[[bytes], str]:
+    """Return the function that computes git's blob ids; no filters apply to memories."""
     import hashlib
 
     digest = getattr(hashlib, object_format)  # `hashlib.new` looks it up each time
 
     def blob_id(data: bytes) -> str:
-        found: str = digest(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
-        return found
+        oid: str = digest(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+        return oid
 
     return blob_id
 
 
-def problem_at(
+def build_problem(
     path: str, line: int, code: str, message: str, hint: str = "", id_: str = ""
 ) -> Problem:
-    """Return a problem of a file."""
-    from memtool.memory.schema import Problem  # a warm search meets none
+    """Build a problem of a file."""
+    from memtool.memory.schema import Problem  # rarely needed
 
     return Problem(path, line, code, message, hint, id_)

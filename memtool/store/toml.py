@@ -1,8 +1,8 @@
-"""TOML: files of settings, read without a heavy library, and edits that keep their comments.
+"""TOML: read settings files without a heavy library, and edit them while keeping comments.
 
-`read_plain` knows plain TOML only and answers None for anything else; `read` then asks `tomllib`,
-at one and a half times the cost of an interpreter start. Whatever `read_plain` accepts means the
-same to `tomllib`: a property test holds it.
+`read_plain` supports only plain TOML and returns None for anything else; `read` then uses
+`tomllib`, whose import costs one and a half interpreter starts. A property test checks that both
+agree on everything that `read_plain` accepts.
 
     # a comment
     [section]  [section.name]  [[section.list]]
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
     TomlValue = str | int | float | bool | Sequence[str]
 
-MOST_BYTES = 256 * 1024
-ELSE = "default"
-"""The entry of a table of numbers that counts where no other does."""
+MAX_BYTES = 256 * 1024
+DEFAULT_ENTRY = "default"
+"""The entry of a table of numbers for all categories without their own number."""
 
 
 def read(data: bytes, path: str) -> dict[str, Any]:
-    """Parse TOML bytes. Raises MemtoolError with the line where they are wrong."""
-    if len(data) > MOST_BYTES:
+    """Parse TOML. Raises MemtoolError with the line of a syntax error."""
+    if len(data) > MAX_BYTES:
         raise MemtoolError(
-            f"{path} has {len(data):,} bytes, {MOST_BYTES:,} are allowed",
+            f"{path} has {len(data):,} bytes, the limit is {MAX_BYTES:,}",
             hint=f"edit {path}",
             code="config",
         )
     try:
         text = data.decode()
-        known = read_plain(text)
-        if known is not None:
-            return known
-        import tomllib  # more than an interpreter start, so only where it is needed
+        tables = read_plain(text)
+        if tables is not None:
+            return tables
+        import tomllib  # costs more than an interpreter start
 
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
+    except (ValueError, RecursionError) as error:  # TOML, UTF-8, too many digits or brackets
         raise MemtoolError(
             f"{path} is not TOML: {error}", hint=f"edit {path}", code="config"
         ) from None
@@ -49,11 +49,11 @@ def read(data: bytes, path: str) -> dict[str, Any]:
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _WORDS = {"true": True, "false": False}
-_MOST_DIGITS = 15
+_MAX_DIGITS = 15
 
 
 def read_plain(text: str) -> dict[str, Any] | None:
-    """Return the tables of a text, None where it holds anything that is not plain."""
+    """Parse plain TOML; None if the text has anything that is not plain."""
     tables: dict[str, Any] = {}
     table = tables
     opened: set[str] = set()
@@ -64,25 +64,24 @@ def read_plain(text: str) -> dict[str, Any] | None:
                 return None
             continue
         if line[0] == "[":
-            found = _begun(tables, line, opened)
-            if found is None:
+            section = _open_table(tables, line, opened)
+            if section is None:
                 return None
-            table = found
+            table = section
             continue
-        key, equals, rest = line.partition("=")
+        key, equals, value_text = line.partition("=")
         key = key.rstrip(" \t")
-        value = _value(rest.lstrip(" \t")) if equals else None
+        value = _parse_value(value_text.lstrip(" \t")) if equals else None
         if value is None or not _is_bare(key) or key in table:
             return None
         table[key] = value
     return tables
 
 
-def _begun(tables: dict[str, Any], line: str, opened: set[str]) -> dict[str, Any] | None:
-    """Return the new table that a line in brackets begins, None where it may be none.
+def _open_table(tables: dict[str, Any], line: str, opened: set[str]) -> dict[str, Any] | None:
+    """Return the new table for a line in brackets; None leaves the case to tomllib.
 
-    A table that is opened again, or after one inside it, is for tomllib to judge, and so is what
-    lies inside of a list.
+    Those cases are a table that is opened again or after a subtable, and tables inside of a list.
     """
     is_list = line[:2] == "[["
     names = (line[2:-2] if is_list else line[1:-1]).split(".")
@@ -106,35 +105,35 @@ def _is_bare(name: str) -> bool:
     return bool(name) and _BARE.issuperset(name)
 
 
-def _value(text: str) -> str | int | float | bool | list[str] | None:
+def _parse_value(text: str) -> str | int | float | bool | list[str] | None:
     if text in _WORDS:
         return _WORDS[text]
     if text[:1] == "[" and text[-1:] == "]":
-        return _texts(text[1:-1].strip(" \t"))
-    return _text(text) if text[:1] == '"' else _number(text)
+        return _parse_texts(text[1:-1].strip(" \t"))
+    return _parse_text(text) if text[:1] == '"' else _parse_number(text)
 
 
-def _texts(inner: str) -> list[str] | None:
-    """Return the texts of a list; one with a comma inside is not plain."""
-    found = []
+def _parse_texts(inner: str) -> list[str] | None:
+    """Parse the texts of a list; None for a text with a comma, which is not plain."""
+    texts = []
     for part in inner.split(",") if inner else ():
-        text = _text(part.strip(" \t"))
+        text = _parse_text(part.strip(" \t"))
         if text is None:
             return None
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts
 
 
-def _text(text: str) -> str | None:
+def _parse_text(text: str) -> str | None:
     inner = text[1:-1]
     is_whole = len(text) > 1 and text[0] == text[-1] == '"'
     return inner if is_whole and inner.isprintable() and not {'"', "\\"} & {*inner} else None
 
 
-def _number(text: str) -> int | float | None:
+def _parse_number(text: str) -> int | float | None:
     whole, point, part = text.removeprefix("-").partition(".")
     digits = whole + part
-    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS):
         return None
     if (len(whole) > 1 and whole[0] == "0") or bool(point) != bool(part):
         return None
@@ -145,30 +144,30 @@ def set_key(
     text: str,
     key: str | tuple[str, ...],
     value: TomlValue | None,
-    divided: Collection[str] = (),
+    divisible_keys: Collection[str] = (),
 ) -> str:
-    """Return the text with a key set, or removed where the value is None.
+    """Return the text with a key set, or removed if the value is None.
 
-    `key` is dotted, or a tuple of parts where a part itself may hold a dot. Missing tables are
-    made; a table that loses its last key goes too, unless comments stand in it. Comments, order
-    and spacing stay as they are. `divided` are the keys whose number may also be a table: where one
-    of its entries gets a number, the one that was there becomes its `default`.
+    `key` is dotted, or a tuple if a part contains a dot. Missing tables are created; a table that
+    becomes empty is removed, unless it has comments. Comments, order and spacing are kept.
+    `divisible_keys` are those with a number or a table of numbers: if an entry gets a number, an
+    existing plain number becomes the entry `default`.
 
     Raises:
         MemtoolError: the text is not TOML, or a part of the key is not a table there.
     """
-    import tomlkit  # only who changes a setting
+    import tomlkit  # only needed to change a setting
     from tomlkit.exceptions import TOMLKitError
 
     *tables, name = key.split(".") if isinstance(key, str) else key
     try:
         document = tomlkit.parse(text)
-        if key in divided and isinstance(_entry(document, tables, name), dict):
-            tables, name = [*tables, name], ELSE
-        elif ".".join(tables) in divided and value is not None:
-            common = _entry(document, tables[:1], tables[1])
+        if key in divisible_keys and isinstance(_find_entry(document, tables, name), dict):
+            tables, name = [*tables, name], DEFAULT_ENTRY
+        elif ".".join(tables) in divisible_keys and value is not None:
+            common = _find_entry(document, tables[:1], tables[1])
             if isinstance(common, int | float):
-                document[tables[0]][tables[1]] = {ELSE: common}
+                document[tables[0]][tables[1]] = {DEFAULT_ENTRY: common}
         holders: list[MutableMapping[str, Any]] = [document]
         for part in tables:
             if part not in holders[-1]:
@@ -177,9 +176,7 @@ def set_key(
                 holders[-1][part] = tomlkit.table()
             inner = holders[-1][part]
             if not isinstance(inner, dict):
-                raise MemtoolError(
-                    f"{part} is not a table there, so it cannot hold {name}", code="config"
-                )
+                raise MemtoolError(f"cannot set {name}: {part} is not a table", code="config")
             holders.append(inner)
         if value is None:
             _remove(holders, [*tables, name])
@@ -190,16 +187,39 @@ def set_key(
         raise MemtoolError(f"not TOML: {error}", code="config") from None
 
 
-def _entry(document: MutableMapping[str, Any], tables: Sequence[str], name: str) -> object:
-    """Return what stands at a name in nested tables, None where one of them is missing."""
-    found: object = document
+def rename_key(text: str, old_key: str, key: str) -> str:
+    """Return the text with a key `section.name` renamed; a value that the new one has is kept.
+
+    Raises:
+        MemtoolError: the text is not TOML.
+    """
+    import tomlkit  # only needed to change a setting
+    from tomlkit.exceptions import TOMLKitError
+
+    (old_section, old_name), (section, name) = old_key.split("."), key.split(".")
+    try:
+        document = tomlkit.parse(text)
+        value = _find_entry(document, [old_section], old_name)
+        if value is None:
+            return text
+        if _find_entry(document, [section], name) is None:
+            document.setdefault(section, tomlkit.table())[name] = value
+        _remove([document, document[old_section]], [old_section, old_name])
+        return tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise MemtoolError(f"not TOML: {error}", code="config") from None
+
+
+def _find_entry(document: MutableMapping[str, Any], tables: Sequence[str], name: str) -> object:
+    """Return the value of a name in nested tables; None if a table is missing."""
+    entry: object = document
     for part in (*tables, name):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        entry = entry.get(part) if isinstance(entry, dict) else None
+    return entry
 
 
 def _remove(holders: list[MutableMapping[str, Any]], parts: list[str]) -> None:
-    """Drop a key from the innermost holder, then the tables that hold nothing any more."""
+    """Remove a key from the innermost table, then all tables that became empty."""
     if parts[-1] not in holders[-1]:
         return
     del holders[-1][parts[-1]]

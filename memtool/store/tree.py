@@ -1,38 +1,46 @@
-"""Trees: the memories of one snapshot, with their lineage and with what is wrong."""
+"""Trees: the memories of one snapshot, with their lineage and their problems."""
 
 from __future__ import annotations
 
-from memtool.errors import MemtoolError
+from memtool.errors import MemtoolError, UnclearIdError
 from memtool.memory import lifecycle
-from memtool.memory.changes import stem
+from memtool.memory.changes import id_from_path
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
-from memtool.memory.memory import as_text
-from memtool.store.snapshot import blob_hash, problem_at
+from memtool.memory.memory import to_text
+from memtool.memory.visibility import OUT_OF_USE
+from memtool.store.snapshot import build_problem, make_blob_hash
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
+    from memtool.memory.short_ids import ShortIds
     from memtool.store.snapshot import Location, Snapshot
+    from memtool.store.state import Row
 
-    class Masking(Protocol):
-        """What takes secrets out of memories and problems that are to be shown."""
+    class Masker(Protocol):
+        """Removes secrets from memories and problems before they are shown."""
 
         def read(self, memory: Memory, data: bytes, oid: str) -> Memory:
-            """Return a memory that was read from some bytes, masked."""
+            """Return a masked copy of a memory that was read from `data`."""
 
         def problem(self, problem: Problem) -> Problem:
-            """Return a problem with a masked message."""
+            """Return a copy of a problem with a masked message."""
+
+
+MAX_SUGGESTIONS = 5
+MAX_WANTED_CHARS = 80
+"""Characters of an unknown id that its error shows."""
 
 
 class Record(Value):
-    """A memory and where it lies: its path from the top, and the id of its bytes as a blob."""
+    """A memory with its path, relative to the top of the worktree, and its blob id."""
 
     memory: Memory
     path: str
@@ -43,19 +51,47 @@ class Record(Value):
         return self.memory.id
 
 
-class Tree:
-    """The memories of a snapshot by id. Of several files with one id, the first by path counts.
+class Overlay(Value):
+    """Memories of another commit that are shown together with those of a tree.
 
-    Each kind of tree says how it holds them: `records`, `problems` and `get`. All else follows
-    from these; a tree with columns (see `index.reader`) answers it without opening the memories.
+    `citations` are the rows of the table `citation` of these memories, by path. `notices` are
+    sentences about memories of the commit or the tree, by path. `newer` has, by the id of a memory
+    of the tree, the ids that replace it in the commit only.
+    """
+
+    commit: str
+    citations: Mapping[str, Row]
+    notices: Mapping[str, str] = {}
+    newer: Mapping[str, tuple[str, ...]] = {}
+
+
+class Tree:
+    """The memories of a snapshot by id. If several files have one id, the first by path counts.
+
+    Subclasses implement `records`, `problems` and `get`; everything else follows from these. A tree
+    with an index (see `index.reader`) overrides more, to answer without opening the memories.
     """
 
     is_partial = False
-    """Whether only some of the memories are here, until there is an index of all."""
+    """Whether this tree has only some of the memories, because there is no full index yet."""
+    overlay: Overlay | None = None
+    """The memories in this tree that come from a commit that is not checked out."""
 
     def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
         self.location = location
         self.categories = categories
+
+    def is_from_overlay(self, record: Record) -> bool:
+        """Return whether a memory comes from the overlay."""
+        return self.overlay is not None and record.path in self.overlay.citations
+
+    def find_notice(self, record: Record) -> str:
+        """Return the overlay's notice on a memory; empty if there is none."""
+        return "" if self.overlay is None else self.overlay.notices.get(record.path, "")
+
+    def find_newer_ids(self, record: Record) -> tuple[str, ...]:
+        """Return the ids that replace a memory in the overlay's commit only."""
+        return () if self.overlay is None else self.overlay.newer.get(record.id, ())
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -64,11 +100,11 @@ class Tree:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with single files, by path, line and code."""
+        """Problems of single files, sorted by path, line and code."""
         raise NotImplementedError
 
     def get(self, id_: str) -> Record | None:
-        """Return the memory with an id."""
+        """Return the memory with an id; None if there is none."""
         raise NotImplementedError
 
     def __getitem__(self, id_: str) -> Record:
@@ -82,143 +118,186 @@ class Tree:
 
     @property
     def cache_dir(self) -> str:
-        """Where to keep what follows from these memories, empty for nowhere."""
+        """Directory for data derived from these memories; empty for none."""
         return ""
 
     @property
     def count(self) -> int:
-        """How many memories there are."""
+        """Number of memories."""
         return len(self.records)
 
     @cached_property
     def lineage(self) -> Lineage:
-        """Which of these memories supersedes which."""
+        """The lineage of these memories."""
         return Lineage(record.memory for record in self.records)
 
     @cached_property
     def ids(self) -> list[str]:
-        """The ids of all memories, sorted, each once."""
+        """The distinct ids of all memories, sorted."""
         return list(dict.fromkeys(record.id for record in self.records))
 
     @cached_property
+    def short_ids(self) -> ShortIds:
+        """The short forms of these ids."""
+        from memtool.memory.short_ids import ShortIds  # only text for people has them
+
+        return ShortIds(self.ids)
+
+    @cached_property
     def blobs(self) -> dict[str, str]:
-        """The blob of each memory by its path."""
+        """Blob id of each memory, by path."""
         return {record.path: record.oid for record in self.records}
 
     @property
     def moments(self) -> list[int]:
-        """The second at which each memory was written, in any order."""
+        """Timestamp of each memory in seconds, in any order."""
         return [record.memory.timestamp for record in self.records]
 
     def count_by(self, key: str) -> dict[str, int]:
-        """Return how many memories have each value of `type`, `category` or `status`, sorted."""
-        found: dict[str, int] = {}
+        """Count memories by `type`, `category` or `status`, sorted by value."""
+        counts: dict[str, int] = {}
         for record in self.records:
             value = getattr(record.memory, key)
-            found[value] = found.get(value, 0) + 1
-        return dict(sorted(found.items()))
+            counts[value] = counts.get(value, 0) + 1
+        return dict(sorted(counts.items()))
 
     def with_ids(self, ids: Collection[str]) -> list[Record]:
-        """Return the memories with one of some ids, by id and then by path."""
+        """Return the memories with these ids, sorted by id and then by path."""
         return [record for record in self.records if record.id in ids] if ids else []
 
     @property
     def pinned(self) -> list[Record]:
-        """The pinned memories, by path."""
-        found = self.of_kinds(lambda kind: kind.status == "pinned")
-        firsts = (record for record in found if self[record.id].path == record.path)
+        """The pinned memories, sorted by path."""
+        pinned = self.of_kinds(lambda kind: kind.status == "pinned")
+        firsts = (record for record in pinned if self[record.id].path == record.path)
         return sorted(firsts, key=lambda record: record.path)
 
     def state(self, record: Record, now: int) -> str:
         """Return the lifecycle state of a memory at a second, such as `alive`."""
-        return lifecycle.state(record.memory, now, self.categories)
+        return lifecycle.find_state(record.memory, now, self.categories)
 
-    def stored_text(self, record: Record) -> bytes:  # noqa: ARG002  # of an index
-        """Return the text of a memory as terms (see `scoring.searchable`), empty if not stored."""
+    def stored_text(self, record: Record) -> bytes:  # noqa: ARG002  # used by an index
+        """Return the text of a memory as terms (see `scoring.searchable`); empty if not stored."""
         return b""
 
     def is_due(self, record: Record, now: int) -> bool:
-        """Tell whether a memory is due for review at a second."""
+        """Return whether a memory is due for review at a second."""
         return lifecycle.is_due(record.memory, now, self.categories)
 
-    # In any order:
+    # The following return memories in any order.
 
     def alive(self, now: int) -> list[Record]:
         """Return the memories that are alive at a second."""
-        return [one for one in self.records if self.state(one, now) == lifecycle.ALIVE]
+        return [record for record in self.records if self.state(record, now) == lifecycle.ALIVE]
 
     def not_alive(self, now: int) -> list[Record]:
         """Return the memories that are not alive at a second."""
-        return [one for one in self.records if self.state(one, now) != lifecycle.ALIVE]
+        return [record for record in self.records if self.state(record, now) != lifecycle.ALIVE]
 
     def due(self, now: int) -> list[Record]:
         """Return the memories that are due for review at a second."""
-        return [one for one in self.records if self.is_due(one, now)]
+        return [record for record in self.records if self.is_due(record, now)]
 
     def written_after(self, second: int) -> list[Record]:
         """Return the memories that were written after a second."""
-        return [one for one in self.records if one.memory.timestamp > second]
+        return [record for record in self.records if record.memory.timestamp > second]
 
     def of_kinds(self, fits: Callable[[Memory], bool]) -> list[Record]:
-        """Return the memories whose kind fits: what all of a kind have, see `index.memories`."""
-        return [one for one in self.records if fits(one.memory)]
+        """Return the memories whose kind (shared fields, see `index.memories`) fits."""
+        return [record for record in self.records if fits(record.memory)]
 
     def naming(self, id_: str) -> list[Record]:
-        """Return every memory that names an id in one of its fields, and perhaps others."""
-        return [one for one in self.records if _names(one.memory, id_)]
+        """Return every memory that names an id in one of its fields, perhaps with false matches."""
+        return [record for record in self.records if _mentions(record.memory, id_)]
 
     def naming_files(self, fits: Callable[[str], bool]) -> list[Record]:
-        """Return the memories that name a path that fits in `files` or as a source."""
-        return [one for one in self.records if any(map(fits, one.memory.named_paths()))]
+        """Return the memories that name a matching path in `files` or as a source."""
+        return [record for record in self.records if any(map(fits, record.memory.named_paths()))]
 
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
-        """Yield the memories whose kind fits, the newest first, each opened when it is taken."""
-        yield from sorted(self.of_kinds(fits), key=newest)
+        """Yield the memories whose kind fits, newest first; each is opened only when it is due."""
+        yield from sorted(self.of_kinds(fits), key=newest_first_key)
 
     def find(self, wanted: str, *, by_words: bool = True) -> Record:
-        """Return the memory with an id or a citation, or the only one that a part can mean.
+        """Return the memory that a text means.
 
-        A part is the beginning of an id, or, unless `by_words` is off, words that it holds.
+        In this order: its id or path, its short id, the beginning of its id, and, unless `by_words`
+        is off, words of its id. Of two memories with one short id, the commit of a citation tells
+        which; of several with the words, it is the one in use.
 
         Raises:
-            MemtoolError: none does, or several do; the hint names them.
+            MemtoolError: there is no match, or several; the hint names them.
         """
-        from memtool.memory import ids
+        from memtool.memory import ids, short_ids
 
-        wanted = ids.without_commit(wanted)
+        text = wanted
+        wanted, commit = ids.split_citation(text)
         if wanted.startswith(self.location.directory + "/"):
-            wanted = stem(wanted)
+            wanted = id_from_path(wanted)
         if wanted in self:
             return self[wanted]
         broken = [p for p in self.problems if wanted and p.path.endswith(f"/{wanted}.md")]
         if broken:
             line = f"line {broken[0].line}, " if broken[0].line else ""
             raise MemtoolError(
-                f"{broken[0].path} is not readable: {line}{broken[0].message}",
+                f"{broken[0].path} cannot be read: {line}{broken[0].message}",
                 hint=broken[0].hint,
                 code=broken[0].code,
             )
-        matches = ids.meant(wanted, self.ids, by_words=by_words)
+        matches = short_ids.find_begun(wanted, self.ids)
+        if len(matches) > 1 and commit:
+            matches = [id_ for id_ in matches if self._has_touched(commit, id_)] or matches
+        what = "memories"
+        if not matches and by_words:
+            matches = short_ids.find_by_words(wanted, self.ids)
+            in_use = [*filter(self.is_in_use, matches)] if len(matches) > 1 else []
+            if in_use:
+                matches, what = in_use, "active memories"
         if len(matches) == 1:
             return self[matches[0]]
         if matches:
-            shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
-            how = "begin with" if matches[0].startswith(wanted) else "hold the words"
-            raise MemtoolError(
-                f"{len(matches)} memories {how} {wanted!r}",
-                hint=f"name one: {shown}",
+            raise UnclearIdError(
+                f'"{wanted}" matches {len(matches)} {what}:{self.list_titles(matches)}',
+                hint=f"memtool show {matches[0]}",
                 code="ambiguous-id",
+                wanted=text,
+                ids=tuple(matches),
             )
-        near = ids.nearest(wanted, self.ids)
-        raise MemtoolError(
-            f"no memory has the id {wanted!r}",
-            hint=f"did you mean {' or '.join(near)}?" if near else "memtool list shows every id",
+        near = ids.find_nearest(wanted, self.ids)
+        raise UnclearIdError(
+            f'no memory is called "{wanted[:MAX_WANTED_CHARS]}"',
+            hint=f"did you mean {' or '.join(near)}?" if near else _suggest_search(wanted),
             code="unknown-id",
+            wanted=text,
         )
+
+    def list_titles(self, ids: Sequence[str]) -> str:
+        """Return a line `id  title` for each memory, to end a message; many are only counted."""
+        from memtool.redaction.find import find, redact  # only refusals list titles
+
+        titles = [self[id_].memory.title for id_ in ids[:MAX_SUGGESTIONS]]
+        lines = [
+            f"{id_}  {redact(title, find(title))}" for id_, title in zip(ids, titles, strict=False)
+        ]
+        if len(ids) > MAX_SUGGESTIONS:
+            lines.append(f"and {len(ids) - MAX_SUGGESTIONS:,} more")
+        return "".join(f"\n  {line}" for line in lines)
+
+    def _has_touched(self, commit: str, id_: str) -> bool:
+        """Return whether a commit, by its first digits, has changed the file of a memory."""
+        git = self.location.repository.git
+        return any(
+            line.startswith(commit)
+            for line in git.line("log", "--format=%H", "--", self[id_].path).splitlines()
+        )
+
+    def is_in_use(self, id_: str) -> bool:
+        """Return whether a memory is a head whose status is not out of use."""
+        return self.lineage.is_head(id_) and self[id_].memory.status not in OUT_OF_USE
 
 
 class ReadTree(Tree):
-    """The memories of a snapshot that was read as a whole."""
+    """The memories of a snapshot that was read completely."""
 
     def __init__(
         self,
@@ -246,12 +325,20 @@ class ReadTree(Tree):
         return self._by_id.get(id_)
 
 
-def _names(memory: Memory, id_: str) -> bool:
-    return any(id_ in as_text(value) for value in memory.fields.values())
+def _suggest_search(text: str) -> str:
+    """Return a command that looks for a text which is not an id."""
+    import shlex  # for an unknown id only
+
+    is_short = text.isprintable() and len(text) <= MAX_WANTED_CHARS
+    return f"memtool search {shlex.quote(text)}" if text.strip() and is_short else "memtool list"
 
 
-def newest(record: Record) -> tuple[int, str]:
-    """Return the key by which records come newest first."""
+def _mentions(memory: Memory, id_: str) -> bool:
+    return any(id_ in to_text(value) for value in memory.fields.values())
+
+
+def newest_first_key(record: Record) -> tuple[int, str]:
+    """Return the sort key that puts the newest record first."""
     return (-record.memory.timestamp, record.path)
 
 
@@ -259,100 +346,107 @@ def read_tree(
     snapshot: Snapshot,
     categories: Mapping[str, Category] = DEFAULT_CATEGORIES,
     as_of: int | None = None,
-    mask: Masking | None = None,
-    known: Mapping[str, Record] = {},
+    mask: Masker | None = None,
+    record_by_path: Mapping[str, Record] = {},
 ) -> ReadTree:
-    """Read all memories of a snapshot. Files that are none become problems.
+    """Read all memories of a snapshot. Files that are not memories become problems.
 
-    `as_of` leaves out what was written after that second, as if it had not happened yet. `mask`
-    takes secrets out of what is to be shown; without it memories are as they were written. `known`
-    are files by path that somebody has read before, in the same way.
+    `as_of` leaves out memories written after that second. `mask` removes secrets; without it
+    memories are returned as written. `record_by_path` has the files that the caller has already
+    read in the same way.
     """
-    from memtool.memory import document  # a warm catalog reads no file
+    from memtool.memory import document  # not needed if the index is up to date
     from memtool.memory.schema import Problem
-    from memtool.memory.three_way import divided
+    from memtool.memory.three_way import read_divided
 
-    records = [one for one in known.values() if as_of is None or one.memory.timestamp <= as_of]
+    records = [
+        record
+        for record in record_by_path.values()
+        if as_of is None or record.memory.timestamp <= as_of
+    ]
     problems = list(snapshot.problems)
-    hash_blob = blob_hash(snapshot.repository.object_format)
+    hash_blob = make_blob_hash(snapshot.repository.object_format)
     read = document.Reader(categories).read
-    for entry, data in snapshot.read(known):
+    for entry, data in snapshot.read(record_by_path):
         if isinstance(data, Problem):
             problems.append(data)
             continue
         try:
             memory = read(data, entry.path)
         except document.Unreadable as error:
-            both = divided(data, entry.path, categories)
-            faults = error.problems if both is None else [both.problem]
+            conflict = read_divided(data, entry.path, categories)
+            faults = error.problems if conflict is None else [conflict.problem]
             problems.extend(faults if mask is None else map(mask.problem, faults))
-            if both is None:
+            if conflict is None:
                 continue
-            memory = both.memory
+            memory = conflict.memory
         if as_of is None or memory.timestamp <= as_of:
             oid = entry.oid or hash_blob(data)
-            seen = memory if mask is None else mask.read(memory, data, oid)
-            records.append(Record(seen, entry.path, oid))
+            shown = memory if mask is None else mask.read(memory, data, oid)
+            records.append(Record(shown, entry.path, oid))
     firsts: dict[str, Record] = {}
     for record in sorted(records, key=lambda record: record.path):
         first = firsts.setdefault(record.id, record)
         if first is not record:
-            problems += [duplicate(first, record), duplicate(record, first)]
+            problems += [
+                build_duplicate_problem(first, record),
+                build_duplicate_problem(record, first),
+            ]
     problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
     return ReadTree(snapshot, records, problems, categories)
 
 
-def lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:
-    """Return circles and dangling ids (errors) and forks (warnings) as problems, by path.
+def find_lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:
+    """Return cycles and dangling ids (errors) and forks (warnings), sorted by path.
 
-    What was purged may be missing.
+    Ids in `purged` may be missing.
     """
-    found = [
-        _of(
+    problems = [
+        _build_problem(
             tree,
             id_,
             "cycle",
             f"it supersedes itself through {', '.join(cycle)}",
             "drop one supersedes of the circle",
         )
-        for cycle in tree.lineage.cycles()
+        for cycle in tree.lineage.find_cycles()
         for id_ in cycle
     ]
-    found += [
-        _of(
+    problems += [
+        _build_problem(
             tree,
             newer,
             "dangling",
             f"it supersedes {missing}, which is not here",
             f"git log --all -- '*{missing}.md' tells where it went",
         )
-        for newer, missing in tree.lineage.dangling()
+        for newer, missing in tree.lineage.find_dangling()
         if missing not in purged
     ]
-    for fork in tree.lineage.forks():
+    for fork in tree.lineage.find_forks():
         for head in fork.heads:
-            problem = _of(
+            problem = _build_problem(
                 tree,
                 head,
                 "fork",
                 f"{' and '.join(fork.heads)} both replace {fork.ancestor}",
-                f"memtool supersede {fork.heads[0]} TITLE --supersedes {fork.heads[1]}",
+                f"memtool resolve {' '.join(fork.heads)} --keep newer --reason TEXT",
             )
-            found.append(problem.replace(severity="warning"))
-    return sorted(found, key=lambda problem: (problem.path, problem.code))
+            problems.append(problem.replace(severity="warning"))
+    return sorted(problems, key=lambda problem: (problem.path, problem.code))
 
 
-def _of(tree: Tree, id_: str, code: str, message: str, hint: str) -> Problem:
-    return problem_at(tree[id_].path, 1, code, message, hint, id_)
+def _build_problem(tree: Tree, id_: str, code: str, message: str, hint: str) -> Problem:
+    return build_problem(tree[id_].path, 1, code, message, hint, id_)
 
 
-def duplicate(one: Record, other: Record) -> Problem:
-    """Return the problem of a memory whose id another one has too."""
-    return problem_at(
-        one.path,
+def build_duplicate_problem(record: Record, other: Record) -> Problem:
+    """Build the problem of a memory that has the same id as another one."""
+    return build_problem(
+        record.path,
         1,
         "duplicate-id",
-        f"{other.path} has the same id {one.id}",
+        f"{other.path} has the same id {record.id}",
         "give one of them another id and file name",
-        one.id,
+        record.id,
     )

@@ -1,8 +1,8 @@
-"""Trust rules: how well which memories must be proven, and by whose keys.
+"""Trust rules: the trust level that memories need, and whose signatures count.
 
-They stand as `[[trust.rules]]` in the settings, and hold as the trusted ref has them: no branch
-lowers or adds one. Of each memory the first rule that matches decides. Owners are principals of
-the allowed-signers file; only a signature proves one, since a commit names whom it likes as author.
+They are `[[trust.rules]]` in the settings of the trusted ref, so that a branch cannot change them.
+For each memory the first matching rule decides. Owners are principals of the allowed-signers file;
+only a signature proves an owner, since a commit can name any author.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.memory.fields import TYPES
 from memtool.memory.trust import TRUST_LEVELS
-from memtool.store.files import governs, name_matches
+from memtool.store.files import matches_name, matches_or_contains
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 KEY = "trust.rules"
 RULE_KEYS = ("match", "require", "owners")
 FILTERS = ("type", "category", "tag", "id", "path")
-"""What `match` may name. All that it names must hold; of values with commas between them one."""
+"""Filters of `match`. All of them must match; of comma-separated values one is enough."""
 GATE = "gate"
-"""The whole of `match` in the rule about the gate's own files: settings, signers, attributes."""
+"""Value of `match` in the rule for the gate's own files: settings, signers, attributes."""
 LEVELS = TRUST_LEVELS[1:]
 SIGNED = TRUST_LEVELS[3]
-MOST_RULES = 200
+MAX_RULES = 200
 
 Term = tuple[str, tuple[str, ...]]
-"""A filter and the values of which one must fit."""
+"""A filter and its alternative values."""
 
 
 class TrustRule(Value):
-    """One rule. `terms` is what `match` says; without owners any allowed signer will do."""
+    """One rule. `terms` is the parsed `match`; without owners any allowed signer is enough."""
 
     match: str
     require: str
@@ -43,39 +43,40 @@ class TrustRule(Value):
     terms: tuple[Term, ...]
 
     def matches(self, memory: Memory | None, path: str) -> bool:
-        """Tell whether it is about a memory; of a file that cannot be read only the path counts."""
+        """Return whether the rule applies to a memory, or by path alone to an unreadable file."""
         return bool(self.terms) and all(
-            any(_fits(name, value, memory, path) for value in values) for name, values in self.terms
+            any(_matches_value(name, value, memory, path) for value in values)
+            for name, values in self.terms
         )
 
     def is_owner(self, principal: str) -> bool:
-        """Tell whether a signer is one of the owners."""
-        return not self.owners or any(name_matches(owner, principal) for owner in self.owners)
+        """Return whether a signer is one of the owners."""
+        return not self.owners or any(matches_name(owner, principal) for owner in self.owners)
 
-    def gap(self, origin: Origin) -> str:
-        """Return what a memory lacks to fulfil the rule, as a clause; empty where it does."""
+    def find_gap(self, origin: Origin) -> str:
+        """Return a clause on what a memory lacks to fulfil the rule; empty if it fulfils it."""
         has, wanted = TRUST_LEVELS.index(origin.trust), TRUST_LEVELS.index(self.require)
         if has >= wanted and (not self.owners or self.is_proven(origin.proofs)):
             return ""
-        return f"its rule wants it {self.demand}, it is {_told(origin)}"
+        return f"its rule wants it {self.demand}, it is {_describe_trust(origin)}"
 
     def is_proven(self, proofs: Iterable[Proof]) -> bool:
-        """Tell whether one of some signatures is by an owner."""
+        """Return whether one of the signatures is by an owner."""
         return any(self.is_owner(proof.by) for proof in proofs)
 
     @property
     def demand(self) -> str:
-        """What it asks for, such as `signed by ann@example.org`."""
+        """The requirement, such as `signed by ann@example.org`."""
         if self.require != SIGNED:
             return self.require
         return f"signed by {' or '.join(self.owners) or 'an allowed signer'}"
 
     def text(self) -> str:
-        """Return it as one line: whom it is about, and what it asks for."""
+        """Return the rule as one line: match and requirement."""
         return f"{self.match}: {self.demand}"
 
 
-def _told(origin: Origin) -> str:
+def _describe_trust(origin: Origin) -> str:
     if origin.proofs:
         return f"signed by {', '.join(dict.fromkeys(proof.by for proof in origin.proofs))}"
     if origin.is_shallow and origin.trust == TRUST_LEVELS[2]:
@@ -83,76 +84,86 @@ def _told(origin: Origin) -> str:
     return origin.trust
 
 
-def _fits(name: str, value: str, memory: Memory | None, path: str) -> bool:
+def _matches_value(name: str, value: str, memory: Memory | None, path: str) -> bool:
     if name == "path":
-        return governs(value, path)
+        return matches_or_contains(value, path)
     if memory is None:
-        return name == "id" and name_matches(value, path.rpartition("/")[2].removesuffix(".md"))
+        return name == "id" and matches_name(value, path.rpartition("/")[2].removesuffix(".md"))
     if name == "tag":
-        return any(name_matches(value, tag.casefold()) for tag in memory.items("tags"))
+        return any(matches_name(value, tag.casefold()) for tag in memory.items("tags"))
     if name == "id":
-        return name_matches(value, memory.id)
+        return matches_name(value, memory.id)
     return value == (memory.type if name == "type" else memory.category)
 
 
-def rule_of(rules: Iterable[TrustRule], memory: Memory | None, path: str) -> TrustRule | None:
-    """Return the first rule that matches a memory, None where none does."""
+def find_rule(rules: Iterable[TrustRule], memory: Memory | None, path: str) -> TrustRule | None:
+    """Return the first rule that matches a memory; None if none does."""
     return next((rule for rule in rules if rule.matches(memory, path)), None)
 
 
-def gap(rules: Iterable[TrustRule], memory: Memory, path: str, origin: Origin) -> str:
-    """Return what a memory lacks to fulfil its rule; empty where it does, or has none."""
-    rule = rule_of(rules, memory, path)
-    return "" if rule is None else rule.gap(origin)
+def find_gap(rules: Iterable[TrustRule], memory: Memory, path: str, origin: Origin) -> str:
+    """Return what a memory lacks to fulfil its rule; empty if it fulfils it or has none."""
+    rule = find_rule(rules, memory, path)
+    return "" if rule is None else rule.find_gap(origin)
 
 
-def gate_rule(rules: Sequence[TrustRule]) -> TrustRule | None:
-    """Return rule 0, that of the gate's own files: what decides who owns what is owned, too.
+def find_gate_rule(rules: Sequence[TrustRule]) -> TrustRule | None:
+    """Return the rule for the gate's own files, which define the owners and so need owners, too.
 
-    It is the one that matches `gate`, wherever it stands. Without one each owner of any rule may
-    change these files; and where none asks for signatures, nobody is asked.
+    It is the rule that matches `gate`, at any position. Without it every owner of any rule may
+    change these files. If no rule requires signatures, there is no such rule.
     """
-    own = next((rule for rule in rules if rule.match == GATE), None)
+    explicit = next((rule for rule in rules if rule.match == GATE), None)
     signing = [rule for rule in rules if rule.require == SIGNED]
-    if own is not None or not signing:
-        return own
+    if explicit is not None or not signing:
+        return explicit
     is_open = any(not rule.owners for rule in signing)
-    owners = () if is_open else tuple(dict.fromkeys(o for rule in signing for o in rule.owners))
+    owners = (
+        () if is_open else tuple(dict.fromkeys(owner for rule in signing for owner in rule.owners))
+    )
     return TrustRule(GATE, SIGNED, owners, ())
 
 
-def parsed(given: object, path: str, categories: Collection[str]) -> tuple[TrustRule, ...]:
-    """Return the rules of a settings file.
+def parse_rules(value: object, path: str, categories: Collection[str]) -> tuple[TrustRule, ...]:
+    """Parse the rules of a settings file.
 
     Raises:
-        MemtoolError: they are not as they must be; the message names the first that is wrong.
+        MemtoolError: a rule is invalid; the message names the first one.
     """
-    if not isinstance(given, list) or not all(isinstance(row, dict) for row in given):
-        raise _refusal(path, KEY, "must be tables, each begun by [[trust.rules]]")
-    if len(given) > MOST_RULES:
-        raise _refusal(path, KEY, f"has {len(given)} entries, {MOST_RULES} are allowed")
-    return tuple(_rule(row, f"{KEY} {n}", path, categories) for n, row in enumerate(given, 1))
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise _build_error(path, KEY, "must be tables that start with [[trust.rules]]")
+    if len(value) > MAX_RULES:
+        raise _build_error(path, KEY, f"has {len(value)} entries, the limit is {MAX_RULES}")
+    return tuple(
+        _parse_rule(row, f"{KEY} {number}", path, categories) for number, row in enumerate(value, 1)
+    )
 
 
-def _rule(row: dict[str, object], where: str, path: str, categories: Collection[str]) -> TrustRule:
+def _parse_rule(
+    row: dict[str, object], where: str, path: str, categories: Collection[str]
+) -> TrustRule:
     unknown = sorted(set(row).difference(RULE_KEYS))
     if unknown:
-        raise _refusal(path, where, f"has {unknown[0]!r}, which is not {', '.join(RULE_KEYS)}")
+        raise _build_error(
+            path, where, f"has the unknown key {unknown[0]!r} (not {', '.join(RULE_KEYS)})"
+        )
     match, owners = row.get("match"), row.get("owners", [])
     if not isinstance(match, str) or not match.strip():
-        raise _refusal(path, where, 'needs match, such as match = "type:decision"')
+        raise _build_error(path, where, 'needs match, such as match = "type:decision"')
     if not isinstance(owners, list) or not all(
-        isinstance(o, str) and _is_principal(o) for o in owners
+        isinstance(owner, str) and _is_principal(owner) for owner in owners
     ):
-        raise _refusal(path, where, 'has owners that are no list such as ["ann@example.org"]')
+        raise _build_error(path, where, 'must have owners as a list such as ["ann@example.org"]')
     if "owners" in row and not owners:
-        raise _refusal(path, where, "has no owner in owners, so nothing could ever fulfil it")
+        raise _build_error(path, where, "has no owner, so nothing could satisfy it")
     require = row.get("require", SIGNED if owners else None)
     if require not in LEVELS:
-        raise _refusal(path, where, f"needs require, one of {', '.join(LEVELS)}")
+        raise _build_error(path, where, f"needs require, one of {', '.join(LEVELS)}")
     if require != SIGNED and (owners or match.strip() == GATE):
-        raise _refusal(path, where, "must require signed: nothing else proves who an owner is")
-    terms = () if match.strip() == GATE else _terms(match, where, path, categories)
+        raise _build_error(
+            path, where, "must require signed: only a signature proves who the owner is"
+        )
+    terms = () if match.strip() == GATE else _parse_terms(match, where, path, categories)
     return TrustRule(" ".join(match.split()), str(require), tuple(owners), terms)
 
 
@@ -160,29 +171,33 @@ def _is_principal(text: str) -> bool:
     return bool(text) and text.isprintable() and not any(map(str.isspace, text))
 
 
-def _terms(match: str, where: str, path: str, categories: Collection[str]) -> tuple[Term, ...]:
-    found = []
+def _parse_terms(
+    match: str, where: str, path: str, categories: Collection[str]
+) -> tuple[Term, ...]:
+    terms = []
     for word in match.split():
         name, colon, value = word.partition(":")
         values = value.split(",")
         if name not in FILTERS or not colon or not all(values):
-            known = ", ".join(f"{one}:" for one in FILTERS)
-            raise _refusal(
+            filters = ", ".join(f"{filter_name}:" for filter_name in FILTERS)
+            raise _build_error(
                 path,
                 where,
-                f"matches {word!r}, which is none of {known} with a value, and not {GATE} alone",
+                f"matches {word!r}; match takes {filters} with a value, or {GATE} alone",
             )
         allowed = {"type": TYPES, "category": categories}.get(name)
-        wrong = [one for one in values if allowed is not None and one not in allowed]
+        wrong = [value for value in values if allowed is not None and value not in allowed]
         if wrong:
-            raise _refusal(path, where, f"matches {name}:{wrong[0]}, and there is no such {name}")
+            raise _build_error(
+                path, where, f"matches {name}:{wrong[0]}, but {wrong[0]} is not a {name}"
+            )
         if name == "tag":
-            values = [one.casefold() for one in values]
+            values = [value.casefold() for value in values]
         elif name == "path":
-            values = [one.removeprefix("/").rstrip("/") for one in values]
-        found.append((name, tuple(values)))
-    return tuple(found)
+            values = [value.removeprefix("/").rstrip("/") for value in values]
+        terms.append((name, tuple(values)))
+    return tuple(terms)
 
 
-def _refusal(path: str, where: str, what: str) -> MemtoolError:
+def _build_error(path: str, where: str, what: str) -> MemtoolError:
     return MemtoolError(f"{path}: {where} {what}", hint=f"edit {path}", code="config")

@@ -1,12 +1,12 @@
-"""The usage log: what was answered and how fast, what was changed that git cannot see.
+"""The usage log: answers with their latency, and acts that git's history does not show.
 
-An answer only appends a line to the spool, and `ledger.fold` takes the lines over now and then.
-Nobody waits: writers share a lock, whoever takes a file over renames it first, and where a lock is
-held the next file is taken.
+An answer only appends a line to the spool, and `ledger.fold` moves the lines from time to time.
+Writers never wait: they share a lock, the ledger renames a file before reading it, and a writer
+that finds a file locked uses the next one.
 
-An audited act has two lines, its intent and its outcome. While it runs, a locked file marks it;
-where the file is there and nobody holds it, the act was cut off, and the next act reports it.
-Nothing here may disturb an act: where it cannot be kept, it is not.
+An audited act has two lines, its intent and its outcome. A locked file marks a running act. A mark
+file without a lock means that the act was interrupted, and the next act reports it. Logging must
+not disturb an act, so errors are ignored.
 """
 
 from __future__ import annotations
@@ -26,38 +26,40 @@ if TYPE_CHECKING:
 
     from memtool.store.context import Context
 
-SWITCH = "MEMTOOL_NO_LEDGER"
-SETTING = "ledger.enabled"
+OFF_VARIABLE = "MEMTOOL_NO_LEDGER"
+ENABLED_SETTING = "ledger.enabled"
 
 
-def is_kept(context: Context) -> bool:
-    """Tell whether anything may be noted here."""
-    return not context.caller.env.get(SWITCH) and bool(context.settings.setting(SETTING))
+def is_enabled(context: Context) -> bool:
+    """Return whether the usage log is enabled."""
+    return not context.caller.env.get(OFF_VARIABLE) and bool(
+        context.settings.setting(ENABLED_SETTING)
+    )
 
 
 LEDGER = "ledger.db"
-"""The database that takes the lines over, next to the spool."""
+"""The database to which the lines are moved, next to the spool."""
 SPOOL_FOLDER = "spool"
 CURRENT = "notes"
 SEALED_PREFIX = "sealed-"
-MOST_ITEMS = 50
-"""Memories of one answer that are noted, the first ones."""
-MOST_TEXT = 200
-"""Characters of a text that are noted."""
-MOST_MOMENT = 1 << 40
-"""No clock is later, and no answer took longer."""
-_TRIES = 10
+MAX_ITEMS = 50
+"""Memories that are logged for one answer."""
+MAX_TEXT_CHARS = 200
+"""Characters of a text that are logged."""
+MAX_MOMENT = 1 << 40
+"""Upper limit of plausible moments in seconds, and of latencies in milliseconds."""
+_MAX_TRIES = 10
 _NOTE_FIELDS = 5
 _ITEM_FIELDS = 4
 _DEPTH, _COST = "=", "~"
-"""Begin the fields of the level that answered, and of cache and locks; no id begins so."""
+"""Prefixes of the fields for the level, and for cache and locks; no id begins with them."""
 _DAMAGED = "!"
 END = "."
-"""The last field of every line: what ends otherwise is torn."""
+"""The last field of every line; a line without it is incomplete."""
 
 
 class ShownItem(Value):
-    """A memory that an answer showed, and why. `score` is None for what was not searched."""
+    """A memory that an answer showed, and why. `score` is None if there was no search."""
 
     id: str
     tier: str = ""
@@ -66,13 +68,12 @@ class ShownItem(Value):
 
 
 class Note(Value):
-    """One answer: the second, the verb, how long it took, and what it showed in order.
+    """One answer: second, verb, latency, and the memories that it showed, in order.
 
-    `prompt` is the hash of what was asked, `session` the session it was for; empty without one.
-    `depth` is the level that answered a question, empty where none was asked.
-    `index` says what became of the index (`hit`, `read`, `built`, the worst where there were two),
-    empty where none was opened; `is_damaged` whether any cache was, and `waited_ms` is the time in
-    which another process held a lock.
+    `prompt` is the hash of the query, `session` the session's id; empty without one. `depth` is the
+    level that answered, empty without a query. `index` is `hit`, `read` or `built` (the worst if
+    two were opened), empty if no index was opened. `is_damaged` means that a cache was damaged,
+    `waited_ms` is the time spent waiting for locks of other processes.
     """
 
     moment: int
@@ -93,7 +94,7 @@ def append_note(directory: str, note: Note) -> int:
     Raises:
         OSError: it cannot be written there.
     """
-    return append_line(directory, note_line(note))
+    return append_line(directory, format_note(note))
 
 
 def append_line(directory: str, line: bytes) -> int:
@@ -103,24 +104,24 @@ def append_line(directory: str, line: bytes) -> int:
         OSError: it cannot be written there.
     """
     path = os.path.join(directory, SPOOL_FOLDER, CURRENT)
-    for _try in range(_TRIES):
+    for _try in range(_MAX_TRIES):
         handle = files.open_to_append(path)
         try:
             files.lock(handle, is_shared=True, waits=False)
-            if os.fstat(handle).st_nlink:  # else it was taken over since it was opened
+            if os.fstat(handle).st_nlink:  # otherwise the ledger has removed it since
                 os.write(handle, line)
                 return os.fstat(handle).st_size
         except BlockingIOError:
-            pass  # it is being taken over, under another name
+            pass  # the ledger has renamed it and is reading it
         finally:
             os.close(handle)
-    import errno  # only for who waited in vain
+    import errno  # rarely needed
 
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), path)
 
 
 def seal(directory: str) -> None:
-    """Set the current file of notes aside, to be taken over.
+    """Rename the current spool file, so that the ledger can read it.
 
     Raises:
         OSError: it cannot be renamed.
@@ -133,8 +134,8 @@ def seal(directory: str) -> None:
         pass
 
 
-def sealed(directory: str) -> list[str]:
-    """Return the paths of the files that were set aside, the oldest first."""
+def list_sealed(directory: str) -> list[str]:
+    """Return the paths of the sealed files, oldest first."""
     folder = os.path.join(directory, SPOOL_FOLDER)
     try:
         names = os.listdir(folder)
@@ -144,10 +145,10 @@ def sealed(directory: str) -> list[str]:
 
 
 def claim(path: str) -> int | None:
-    """Open a file that was set aside and lock it against writers; None if somebody holds it.
+    """Open a sealed file and lock it against writers; None if it is gone or locked.
 
     Raises:
-        OSError: it cannot be opened, other than because it is gone.
+        OSError: it cannot be opened for another reason.
     """
     try:
         handle = files.open_file(path)
@@ -163,42 +164,42 @@ def claim(path: str) -> int | None:
     return None
 
 
-def note_line(note: Note) -> bytes:
-    """Return the line of a note. It begins with a line feed, so that a torn line spoils no other.
+def format_note(note: Note) -> bytes:
+    """Return the line of a note. It starts with a line feed, in case the last line is incomplete.
 
-    Fields are parted by tabs: moment, verb, milliseconds, prompt, session, `=` and the level that
-    answered, `~` and what became of index, caches and locks, each memory as id, tier, score and
-    reason between spaces, and a full stop.
+    Fields are separated by tabs: moment, verb, milliseconds, prompt, session, `=` and the level
+    that answered, `~` and the state of index, caches and locks, each memory as id, tier, score and
+    reason separated by spaces, and a full stop.
     """
     fields = [
         str(note.moment),
-        _word(note.verb),
+        _to_word(note.verb),
         f"{note.elapsed_ms:.3f}",
-        _word(note.prompt),
-        _text(note.session),
+        _to_word(note.prompt),
+        _to_line(note.session),
     ]
-    fields += [f"{_DEPTH}{_word(note.depth)}"] if note.depth else []
+    fields += [f"{_DEPTH}{_to_word(note.depth)}"] if note.depth else []
     if note.index or note.is_damaged or note.waited_ms:
         mark = _DAMAGED if note.is_damaged else ""
-        fields.append(f"{_COST}{_word(note.index)} {mark} {note.waited_ms:.3f}")
-    for item in note.items[:MOST_ITEMS]:
+        fields.append(f"{_COST}{_to_word(note.index)} {mark} {note.waited_ms:.3f}")
+    for item in note.items[:MAX_ITEMS]:
         score = "" if item.score is None else f"{item.score:.6g}"
-        fields.append(f"{_word(item.id)} {_word(item.tier)} {score} {_text(item.reason)}")
+        fields.append(f"{_to_word(item.id)} {_to_word(item.tier)} {score} {_to_line(item.reason)}")
     line = "\t".join([*fields, END])
     return f"\n{line}\n".encode(errors="replace")
 
 
 def read_notes(data: bytes) -> Iterator[Note]:
-    """Yield the notes of a file. What is no whole line of one is passed over."""
+    """Yield the notes of a file; other and incomplete lines are skipped."""
     for line in data.split(b"\n"):
-        note = _note_of(line.decode(errors="replace").split("\t"))
+        note = _parse_note(line.decode(errors="replace").split("\t"))
         if note is not None:
             yield note
 
 
-def waiting(directory: str) -> Iterator[Note]:
-    """Yield the notes that the ledger has not taken over yet, the oldest first."""
-    for path in (*sealed(directory), os.path.join(directory, SPOOL_FOLDER, CURRENT)):
+def read_waiting_notes(directory: str) -> Iterator[Note]:
+    """Yield the notes that are not in the ledger yet, oldest first."""
+    for path in (*list_sealed(directory), os.path.join(directory, SPOOL_FOLDER, CURRENT)):
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -207,19 +208,19 @@ def waiting(directory: str) -> Iterator[Note]:
         yield from read_notes(data)
 
 
-def _note_of(fields: list[str]) -> Note | None:
+def _parse_note(fields: list[str]) -> Note | None:
     if fields.pop() != END or len(fields) < _NOTE_FIELDS:
         return None
-    depth, cost = _marked(fields, _DEPTH), _marked(fields, _COST)
+    depth, cost = _take_marked(fields, _DEPTH), _take_marked(fields, _COST)
     try:
         moment, elapsed_ms = int(fields[0]), float(fields[2])
-        items = tuple(_items(fields[_NOTE_FIELDS:]))
+        items = tuple(_parse_items(fields[_NOTE_FIELDS:]))
         state, mark, waited = (cost or "  0").split(" ")
         waited_ms = float(waited)
     except ValueError:
         return None
-    is_sane = 0 <= elapsed_ms < MOST_MOMENT and 0 <= waited_ms < MOST_MOMENT
-    if not (abs(moment) < MOST_MOMENT and is_sane):
+    is_sane = 0 <= elapsed_ms < MAX_MOMENT and 0 <= waited_ms < MAX_MOMENT
+    if not (abs(moment) < MAX_MOMENT and is_sane):
         return None
     return Note(
         moment,
@@ -235,25 +236,25 @@ def _note_of(fields: list[str]) -> Note | None:
     )
 
 
-def _marked(fields: list[str], mark: str) -> str:
-    """Take the first field after those of every note out, if it has a mark; return its text."""
+def _take_marked(fields: list[str], mark: str) -> str:
+    """Remove the first optional field if it begins with a mark, and return its text."""
     is_there = fields[_NOTE_FIELDS:] and fields[_NOTE_FIELDS].startswith(mark)
     return fields.pop(_NOTE_FIELDS).removeprefix(mark) if is_there else ""
 
 
-def _items(fields: Iterable[str]) -> Iterator[ShownItem]:
+def _parse_items(fields: Iterable[str]) -> Iterator[ShownItem]:
     for field in fields:
         id_, tier, score, reason = field.split(" ", _ITEM_FIELDS - 1)
         yield ShownItem(id_, tier, float(score) if score else None, reason)
 
 
-def _word(text: str) -> str:
-    """Return a text without white space, as ids and names are."""
-    return "".join(text.split())[:MOST_TEXT]
+def _to_word(text: str) -> str:
+    """Return a text without white space, shortened."""
+    return "".join(text.split())[:MAX_TEXT_CHARS]
 
 
-def _text(text: str) -> str:
-    return " ".join(text.split())[:MOST_TEXT]
+def _to_line(text: str) -> str:
+    return " ".join(text.split())[:MAX_TEXT_CHARS]
 
 
 KINDS: dict[str, str] = {
@@ -275,27 +276,27 @@ KINDS: dict[str, str] = {
     "session-purge": "a session was removed, or lost its messages",
     "hook-failed": "a hook of an agent host could not answer",
 }
-"""What is kept, by kind."""
-LASTING = ("deny", "forget", "purge", "redact", "session-purge")
-"""Kinds whose outcome is also a line of a plain file beside the ledger, which outlives it."""
+"""Description of each kind of audited act."""
+LASTING_KINDS = ("deny", "forget", "purge", "redact", "session-purge")
+"""Kinds whose outcome is also stored in a plain file next to the ledger, which outlives it."""
 LASTING_FILE = "audit.log"
-KEPT_KINDS = ("forget", "purge", "redact")
-"""Kinds that are kept for `KEPT_DAYS`, however much happens since."""
-KEPT_DAYS = 90
+RETAINED_KINDS = ("forget", "purge", "redact")
+"""Kinds that are kept for RETENTION_DAYS, regardless of the number of later acts."""
+RETENTION_DAYS = 90
 INTENT, DONE, REFUSED, INTERRUPTED = "intent", "done", "refused", "interrupted"
 PHASES = (INTENT, DONE, REFUSED, INTERRUPTED)
 INTENTS_FOLDER = "intents"
-MOST_SUBJECTS = 50
-AUDIT_BYTES = 65_536
+MAX_SUBJECTS = 50
+MAX_INTENT_BYTES = 65_536
 _MARK = "audit"
-"""Begins the line of an event, where that of a note has a number."""
+"""First field of the line of an event; the line of a note begins with a number."""
 _EVENT_FIELDS = 7
 
 
 class AuditEvent(Value):
-    """One phase of an act. `subjects` are ids or paths, `detail` a line that holds no secret.
+    """One phase of an act. `subjects` are ids or paths, `detail` a line without secrets.
 
-    `operation` joins the phases of one act.
+    `operation` is the id that the phases of one act share.
     """
 
     moment: int
@@ -307,16 +308,16 @@ class AuditEvent(Value):
 
 
 class RunningAct:
-    """An act that runs: its intent is noted, and a locked file marks it until `end`."""
+    """A running act: its intent is logged, and a locked file marks it until `end`."""
 
     def __init__(self, directory: str, event: AuditEvent) -> None:
-        """Note the intent below the cache directory; where that refuses, nothing is kept."""
+        """Log the intent below the cache directory. Errors are ignored."""
         self._directory = directory
         self._event = event
-        self._handle = _begun(directory, event)
+        self._handle = _log_intent(directory, event)
 
     def end(self, moment: int, phase: str, subjects: Iterable[str] = (), detail: str = "") -> None:
-        """Note the outcome; the subjects and detail of the intent hold unless others are given."""
+        """Log the outcome, with subjects and detail of the intent unless others are passed."""
         done = self._event.replace(
             moment=moment,
             phase=phase,
@@ -324,110 +325,113 @@ class RunningAct:
             detail=detail or self._event.detail,
         )
         if self._handle >= 0:
-            _add(self._handle, done)  # first of all: what is killed from here on was done
+            _write_event(self._handle, done)  # first: a process killed after this counts as done
         append_event(self._directory, done)
         if self._handle >= 0:
-            _removed(_path(self._directory, self._event.operation))
+            _remove_if_possible(_intent_path(self._directory, self._event.operation))
             os.close(self._handle)
 
 
-def operation() -> str:
-    """Return a new name that joins the phases of an act."""
+def create_operation_id() -> str:
+    """Return a new id for the phases of an act."""
     return os.urandom(6).hex()
 
 
 def append_event(directory: str, event: AuditEvent) -> None:
-    """Append an event to the spool; where that cannot be written, without a word.
+    """Append an event to the spool; errors are ignored.
 
-    The outcome of an act that somebody may ask about for years is a line of a plain file, too.
+    An outcome of LASTING_KINDS, which may be needed after years, also goes to a plain file.
     """
-    if event.kind in LASTING and event.phase != INTENT:
-        _keep(directory, event)
+    if event.kind in LASTING_KINDS and event.phase != INTENT:
+        _append_lasting(directory, event)
     try:
-        append_line(directory, event_line(event))
+        append_line(directory, format_event(event))
     except OSError:
         return
 
 
-def lasting(directory: str) -> list[AuditEvent]:
-    """Return what the plain file holds, the oldest first: nothing where there is none."""
+def read_lasting_events(directory: str) -> list[AuditEvent]:
+    """Return the events of the plain file, oldest first; empty if there is no file."""
     try:
         return list(read_events(files.read_regular(os.path.join(directory, LASTING_FILE))))
     except OSError:
         return []
 
 
-def _keep(directory: str, event: AuditEvent) -> None:
-    """Append an outcome to the plain file; a finding that is denied again only once."""
+def _append_lasting(directory: str, event: AuditEvent) -> None:
+    """Append an outcome to the plain file; repeated denials of a finding only once."""
     same = (event.kind, event.subjects)
-    if event.kind == "deny" and any((o.kind, o.subjects) == same for o in lasting(directory)):
+    if event.kind == "deny" and any(
+        (event_before.kind, event_before.subjects) == same
+        for event_before in read_lasting_events(directory)
+    ):
         return
     try:
-        files.append(os.path.join(directory, LASTING_FILE), event_line(event))
+        files.append(os.path.join(directory, LASTING_FILE), format_event(event))
     except OSError:
         return
 
 
-def cut_off(directory: str, now: int) -> list[AuditEvent]:
-    """Note what was begun and never ended, since its process is gone, and return it.
+def take_interrupted(directory: str, now: int) -> list[AuditEvent]:
+    """Log and return the acts that never ended because their process is gone.
 
-    Of what has ended only the outcome is noted, which may not have reached the spool.
+    If the mark file of an act has an outcome, only that is logged, as it may not be in the spool.
     """
     try:
         names = sorted(os.listdir(os.path.join(directory, INTENTS_FOLDER)))
     except OSError:
         return []
-    found = []
+    interrupted = []
     for name in names:
-        event = _abandoned(os.path.join(directory, INTENTS_FOLDER, name))
+        event = _take_abandoned(os.path.join(directory, INTENTS_FOLDER, name))
         if event is not None and event.phase != INTENT:
             append_event(directory, event)
         elif event is not None:
-            found.append(event)
+            interrupted.append(event)
             append_event(directory, event.replace(moment=now, phase=INTERRUPTED))
-    return found
+    return interrupted
 
 
-def event_line(event: AuditEvent) -> bytes:
-    """Return the line of an event, which spoils no other where it is torn."""
-    subjects = " ".join(map(_subject, event.subjects[:MOST_SUBJECTS]))
+def format_event(event: AuditEvent) -> bytes:
+    """Return the line of an event. It starts with a line feed, in case the last is incomplete."""
+    subjects = " ".join(map(_to_subject, event.subjects[:MAX_SUBJECTS]))
     fields = [
         _MARK,
         str(event.moment),
-        _subject(event.operation),
+        _to_subject(event.operation),
         event.kind,
         event.phase,
         subjects,
-        " ".join(event.detail.split())[:MOST_TEXT],
+        " ".join(event.detail.split())[:MAX_TEXT_CHARS],
         END,
     ]
     return ("\n" + "\t".join(fields) + "\n").encode(errors="replace")
 
 
 def read_events(data: bytes) -> Iterator[AuditEvent]:
-    """Yield the events of a file of notes. What is no whole line of one is passed over."""
+    """Yield the events of a spool file; other and incomplete lines are skipped."""
     for line in data.split(b"\n"):
         if line.startswith(b"audit\t"):
             fields = line.decode(errors="replace").split("\t")
             if fields.pop() == END and len(fields) == _EVENT_FIELDS:
-                event = _event(fields)
+                event = _parse_event(fields)
                 if event is not None:
                     yield event
 
 
-def _event(fields: list[str]) -> AuditEvent | None:
+def _parse_event(fields: list[str]) -> AuditEvent | None:
     _mark, moment, name, kind, phase, subjects, detail = fields
     if not moment.lstrip("-").isdecimal() or kind not in KINDS or phase not in PHASES:
         return None
     second = int(moment[:20])
-    if abs(second) >= MOST_MOMENT:
+    if abs(second) >= MAX_MOMENT:
         return None
     return AuditEvent(second, name, kind, phase, tuple(subjects.split()), detail)
 
 
-def _begun(directory: str, event: AuditEvent) -> int:
-    """Note an intent, and return the locked file that marks it; -1 where there is none."""
-    path = _path(directory, event.operation)
+def _log_intent(directory: str, event: AuditEvent) -> int:
+    """Log an intent, and return the handle of the locked mark file; -1 if there is none."""
+    path = _intent_path(directory, event.operation)
     handle = -1
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -438,29 +442,29 @@ def _begun(directory: str, event: AuditEvent) -> int:
             os.close(handle)
             handle = -1
     if handle >= 0:
-        _add(handle, event)
+        _write_event(handle, event)
     append_event(directory, event)
     return handle
 
 
-def _add(handle: int, event: AuditEvent) -> None:
+def _write_event(handle: int, event: AuditEvent) -> None:
     try:
-        os.write(handle, event_line(event))
+        os.write(handle, format_event(event))
     except OSError:
         return
 
 
-def _abandoned(path: str) -> AuditEvent | None:
-    """Remove a file that nobody holds, and return its last event; None for one that is held."""
+def _take_abandoned(path: str) -> AuditEvent | None:
+    """Remove a mark file and return its last event; None if its act still runs."""
     try:
         handle = files.open_file(path)
     except OSError:
         return None
     try:
         files.lock(handle, waits=False)
-        event = max(read_events(os.read(handle, AUDIT_BYTES)), key=_is_outcome, default=None)
-        is_mine = os.fstat(handle).st_nlink > 0  # else another process has reported it just now
-        _removed(path)
+        event = max(read_events(os.read(handle, MAX_INTENT_BYTES)), key=_is_outcome, default=None)
+        is_mine = os.fstat(handle).st_nlink > 0  # otherwise another process has just reported it
+        _remove_if_possible(path)
     except OSError:
         return None
     finally:
@@ -472,35 +476,35 @@ def _is_outcome(event: AuditEvent) -> bool:
     return event.phase != INTENT
 
 
-def _removed(path: str) -> None:
+def _remove_if_possible(path: str) -> None:
     try:
         os.unlink(path)
     except OSError:
         return
 
 
-def _path(directory: str, name: str) -> str:
+def _intent_path(directory: str, name: str) -> str:
     return os.path.join(directory, INTENTS_FOLDER, name)
 
 
-def _subject(text: str) -> str:
-    """Return a text without white space, which parts subjects."""
-    return "%20".join(text.split())[:MOST_TEXT]
+def _to_subject(text: str) -> str:
+    """Return a text with white space escaped, since that separates subjects."""
+    return "%20".join(text.split())[:MAX_TEXT_CHARS]
 
 
-class Acting:
-    """A block in which something is done. `subjects` and `detail` may be set while it runs."""
+class AuditScope:
+    """Logs an act around a `with` block, which may set `subjects` and `detail`."""
 
     def __init__(self, context: Context, event: AuditEvent | None) -> None:
-        self._ws = context
+        self._context = context
         self._event = event
         self.subjects: tuple[str, ...] = event.subjects if event else ()
         self.detail = event.detail if event else ""
 
     def __enter__(self) -> Self:
         if self._event is not None:
-            directory = self._ws.repository.cache_dir
-            tell_cut_off(self._ws)
+            directory = self._context.repository.cache_dir
+            report_interrupted(self._context)
             self._act = RunningAct(directory, self._event)
         return self
 
@@ -510,43 +514,45 @@ class Acting:
         phase = DONE if error is None else INTERRUPTED
         if isinstance(error, MemtoolError):
             phase, self.detail = REFUSED, error.code
-        self._act.end(self._ws.clock.now, phase, self.subjects, self.detail)
+        self._act.end(self._context.clock.now, phase, self.subjects, self.detail)
 
 
-def act(
+def audit(
     context: Context, kind: str, *subjects: str, detail: str = "", dry_run: bool = False
-) -> Acting:
-    """Return a block whose begin and end are noted; a dry run leaves nothing behind.
+) -> AuditScope:
+    """Return a context manager that logs begin and end of an act, except in a dry run.
 
-    `kind` is one of `KINDS`; neither subjects nor detail may hold a secret.
+    `kind` is one of KINDS; subjects and detail must not contain secrets.
     """
-    if dry_run or not is_kept(context):
-        return Acting(context, None)
-    name = operation()
-    return Acting(context, AuditEvent(context.clock.now, name, kind, INTENT, subjects, detail))
+    if dry_run or not is_enabled(context):
+        return AuditScope(context, None)
+    name = create_operation_id()
+    return AuditScope(context, AuditEvent(context.clock.now, name, kind, INTENT, subjects, detail))
 
 
-def tell(context: Context, kind: str, subjects: Iterable[str], detail: str = "") -> None:
-    """Note what is done already, or was decided: it has no intent."""
-    if is_kept(context):
-        event = AuditEvent(context.clock.now, operation(), kind, DONE, tuple(subjects), detail)
+def log_done(context: Context, kind: str, subjects: Iterable[str], detail: str = "") -> None:
+    """Log an act that is already done, without an intent."""
+    if is_enabled(context):
+        event = AuditEvent(
+            context.clock.now, create_operation_id(), kind, DONE, tuple(subjects), detail
+        )
         append_event(context.repository.cache_dir, event)
 
 
-def tell_cut_off(context: Context) -> None:
-    """Tell the user of acts that were begun before and never ended."""
-    for event in cut_off(context.repository.cache_dir, context.clock.now):
+def report_interrupted(context: Context) -> None:
+    """Report interrupted acts to the user."""
+    for event in take_interrupted(context.repository.cache_dir, context.clock.now):
         named = first_few(event.subjects, 3, ", …")
         context.notes.append(
             f"{event.kind} of {named or 'nothing named'} was cut off on "
-            f"{timestamps.render(event.moment)}; memtool log --audit shows it"
+            f"{timestamps.render(event.moment)}: memtool log --audit"
         )
 
 
 CHANGES = {"forget": "forget", "restore": "restore", "strengthen": "merge", "undo": "undo"}
-"""Changes of a memory in place that the audit keeps, by the verb that makes them."""
+"""Kind of the audited act for each verb that changes a memory in place."""
 
 
-def changing(context: Context, verb: str, id: str, why: str) -> Acting:
-    """Return the block in which a memory is changed in place; kept are the verbs of `CHANGES`."""
-    return act(context, CHANGES.get(verb, ""), id, detail=why, dry_run=verb not in CHANGES)
+def audit_change(context: Context, verb: str, id: str, reason: str) -> AuditScope:
+    """Return a context manager that logs a change in place, if its verb is in CHANGES."""
+    return audit(context, CHANGES.get(verb, ""), id, detail=reason, dry_run=verb not in CHANGES)

@@ -1,1 +1,1 @@
-"""Upkeep: maintenance as one commit, digests, purging and history without a secret."""
+"""Upkeep: maintenance as one commit, digests, purging, migration and rewriting history."""

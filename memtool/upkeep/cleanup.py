@@ -1,7 +1,7 @@
-"""Cleanup: leftovers in memtool's cache, an old index, and sessions that have ended.
+"""Cleanup: leftovers in memtool's cache, an old index, and ended sessions.
 
-Caches are rebuilt, and sessions that have ended lose their messages only where all sessions
-together are at their limit, or after so many days as the settings say.
+Caches can be rebuilt. Ended sessions lose their messages only if all sessions together have reached
+their limit, or after the number of days in the settings.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from memtool.memory import timestamps
 from memtool.sessions import journal, model, retention
 from memtool.sessions.store import Sessions
 from memtool.store import files
-from memtool.store.files import TEMP_PREFIX, read_regular, refusing
+from memtool.store.files import TEMP_PREFIX, explaining_errors, read_regular
 from memtool.store.repository import Repository
 from memtool.value import Value
 
 STALE_S = timestamps.DAY_S
 """Age from which a temporary file is a leftover."""
 LEFT_OVER = (TEMP_PREFIX, ".tmp-")
-"""How the names of temporary files begin."""
+"""Prefixes of temporary files."""
 ASIDE = ".broken"
-"""Ends the names of broken files that were set aside."""
+"""Suffix of broken files that were set aside."""
 OLD_CACHES = (
     *("citations", "cochange", "drift", "gate", "lately", "manifest", "twins", "vectors"),
     *("ledger.accesses", "ledger.accesses-settled", "ledger.latencies"),
 )
-"""Folders and files of versions before derived data lay in SQLite; nothing reads them any more."""
+"""Folders and files of versions before derived data moved to SQLite; they are not read any more."""
 INDEX, STAMP = "index", "maintained"
-"""The folder that is rebuilt, and the file that says when it last was."""
+"""The folder that is rebuilt, and the file with the time of the last rebuild."""
 RUNS = "upkeep"
-"""The file that says when upkeep of each period was last carried out."""
-_MOST_STAMP = 100
+"""The file with the time of the last upkeep of each period."""
+_MAX_STAMP = 100
 
 
 class Chore(Value):
-    """One thing to do: `remove` a file, `prune` a session, `rebuild` the index."""
+    """One chore: `remove` a file, `prune` a session, or `rebuild` the index."""
 
     do: str
     what: str
@@ -48,12 +48,13 @@ class Chore(Value):
     bytes: int = 0
 
 
-def left_over(cache_dir: str, now: int) -> list[Chore]:
-    """Return what killed writers, damage and older versions left behind, two levels deep, by path.
+def find_leftovers(cache_dir: str, now: int) -> list[Chore]:
+    """Return the removals of files left by killed writers, damage and older versions, by path.
 
-    An older version that is still in use renews its files within a day.
+    The cache is searched two levels deep. An older version that is still in use renews its files
+    within a day.
     """
-    found = []
+    leftovers = []
     root = Path(cache_dir)
     for path in (*root.glob("*"), *root.glob("*/*")):
         if path.name.endswith(ASIDE):
@@ -66,84 +67,91 @@ def left_over(cache_dir: str, now: int) -> list[Chore]:
             continue
         if path.parent.name == model.FOLDER or path.parent.is_symlink():
             continue
-        with suppress(OSError):  # gone since it was listed
+        with suppress(OSError):  # removed since it was listed
             if now - path.lstat().st_mtime > STALE_S:
-                found.append(Chore("remove", str(path.relative_to(root)), why, _size(path)))
-    return sorted(found, key=lambda chore: chore.what)
+                leftovers.append(
+                    Chore("remove", str(path.relative_to(root)), why, _measure_size(path))
+                )
+    return sorted(leftovers, key=lambda chore: chore.what)
 
 
-def strays(repository: Repository, now: int) -> list[Chore]:
-    """Return what killed writers left beside files of the worktree, by absolute path.
+def find_strays(repository: Repository, now: int) -> list[Chore]:
+    """Return the removals of temporary files left in the worktree, by absolute path.
 
-    Writers sweep where they write; a later `git add --all` would take what is left elsewhere.
+    Killed writers left them. A writer only sweeps the folders that it writes to; `git add --all`
+    would add leftovers elsewhere.
     """
     if repository.is_bare:
         return []
-    found = []
+    strays = []
     for name in repository.git.names("ls-files", "--others", "--exclude-standard", "-z"):
         path = Path(repository.top, name)
         if files.is_temporary(path.name):
             with suppress(OSError):
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode) and now - status.st_mtime > STALE_S:
-                    found.append(Chore("remove", str(path), "its writer was killed", _size(path)))
-    return sorted(found, key=lambda chore: chore.what)
+                    strays.append(
+                        Chore("remove", str(path), "its writer was killed", _measure_size(path))
+                    )
+    return sorted(strays, key=lambda chore: chore.what)
 
 
-def rebuilding(cache_dir: str, now: int, days: int) -> list[Chore]:
-    """Return the rebuild of the index where it is due: so many days after the last one."""
-    size = _size(Path(cache_dir, INDEX))
-    last = _rebuilt(cache_dir)
+def find_rebuild_due(cache_dir: str, now: int, days: int) -> list[Chore]:
+    """Return the rebuild of the index if it is due: `days` days after the last one."""
+    size = _measure_size(Path(cache_dir, INDEX))
+    last = _find_rebuilt(cache_dir)
     if not size or (last is not None and 0 <= now - last < days * timestamps.DAY_S):
         return []
-    why = f"that was last done on {timestamps.date(last)}" if last else "that was not done yet"
+    why = (
+        f"that was last done on {timestamps.format_date(last)}" if last else "that was not done yet"
+    )
     return [Chore("rebuild", INDEX, why, size)]
 
 
-def _rebuilt(cache_dir: str) -> int | None:
+def _find_rebuilt(cache_dir: str) -> int | None:
     try:
-        text = read_regular(os.path.join(cache_dir, STAMP), _MOST_STAMP).decode()
+        text = read_regular(os.path.join(cache_dir, STAMP), _MAX_STAMP).decode()
         return timestamps.parse(text.strip())
     except (OSError, ValueError):
         return None
 
 
 def note_rebuilt(cache_dir: str, now: int) -> None:
-    """Store when the index was rebuilt. Raises MemtoolError where the disk refuses."""
+    """Store when the index was rebuilt. Raises MemtoolError if the disk refuses."""
     path = os.path.join(cache_dir, STAMP)
     try:
-        before = read_regular(path, _MOST_STAMP)
+        before = read_regular(path, _MAX_STAMP)
     except OSError:
         before = None
     files.replace(cache_dir, STAMP, f"{timestamps.render(now)}\n".encode(), expected=before)
 
 
-def last_runs(cache_dir: str) -> dict[str, int]:
-    """Return when upkeep of a period was last carried out in this clone, by the period."""
-    found: dict[str, int] = {}
+def read_last_runs(cache_dir: str) -> dict[str, int]:
+    """Return when the upkeep of each period was last done in this clone, by period."""
+    moments: dict[str, int] = {}
     with suppress(OSError, UnicodeDecodeError):
-        text = read_regular(os.path.join(cache_dir, RUNS), _MOST_STAMP * 10).decode()
+        text = read_regular(os.path.join(cache_dir, RUNS), _MAX_STAMP * 10).decode()
         for row in text.splitlines():
             period, _space, moment = row.partition(" ")
             with suppress(ValueError):
-                found[period] = timestamps.parse(moment)
-    return found
+                moments[period] = timestamps.parse(moment)
+    return moments
 
 
 def note_runs(cache_dir: str, periods: Iterable[str], now: int) -> None:
-    """Store that upkeep of periods was carried out. Raises MemtoolError where the disk refuses."""
-    found = last_runs(cache_dir) | dict.fromkeys(periods, now)
-    rows = [f"{period} {timestamps.render(moment)}\n" for period, moment in sorted(found.items())]
-    journal.put(os.path.join(cache_dir, RUNS), "".join(rows).encode())
+    """Store that the upkeep of periods was done. Raises MemtoolError if the disk refuses."""
+    moments = read_last_runs(cache_dir) | dict.fromkeys(periods, now)
+    rows = [f"{period} {timestamps.render(moment)}\n" for period, moment in sorted(moments.items())]
+    journal.write_file(os.path.join(cache_dir, RUNS), "".join(rows).encode())
 
 
-def sessions_due(sessions: Sessions, now: int, prune_days: int) -> list[Chore]:
-    """Return the sessions that lose their messages, oldest first.
+def find_sessions_due(sessions: Sessions, now: int, prune_days: int) -> list[Chore]:
+    """Return the prunings of sessions that are due, oldest first.
 
     Raises:
         MemtoolError: a session cannot be read.
     """
-    is_full = retention.stored(sessions).share >= 1
+    is_full = retention.measure(sessions).share >= 1
     before = now - prune_days * timestamps.DAY_S
     old = retention.prune(sessions, before=before, dry_run=True).ids if prune_days else ()
     pruned = dict.fromkeys(old, f"it ended more than {prune_days} days ago")
@@ -154,7 +162,7 @@ def sessions_due(sessions: Sessions, now: int, prune_days: int) -> list[Chore]:
 
 
 def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
-    """Do chores; those that are done already are passed over.
+    """Do chores, skipping those already done.
 
     Raises:
         MemtoolError: the disk refuses.
@@ -171,18 +179,18 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
 
 def _remove(path: str) -> None:
     hint = "give yourself permission, then run the same command again"
-    with refusing(f"{path} cannot be removed", hint), suppress(FileNotFoundError):
+    with explaining_errors(f"{path} cannot be removed", hint), suppress(FileNotFoundError):
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
             os.unlink(path)
 
 
-def _size(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a directory; links are not followed."""
+def _measure_size(path: Path) -> int:
+    """Return the size in bytes of a file, or of all files in a directory, ignoring links."""
     total = 0
-    for one in (path, *(() if path.is_symlink() else path.rglob("*"))):
+    for place in (path, *(() if path.is_symlink() else path.rglob("*"))):
         with suppress(FileNotFoundError):
-            status = one.lstat()
+            status = place.lstat()
             total += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
     return total

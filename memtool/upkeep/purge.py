@@ -1,8 +1,8 @@
 """Purges: which deleted memories are removed for good, when, and in which commit.
 
-Only a deletion that is committed counts, so that everybody could see it and bring the memory back.
-What was derived only from removed memories may go with them. A commit that is refused leaves every
-file as it was: no file goes before the commit is there.
+Only a committed deletion counts, so that everyone could see it and bring the memory back. Memories
+derived only from removed ones may go with them. No file is removed before the commit exists, so a
+refused commit leaves every file unchanged.
 """
 
 from __future__ import annotations
@@ -10,24 +10,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from memtool.errors import MemtoolError
-from memtool.gate.checks.lineage import PURGING
+from memtool.gate.checks.lineage import PURGES_VARIABLE
 from memtool.memory import memory, timestamps
-from memtool.search.levels import digests_in_use
+from memtool.search.levels import find_digests_in_use
 from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
 from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
+from memtool.store.messages import PURGES
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 DUE, LATER, HELD = "due", "later", "held"
-"""It may be removed now; from a later day on; or not, for the `reason`."""
+"""It may be removed now, from a later day on, or not at all, for the `reason`."""
 
 
-class Parting(Value):
-    """A memory that was forgotten: `due`, `later` or `held`.
+class PurgeCandidate(Value):
+    """A forgotten memory and its state: `due`, `later` or `held`.
 
-    `deleted` and `due` are seconds. `reason` is that of the deletion, or why it may not be removed.
+    `deleted` and `due` are Unix seconds. `reason` is the reason of the deletion, or why it may not
+    be removed.
     """
 
     record: Record
@@ -37,36 +39,36 @@ class Parting(Value):
     reason: str
 
 
-def plan(here: Tree, head: Tree | None, now: int, days: int) -> list[Parting]:
-    """Return every memory that was forgotten, the first due first, then by id.
+def plan(here: Tree, head: Tree | None, now: int, days: int) -> list[PurgeCandidate]:
+    """Return all forgotten memories, the first due first, then by id.
 
     `here` is the worktree, `head` the tree of HEAD, None before the first commit. A file that is
-    missing from the worktree alone counts: its purge was interrupted.
+    missing only from the worktree counts: its purge was interrupted.
     """
     trees = (here,) if head is None else (head, here)
-    found = {id_: tree[id_] for tree in trees for id_ in tree.ids if _is_deleted(tree[id_])}
-    partings = [
-        _parting(record, here.get(id_), None if head is None else head.get(id_), now, days)
-        for id_, record in found.items()
+    deleted = {id_: tree[id_] for tree in trees for id_ in tree.ids if _is_deleted(tree[id_])}
+    candidates = [
+        _build_candidate(record, here.get(id_), None if head is None else head.get(id_), now, days)
+        for id_, record in deleted.items()
     ]
-    return sorted(partings, key=lambda one: (one.due, one.record.id))
+    return sorted(candidates, key=lambda candidate: (candidate.due, candidate.record.id))
 
 
-def _parting(
+def _build_candidate(
     record: Record, mine: Record | None, committed: Record | None, now: int, days: int
-) -> Parting:
+) -> PurgeCandidate:
     deleted = timestamps.parse(record.memory.table("deleted").get("at", "1970-01-01T00:00:00Z"))
     due = deleted + days * timestamps.DAY_S
     state = DUE if due <= now else LATER
     reason = record.memory.table("deleted").get("reason", "")
-    held = held_by(mine, committed)
-    if held:
-        state, reason = HELD, held
-    return Parting(record, state, deleted, due, reason)
+    holders = find_holder(mine, committed)
+    if holders:
+        state, reason = HELD, holders
+    return PurgeCandidate(record, state, deleted, due, reason)
 
 
-def held_by(mine: Record | None, committed: Record | None) -> str:
-    """Return why a file may not be removed: HEAD has another version; empty where it may."""
+def find_holder(mine: Record | None, committed: Record | None) -> str:
+    """Return why a file may not be removed, empty if it may: HEAD must have the same version."""
     if mine is None or committed is None:
         return ""
     if not _is_deleted(committed) and _is_deleted(mine):
@@ -76,15 +78,15 @@ def held_by(mine: Record | None, committed: Record | None) -> str:
     return ""
 
 
-def along(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
-    """Return what was derived from these memories only, each with the id of one of them.
+def find_derived(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
+    """Return the memories derived only from these, each with the id of one of them.
 
-    What was derived from that in turn is included, and so are digests that another one replaced:
-    they still quote what is removed.
+    This includes memories derived from those in turn, and digests that were replaced: they still
+    quote removed memories.
     """
     gone = set(ids)
     firsts = [tree[id_] for id_ in tree.ids]
-    found: dict[str, tuple[Record, str]] = {}
+    records_by_id: dict[str, tuple[Record, str]] = {}
     is_more = True
     while is_more:
         is_more = False
@@ -96,16 +98,16 @@ def along(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
             is_old = memory.is_generated(record.memory) and not tree.lineage.is_head(record.id)
             if is_old or gone.issuperset(set(origins) - {record.id}):
                 gone.add(record.id)
-                found[record.id] = (record, named[0])
+                records_by_id[record.id] = (record, named[0])
                 is_more = True
-    return [found[id_] for id_ in sorted(found)]
+    return [records_by_id[id_] for id_ in sorted(records_by_id)]
 
 
-def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
-    """Return the digests in use that quote these memories, and must be written again."""
+def find_mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
+    """Return the current digests that quote these memories and must be rewritten."""
     return [
         record
-        for record in digests_in_use(tree)
+        for record in find_digests_in_use(tree)
         if not set(ids).isdisjoint(record.memory.items("derived_from"))
     ]
 
@@ -115,10 +117,10 @@ def _is_deleted(record: Record) -> bool:
 
 
 def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> str | None:
-    """Commit that files are removed, then remove them; a commit that is refused leaves them all.
+    """Commit the removal of files, then remove them; a refused commit leaves them all.
 
     Raises:
-        MemtoolError: the commit is refused; or a file stays, which the message says.
+        MemtoolError: the commit is refused, or a file could not be removed; the message says which.
     """
     repository = context.repository
     paths = [record.path for id_, record in going.items() if head is not None and id_ in head]
@@ -129,12 +131,12 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
             context,
             (),
             f"memory: purge {what}",
-            {"Purges": ", ".join(sorted(going))},  # the gate looks for each id in it
+            {PURGES: ", ".join(sorted(going))},  # the gate looks for each id in this trailer
             removed=paths,
-            env={PURGING: " ".join(going)},
+            env={PURGES_VARIABLE: " ".join(going)},
         )
     try:
-        discard(repository, sorted({one.path for one in going.values()}.difference(paths)))
+        discard(repository, sorted({record.path for record in going.values()}.difference(paths)))
     except MemtoolError as error:
         if done:
             error.message = f"commit {done[:10]} is made, but {error.message}"
@@ -142,30 +144,30 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
     return done
 
 
-def findings_of(context: Context, ids: Collection[str]) -> dict[str, list[str]]:
-    """Return the findings that memories were made from, by session, where that still exists."""
-    found: dict[str, list[str]] = {}
+def collect_findings(context: Context, ids: Collection[str]) -> dict[str, list[str]]:
+    """Return the findings that memories were made from, by session, if the session still exists."""
+    findings: dict[str, list[str]] = {}
     try:
-        sessions = session_store.opened(context)
+        sessions = session_store.open_sessions(context)
         there = set(sessions.ids())
-        for row in promote.promotions(sessions):
+        for row in promote.read_promotions(sessions):
             if row.memory in ids and row.session in there:
-                found.setdefault(row.session, []).append(row.finding)
+                findings.setdefault(row.session, []).append(row.finding)
     except MemtoolError as error:
         context.notes.append(f"sessions are passed over: {error.message}")
-    return dict(sorted(found.items()))
+    return dict(sorted(findings.items()))
 
 
 def withdraw(context: Context, findings: Mapping[str, Sequence[str]]) -> None:
-    """Withdraw the findings that purged memories were made from; the messages stay."""
-    sessions = session_store.opened(context)
+    """Withdraw the findings that purged memories were made from; messages stay."""
+    sessions = session_store.open_sessions(context)
     for session, names in findings.items():
         try:
             rows = [{"withdrawn": name} for name in names]
             journal.append(sessions.path(session, session_store.FINDINGS), rows)
         except MemtoolError as error:
-            context.notes.append(f"the findings of {session} stay: {error.message}")
+            context.notes.append(f"the lessons of {session} stay: {error.message}")
             continue
         context.notes.append(
-            f"{session}, private to this clone, still holds the messages behind them"
+            f"{session}, private to this clone, still has the messages that they are from"
         )

@@ -1,10 +1,10 @@
-"""A rewrite of history without a secret or a memory, in a mirror, with proof.
+"""Rewriting history without a secret or a memory, in a mirror, with proof.
 
-The plan says where the leak is and what its removal costs everybody. git-filter-repo applies it to
-a mirror in a new directory; this clone and every remote stay as they are, and the commands that
-replace the remote are printed, for a person to run. A mirror that still holds the leak, or lacks
-anything else, is refused. The secret is written to a temporary file that only its owner can read,
-never into an argument.
+The plan shows where the leak is and what its removal costs everyone. git-filter-repo rewrites a
+mirror in a new directory. This clone and all remotes stay unchanged; the commands that replace the
+remotes are printed, for a person to run. A mirror that still contains the leak, or has lost
+anything else, is refused. The secret is written only to a temporary file that its owner alone can
+read, never into an argument.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool import installation
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.gate import sources
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.redaction import find as redaction
 from memtool.redaction.find import Allowlist
 from memtool.store import usage_log
 from memtool.store.config import FINGERPRINT_DIGITS
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
-from memtool.store.provenance import SHORT
-from memtool.value import HEX, Value, batches
+from memtool.value import HEX, Value, split_batches
 
 PROGRAM = "git-filter-repo"
 MODULE = "git_filter_repo"
 MEMORY = "memory"
-"""The kind of a leak that is no secret."""
+"""The kind of a leak that is a memory, not a secret."""
 CONSEQUENCES = (
     "Change the secret where it is used before anything else: whoever fetched has it already.",
     "Fetch all remotes first, and let everybody push: what is not here is not rewritten.",
@@ -44,30 +44,30 @@ CONSEQUENCES = (
     "Open pull requests have to be closed, and opened again from a new clone.",
     "Forks, caches, build logs and the forge's own copies keep it: ask the forge to remove them.",
 )
-"""What a rewrite costs, whoever does it."""
+"""What a rewrite costs, with any tool."""
 _SHOWN = 20
-MOST_BYTES = 64 << 20
-"""Bytes of an object that is searched; larger ones are only counted."""
+MAX_BYTES = 64 << 20
+"""Maximum bytes of an object that is searched; larger ones are only counted."""
 BATCH_BYTES = 16 << 20
 BATCH = 2_000
-"""Bytes and number of the objects that are read at once."""
+"""Maximum bytes and number of objects that are read at once."""
 _AT_ONCE = 100
 """Commits in one `git for-each-ref --contains`."""
 
 
 class LeakingCommit(Value):
-    """A commit that added, changed or removed the leak, or whose own message holds it."""
+    """A commit that added, changed or removed the leak, or whose own message contains it."""
 
     commit: str
     day: str
 
 
-class Rewritten(Value):
-    """What must go, where it is, what that costs, and with `into` the proof for the mirror there.
+class RewriteReport(Value):
+    """What is to be removed, where it is, and what that costs; with `into`, the proof as well.
 
-    `kind` is `memory`, or the kind of the secret; `name` is the id of the memory, or the
-    fingerprint of the secret. `paths` are the files that held it, `objects` counts the objects that
-    hold it, `messages` the commits and tags among them, `unread` objects too large to be searched.
+    `kind` is `memory`, or the kind of the secret. `name` is the memory's id, or the secret's
+    fingerprint. `paths` are the files that contained it. `objects` counts the objects that contain
+    it, `messages` the commits and tags among them, and `unread` the objects too large to search.
     `refs` are full names. `next` are commands.
     """
 
@@ -91,89 +91,92 @@ class Rewritten(Value):
 class Leak(Value):
     """A leak: the plan to remove it, the ids of its objects, and the secret, empty for a memory."""
 
-    plan: Rewritten
+    plan: RewriteReport
     objects: frozenset[str]
     needle: bytes
 
     def __repr__(self) -> str:
-        """Return what may be shown."""
+        """Leave the secret out."""
         return f"Leak({self.plan})"
 
 
 class Secret(Value):
-    """A secret that versions of memories hold, by its fingerprint, and how many do."""
+    """A secret in versions of memories: its fingerprint, and the number of versions."""
 
     fingerprint: str
     kind: str
     versions: int
 
 
-class Leaked(Value):
+class LeakReport(Value):
     """All secrets in the history of the memories."""
 
     secrets: tuple[Secret, ...]
 
 
-def leak_of_memory(git: Git, directory: str, id: str) -> Leak:
-    """Find every file that ever held a memory. Raises MemtoolError where no commit has one."""
+def find_leak_of_memory(git: Git, directory: str, id: str) -> Leak:
+    """Find all files that ever contained a memory. Raises MemtoolError if no commit has one."""
     touched = [
         (commit, day, path, oids)
-        for commit, day, path, oids in _touches(git, [directory])
+        for commit, day, path, oids in _find_touches(git, [directory])
         if path.endswith(f"/{id}.md")
     ]
     if not touched:
         raise MemtoolError(
-            f"no commit holds the memory {id!r}",
-            hint="memtool log lists the memories of history; the id must be whole",
+            f"cannot purge: no commit has a memory {id!r}",
+            hint="find the whole id: memtool log --json",
             code="unknown-id",
         )
     oids = {oid for _commit, _day, _path, pair in touched for oid in pair}
     paths = {path for _commit, _day, path, _pair in touched}
     commits = {commit: day for commit, day, _path, _pair in touched}
-    return _leak(git, MEMORY, id, paths, oids, commits)
+    return _build_leak(git, MEMORY, id, paths, oids, commits)
 
 
-def leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
-    """Find a secret by its fingerprint: first among the memories, then in every object there is.
+def find_leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
+    """Find a secret by its fingerprint: first in the memories, then in all objects.
 
     Raises:
-        MemtoolError: no version of any memory holds it.
+        MemtoolError: no version of any memory contains it.
     """
-    secrets = _secrets(git, directory, redaction.NOTHING)
-    known = next((one for one in secrets if redaction.fingerprint(one[1]) == fingerprint), None)
-    if known is None:
+    secrets = _find_secrets(git, directory, redaction.NOTHING)
+    leaked = next(
+        (secret for secret in secrets if redaction.compute_fingerprint(secret[1]) == fingerprint),
+        None,
+    )
+    if leaked is None:
         raise MemtoolError(
-            f"no version of any memory holds a secret with the fingerprint {fingerprint!r}",
-            hint="memtool purge --history lists the fingerprints of those that do",
+            f"cannot purge: no memory ever had a secret with the fingerprint {fingerprint!r}",
+            hint="memtool purge --history",
             code="no-leak",
         )
-    kind, secret = known
+    kind, secret = leaked
     needle = secret.encode(errors="surrogateescape")
-    found, unread = objects_with(git, needle)
-    blobs = {oid for oid, type_ in found.items() if type_ == "blob"}
-    messages = sum(type_ in ("commit", "tag") for type_ in found.values())
-    named = _paths_of(git, blobs)
+    objects, unread = find_objects_with(git, needle)
+    blobs = {oid for oid, type_ in objects.items() if type_ == "blob"}
+    messages = sum(type_ in ("commit", "tag") for type_ in objects.values())
+    named = _find_paths(git, blobs)
     commits = {}
     paths = set()
-    for commit, day, path, oids in _touches(git, named) if named else ():
+    for commit, day, path, oids in _find_touches(git, named) if named else ():
         if not blobs.isdisjoint(oids):
             commits[commit] = day
             paths.add(path)
-    for oid in sorted(oid for oid, type_ in found.items() if type_ == "commit"):
+    for oid in sorted(oid for oid, type_ in objects.items() if type_ == "commit"):
         commits[oid] = git.line("show", "-s", "--format=%as", oid)
-    return _leak(git, kind, fingerprint, paths, found, commits, messages, unread, needle)
+    return _build_leak(git, kind, fingerprint, paths, objects, commits, messages, unread, needle)
 
 
-def _secrets(git: Git, directory: str, allowed: Allowlist) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of each secret in each version of the files of a directory."""
-    for batch in sources.history_blobs(git, directory):
-        for data in git.blobs([oid for oid, _path, _size in batch], sources.MOST_BYTES):
+def _find_secrets(git: Git, directory: str, allowed: Allowlist) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each secret in all versions of a directory's files."""
+    for batch in sources.list_history_blobs(git, directory):
+        for data in git.blobs([oid for oid, _path, _size in batch], sources.MAX_SEARCHED_BYTES):
             text = data.decode(errors="surrogateescape")
             for detection in redaction.find(text, allowed):
                 yield detection.kind, text[detection.start : detection.end]
 
 
-def _leak(
+def _build_leak(
     git: Git,
     kind: str,
     name: str,
@@ -184,13 +187,13 @@ def _leak(
     unread: int = 0,
     needle: bytes = b"",
 ) -> Leak:
-    """Return a leak with the plan to remove it; `commits` are their days by id."""
+    """Build a leak with its plan; `commits` maps commit ids to days."""
     oids = frozenset(objects)
-    refs = _leading_to(git, sorted(commits))
+    refs = _find_refs(git, sorted(commits))
     remotes = {ref.split("/")[2] for ref in refs if ref.startswith("refs/remotes/")}
     days = sorted((day, commit) for commit, day in commits.items())
     named = f"--secret {name}" if needle else f"--history {name}"
-    plan = Rewritten(
+    plan = RewriteReport(
         kind=kind,
         name=name,
         paths=tuple(sorted(paths)),
@@ -207,8 +210,10 @@ def _leak(
     return Leak(plan, oids, needle)
 
 
-def _touches(git: Git, paths: Collection[str]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """Yield commit, day, path, and the blobs before and after, of all that any ref leads to."""
+def _find_touches(
+    git: Git, paths: Collection[str]
+) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield commit, day, path, and the blobs before and after, for all commits of all refs."""
     rows = git.log_raw(
         "log", "--all", "-m", "--no-renames", "--full-history", "--format=%H %as", "--", *paths
     )
@@ -217,38 +222,41 @@ def _touches(git: Git, paths: Collection[str]) -> Iterator[tuple[str, str, str, 
         yield commit, day, row.path, tuple(o for o in (row.old_oid, row.oid) if o.strip("0"))
 
 
-def _paths_of(git: Git, blobs: Collection[str]) -> list[str]:
-    """Return the paths under which git finds blobs, one of each at least."""
+def _find_paths(git: Git, blobs: Collection[str]) -> list[str]:
+    """Return the paths of blobs, at least one for each."""
     rows = git.run("rev-list", "--objects", "--all").decode(errors="surrogateescape").splitlines()
     parted = (row.partition(" ") for row in rows)
     return sorted({path for oid, _space, path in parted if oid in blobs and path})
 
 
-def _leading_to(git: Git, commits: list[str]) -> set[str]:
-    """Return the refs that lead to any of some commits."""
-    found: set[str] = set()
-    for some in batches(commits, _AT_ONCE):
-        asked = [f"--contains={commit}" for commit in some]
-        found.update(git.run("for-each-ref", "--format=%(refname)", *asked).decode().splitlines())
-    return found
+def _find_refs(git: Git, commits: list[str]) -> set[str]:
+    """Return the refs that contain any of the commits."""
+    refs: set[str] = set()
+    for some in split_batches(commits, _AT_ONCE):
+        options = [f"--contains={commit}" for commit in some]
+        refs.update(git.run("for-each-ref", "--format=%(refname)", *options).decode().splitlines())
+    return refs
 
 
-def objects_with(git: Git, needle: bytes) -> tuple[dict[str, str], int]:
-    """Return every object that holds some bytes, as types by id, and how many were too large."""
-    found: dict[str, str] = {}
+def find_objects_with(git: Git, needle: bytes) -> tuple[dict[str, str], int]:
+    """Return the types, by id, of all objects that contain some bytes.
+
+    Also return how many objects were too large to search.
+    """
+    paths_by_oid: dict[str, str] = {}
     unread = 0
-    for batch in batches(_all_objects(git), BATCH, BATCH_BYTES, lambda row: row[2]):
+    for batch in split_batches(_list_objects(git), BATCH, BATCH_BYTES, lambda row: row[2]):
         for (oid, type_, size), data in zip(
-            batch, git.blobs([oid for oid, _type, _size in batch], MOST_BYTES), strict=True
+            batch, git.blobs([oid for oid, _type, _size in batch], MAX_BYTES), strict=True
         ):
-            unread += size > MOST_BYTES
+            unread += size > MAX_BYTES
             if needle in data:
-                found[oid] = type_
-    return found, unread
+                paths_by_oid[oid] = type_
+    return paths_by_oid, unread
 
 
-def _all_objects(git: Git) -> list[tuple[str, str, int]]:
-    """Return id, type and size of every object, also of those that no ref leads to."""
+def _list_objects(git: Git) -> list[tuple[str, str, int]]:
+    """Return id, type and size of all objects, including unreachable ones."""
     answer = git.run(
         "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)"
     )
@@ -256,10 +264,10 @@ def _all_objects(git: Git) -> list[tuple[str, str, int]]:
     return [(oid, type_, int(size)) for oid, type_, size in rows]
 
 
-def contents(git: Git) -> tuple[int, dict[str, str], set[str]]:
-    """Return the number of commits, the object of each ref by its full name, and all blobs.
+def read_contents(git: Git) -> tuple[int, dict[str, str], set[str]]:
+    """Return the number of commits, the object of each ref by full name, and all blobs.
 
-    Of commits and blobs those count that any ref leads to.
+    Only commits and blobs that a ref leads to count.
     """
     rows = git.run("for-each-ref", "--format=%(objectname) %(refname)").decode(errors="replace")
     refs = {name: oid for oid, _space, name in (row.partition(" ") for row in rows.splitlines())}
@@ -272,85 +280,86 @@ def contents(git: Git) -> tuple[int, dict[str, str], set[str]]:
     return int(git.line("rev-list", "--all", "--count")), refs, blobs
 
 
-def listed(context: Context) -> Leaked:
-    """Return the secrets in versions of memories, but for those that the settings allow."""
+def list_leaks(context: Context) -> LeakReport:
+    """Return the secrets in all versions of memories, except those that the settings allow."""
     kinds: dict[str, str] = {}
     versions: Counter[str] = Counter()
-    git, allowed = context.repository.git, redaction.allowlist(context.settings)
-    with git.reading():
-        for kind, secret in _secrets(git, context.directory, allowed):
-            name = redaction.fingerprint(secret)
+    git, allowed = context.repository.git, redaction.build_allowlist(context.settings)
+    with git.open_objects():
+        for kind, secret in _find_secrets(git, context.directory, allowed):
+            name = redaction.compute_fingerprint(secret)
             kinds[name] = kind
             versions[name] += 1
-    return Leaked(tuple(Secret(name, kinds[name], versions[name]) for name in sorted(kinds)))
+    return LeakReport(tuple(Secret(name, kinds[name], versions[name]) for name in sorted(kinds)))
 
 
 def rewrite(
     context: Context, ids: Sequence[str], secret: str, into: str, *, apply: bool
-) -> Rewritten:
-    """Return where a memory or a secret is in history; with `apply` remove it from a mirror.
+) -> RewriteReport:
+    """Find a memory or a secret in history; with `apply`, remove it from a mirror.
 
     Raises:
-        MemtoolError: nothing or too much is named, it is not there, or the rewrite fails.
+        MemtoolError: not exactly one is named, it is not there, or the rewrite fails.
     """
     if bool(secret) == bool(ids) or len(ids) > 1:
         raise MemtoolError(
-            "--history needs one memory, or one secret",
-            hint="memtool purge --history ID, or memtool purge --secret FINGERPRINT",
+            "--history needs a single memory or secret",
+            hint="memtool purge --history ID\nmemtool purge --secret FINGERPRINT",
         )
     if secret and (len(secret) != FINGERPRINT_DIGITS or not HEX.issuperset(secret)):
-        raise MemtoolError(  # perhaps it is the secret itself: nobody is to see it
-            "--secret takes a fingerprint, 16 digits of 0-9 a-f, never the secret itself",
-            hint="memtool purge --history lists fingerprints",
+        raise MemtoolError(  # it may be the secret itself, so do not show it
+            "--secret takes a fingerprint (16 digits of 0-9 a-f), not the secret itself",
+            hint="memtool purge --history",
         )
     if apply and not into:
         raise MemtoolError(
-            "--apply needs a new directory for the rewritten mirror",
-            hint="memtool purge … --apply --into ../cleansed",
+            "--apply needs --into: a new directory for the rewritten mirror",
+            hint="memtool purge --history ID --apply --into ../cleansed",
         )
     if context.repository.is_shallow:
         raise MemtoolError(
-            "this clone is shallow: it does not have all of history",
+            "cannot purge history from a shallow clone",
             hint="git fetch --unshallow",
             code="shallow",
         )
     git = context.repository.git
-    with git.reading():
+    with git.open_objects():
         if secret:
-            leak = leak_of_secret(git, context.directory, secret)
+            leak = find_leak_of_secret(git, context.directory, secret)
         else:
-            leak = leak_of_memory(git, context.directory, ids[0])
+            leak = find_leak_of_memory(git, context.directory, ids[0])
     plan = leak.plan
     if plan.unread:
-        context.notes.append(f"{plan.unread} objects above {MOST_BYTES >> 20} MiB were not read")
+        context.notes.append(f"{plan.unread} objects above {MAX_BYTES >> 20} MiB were not read")
     if plan.objects and not plan.commits:
         context.notes.append(
-            "no branch or tag leads to it: git reflog expire --expire=now --all and "
-            "git gc --prune=now remove it here"
+            "no branch or tag has it; to remove it here: git reflog expire --expire=now --all and "
+            "git gc --prune=now"
         )
     if not apply:
         return plan
     place = os.path.realpath(os.path.join(context.caller.cwd, into))
     own = context.repository.top or context.repository.git_dir
     if os.path.commonpath([place, own]) == own:
-        raise MemtoolError(f"{into} lies inside this repository", hint="--into ../cleansed")
-    with usage_log.act(context, "purge", plan.name, detail="history, in a mirror"):
-        commits, blobs, changed = _rewritten_mirror(context, place, leak)
+        raise MemtoolError(
+            f"--into must be outside this repository: {into}", hint="--into ../cleansed"
+        )
+    with usage_log.audit(context, "purge", plan.name, detail="history, in a mirror"):
+        commits, blobs, changed = _rewrite_mirror(context, place, leak)
     return plan.replace(
         into=place,
         kept_commits=commits,
         kept_blobs=blobs,
-        next=_commands(context, place, changed),
+        next=_build_commands(context, place, changed),
         dry_run=False,
     )
 
 
-def _commands(context: Context, into: str, changed: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the commands that put a mirror in the place of its remotes, and of this clone.
+def _build_commands(context: Context, into: str, changed: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the commands that replace the remotes, and this clone, with the mirror.
 
-    `changed` has the object that each ref named before, where that is another one now.
-
-    The address of a remote may hold a password: the shell asks git for it.
+    `changed` maps each changed ref to the object that it named before. A remote's address may
+    contain a password, so the shell gets it from git.
     """
     mirror = shlex.quote(into)
     clone = shlex.quote(context.repository.top or context.repository.git_dir)
@@ -376,10 +385,13 @@ def _commands(context: Context, into: str, changed: Mapping[str, str]) -> tuple[
     return tuple(rows)
 
 
-def text(plan: Rewritten | Leaked) -> str:
-    """Return where the leak is, what its removal costs, and what to do next."""
-    if isinstance(plan, Leaked):
-        rows = [f"{one.fingerprint}  {one.kind}, versions: {one.versions}" for one in plan.secrets]
+def text(plan: RewriteReport | LeakReport) -> str:
+    """Format where the leak is, what its removal costs, and what to do next."""
+    if isinstance(plan, LeakReport):
+        rows = [
+            f"{secret.fingerprint}  {secret.kind}, versions: {secret.versions}"
+            for secret in plan.secrets
+        ]
         return "\n".join(rows) or "no version of any memory holds a secret"
     what = (
         f"the memory {plan.name}"
@@ -389,10 +401,13 @@ def text(plan: Rewritten | Leaked) -> str:
     rows = [
         f"{what} stands in history",
         f"  objects that hold it: {plan.objects}, messages among them: {plan.messages}",
-        *_named("file", plan.paths),
-        *_named("commit", [f"{one.commit[:SHORT]} of {one.day}" for one in plan.commits]),
-        *_named("ref", plan.refs),
-        *_named("remote", plan.remotes),
+        *_format_names("file", plan.paths),
+        *_format_names(
+            "commit",
+            [f"{commit.commit[:SHORT_ID_DIGITS]} of {commit.day}" for commit in plan.commits],
+        ),
+        *_format_names("ref", plan.refs),
+        *_format_names("remote", plan.remotes),
         "",
         *(f"{number}. {line}" for number, line in enumerate(plan.consequences, 1)),
         "",
@@ -408,28 +423,30 @@ def text(plan: Rewritten | Leaked) -> str:
     return "\n".join([*rows, *plan.next])
 
 
-def _named(kind: str, names: Sequence[str]) -> list[str]:
+def _format_names(kind: str, names: Sequence[str]) -> list[str]:
     rows = [f"  {kind} {name}" for name in names[:_SHOWN]]
-    more = len(names) - len(rows)
-    return [*rows, f"  and {more} more"] if more else rows
+    hidden = len(names) - len(rows)
+    return [*rows, f"  and {hidden} more"] if hidden else rows
 
 
-def _rewritten_mirror(context: Context, into: str, leak: Leak) -> tuple[int, int, dict[str, str]]:
+def _rewrite_mirror(context: Context, into: str, leak: Leak) -> tuple[int, int, dict[str, str]]:
     """Mirror the repository into a new directory, remove the leak there, and prove it.
 
     Raises:
-        MemtoolError: the directory exists, a program fails, or the proof does; the mirror must not
+        MemtoolError: the directory exists, a program fails, or the proof does. The mirror must not
             be pushed then.
     """
-    program = _program(context.caller.env)
+    program = _find_program(context.caller.env)
     if os.path.lexists(into) or not os.path.isdir(os.path.dirname(into)):
         what = "is there already" if os.path.lexists(into) else "is in no directory that is there"
-        raise MemtoolError(f"{into} {what}", hint="--into DIR names a new directory", code="exists")
+        raise MemtoolError(
+            f"{into} {what}", hint="name a new directory with --into DIR", code="exists"
+        )
     source = context.repository.common_dir
     own = {
         name: value for name, value in context.caller.env.items() if name not in LOCATION_VARIABLES
     }
-    # The mirror is made of objects alone: no hook, no setting, no link into the clone.
+    # The mirror contains only objects: no hooks, no settings, no links into the clone.
     Git(source, own).run(
         "clone",
         "--quiet",
@@ -443,34 +460,34 @@ def _rewritten_mirror(context: Context, into: str, leak: Leak) -> tuple[int, int
         with_hooks=True,
     )
     mirror = Git(into, own | {"GIT_DIR": into})
-    before = contents(mirror)
+    before = read_contents(mirror)
     _filter(program, into, leak, own)
     for step in (("reflog", "expire", "--expire=now", "--all"), ("gc", "--quiet", "--prune=now")):
         mirror.run(*step, with_hooks=True)
-    return _proven(mirror, leak, context.directory, before)
+    return _prove(mirror, leak, context.directory, before)
 
 
-def _program(env: Mapping[str, str]) -> list[str]:
-    """Return how git-filter-repo is started.
+def _find_program(env: Mapping[str, str]) -> list[str]:
+    """Return the command that starts git-filter-repo.
 
     Raises:
         MemtoolError: it is not installed.
     """
     if importlib.util.find_spec(MODULE) is not None:
         return [sys.executable, "-P", "-m", MODULE]
-    found = shutil.which(PROGRAM, path=env.get("PATH"))
-    if found is None:
+    program = shutil.which(PROGRAM, path=env.get("PATH"))
+    if program is None:
         raise MemtoolError(
-            f"{PROGRAM} is not installed, and nothing else rewrites history here",
-            hint=f"{installation.install('purge')}, then run the same command again",
+            f"cannot rewrite history: {PROGRAM} is not installed",
+            hint=f"{installation.install('purge')}\nthen run the command again",
             code="no-filter-repo",
         )
-    return [found]
+    return [program]
 
 
 def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -> None:
-    """Run git-filter-repo in a mirror. Raises MemtoolError where it fails."""
-    # --partial keeps every ref under its name; what it leaves behind is tidied up by the caller.
+    """Run git-filter-repo in a mirror. Raises MemtoolError if it fails."""
+    # --partial keeps the names of all refs; the caller removes what it leaves behind.
     args = [
         "--partial",
         "--force",
@@ -484,7 +501,7 @@ def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -
     ]
     with tempfile.NamedTemporaryFile(dir=into, prefix="memtool-", delete=True) as rules:  # 0600
         if leak.needle:
-            rules.write(_rule(leak))
+            rules.write(_format_rule(leak))
             rules.flush()
             args += ["--replace-text", rules.name, "--replace-message", rules.name]
         else:
@@ -499,68 +516,68 @@ def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -
                 capture_output=True,
             )
         except OSError as error:
-            raise _failed(into, reason_of(error)) from None
+            raise _failure(into, find_reason(error)) from None
     if done.returncode:
         is_safe = not leak.needle or leak.needle not in done.stderr
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] if is_safe else []
-        raise _failed(into, last[0] if last else f"it ended with status {done.returncode}")
+        raise _failure(into, last[0] if last else f"it ended with status {done.returncode}")
 
 
-def _rule(leak: Leak) -> bytes:
-    """Return the line that replaces a secret: byte by byte, since it may hold line feeds."""
+def _format_rule(leak: Leak) -> bytes:
+    """Format the rule that replaces a secret, byte by byte, since it may contain line feeds."""
     pattern = "".join(f"\\x{byte:02x}" for byte in leak.needle)
     return f"regex:{pattern}==>[REDACTED:{leak.plan.kind}]\n".encode()
 
 
-def _failed(into: str, why: str) -> MemtoolError:
+def _failure(into: str, why: str) -> MemtoolError:
     return MemtoolError(
         f"{PROGRAM} failed: {why}",
-        hint=f"nothing but {into} was touched; remove it",
+        hint=f"only {into} was changed: remove it",
         code="rewrite",
     )
 
 
-def _proven(
+def _prove(
     mirror: Git, leak: Leak, directory: str, before: tuple[int, dict[str, str], set[str]]
 ) -> tuple[int, int, dict[str, str]]:
-    """Return what is the same before and after, and what changed.
+    """Prove that only the leak is gone; return the counts and the changed refs.
 
     These are the number of commits, the number of blobs without the leak, and the object that each
     changed ref named before.
 
     Raises:
-        MemtoolError: the leak is left, or more than it is gone.
+        MemtoolError: the leak is still there, or more than the leak is gone.
     """
     commits, refs, blobs = before
 
-    def failed(why: str) -> MemtoolError:
+    def failure(why: str) -> MemtoolError:
         return MemtoolError(
-            f"the rewritten history is not what it should be: {why}",
-            hint=f"do not push it; nothing but {mirror.directory} was touched",
+            f"the rewritten history failed verification: {why}",
+            hint=f"do not push it; only {mirror.directory} was changed",
             code="unproven",
         )
 
-    count, now, left_blobs = contents(mirror)
+    count, now, left_blobs = read_contents(mirror)
     if leak.needle:
-        left, _unread = objects_with(mirror, leak.needle)
-        if left:
-            raise failed(
-                f"{len(left)} objects still hold the secret, such as binary "
+        remaining, _unread = find_objects_with(mirror, leak.needle)
+        if remaining:
+            raise failure(
+                f"{len(remaining)} objects still hold the secret, such as binary "
                 "files, which it leaves alone"
             )
     else:
         try:
-            leak_of_memory(mirror, directory, leak.plan.name)
+            find_leak_of_memory(mirror, directory, leak.plan.name)
         except MemtoolError as error:
             if error.code != "unknown-id":
                 raise
         else:
-            raise failed(f"some commit still holds {leak.plan.name}")
+            raise failure(f"some commit still holds {leak.plan.name}")
     if (count, now.keys()) != (commits, refs.keys()):
-        raise failed(f"{commits} commits and {len(refs)} refs became {count} and {len(now)}")
-    kept = blobs.difference(leak.objects)
-    gone = kept - left_blobs
+        raise failure(f"{commits} commits and {len(refs)} refs became {count} and {len(now)}")
+    reachable = blobs.difference(leak.objects)
+    gone = reachable - left_blobs
     if gone:
-        raise failed(f"{len(gone)} other files are gone as well")
+        raise failure(f"{len(gone)} other files are gone as well")
     changed = {name: oid for name, oid in refs.items() if now[name] != oid}
-    return commits, len(kept), changed
+    return commits, len(reachable), changed

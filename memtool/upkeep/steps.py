@@ -1,4 +1,4 @@
-"""Steps of maintenance: what each does to which file, and when they may become a commit here."""
+"""Maintenance steps: what each one changes in which file, and when they may be committed here."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from memtool.store.context import Context
 from memtool.store.edits import FileEdit, recover
 from memtool.store.repository import Repository
 from memtool.store.tree import Record
-from memtool.value import Value, plural
+from memtool.value import Value, format_count
 
 KINDS: dict[str, str] = {
     "renew": "renewed",
     "archive": "archived",
     "merge": "merged",
+    "rename": "given new paths",
     "deprecate": "deprecated",
     "strengthen": "strengthened",
     "confirm": "confirmed",
@@ -27,13 +28,14 @@ KINDS: dict[str, str] = {
     "weigh": "weighed by their use",
     "digest": "summed up",
 }
-"""What a step does, in the order in which steps are shown, and the word for it when it is done."""
+"""Kinds of steps in display order, each with its past participle."""
 
 
 class UpkeepStep(Value):
-    """One change of one file: new values of keys, or a new `memory`. `why` is one clause."""
+    """One change of one file: new values of keys, or a new `memory`. `why` is a single phrase."""
 
-    json_fields = "do id title path why changes is_new"
+    json_fields = "do id title path why since changes is_new"
+    json_optional = "since"
 
     do: str
     id: str
@@ -42,31 +44,32 @@ class UpkeepStep(Value):
     why: str
     changes: Mapping[str, FieldValue | None] = {}
     memory: Memory | None = None
+    since: str = ""
+    """The day on which the time of an archived memory was over; empty for other reasons."""
 
     @property
     def is_new(self) -> bool:
-        """Whether it writes a memory that was not there."""
+        """Whether it creates a new memory."""
         return self.memory is not None
 
 
-def changing(do: str, record: Record, why: str, **changes: FieldValue | None) -> UpkeepStep:
-    """Return the step that gives keys of a memory new values, or drops them with None."""
+def build_change(do: str, record: Record, why: str, **changes: FieldValue | None) -> UpkeepStep:
+    """Build the step that sets a memory's keys; None drops a key."""
     return UpkeepStep(do, record.id, record.memory.title, record.path, why, changes)
 
 
-MOST_LINES = 200
-"""Steps that a commit message lists one by one."""
-MOST_LINE = 300
-TRAILER = "Maintain"
+MAX_LINES = 200
+"""Maximum steps that a commit message lists."""
+MAX_LINE = 300
 
 
-def edits_of(
+def build_edits(
     steps: Iterable[UpkeepStep], read: Callable[[str], bytes], categories: Collection[str]
 ) -> list[FileEdit]:
-    """Return the files that steps make, by path; `read` gives the bytes of one that is there.
+    """Return the edits that steps make, by path; `read` returns the bytes of an existing file.
 
     Raises:
-        MemtoolError: a file cannot be read, or would not be a memory any more.
+        MemtoolError: a file cannot be read, or would not be a valid memory afterwards.
     """
     made: dict[str, UpkeepStep] = {}
     changes: dict[str, dict[str, FieldValue | None]] = {}
@@ -74,7 +77,7 @@ def edits_of(
         if step.memory is not None:
             made[step.path] = step
         changes.setdefault(step.path, {}).update(step.changes)
-    found = []
+    edits = []
     for path in sorted(changes):
         new = made[path].memory if path in made else None
         before = None if new is not None else read(path)
@@ -85,31 +88,30 @@ def edits_of(
             document.read(after, path, categories)
         except document.Unreadable as error:
             raise MemtoolError(
-                f"{path} would be no memory any more: {error.problems[0].message}",
-                hint=f"edit {path}, and commit it",
+                f"cannot change {path}: {error.problems[0].message}",
+                hint=f"fix {path} by hand, and commit it",
                 code="changed",
             ) from None
-        found.append(FileEdit(path, before, after))
-    return found
+        edits.append(FileEdit(path, before, after))
+    return edits
 
 
-def counted(steps: Iterable[UpkeepStep]) -> str:
-    """Return how many steps of each kind there are, such as `3 archived, 1 merged`."""
+def format_counts(steps: Iterable[UpkeepStep]) -> str:
+    """Format the number of steps of each kind, such as `3 archived, 1 merged`."""
     kinds = [step.do for step in steps]
     return ", ".join(f"{kinds.count(do):,} {done}" for do, done in KINDS.items() if do in kinds)
 
 
-def subject(steps: Iterable[UpkeepStep]) -> str:
-    """Return the first line of the commit."""
-    return f"memory: maintain: {counted(steps)}"
+def format_subject(steps: Iterable[UpkeepStep]) -> str:
+    """Format the first line of the commit message."""
+    return f"memory: maintain: {format_counts(steps)}"
 
 
-def body(steps: Iterable[UpkeepStep]) -> str:
-    """Return a line for each step: what is done, to what, and why."""
+def format_body(steps: Iterable[UpkeepStep]) -> str:
+    """Format a line for each step: its kind, memory and reason."""
     lines = [f"{step.do} {step.id}: {step.why}" for step in steps]
     shown = [
-        line if len(line) <= MOST_LINE else f"{line[: MOST_LINE - 1]}…"
-        for line in lines[:MOST_LINES]
+        line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…" for line in lines[:MAX_LINES]
     ]
     if len(lines) > len(shown):
         shown.append(f"and {len(lines) - len(shown):,} more, which the diff shows")
@@ -120,11 +122,11 @@ LOCK = "maintain.lock"
 
 
 @contextmanager
-def alone(repository: Repository) -> Iterator[None]:
-    """Hold the lock of upkeep. Raises MemtoolError where another process does."""
+def hold_lock(repository: Repository) -> Iterator[None]:
+    """Hold the upkeep lock. Raises MemtoolError if another process holds it."""
     path = os.path.join(repository.cache_dir, LOCK)
     hint = "give yourself permission; without --apply or --commit only the plan is shown"
-    with files.refusing(f"{path} cannot be written", hint):
+    with files.explaining_errors(f"{path} cannot be written", hint):
         os.makedirs(repository.cache_dir, mode=0o700, exist_ok=True)
         handle = files.open_file(path, os.O_RDWR | os.O_CREAT)
     with open(handle, "wb"):
@@ -132,41 +134,39 @@ def alone(repository: Repository) -> Iterator[None]:
             files.lock(handle, waits=False)
         except BlockingIOError:
             raise MemtoolError(
-                "another memtool maintain or migrate is at work in this repository",
-                hint="run the same command again when it is done",
+                "another memtool maintain or migrate is running in this repository",
+                hint="run the command again when it is done",
                 code="busy",
             ) from None
         yield
 
 
 def refuse_unready(repository: Repository, *, has_branches: bool = True) -> None:
-    """Raise MemtoolError where a commit would be lost, or would get in the way of another one.
+    """Raise MemtoolError if a commit would be lost or would interfere with another operation.
 
-    `has_branches` says that the verb could also work on a branch of its own.
+    `has_branches` means that the verb could also work on a branch of its own.
     """
     bare = "memtool maintain --apply --branch memtool/maintain"
     repository.refuse_bare(bare if has_branches else "run it in a clone")
-    what = commits.operation(repository)
+    what = commits.find_obstacle(repository)
     if not what:
         return
     is_detached = what in (commits.DETACHED, commits.JUJUTSU)
     elsewhere = ", or memtool maintain --apply --branch NAME" if has_branches else ""
     raise MemtoolError(
-        commits.reason_of(what),
-        hint=f"{commits.finish(what)}{elsewhere}",
+        commits.explain_obstacle(what),
+        hint=f"{commits.finish_command(what)}{elsewhere}",
         code="detached" if is_detached else "merging",
     )
 
 
 def recover_before(context: Context) -> None:
-    """Take back what a run wrote that was killed, and say so."""
-    found = recover(context.repository)
-    if found.undone:
-        shown = plural(len(found.undone), "file")
+    """Undo what a killed run wrote, and add a note."""
+    recovered = recover(context.repository)
+    if recovered.reverted:
+        shown = format_count(len(recovered.reverted), "file")
+        context.notes.append(f"an earlier run was interrupted: {shown} that it wrote are removed")
+    if recovered.unchanged:
         context.notes.append(
-            f"an earlier run was interrupted: {shown} that it wrote are taken back"
-        )
-    if found.left:
-        context.notes.append(
-            f"an earlier run was interrupted; changed since: {', '.join(found.left)}"
+            f"an earlier run was interrupted; changed since: {', '.join(recovered.unchanged)}"
         )

@@ -1,9 +1,9 @@
-"""The web view and the HTTP API: a surface for browsers and programs on this machine.
+"""The web view and the HTTP API, for browsers and programs on this machine.
 
-`server` listens, `app` carries requests, `security` says who may ask, `pages` holds what there is
-to see, `render` makes HTML of it, `state` says when an answer is still good. The static site has
-the same pages and templates: `site_pages` and `site_lists` say what is in it, `site_links` where an
-address of the live view leads to, `words` is its search, `folder` where it lies.
+`server` listens, `app` handles requests, `security` authenticates, `pages` has the pages, `render`
+makes HTML, `state` decides how long an answer may be cached. The static site uses the same pages
+and templates: `site_pages` and `site_lists` build its content, `site_links` maps the addresses of
+the live view, `words` is its search, `folder` writes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGES = ("jinja2", "starlette", "uvicorn")
 
 
 def serve(call: Call, env: Mapping[str, str]) -> int:
-    """Serve what a command line names until it is interrupted, and return the exit code.
+    """Serve until interrupted, and return the exit code.
 
     The verb `site` builds the static site instead.
 
@@ -38,7 +38,7 @@ def serve(call: Call, env: Mapping[str, str]) -> int:
         if (error.name or "").partition(".")[0] not in PACKAGES:
             raise
         raise MemtoolError(
-            f"the web view needs {error.name}, which is not installed",
+            f"cannot start the web view: {error.name} is not installed",
             hint=installation.install("web"),
             code="no-web",
         ) from None

@@ -21,10 +21,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from memtool.calls.boundary import as_refusal
-from memtool.calls.output import visible
+from memtool.calls.boundary import to_refusal
+from memtool.calls.output import make_visible
 from memtool.calls.procedures import READ
 from memtool.commands import _features
+from memtool.commands._layout import build_layout
 from memtool.errors import MemtoolError
 from memtool.store import derived
 from memtool.value import Value
@@ -32,8 +33,8 @@ from memtool.web import clients, openapi, render, rest
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES, forms, near
 from memtool.web.render import PageView
-from memtool.web.security import COOKIE, HEADERS, SAFE, Denied, Guard, refuse_form
-from memtool.web.state import AnswerCache, IndexBuild, Stamp, Watch
+from memtool.web.security import COOKIE, HEADERS, SAFE, DeniedError, Guard, refuse_form
+from memtool.web.state import AnswerCache, IndexBuild, Stamp, StateMonitor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,21 +52,21 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
     Offers = Sequence[tuple[str, str]]
 
-MOST_BODY = 1 << 20
-MOST_FIELDS, MOST_VALUES = 100, 10_000
+MAX_BODY = 1 << 20
+MAX_FIELDS, MAX_VALUES = 100, 10_000
 """Values that the address of a page, and of a verb, may hold."""
-BODY_S, READ_S, WRITE_S = 15.0, 60.0, rest.MOST_PATIENCE_S
+BODY_S, READ_S, WRITE_S = 15.0, 60.0, rest.MAX_PATIENCE_S
 """Seconds that a body, a reading and a writing verb may take."""
 SOON_S = 0.5
 """Seconds that a page waits for the index before it says that it is being built."""
 LOOK_S = 1.0
-"""Seconds between looks for a change while somebody watches a page."""
+"""Seconds between checks for a change while a page is open."""
 LATER = '<meta http-equiv="refresh" content="0">'
 """The end of the page that waits: it is sent when there is something to wait for no more."""
 BUILDING = "the search index is being built"
 DRY_RUN = "dry_run"
 SHOW, DO = "show", "do"
-"""What a form wants besides: to see what it would do, or what it did; else it leads on."""
+"""Extra buttons of a form: preview the effect, or show the result. Without them it redirects."""
 
 
 class Lane:
@@ -86,16 +87,16 @@ class Lane:
         try:
             return await asyncio.wait_for(asyncio.shield(running), self._limit_s)
         except TimeoutError:
-            raise Denied(
+            raise DeniedError(
                 503,
-                f"the answer took over {self._limit_s:g} seconds; the call goes on",
+                f"the answer took over {self._limit_s:g} seconds; the call is still running",
                 hint="ask again later",
                 code="too-slow",
             ) from None
 
 
 class ServedSite(Value):
-    """What a process serves: where, to whom, and whether it may write."""
+    """What a process serves: its address, its clients, and whether it may write."""
 
     place: ServedRepository
     guard: Guard
@@ -110,7 +111,7 @@ class Application:
     def __init__(self, served: ServedSite) -> None:
         self.served = served
         self.jobs = rest.JobList()
-        self.watch = Watch(served.place)
+        self.watch = StateMonitor(served.place)
         self.cache = AnswerCache()
         self.build = IndexBuild(self.watch, served.place)
         self.quick, self.slow = Lane("quick", READ_S), Lane("slow", READ_S)
@@ -133,66 +134,68 @@ class Application:
             *(
                 Route(
                     f"/memory/{name}",
-                    partial(self.memory, one=one),
-                    methods=_methods(is_address=one.is_address),
+                    partial(self.memory, client_name=client_name),
+                    methods=_list_methods(is_address=client_name.is_address),
                 )
-                for name, one in clients.NAMES.items()
+                for name, client_name in clients.NAMES.items()
             ),
             Route("/api/openapi.json", self.openapi, methods=["GET"]),
             Route("/api/jobs/{id}", self.job, methods=["GET"]),
             *(
                 Route(
                     f"/api/{name}",
-                    partial(self.api, found=found),
-                    methods=_methods(is_address=found.effect == READ),
+                    partial(self.api, procedure=procedure),
+                    methods=_list_methods(is_address=procedure.effect == READ),
                 )
-                for name, found in rest.PROCEDURES.items()
+                for name, procedure in rest.PROCEDURES.items()
             ),
         ]
 
     async def page(self, request: Request, *, page: Page) -> Response:
         """Answer with a page, the kept one while nothing changed."""
-        stamp = await self._stamp()
+        stamp = await self._read_stamp()
         visitor: Visitor = request.state.visitor
-        building = self.build.awaited(stamp)
+        building = self.build.wait_for(stamp)
         if building is not None:
             await asyncio.wait([building], timeout=SOON_S)
             if not building.done():
-                return self._building(stamp, visitor, building)
-            stamp = await self._stamp()
+                return self._answer_building(stamp, visitor, building)
+            stamp = await self._read_stamp()
         writer = visitor.session if self.served.is_writing else ""
         key = (request.url.path, request.url.query, writer, str(visitor.is_person))
         mark = stamp.private if page.is_private else stamp.memories
-        kept = self.cache.get(key, mark)
-        if kept is None:
-            query = PageQuery(request.path_params, _pairs(request, MOST_FIELDS))
+        cached = self.cache.get(key, mark)
+        if cached is None:
+            query = PageQuery(request.path_params, _parse_pairs(request, MAX_FIELDS))
             lane = self.slow if page.is_slow else self.quick
-            text = await lane.run(lambda: self._rendered(page, query, visitor))
+            text = await lane.run(lambda: self._render(page, query, visitor))
             body = text.encode(errors="replace")
-            kept = self.cache.put(key, mark, body), body
-        tag, body = kept
+            cached = self.cache.put(key, mark, body), body
+        tag, body = cached
         headers = {"etag": tag, "cache-control": "private, no-cache"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type="text/html")
 
-    async def _stamp(self) -> Stamp:
-        known = self.watch.known
-        return known if known is not None else await self.look.run(self.watch.look)
+    async def _read_stamp(self) -> Stamp:
+        stamp = self.watch.fresh
+        return stamp if stamp is not None else await self.look.run(self.watch.look)
 
-    async def _indexed(self, limit_s: float | None = READ_S) -> None:
-        """Wait until the index is there. Raises Denied where that takes too long."""
-        building = self.build.awaited(self.watch.last or await self._stamp())
+    async def _wait_for_index(self, limit_s: float | None = READ_S) -> None:
+        """Wait until the index is built. Raises DeniedError if that takes too long."""
+        building = self.build.wait_for(self.watch.last or await self._read_stamp())
         if building is None:
             return
         await asyncio.wait([building], timeout=limit_s)
         if not building.done():
-            raise Denied(503, BUILDING, hint="ask again later", code="too-slow")
+            raise DeniedError(503, BUILDING, hint="ask again later", code="too-slow")
 
-    def _building(self, stamp: Stamp, visitor: Visitor, building: asyncio.Task[None]) -> Response:
+    def _answer_building(
+        self, stamp: Stamp, visitor: Visitor, building: asyncio.Task[None]
+    ) -> Response:
         """Say that the index is being built, and lead on when it is there."""
         values = {"title": "Reading the memories", "count": stamp.to_build}
-        page = render.page("building.html", values, view=self.view(visitor), place="")
+        page = render.render_page("building.html", values, view=self.view(visitor), place="")
         begin, mark, end = page.partition(LATER)
 
         async def parts() -> AsyncIterator[str]:
@@ -203,20 +206,26 @@ class Application:
         headers = {"retry-after": "5", "cache-control": "no-store"}
         return StreamingResponse(parts(), 503, headers=headers, media_type="text/html")
 
-    def _rendered(self, page: Page, query: PageQuery, visitor: Visitor) -> str:
+    def _render(self, page: Page, query: PageQuery, visitor: Visitor) -> str:
         context = self.served.place.open()
         context.caller.is_person = visitor.is_person
-        context.opened = {}  # a page is of one moment
+        context.trees_by_commit = {}  # a page is of one moment
 
         def make() -> str:
             values = page.values(context, query)
             place = page.path.format(**query.parts)
-            return render.page(page.template, values, view=self.view(visitor), place=place)
+            return render.render_page(
+                page.template,
+                values,
+                view=self.view(visitor),
+                place=place,
+                layout=build_layout(context),
+            )
 
         return derived.retry_if_damaged(context, make)
 
     def view(self, visitor: Visitor) -> PageView:
-        """Return what a page is shown in."""
+        """Return the context in which a page is rendered."""
         menu = tuple(
             (page.path, page.menu)
             for page in PAGES
@@ -225,7 +234,7 @@ class Application:
         return PageView(self.served.name, menu, self.served.is_writing, nonce=visitor.nonce)
 
     def _has(self, feature: str) -> bool:
-        """Tell whether the user has set a feature up; False where nobody can tell."""
+        """Return whether the user has set a feature up; False if that is unknown."""
         try:
             return _features.is_set(self.served.place.open(), feature)
         except MemtoolError:
@@ -248,7 +257,7 @@ class Application:
     def _link(self, request: Request) -> Response:
         """Answer a program of the same user with a new login link."""
         if request.headers.get("authorization") != f"Bearer {self.served.guard.token}":
-            raise Denied(401, "the token is not that of this server", code="login")
+            raise DeniedError(401, "wrong token for this server", code="login")
         return JSONResponse({"url": self.served.guard.link()})
 
     async def static(self, request: Request) -> Response:
@@ -257,16 +266,16 @@ class Application:
         if name not in render.FILES:
             raise HTTPException(404)
         headers = {"cache-control": "max-age=3600"}
-        return Response(render.static(name), media_type=render.FILES[name], headers=headers)
+        return Response(render.read_static(name), media_type=render.FILES[name], headers=headers)
 
     async def events(self, _request: Request) -> Response:
-        """Tell a page when something changed, for as long as it is open."""
+        """Notify a page of changes as long as it is open."""
 
         async def stream() -> AsyncIterator[str]:
             last = ""
             while True:
                 try:
-                    stamp = await self._stamp()
+                    stamp = await self._read_stamp()
                 except MemtoolError:
                     return
                 if stamp.private != last:
@@ -278,54 +287,64 @@ class Application:
 
     async def openapi(self, request: Request) -> Response:
         """Answer with the OpenAPI document."""
-        return JSONResponse(openapi.document(f"http://{request.headers['host']}"))
+        return JSONResponse(openapi.build_document(f"http://{request.headers['host']}"))
 
     async def job(self, request: Request) -> Response:
         """Answer with a job."""
         return JSONResponse(self.jobs.get(request.path_params["id"]))
 
-    async def api(self, request: Request, *, found: Procedure) -> Response:
-        """Run a verb: from the address where it only reads, else from a JSON object."""
+    async def api(self, request: Request, *, procedure: Procedure) -> Response:
+        """Run a verb: with arguments from the address if it only reads, else from a JSON object."""
         if request.method in SAFE:
-            given = rest.of_pairs(found, _pairs(request, MOST_VALUES))
+            arguments = rest.parse_pairs(procedure, _parse_pairs(request, MAX_VALUES))
         else:
-            given = await _given(request)
-        rest.bound(found.signature, given)  # before a job begins
-        rest.refuse_writing(found.name, found.effect, given, is_writing=self.served.is_writing)
-        work = partial(rest.ask, found, given, self.served.place.replace(agent=_agent(request)))
-        if found.name in rest.LONG:
-            patience_s = rest.patience_s(request.headers.get("prefer", ""))
-            return _sent(await self._worked(found.name, work, patience_s))
-        await self._indexed()
-        is_write = found.effect != READ
+            arguments = await _read_arguments(request)
+        rest.bind_arguments(procedure.signature, arguments)  # before a job begins
+        rest.refuse_writing(
+            procedure.name, procedure.effect, arguments, is_writing=self.served.is_writing
+        )
+        work = partial(
+            rest.ask, procedure, arguments, self.served.place.replace(agent=_find_agent(request))
+        )
+        if procedure.name in rest.LONG:
+            patience_s = rest.parse_patience_s(request.headers.get("prefer", ""))
+            return _send(await self._do_work(procedure.name, work, patience_s))
+        await self._wait_for_index()
+        is_write = procedure.effect != READ
         lane = self.write if is_write else self.slow
-        answer = await (self.quick if found.name in rest.QUICK else lane).run(work)
+        answer = await (self.quick if procedure.name in rest.QUICK else lane).run(work)
         if is_write:
             self.watch.forget()
-        self._tell(found.name, answer)
-        return _sent(answer)
+        self._tell(procedure.name, answer)
+        return _send(answer)
 
-    async def memory(self, request: Request, *, one: ClientName) -> Response:
+    async def memory(self, request: Request, *, client_name: ClientName) -> Response:
         """Answer a name that clients of other memory servers know."""
         is_posted = request.method not in SAFE
-        given = one.fitted(await _given(request) if is_posted else dict(request.query_params))
-        rest.refuse_writing(one.name, one.effect, given, is_writing=self.served.is_writing)
-        place = self.served.place.replace(agent=_agent(request))
-        work = partial(clients.answer, one, given, place, self.jobs)
-        if one.is_long:
-            patience_s = rest.patience_s(request.headers.get("prefer", ""), one.patience_s)
-            answer = await self._worked(one.name, work, patience_s)
+        arguments = client_name.fit(
+            await _read_arguments(request) if is_posted else dict(request.query_params)
+        )
+        rest.refuse_writing(
+            client_name.name, client_name.effect, arguments, is_writing=self.served.is_writing
+        )
+        place = self.served.place.replace(agent=_find_agent(request))
+        work = partial(clients.answer, client_name, arguments, place, self.jobs)
+        if client_name.is_long:
+            patience_s = rest.parse_patience_s(
+                request.headers.get("prefer", ""), client_name.patience_s
+            )
+            answer = await self._do_work(client_name.name, work, patience_s)
         else:
-            if one.name != "get-status":  # it says how the server is, at once
-                await self._indexed()
-            answer = await (self.quick if one.effect == READ else self.write).run(work)
-            if one.effect != READ:
+            if client_name.name != "get-status":  # it says how the server is, at once
+                await self._wait_for_index()
+            answer = await (self.quick if client_name.effect == READ else self.write).run(work)
+            if client_name.effect != READ:
                 self.watch.forget()
         if "error" in answer.body:
-            return JSONResponse(clients.error_object(answer.body["error"]), answer.status)
-        return _sent(answer)
+            return JSONResponse(clients.build_error_object(answer.body["error"]), answer.status)
+        return _send(answer)
 
-    async def _worked(
+    async def _do_work(
         self, verb: str, work: Callable[[], rest.HttpAnswer], patience_s: float
     ) -> rest.HttpAnswer:
         """Do long work as a job, and return its answer if it ends in time, else the job."""
@@ -339,84 +358,90 @@ class Application:
 
     async def _job(self, number: str, work: Callable[[], rest.HttpAnswer]) -> rest.HttpAnswer:
         with suppress(MemtoolError):  # the verb will say it, too
-            await self._indexed(None)
+            await self._wait_for_index(None)
         answer = await asyncio.get_running_loop().run_in_executor(self.write.pool, work)
         self.jobs.end(number, answer)
         self.watch.forget()
         return answer
 
     async def form(self, request: Request) -> Response:
-        """Run a verb that a form asks for, then lead on; or show what it would do, or did."""
-        found = rest.procedure(request.path_params["verb"])
-        sent = parse_qsl((await _body(request)).decode(errors="replace"), keep_blank_values=True)
+        """Run a verb for a form, then redirect; or show a preview or the result."""
+        procedure = rest.find_procedure(request.path_params["verb"])
+        sent = parse_qsl(
+            (await _read_body(request)).decode(errors="replace"), keep_blank_values=True
+        )
         pairs = [(name, value.replace("\r\n", "\n")) for name, value in sent]  # as HTML sends lines
         fields = dict(pairs)
         refuse_form(request.state.visitor, fields.get("nonce", ""))
-        pairs = [one for one in pairs if one[0] not in ("nonce", "next", "step")]
-        given = rest.of_pairs(found, pairs)
+        pairs = [pair for pair in pairs if pair[0] not in ("nonce", "next", "step")]
+        arguments = rest.parse_pairs(procedure, pairs)
         step = fields.get("step", "")
-        if step == SHOW and DRY_RUN in found.parameters:
-            given[DRY_RUN] = True
-        rest.refuse_writing(found.name, found.effect, given, is_writing=self.served.is_writing)
-        await self._indexed()
-        ask = partial(rest.ask, found, given, self.served.place, hinted=str)
+        if step == SHOW and DRY_RUN in procedure.parameters:
+            arguments[DRY_RUN] = True
+        rest.refuse_writing(
+            procedure.name, procedure.effect, arguments, is_writing=self.served.is_writing
+        )
+        await self._wait_for_index()
+        ask = partial(rest.ask, procedure, arguments, self.served.place, hinted=str)
         answer = await self.write.run(ask)
         self.watch.forget()
         if "error" in answer.body:
-            raise Denied(answer.status, **answer.body["error"])
+            raise DeniedError(answer.status, **answer.body["error"])
         goal = fields.get("next", "/")
         is_own = goal.startswith("/") and not goal.startswith(("//", "/\\")) and goal.isprintable()
         goal = goal if is_own else "/"
         if step not in (SHOW, DO):
             return RedirectResponse(goal, 303)
-        is_done = DRY_RUN not in given
+        is_done = DRY_RUN not in arguments
 
-        def shown() -> str:
+        def render_form() -> str:
             context = self.served.place.open()
-            values = forms.outcome(context, found.name, pairs, answer.body, is_done=is_done)
+            values = forms.build_outcome(
+                context, procedure.name, pairs, answer.body, is_done=is_done
+            )
             view = self.view(request.state.visitor)
-            return render.page("done.html", values | {"next": goal}, view=view, place="")
+            return render.render_page("done.html", values | {"next": goal}, view=view, place="")
 
-        return Response(await self.slow.run(shown), media_type="text/html")
+        return Response(await self.slow.run(render_form), media_type="text/html")
 
     def _tell(self, verb: str, answer: rest.HttpAnswer) -> None:
-        """Write the scores of what was found on stderr, where that was asked for."""
+        """Write the scores of a search to stderr if requested."""
         value = answer.body.get("value")
         rows = value.get("results") or value.get("items") if isinstance(value, dict) else ()
         if self.served.is_verbose and verb in rest.QUICK:
             for row in rows or ():
                 sys.stderr.write(f"  {row.get('score')}  {row['id']}\n")
 
-    async def failed(self, request: Request, error: Exception) -> Response:
-        """Answer a request whose handler raised something; a bug is one, too."""
+    async def answer_failure(self, request: Request, error: Exception) -> Response:
+        """Answer a request whose handler raised an error, bugs included."""
         if isinstance(error, HTTPException):
-            answer = self.refused(request, _unanswered(request, error))
-            answer.headers.update(error.headers or {})  # what it would take in place of a 405
+            answer = self.answer_refusal(request, _find_unanswered(request, error))
+            answer.headers.update(error.headers or {})  # the methods that a 405 has to name
             return answer
-        refusal = as_refusal(error)
-        return self.refused(request, refusal, await self._near(request, refusal.code))
+        refusal = to_refusal(error)
+        return self.answer_refusal(request, refusal, await self._find_near(request, refusal.code))
 
-    async def _near(self, request: Request, code: str) -> Offers:
+    async def _find_near(self, request: Request, code: str) -> Offers:
         """Return what may be meant by an address of a page that is refused."""
         route = request.scope.get("route")
         path = route.path if isinstance(route, Route) else ""
         if all(page.path != path for page in PAGES):
             return ()
-        asked = path, request.path_params, parse_qsl(request.url.query)
-        found: Offers = ()
+        address = path, request.path_params, parse_qsl(request.url.query)
+        offers: Offers = ()
         if code in near.NAMES:
             with suppress(MemtoolError):  # the repository is gone, or it takes too long
-                found = await self.slow.run(
-                    lambda: near.offers(self.served.place.open(), code, *asked)
+                offers = await self.slow.run(
+                    lambda: near.build_offers(self.served.place.open(), code, *address)
                 )
-        return [*found, *near.bare(*asked)]
+        return [*offers, *near.without_query(*address)]
 
-    def refused(self, request: Request, error: MemtoolError, meant: Offers = ()) -> Response:
+    def answer_refusal(self, request: Request, error: MemtoolError, meant: Offers = ()) -> Response:
         """Return a refusal: a page for a browser, an object for a program."""
-        answer = rest.refusal(error)
+        answer = rest.build_refusal(error)
         path, status = request.url.path, answer.status
         if path.startswith("/memory/"):
-            return JSONResponse(clients.error_object(answer.body["error"]), status)
+            return JSONResponse(clients.build_error_object(answer.body["error"]), status)
         is_link = path == "/login" and request.method not in SAFE
         if (
             is_link
@@ -431,23 +456,26 @@ class Application:
             view = self.view(visitor)
         values = {
             "title": _refusal_title(request, status),
-            "message": visible(error.message),
-            "hint": rest.LOOKS_AGAIN if error.code in rest.LOST else visible(error.hint),
+            "message": make_visible(error.message),
+            "hint": rest.LOOKS_AGAIN if error.code in rest.LOST else make_visible(error.hint),
             "near": meant,
         }
-        text = render.page("error.html", values, view=view, place="")
+        text = render.render_page("error.html", values, view=view, place="")
         return Response(text, status, media_type="text/html")
 
 
-def application(served: ServedSite) -> ASGIApp:
+def build_application(served: ServedSite) -> ASGIApp:
     """Return the application as a server runs it, with who may ask in front."""
     made = Application(served)
 
     kinds: tuple[type[Exception], ...] = (MemtoolError, HTTPException, Exception)
-    handlers: dict[Any, Any] = {**dict.fromkeys(kinds, made.failed), ClientDisconnect: _left}
+    handlers: dict[Any, Any] = {
+        **dict.fromkeys(kinds, made.answer_failure),
+        ClientDisconnect: _answer_closed,
+    }
     inner = Starlette(routes=made.routes(), exception_handlers=handlers)
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope)
@@ -476,64 +504,66 @@ def application(served: ServedSite) -> ASGIApp:
 
         try:
             request.state.visitor = served.guard.visitor(request.method, scope["path"], headers)
-        except Denied as error:
-            await made.refused(request, error)(scope, listen, answer)
+        except DeniedError as error:
+            await made.answer_refusal(request, error)(scope, listen, answer)
             return
         await inner(scope, listen, answer)
 
-    return guarded
+    return guard
 
 
-async def _left(_request: Request, _error: Exception) -> Response:
-    """Answer a client that closed while it was sending: nobody reads this."""
+async def _answer_closed(_request: Request, _error: Exception) -> Response:
+    """Answer a client that closed the connection while sending; it reads no answer."""
     return Response(status_code=400)
 
 
-def _pairs(request: Request, most: int) -> list[tuple[str, str]]:
-    """Return what follows the `?` of an address. Raises Denied where it is too much."""
+def _parse_pairs(request: Request, max_values: int) -> list[tuple[str, str]]:
+    """Return the pairs of a query string. Raises DeniedError if there are too many."""
     try:
-        return parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=most)
+        return parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=max_values)
     except ValueError:
-        raise Denied(
-            400, f"the address holds over {most:,} values", hint="ask for less at once"
+        raise DeniedError(
+            400, f"the address has over {max_values:,} values", hint="ask for less at once"
         ) from None
 
 
-async def _given(request: Request) -> dict[str, Any]:
+async def _read_arguments(request: Request) -> dict[str, Any]:
     """Return the JSON object of a body; one without a type may be empty.
 
     Raises:
         Denied: it is of another type, which a page of another site could send, or no object.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await _body(request)
+    body = await _read_body(request)
     if kind != openapi.JSON and (kind or body):
-        raise Denied(
+        raise DeniedError(
             415, "the body must be JSON", hint=f"content-type: {openapi.JSON}", code="media-type"
         )
-    return rest.arguments(body)
+    return rest.parse_arguments(body)
 
 
-async def _body(request: Request) -> bytes:
-    """Return the body of a request. Raises Denied where it is too long, or too slow to come."""
-    found = b""
+async def _read_body(request: Request) -> bytes:
+    """Return the body of a request. Raises DeniedError if it is too long or too slow."""
+    body = b""
 
     async def read() -> None:
-        nonlocal found
+        nonlocal body
         async for part in request.stream():
-            found += part
-            if len(found) > MOST_BODY:
-                raise Denied(413, f"the body is longer than {MOST_BODY:,} bytes", code="too-large")
+            body += part
+            if len(body) > MAX_BODY:
+                raise DeniedError(
+                    413, f"the body is longer than {MAX_BODY:,} bytes", code="too-large"
+                )
 
     try:
         await asyncio.wait_for(read(), BODY_S)
     except TimeoutError:
-        raise Denied(408, "the body did not come in time", code="too-slow") from None
-    return found
+        raise DeniedError(408, "the body did not arrive in time", code="too-slow") from None
+    return body
 
 
 def _refusal_title(request: Request, status: int) -> str:
-    """Return what a page that says no is called."""
+    """Return the title of a page for a refusal."""
     if status == 404:
         return "Not found"
     if status not in (400, 422):
@@ -541,34 +571,36 @@ def _refusal_title(request: Request, status: int) -> str:
     return "That cannot be shown" if request.method in SAFE else "That was refused"
 
 
-def _methods(*, is_address: bool) -> list[str]:
+def _list_methods(*, is_address: bool) -> list[str]:
     """Return how a route is asked: all take an object, and some an address."""
     return ["GET", "POST"] if is_address else ["POST"]
 
 
-def _sent(answer: rest.HttpAnswer) -> Response:
-    """Return an answer as it is sent; where it is a job, with the address to ask after it."""
+def _send(answer: rest.HttpAnswer) -> Response:
+    """Return the response for an answer; for a job with the address of its result."""
     where = {"location": f"/api/jobs/{answer.body['id']}"} if answer.status == 202 else None
     return JSONResponse(answer.body, answer.status, headers=where)
 
 
-def _agent(request: Request) -> str:
+def _find_agent(request: Request) -> str:
     """Return the program that asks, as it names itself."""
     name = request.headers.get("memtool-agent", "")[:60]
     return name if name.isprintable() else ""
 
 
-def _unanswered(request: Request, error: HTTPException) -> Denied:
+def _find_unanswered(request: Request, error: HTTPException) -> DeniedError:
     """Return the refusal of what no route leads to, or none of this method."""
     path = request.url.path
     if error.status_code == 405:
         takes = (error.headers or {}).get("Allow", "")
-        return Denied(405, f"{path[:80]} does not take {request.method}", hint=f"it takes {takes}")
+        return DeniedError(
+            405, f"{path[:80]} does not take {request.method}", hint=f"it takes {takes}"
+        )
     if path.startswith("/api/"):
-        return rest.no_route(path.removeprefix("/api/"))
-    return Denied(
+        return rest.no_route_error(path.removeprefix("/api/"))
+    return DeniedError(
         404,
-        f"there is nothing at {path[:80]}",
-        hint="the menu leads to every page",
+        f"no page at {path[:80]}",
+        hint="use the menu",
         code="no-route",
     )

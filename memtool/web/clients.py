@@ -1,9 +1,9 @@
-"""The names that clients of other memory servers know, each made of verbs.
+"""The endpoints that clients of other memory servers know, each built from verbs.
 
-`POST /memory/context` gives a session what it should know, `process` takes an exchange into it,
-`checkpoint` curates in the background; `memorize`, `retrieve`, `get-category` and the others answer
-with the fields that such clients read, a refusal with `{"error": true, "code", "message"}`. A row
-of the table is a name: what it takes is checked by it, and described by it in the OpenAPI document.
+`POST /memory/context` returns a session's context, `process` stores an exchange in it, `checkpoint`
+curates in the background; `memorize`, `retrieve`, `get-category` and the others return the fields
+that such clients read, and a refusal as `{"error": true, "code", "message"}`. Each is a row of the
+table, which checks its arguments and describes them in the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from memtool.calls.boundary import answer_request
 from memtool.calls.procedures import ADD, CHANGE, READ, REMOVE
 from memtool.calls.run import ServedRepository
 from memtool.calls.signature import MAX_CHARS, MAX_LONG_CHARS, Parameter, Signature
-from memtool.commands.maintain import next_due
+from memtool.commands.maintain import find_next_due
 from memtool.errors import MemtoolError
-from memtool.inject.budget import tokens
+from memtool.inject.budget import estimate_tokens
 from memtool.memory import timestamps
-from memtool.search.levels import digests_in_use
+from memtool.search.levels import find_digests_in_use
 from memtool.sessions import store as sessions_store
 from memtool.store import ledger
 from memtool.value import Value
 from memtool.web import rest
 from memtool.web.rest import HttpAnswer, JobList
-from memtool.web.security import Denied
+from memtool.web.security import DeniedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,81 +41,86 @@ PERIODS: dict[str, tuple[str, ...]] = {
     "monthly": ("monthly",),
     "full": ("nightly", "weekly", "monthly"),
 }
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 _GREETED: dict[str, None] = {}
 """The sessions that were given their primer, in this process."""
 
 
 class ClientCall(Value):
-    """What a name is answered with: the verbs on a repository, and the jobs of the server."""
+    """The context of an endpoint: the verbs on a repository, and the jobs of the server."""
 
     place: ServedRepository
     jobs: JobList
 
-    def ask(self, verb: str, **given: Any) -> dict[str, Any]:
-        """Run a verb and return its value as JSON. Raises Denied as the verb refuses."""
-        done = rest.ask(rest.procedure(verb), given, self.place)
+    def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:
+        """Run a verb and return its value as JSON. Raises DeniedError if the verb refuses."""
+        done = rest.ask(rest.find_procedure(verb), arguments, self.place)
         if "error" in done.body:
-            raise Denied(done.status, **done.body["error"])
+            raise DeniedError(done.status, **done.body["error"])
         value: dict[str, Any] = done.body["value"]
         return value
 
     def session(self, name: str) -> tuple[str, bool]:
         """Return the id of the session that a client names, and whether it was begun."""
-        sessions = sessions_store.opened(self.place.open())
-        known = sessions.ids()
-        id_ = name if name in known else sessions.named("session", name)
-        return id_, id_ in known
+        sessions = sessions_store.open_sessions(self.place.open())
+        ids = sessions.ids()
+        id_ = name if name in ids else sessions.find_name("session", name)
+        return id_, id_ in ids
 
 
-def context(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Return the primer for the first message of a session, else what answers the message."""
-    session, message = given["session"], given["message"]
+def context(call: ClientCall, arguments: Given) -> dict[str, Any]:
+    """Return the primer for the first message of a session, else the block for the message."""
+    session, message = arguments["session"], arguments["message"]
     is_first = bool(session) and session not in _GREETED
     if session:
-        if len(_GREETED) >= MOST_NAMES:
+        if len(_GREETED) >= MAX_NAMES:
             _GREETED.pop(next(iter(_GREETED)))
         _GREETED[session] = None
-    asked = {"primer": True} if is_first or not message.strip() else {"prompt": message}
-    found = call.ask("inject", session=session, **asked)
+    question = {"primer": True} if is_first or not message.strip() else {"prompt": message}
+    block = call.ask("inject", session=session, **question)
     return {
         "session": session,
-        "primer": "primer" in asked,
-        "text": found["text"],
-        "context_text": found["text"],
-        "has_memories": bool(found["items"]),
-        "items": found["items"],
+        "primer": "primer" in question,
+        "text": block["text"],
+        "context_text": block["text"],
+        "has_memories": bool(block["items"]),
+        "items": block["items"],
     }
 
 
-def process(call: ClientCall, given: Given) -> dict[str, Any]:
+def process(call: ClientCall, arguments: Given) -> dict[str, Any]:
     """Take an exchange into a session; return the session and how many messages it got."""
-    name = given["session"]
-    said = [(role, given[role]) for role in ("user", "assistant") if given[role].strip()]
+    name = arguments["session"]
+    messages = [
+        (role, arguments[role]) for role in ("user", "assistant") if arguments[role].strip()
+    ]
     session, is_begun = call.session(name)
-    if not is_begun and said:
-        rows = [json.dumps({"role": role, "content": text}) for role, text in said]
+    if not is_begun and messages:
+        rows = [json.dumps({"role": role, "content": text}) for role, text in messages]
         done = call.ask("capture", transcript="\n".join(rows), session=name)
         return {"session": done["session"], "count": done["captured"]}
-    for role, text in said:  # a capture would take what was said before for the same message
+    for (
+        role,
+        text,
+    ) in messages:  # a later capture would take the messages before it for the same message
         call.ask("session-add", id=session, role=role, text=text)
-    return {"session": session, "count": len(said)}
+    return {"session": session, "count": len(messages)}
 
 
-def checkpoint(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Mark where a session stands, and make candidates of what it taught."""
-    session, _is_begun = call.session(given["session"])
-    marked = call.ask("session-checkpoint", id=session, text=given["reason"] or "asked")
-    found = call.ask("promote", session=session)
-    return {"session": marked["id"], "memories": found["memories"]}
+def checkpoint(call: ClientCall, arguments: Given) -> dict[str, Any]:
+    """Mark a checkpoint in a session, and create candidates from its findings."""
+    session, _is_begun = call.session(arguments["session"])
+    marked = call.ask("session-checkpoint", id=session, text=arguments["reason"] or "asked")
+    report = call.ask("promote", session=session)
+    return {"session": marked["id"], "memories": report["memories"]}
 
 
-def memorize(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Take a conversation into a session; return what was learned of it."""
-    name = given["sessionId"] or given["branchId"]
-    done = call.ask("capture", transcript=given["conversationText"], session=name)
-    found = call.ask("promote", session=done["session"], list=True)["findings"]
-    mine = [one for one in found if one["session"] == done["session"]]
+def memorize(call: ClientCall, arguments: Given) -> dict[str, Any]:
+    """Store a conversation in a session; return its findings."""
+    name = arguments["sessionId"] or arguments["branchId"]
+    done = call.ask("capture", transcript=arguments["conversationText"], session=name)
+    findings = call.ask("promote", session=done["session"], list=True)["findings"]
+    mine = [finding for finding in findings if finding["session"] == done["session"]]
     return {
         "resourceId": done["session"],
         "itemsExtracted": len(mine),
@@ -123,67 +128,69 @@ def memorize(call: ClientCall, given: Given) -> dict[str, Any]:
     }
 
 
-def retrieve(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Return the memories that answer a query, what they cost a model, and the milliseconds."""
+def retrieve(call: ClientCall, arguments: Given) -> dict[str, Any]:
+    """Return the memories that answer a query, their cost in tokens, and the milliseconds."""
     began = time.perf_counter()
-    rows = call.ask("search", query=given["query"], limit=given["maxResults"])["results"]
-    seen = _accesses(call)
-    for one in rows:
-        count, last = seen.get(one["id"], (0, 0))
-        one["extractedAt"] = one["timestamp"]
-        one["lastAccessed"] = timestamps.render(last) if last else None
-        one["accessCount"] = count
+    rows = call.ask("search", query=arguments["query"], limit=arguments["maxResults"])["results"]
+    seen = _read_accesses(call)
+    for row in rows:
+        count, last = seen.get(row["id"], (0, 0))
+        row["extractedAt"] = row["timestamp"]
+        row["lastAccessed"] = timestamps.render(last) if last else None
+        row["accessCount"] = count
     return {
         "memories": rows,
-        "totalTokens": sum(tokens(f"{one['title']}\n{one['snippet']}") for one in rows),
-        "retrievalTime": _milliseconds(began),
+        "totalTokens": sum(estimate_tokens(f"{row['title']}\n{row['snippet']}") for row in rows),
+        "retrievalTime": _elapsed_ms(began),
     }
 
 
-def _accesses(call: ClientCall) -> dict[str, tuple[int, int]]:
-    """Return how many answers showed each memory, and when the last one did.
+def _read_accesses(call: ClientCall) -> dict[str, tuple[int, int]]:
+    """Return the accesses of each memory and the moment of the last.
 
-    It is empty where that cannot be read: an answer does without.
+    Empty if they cannot be read; the answer is given without them.
     """
     directory = call.place.open().repository.cache_dir
     try:
         ledger.fold(directory, is_patient=False)
-        with ledger.reading(directory) as known:
-            return {one.id: (one.count, one.last) for one in known.most("", -1)}
+        with ledger.open_ledger(directory) as usage:
+            return {
+                counted.id: (counted.count, counted.last) for counted in usage.most_shown("", -1)
+            }
     except MemtoolError:
         return {}
 
 
-def get_category(call: ClientCall, given: Given) -> dict[str, Any]:
+def get_category(call: ClientCall, arguments: Given) -> dict[str, Any]:
     """Return the living memories of a category, a line each; its digest says only the same."""
-    asked = f"category:{given['category']}"
-    found = call.ask("list", filters=asked, limit=0, sort="newest")
-    own = {record.id for record in digests_in_use(call.place.open().tree())}
-    rows = [one for one in found["memories"] if one["id"] not in own]
+    filters = f"category:{arguments['category']}"
+    listed = call.ask("list", filters=filters, limit=0, sort="newest")
+    own = {record.id for record in find_digests_in_use(call.place.open().tree())}
+    rows = [row for row in listed["memories"] if row["id"] not in own]
     return {
-        "category": given["category"],
-        "content": "".join(f"- {one['title']} [{one['id']}]\n" for one in rows),
+        "category": arguments["category"],
+        "content": "".join(f"- {row['title']} [{row['id']}]\n" for row in rows),
         "lastUpdated": rows[0]["timestamp"] if rows else None,
         "itemCount": len(rows),
     }
 
 
-def get_stats(call: ClientCall, _given: Given) -> dict[str, Any]:
+def get_stats(call: ClientCall, _arguments: Given) -> dict[str, Any]:
     """Return counts, when the newest memory was made, and when upkeep is due by the schedule."""
-    found = call.ask("stats")
+    stats = call.ask("stats")
     newest = call.ask("list", limit=1, sort="newest")["memories"]
-    due = next_due(call.place.open())
+    due = find_next_due(call.place.open())
     return {
-        "totalItems": found["memories"],
-        "totalCategories": len(found["categories"]),
-        "totalResources": found["sessions"]["sessions"],
+        "totalItems": stats["memories"],
+        "totalCategories": len(stats["categories"]),
+        "totalResources": stats["sessions"]["sessions"],
         "lastMemorized": newest[0]["timestamp"] if newest else None,
         "nextMaintenance": None if due is None else timestamps.render(due),
     }
 
 
-def get_status(call: ClientCall, _given: Given) -> dict[str, Any]:
-    """Return whether the server works on something, and what the last job said that failed."""
+def get_status(call: ClientCall, _arguments: Given) -> dict[str, Any]:
+    """Return whether a job is running, and the message of the last failed one."""
     running, error = call.jobs.running, call.jobs.last_error
     return {
         "status": "processing" if running else "error" if error else "ready",
@@ -192,36 +199,35 @@ def get_status(call: ClientCall, _given: Given) -> dict[str, Any]:
     }
 
 
-def clear_category(call: ClientCall, given: Given) -> dict[str, Any]:
+def clear_category(call: ClientCall, arguments: Given) -> dict[str, Any]:
     """Forget the living memories of a category; each can be restored. An empty one is cleared."""
-    category = given["category"]
+    category = arguments["category"]
     if not call.ask("list", filters=f"category:{category}", limit=1)["total"]:
         return {"success": True, "itemsDeleted": 0}
     done = call.ask(
         "forget",
         wanted=f"category:{category}",
         all=True,
-        why=given["why"] or f"the category {category} was cleared",
-        commit=given["commit"],
-        dry_run=given["dry_run"],
+        reason=arguments["reason"] or f"the category {category} was cleared",
+        commit=arguments["commit"],
+        dry_run=arguments["dry_run"],
     )
     return {"success": True, "itemsDeleted": len(done["forgotten"])}
 
 
-def run_maintenance(call: ClientCall, given: Given) -> dict[str, Any]:
-    """Do the upkeep of a period, as one commit; return what was done, and the milliseconds."""
+def run_maintenance(call: ClientCall, arguments: Given) -> dict[str, Any]:
+    """Do the upkeep of a period as one commit; return the result and the milliseconds."""
     began = time.perf_counter()
-    periods = dict.fromkeys(PERIODS[given["type"]], True)
-    done = call.ask("maintain", **periods, apply=not given["dry_run"])
-    return {"success": True, "duration": _milliseconds(began), "results": done}
+    periods = dict.fromkeys(PERIODS[arguments["type"]], True)
+    done = call.ask("maintain", **periods, apply=not arguments["dry_run"])
+    return {"success": True, "duration": _elapsed_ms(began), "results": done}
 
 
 class ClientName(Value):
-    """A name: what answers it, what it takes and what its answer holds.
+    """An endpoint: its function, its parameters and the fields of its answer.
 
-    `also` has for a field the other names that clients give it. `is_address` says that it may be
-    asked from the address. `is_long` says that it is a job, whose caller waits for `patience_s`
-    seconds unless it prefers otherwise.
+    `also` has other names of a field, as clients send them. `is_address` allows GET. `is_long`
+    makes it a job, whose caller waits for `patience_s` seconds unless it asks for something else.
     """
 
     name: str
@@ -239,38 +245,44 @@ class ClientName(Value):
         """Whether an unknown field is refused: a mistyped `dry_run` must not delete anything."""
         return self.effect in (CHANGE, REMOVE)
 
-    def fitted(self, given: Mapping[str, Any]) -> Given:
-        """Return every field as its function takes it.
+    def fit(self, arguments: Mapping[str, Any]) -> Given:
+        """Return the arguments of the function.
 
         Raises:
-            Denied: something is missing, too long or of another type; where it counts, unknown.
+            DeniedError: one is missing, too long, of another type, or (if checked) unknown.
         """
-        every = {name for field in self.fields for name in self.names_of(field)}
-        known = {name: value for name, value in given.items() if name in every or self.is_strict}
-        return rest.bound(self._signature(given), known)
+        every = {name for field in self.fields for name in self.find_names(field)}
+        accepted = {
+            name: value for name, value in arguments.items() if name in every or self.is_strict
+        }
+        return rest.bind_arguments(self._build_signature(arguments), accepted)
 
-    def names_of(self, field: str) -> tuple[str, ...]:
+    def find_names(self, field: str) -> tuple[str, ...]:
         """Return the names under which a field may be given, its own first."""
         return (field, *self.also.get(field, ()))
 
-    def _signature(self, given: Mapping[str, Any]) -> Signature:
+    def _build_signature(self, arguments: Mapping[str, Any]) -> Signature:
         """Return the signature by the names that a call gives; a field's own name comes last."""
         parameters: dict[str, Parameter] = {}
         for field, parameter in self.fields.items():
-            names = [name for name in self.names_of(field) if name in given] or [field]
+            names = [name for name in self.find_names(field) if name in arguments] or [field]
             parameters |= dict.fromkeys(reversed(names), parameter.replace(name=field))
         return Signature(title=self.name, parameters=parameters, noun="field")
 
 
-def answer(one: ClientName, given: Given, place: ServedRepository, jobs: JobList) -> HttpAnswer:
+def answer(
+    client_name: ClientName, arguments: Given, place: ServedRepository, jobs: JobList
+) -> HttpAnswer:
     """Answer one of the names with fields that fit; a refusal is an answer, too."""
     call = ClientCall(place, jobs)
     return answer_request(
-        lambda: HttpAnswer(200, one.run(call, given)), rest.refusal, log_as=("http", one.name)
+        lambda: HttpAnswer(200, client_name.run(call, arguments)),
+        rest.build_refusal,
+        log_as=("http", client_name.name),
     )
 
 
-def error_object(error: Mapping[str, Any]) -> dict[str, Any]:
+def build_error_object(error: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error as these clients read it."""
     return {
         "error": True,
@@ -280,11 +292,11 @@ def error_object(error: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _milliseconds(began: float) -> float:
+def _elapsed_ms(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 1)
 
 
-def _takes(
+def _build_parameter(
     help: str,
     *,
     kind: type = str,
@@ -294,7 +306,7 @@ def _takes(
     choices: tuple[str, ...] = (),
     zero_means: str = "",
 ) -> Parameter:
-    """Return what a field takes."""
+    """Return the parameter of a field."""
     return Parameter(
         name="",
         kind=kind,
@@ -316,8 +328,8 @@ _MOMENT: Schema = {"type": ["string", "null"], "description": "as 2026-03-01T12:
 _ROWS: Schema = {"type": "array", "items": {"type": "object"}}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _SESSION = ("sessionId", "session_id")
-_CATEGORY = _takes("the category", is_required=True)
-_DRY_RUN = _takes("say what would be done, write nothing", kind=bool, default=False)
+_CATEGORY = _build_parameter("the category", is_required=True)
+_DRY_RUN = _build_parameter("say what would be done, write nothing", kind=bool, default=False)
 _STATS = {
     "totalItems": _COUNT,
     "totalCategories": _COUNT,
@@ -331,8 +343,10 @@ _ROWS_OF_NAMES = (
         context,
         READ,
         {
-            "session": _takes("who asks; the first message of a session is answered with a primer"),
-            "message": _takes("what the user says", is_long=True),
+            "session": _build_parameter(
+                "who asks; the first message of a session is answered with a primer"
+            ),
+            "message": _build_parameter("what the user says", is_long=True),
         },
         {
             "session": _TEXT,
@@ -349,9 +363,9 @@ _ROWS_OF_NAMES = (
         process,
         ADD,
         {
-            "session": _takes("the session, begun if it is not there", is_required=True),
-            "user": _takes("what the user said", is_long=True),
-            "assistant": _takes("what was answered", is_long=True),
+            "session": _build_parameter("the session, begun if it is not there", is_required=True),
+            "user": _build_parameter("what the user said", is_long=True),
+            "assistant": _build_parameter("what was answered", is_long=True),
         },
         {"session": _TEXT, "count": _COUNT},
         {
@@ -365,8 +379,8 @@ _ROWS_OF_NAMES = (
         checkpoint,
         ADD,
         {
-            "session": _takes("the session", is_required=True),
-            "reason": _takes("why now, such as session_end or pre_compact"),
+            "session": _build_parameter("the session", is_required=True),
+            "reason": _build_parameter("why now, such as session_end or pre_compact"),
         },
         {"session": _TEXT, "memories": _ROWS},
         {"session": _SESSION, "reason": ("trigger",)},
@@ -377,13 +391,13 @@ _ROWS_OF_NAMES = (
         memorize,
         ADD,
         {
-            "conversationText": _takes(
+            "conversationText": _build_parameter(
                 "a transcript, lines of role and content, or plain text",
                 is_long=True,
                 is_required=True,
             ),
-            "sessionId": _takes("the session that it goes into"),
-            "branchId": _takes("the same, where no session is named"),
+            "sessionId": _build_parameter("the session that it goes into"),
+            "branchId": _build_parameter("the same, where no session is named"),
         },
         {"resourceId": _TEXT, "itemsExtracted": _COUNT, "categoriesUpdated": _TEXTS},
     ),
@@ -392,8 +406,8 @@ _ROWS_OF_NAMES = (
         retrieve,
         READ,
         {
-            "query": _takes("words, filters and groups", is_long=True, is_required=True),
-            "maxResults": _takes(
+            "query": _build_parameter("words, filters and groups", is_long=True, is_required=True),
+            "maxResults": _build_parameter(
                 "how many at most, 0 for all", kind=int, default=10, zero_means="all"
             ),
         },
@@ -427,24 +441,25 @@ _ROWS_OF_NAMES = (
         REMOVE,
         {
             "category": _CATEGORY,
-            "why": _takes("the reason, one line"),
-            "commit": _takes("commit it", kind=bool, default=False),
+            "reason": _build_parameter("the reason, one line"),
+            "commit": _build_parameter("commit it", kind=bool, default=False),
             "dry_run": _DRY_RUN,
         },
         {"success": _FLAG, "itemsDeleted": _COUNT},
+        {"reason": ("why",)},
     ),
     ClientName(
         "run-maintenance",
         run_maintenance,
         CHANGE,
         {
-            "type": _takes("the period", default="nightly", choices=tuple(PERIODS)),
+            "type": _build_parameter("the period", default="nightly", choices=tuple(PERIODS)),
             "dry_run": _DRY_RUN,
         },
         {"success": _FLAG, "duration": _NUMBER, "results": {"type": "object"}},
         is_long=True,
-        patience_s=rest.MOST_PATIENCE_S,
+        patience_s=rest.MAX_PATIENCE_S,
     ),
 )
-NAMES = {one.name: one for one in _ROWS_OF_NAMES}
+NAMES = {row.name: row for row in _ROWS_OF_NAMES}
 """Every name, below /memory/."""

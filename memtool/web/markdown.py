@@ -10,7 +10,7 @@ import re
 from html import escape
 from urllib.parse import urlsplit
 
-from memtool.memory.memory import markdown
+from memtool.memory.memory import build_parser
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _parsers: list[Any] = []
 _OUTSIDE = 'rel="noopener noreferrer nofollow"'
 
 
-def html(text: str, to: Callable[[str], str], top: int = 3) -> str:
+def to_html(text: str, to: Callable[[str], str], top: int = 3) -> str:
     """Return HTML of markdown text; `to` makes an address of a path such as `/m/ID`.
 
     The highest of its headings are of level `top`, the others follow without a gap.
     """
-    parser = _parser()
+    parser = _build_parser()
     tokens = parser.parse(text)
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     levels = sorted({token.tag for token in headings})
@@ -38,30 +38,32 @@ def html(text: str, to: Callable[[str], str], top: int = 3) -> str:
     return str(parser.renderer.render(tokens, parser.options, {"to": to}))
 
 
-def _parser() -> Any:
+def _build_parser() -> Any:
     """Return the parser and renderer, made once: that takes as long as a short text."""
     if not _parsers:
-        made: Any = markdown(with_html=False)
+        made: Any = build_parser(with_html=False)
         made.validateLink = lambda _address: True  # each is judged when it is written
         made.renderer.rules.update(
-            link_open=lambda found, at, *_rest: _opened(str(found[at].attrGet("href") or "")),
-            link_close=lambda found, at, *_rest: _closed(found, at),
-            image=lambda found, at, *_rest: _image(found[at]),
-            text=lambda found, at, _options, env: _text(found[at].content, env["to"]),
-            fence=lambda found, at, *_rest: _code(found[at].content),
-            code_block=lambda found, at, *_rest: _code(found[at].content),
+            link_open=lambda tokens, at, *_arguments: _open_link(
+                str(tokens[at].attrGet("href") or "")
+            ),
+            link_close=lambda tokens, at, *_arguments: _close_link(tokens, at),
+            image=lambda tokens, at, *_arguments: _render_image(tokens[at]),
+            text=lambda tokens, at, _options, env: _render_text(tokens[at].content, env["to"]),
+            fence=lambda tokens, at, *_arguments: _render_code(tokens[at].content),
+            code_block=lambda tokens, at, *_arguments: _render_code(tokens[at].content),
         )
         _parsers.append(made)
     return _parsers[0]
 
 
-def wiki_links(text: str) -> list[str]:
+def find_wiki_links(text: str) -> list[str]:
     """Return the ids that a text links to as `[[id]]`."""
     return _WIKI.findall(text) if "[[" in text else []
 
 
 def is_link(address: str) -> bool:
-    """Tell whether an address may be a link: it has a scheme of the allowlist, and a host."""
+    """Return whether an address may be a link: it has a scheme of the allowlist, and a host."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -71,13 +73,13 @@ def is_link(address: str) -> bool:
     return parts.scheme in SCHEMES and bool(parts.netloc or parts.scheme == "mailto")
 
 
-def _opened(address: str) -> str:
+def _open_link(address: str) -> str:
     if is_link(address):
         return f'<a href="{escape(address)}" {_OUTSIDE}>'
     return f'<span class="ref" title="{escape(address)}">'
 
 
-def _closed(tokens: Any, at: int) -> str:
+def _close_link(tokens: Any, at: int) -> str:
     depth, where = 1, at
     while depth:  # links do not nest, but an image in one has text of its own
         where -= 1
@@ -85,7 +87,7 @@ def _closed(tokens: Any, at: int) -> str:
     return "</a>" if is_link(str(tokens[where].attrGet("href") or "")) else "</span>"
 
 
-def _image(token: Any) -> str:
+def _render_image(token: Any) -> str:
     address = str(token.attrGet("src") or "")
     named = escape(token.content or address)
     if not is_link(address):
@@ -93,7 +95,7 @@ def _image(token: Any) -> str:
     return f'<a href="{escape(address)}" {_OUTSIDE}>image: {named}</a>'
 
 
-def _text(text: str, to: Callable[[str], str]) -> str:
+def _render_text(text: str, to: Callable[[str], str]) -> str:
     parts = _WIKI.split(text)  # every second one is an id
     return "".join(
         f'<a href="{escape(to("/m/" + part))}">{part}</a>' if number % 2 else escape(part)
@@ -101,5 +103,5 @@ def _text(text: str, to: Callable[[str], str]) -> str:
     )
 
 
-def _code(text: str) -> str:
+def _render_code(text: str) -> str:
     return f'<pre tabindex="0"><code>{escape(text)}</code></pre>\n'

@@ -1,14 +1,14 @@
-"""The OpenAPI document: each route with what it takes, what it answers and how it refuses.
+"""The OpenAPI document: each route with its parameters, answers and refusals.
 
-All of it is read from the tables by which calls are checked and answered: the procedures, the names
-of clients, and the fields of the values that verbs return.
+All of it is read from the tables that check and answer calls: the procedures, the client endpoints,
+and the fields of the values that verbs return.
 """
 
 from __future__ import annotations
 
-from memtool.calls.json_schema import parameter_schema, reference, value_schema
-from memtool.calls.procedures import READ, Procedure, addressed
-from memtool.calls.signature import parse_docstring
+from memtool.calls.docstring import parse_docstring
+from memtool.calls.json_schema import build_parameter_schema, build_reference, build_value_schema
+from memtool.calls.procedures import READ, Procedure, with_routes
 from memtool.version import __version__
 from memtool.web import rest
 from memtool.web.clients import NAMES, ClientName
@@ -39,21 +39,26 @@ OF_BODIES = (408, 413, 415)
 _TEXT: Schema = {"type": "string"}
 
 
-def document(address: str) -> Schema:
+def build_document(address: str) -> Schema:
     """Return the document of all routes that programs call, as served under an address."""
     values: dict[str, Schema] = {}
-    paths = {f"/api/{name}": _verb(one, values) for name, one in rest.PROCEDURES.items()}
-    paths |= {f"/memory/{name}": _client(one) for name, one in NAMES.items()}
-    error = _object(code=_TEXT, message=_TEXT, hint=_TEXT, recoverable={"type": "boolean"})
-    context = _object(hint=_TEXT, recoverable={"type": "boolean"})
-    job = _object(
+    paths = {
+        f"/api/{name}": _describe_verb(procedure, values)
+        for name, procedure in rest.PROCEDURES.items()
+    }
+    paths |= {
+        f"/memory/{name}": _describe_client(client_name) for name, client_name in NAMES.items()
+    }
+    error = _describe_object(code=_TEXT, message=_TEXT, hint=_TEXT, recoverable={"type": "boolean"})
+    context = _describe_object(hint=_TEXT, recoverable={"type": "boolean"})
+    job = _describe_object(
         ("id", "verb", "status"),
         id=_TEXT,
         verb=_TEXT,
         status={"enum": [rest.RUNNING, rest.DONE, rest.FAILED]},
         value={},
         notes={"type": "array", "items": _TEXT},
-        error=reference("schemas", "Error"),
+        error=build_reference("schemas", "Error"),
     )
     return {
         "openapi": "3.1.0",
@@ -64,53 +69,55 @@ def document(address: str) -> Schema:
         },
         "servers": [{"url": address}],
         "security": [{"token": []}],
-        "paths": paths | _others(),
+        "paths": paths | _other_operations(),
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": {
                 "Error": error,
-                "Refusal": _object(error=reference("schemas", "Error")),
-                "ClientRefusal": _object(
+                "Refusal": _describe_object(error=build_reference("schemas", "Error")),
+                "ClientRefusal": _describe_object(
                     error={"const": True}, code=_TEXT, message=_TEXT, context=context
                 ),
                 "Job": job,
                 **dict(sorted(values.items())),
             },
             "responses": {
-                f"{schema}{status}": _response(told, reference("schemas", schema))
+                f"{schema}{status}": _describe_response(
+                    description, build_reference("schemas", schema)
+                )
                 for schema in ("Refusal", "ClientRefusal")
-                for status, told in REFUSALS.items()
+                for status, description in REFUSALS.items()
             },
         },
     }
 
 
-def _verb(one: Procedure, values: dict[str, Schema]) -> Schema:
+def _describe_verb(procedure: Procedure, values: dict[str, Schema]) -> Schema:
     """Return the operations of a verb; the schemas of its value are added to `values`."""
-    run = one.face.run
-    value = value_schema(run.__annotations__["return"], run.__module__, values)
-    answer = _object(value=value, notes={"type": "array", "items": _TEXT})
+    run = procedure.face.run
+    value = build_value_schema(run.__annotations__["return"], run.__module__, values)
+    answer = _describe_object(value=value, notes={"type": "array", "items": _TEXT})
     about: Schema = {
-        "summary": one.title,
-        "description": addressed(one.description),
-        "tags": ["read" if one.effect == READ else "write"],
+        "summary": procedure.title,
+        "description": with_routes(procedure.description),
+        "tags": ["read" if procedure.effect == READ else "write"],
     }
-    answers = {"200": _response("the value of the verb, and notes for the user", answer)}
-    if one.name in rest.LONG:
+    answers = {"200": _describe_response("the value of the verb, and notes for the user", answer)}
+    if procedure.name in rest.LONG:
         answers |= _JOB
-    schema = one.input_schema
-    return _operations(
-        one.name,
+    schema = procedure.input_schema
+    return _describe_operations(
+        procedure.name,
         about,
         schema,
         schema["required"],
         answers,
         refusal="Refusal",
-        has_get=one.effect == READ,
+        has_get=procedure.effect == READ,
     )
 
 
-def _operations(
+def _describe_operations(
     name: str,
     about: Schema,
     schema: Schema,
@@ -123,58 +130,58 @@ def _operations(
     """Return the operations of a path that takes a body, and perhaps the same in the address."""
     body = {"required": bool(needed), "content": {JSON: {"schema": schema}}}
     post = {"operationId": name, **about, "requestBody": body}
-    found = {"post": {**post, "responses": answers | _refusals(refusal)}}
+    operations = {"post": {**post, "responses": answers | _describe_refusals(refusal)}}
     if has_get:
-        found["get"] = {
+        operations["get"] = {
             "operationId": f"get-{name}",
             **about,
-            "parameters": _in_address(schema, needed),
-            "responses": answers | _refusals(refusal, has_body=False),
+            "parameters": _address_parameters(schema, needed),
+            "responses": answers | _describe_refusals(refusal, has_body=False),
         }
-    return found
+    return operations
 
 
-def _client(one: ClientName) -> Schema:
+def _describe_client(client_name: ClientName) -> Schema:
     """Return the operations of a name that clients of other memory servers know."""
-    summary, more, _sections = parse_docstring(one.run.__doc__ or "")
-    about: Schema = {"summary": summary, "description": more, "tags": ["clients"]}
-    answers = {"200": _response(summary, _object(None, **one.answer))}
-    if one.is_long:
+    summary, body, _sections = parse_docstring(client_name.run.__doc__ or "")
+    about: Schema = {"summary": summary, "description": body, "tags": ["clients"]}
+    answers = {"200": _describe_response(summary, _describe_object(None, **client_name.answer))}
+    if client_name.is_long:
         answers |= _JOB
-    needed = [name for name, parameter in one.fields.items() if parameter.is_required]
-    return _operations(
-        f"memory-{one.name}",
+    needed = [name for name, parameter in client_name.fields.items() if parameter.is_required]
+    return _describe_operations(
+        f"memory-{client_name.name}",
         about,
-        _fields(one),
+        _describe_fields(client_name),
         needed,
         answers,
         refusal="ClientRefusal",
-        has_get=one.is_address,
+        has_get=client_name.is_address,
     )
 
 
-def _fields(one: ClientName) -> Schema:
-    """Return the schema of what a name takes, each field under each of its names."""
+def _describe_fields(client_name: ClientName) -> Schema:
+    """Return the schema of an endpoint's arguments, each field under each of its names."""
     properties = {
-        name: parameter_schema(parameter, is_bounded=True)
-        for field, parameter in one.fields.items()
-        for name in one.names_of(field)
+        name: build_parameter_schema(parameter, is_bounded=True)
+        for field, parameter in client_name.fields.items()
+        for name in client_name.find_names(field)
     }
     needed = [
-        {"anyOf": [{"required": [name]} for name in one.names_of(field)]}
-        for field, parameter in one.fields.items()
+        {"anyOf": [{"required": [name]} for name in client_name.find_names(field)]}
+        for field, parameter in client_name.fields.items()
         if parameter.is_required
     ]
     schema: Schema = {"type": "object", "properties": properties}
-    if one.is_strict:
+    if client_name.is_strict:
         schema["additionalProperties"] = False
     return {**schema, "allOf": needed} if needed else schema
 
 
-def _others() -> Schema:
+def _other_operations() -> Schema:
     """Return the operations that are neither a verb nor a name of clients."""
     id_ = {"name": "id", "in": "path", "required": True, "schema": _TEXT}
-    link = _object(url=_TEXT)
+    link = _describe_object(url=_TEXT)
     refused = ("400", "404", "422")
     return {
         "/api/jobs/{id}": {
@@ -183,8 +190,10 @@ def _others() -> Schema:
                 "summary": "A long verb that was begun: running, done or failed, with its answer",
                 "tags": ["read"],
                 "parameters": [id_],
-                "responses": {"200": _response("the job", reference("schemas", "Job"))}
-                | _refusals("Refusal", has_body=False),
+                "responses": {
+                    "200": _describe_response("the job", build_reference("schemas", "Job"))
+                }
+                | _describe_refusals("Refusal", has_body=False),
             }
         },
         "/api/openapi.json": {
@@ -192,8 +201,8 @@ def _others() -> Schema:
                 "operationId": "openapi",
                 "summary": "This document",
                 "tags": ["read"],
-                "responses": {"200": _response("the document", {"type": "object"})}
-                | _refusals("Refusal", has_body=False, without=refused),
+                "responses": {"200": _describe_response("the document", {"type": "object"})}
+                | _describe_refusals("Refusal", has_body=False, without=refused),
             }
         },
         "/health": {
@@ -203,8 +212,8 @@ def _others() -> Schema:
                 "tags": ["read"],
                 "security": [],
                 "responses": {
-                    "200": _response("it is", _object(status={"const": "ok"})),
-                    "421": reference("responses", "Refusal421"),
+                    "200": _describe_response("it is", _describe_object(status={"const": "ok"})),
+                    "421": build_reference("responses", "Refusal421"),
                 },
             }
         },
@@ -220,8 +229,8 @@ def _others() -> Schema:
                 "responses": {
                     "303": {"description": "the session has begun"},
                     **{
-                        str(one): {"description": REFUSALS[one], "content": {"text/html": {}}}
-                        for one in (403, 421)
+                        str(status): {"description": REFUSALS[status], "content": {"text/html": {}}}
+                        for status in (403, 421)
                     },
                 },
             },
@@ -229,14 +238,14 @@ def _others() -> Schema:
                 "operationId": "login",
                 "summary": "Make a link that logs a browser in, once",
                 "tags": ["write"],
-                "responses": {"200": _response("the link", link)}
-                | _refusals("Refusal", has_body=False, without=refused),
+                "responses": {"200": _describe_response("the link", link)}
+                | _describe_refusals("Refusal", has_body=False, without=refused),
             },
         },
     }
 
 
-def _in_address(schema: Schema, needed: list[str]) -> list[Schema]:
+def _address_parameters(schema: Schema, needed: list[str]) -> list[Schema]:
     """Return the properties of a schema as parameters of an address; a list is given as several."""
     return [
         {
@@ -244,19 +253,19 @@ def _in_address(schema: Schema, needed: list[str]) -> list[Schema]:
             "in": "query",
             "required": name in needed,
             "description": shape["description"],
-            "schema": {key: one for key, one in shape.items() if key != "description"},
+            "schema": {key: value for key, value in shape.items() if key != "description"},
         }
         for name, shape in schema["properties"].items()
     ]
 
 
-def _object(needed: tuple[str, ...] | None = None, **properties: Schema) -> Schema:
+def _describe_object(needed: tuple[str, ...] | None = None, **properties: Schema) -> Schema:
     """Return the schema of an object; all of its properties are there unless some are named."""
     required = list(properties if needed is None else needed)
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _response(description: str, schema: Schema) -> Schema:
+def _describe_response(description: str, schema: Schema) -> Schema:
     return {"description": description, "content": {JSON: {"schema": schema}}}
 
 
@@ -264,20 +273,25 @@ _JOB: Schema = {
     "202": {
         "description": "a job was begun, which can be asked after; `Prefer: wait` waits for it",
         "headers": {"Location": {"description": "where to ask", "schema": _TEXT}},
-        "content": {JSON: {"schema": reference("schemas", "Job")}},
+        "content": {JSON: {"schema": build_reference("schemas", "Job")}},
     }
 }
 
 
-def _refusals(schema: str, *, has_body: bool = True, without: tuple[str, ...] = ()) -> Schema:
+def _describe_refusals(
+    schema: str, *, has_body: bool = True, without: tuple[str, ...] = ()
+) -> Schema:
     """Return a response for each status of a refusal; an address may be too long to be read."""
-    found = {
-        str(status): reference("responses", f"{schema}{status}")
+    refusals = {
+        str(status): build_reference("responses", f"{schema}{status}")
         for status in REFUSALS
         if (has_body or status not in OF_BODIES) and str(status) not in without
     }
-    if not has_body and "400" in found:
-        content = {JSON: {"schema": reference("schemas", schema)}, "text/plain": {"schema": _TEXT}}
-        told = f"{REFUSALS[400]}; in plain text where the address is too long"
-        found["400"] = {"description": told, "content": content}
-    return found
+    if not has_body and "400" in refusals:
+        content = {
+            JSON: {"schema": build_reference("schemas", schema)},
+            "text/plain": {"schema": _TEXT},
+        }
+        description = f"{REFUSALS[400]}; in plain text where the address is too long"
+        refusals["400"] = {"description": description, "content": content}
+    return refusals

@@ -1,8 +1,8 @@
 """HTML of pages: the templates of `templates/web`, with everything escaped that is not ours.
 
-A template gets the values of its page and five names more: `to` makes an address of a path,
-`markdown` makes HTML of a body, `view` is what the page is shown in, `title` and `place` are of the
-page. The static site renders the same templates with another `to`.
+In addition to the values of its page a template gets five names: `to` makes an address of a path,
+`markdown` makes HTML of a body, `view` is the context of the page, `title` and `place` are those of
+the page. The static site renders the same templates with another `to`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from memtool import templates
-from memtool.calls.output import visible
-from memtool.value import Value, plural
-from memtool.web.markdown import html
+from memtool.calls.output import make_visible
+from memtool.commands._layout import Layout, shorten_commit
+from memtool.commands._render import format_authors, format_commit
+from memtool.value import Value, format_count
+from memtool.web.markdown import to_html
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +33,12 @@ FILES = {
 """What pages load, by name, with its type."""
 
 
+NO_MEMORIES = Layout(lambda: None, 0)
+"""The layout of a page that names no memory."""
+
+
 class PageView(Value):
-    """What a page is shown in: whose memories, which pages there are, what may be done."""
+    """The context of a page: the repository, the menu, and what the user may do."""
 
     name: str
     pages: tuple[tuple[str, str], ...]
@@ -41,49 +47,56 @@ class PageView(Value):
     is_live: bool = True
     nonce: str = ""
     policy: str = ""
-    """What a page itself allows to be loaded, where no header says so: that of the static site."""
+    """The content policy in a page itself, for the static site, which has no headers."""
 
 
-def page(
+def render_page(
     template: str,
     values: Mapping[str, Any],
     *,
     view: PageView,
     place: str,
     to: Callable[[str], str] = str,
+    layout: Layout = NO_MEMORIES,
 ) -> str:
-    """Return a page as HTML; `place` is its path, `values` hold its `title`."""
+    """Return a page as HTML; `place` is its path, `values` hold its `title`.
+
+    `layout` shortens and names the ids of memories.
+    """
     return _environment.get_template(template).render(
         **values,
         view=view,
         place=place,
         to=to,
-        markdown=lambda text, top=2: html(visible(text), to, top),
+        short_id=layout.short,
+        named=lambda id_: layout.title(id_) or id_,
+        shortened=layout.shorten,
+        markdown=lambda text, top=2: to_html(make_visible(text), to, top),
     )
 
 
-def static(name: str) -> bytes:
+def read_static(name: str) -> bytes:
     """Return the style, the script or the icon."""
     return templates.read(f"{FOLDER}/{name}").encode()
 
 
-def _day(moment: str | None) -> str:
+def _format_day(moment: str | None) -> str:
     return (moment or "")[:10]
 
 
-def _minute(moment: str | None) -> str:
+def _format_minute(moment: str | None) -> str:
     return (moment or "")[:16].replace("T", " ")
 
 
-class Carried(str):
+class CarriedText(str):
     """A text that a form sends back: it is escaped as HTML, and not changed to be seen."""
 
     __slots__ = ()
 
 
 def _finalize(value: Any) -> Any:
-    """Show what is invisible in a text: it may be of a memory."""
-    return visible(value) if type(value) is str else value
+    """Make invisible characters visible in a text, which may come from a memory."""
+    return make_visible(value) if type(value) is str else value
 
 
 _environment = Environment(
@@ -97,10 +110,12 @@ _environment = Environment(
 )
 _environment.filters.update(
     basename=os.path.basename,
-    carried=Carried,
-    day=_day,
-    minute=_minute,
-    plural=plural,
+    carried=CarriedText,
+    commit_name=format_commit,
+    day=_format_day,
+    minute=_format_minute,
+    people=format_authors,
+    plural=format_count,
     segment=lambda text: quote(text, safe=""),
-    short=lambda commit: (commit or "")[:10],
+    short=shorten_commit,
 )

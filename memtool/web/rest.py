@@ -12,13 +12,13 @@ import re
 from difflib import get_close_matches
 from functools import partial
 
-from memtool.calls.bind import bind
+from memtool.calls.bind import bind, describe_old_names
 from memtool.calls.boundary import answer_request
-from memtool.calls.procedures import HTTP, READ, Procedure, addressed, procedures
-from memtool.calls.run import ServedRepository, error_object, invoke, structured
+from memtool.calls.procedures import HTTP, READ, Procedure, build_procedures, with_routes
+from memtool.calls.run import ServedRepository, build_error_object, run_procedure, to_structured
 from memtool.errors import MemtoolError
 from memtool.value import Value
-from memtool.web.security import Denied
+from memtool.web.security import DeniedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
     Arguments = dict[str, Any]
 
-PROCEDURES = procedures(HTTP)
+PROCEDURES = build_procedures(HTTP)
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 QUICK = ("search", "show", "inject")
-"""Reads that answer in milliseconds, whose callers wait for nothing slower."""
+"""Reads that answer in milliseconds, so that callers never need a job for them."""
 LONG = ("capture", "curate", "digest", "maintain", "promote")
 """Verbs that answer with a job, unless the caller wants to wait: `Prefer: wait=60`."""
 ABSENT = ("no-job", "no-route", "no-session", "unknown-id", "unknown-revision")
 STATUSES = {"bug": 500, "busy": 503}
-MOST_PATIENCE_S = 120.0
+MAX_PATIENCE_S = 120.0
 """Seconds after which a caller that waits for a long verb is answered with the job."""
 MISFIT, REFUSED = 400, 422
 """The statuses of a call that does not fit its schema, and of one that the verb refuses."""
 RUNNING, DONE, FAILED = "running", "done", "failed"
 """The states of a job."""
-MOST_JOBS = 100
-MOST_ROWS = 10_000
-"""What a list in an answer holds at most."""
+MAX_JOBS = 100
+MAX_ROWS = 10_000
+"""Maximum rows of a list in an answer."""
 
 
 class HttpAnswer(Value):
@@ -55,86 +55,90 @@ class HttpAnswer(Value):
     body: dict[str, Any]
 
 
-def procedure(name: str) -> Procedure:
-    """Return a procedure by its name. Raises Denied where there is none."""
+def find_procedure(name: str) -> Procedure:
+    """Return a procedure by its name. Raises DeniedError if there is none."""
     if name not in PROCEDURES:
-        raise no_route(name)
+        raise no_route_error(name)
     return PROCEDURES[name]
 
 
-def no_route(name: str) -> Denied:
-    """Return the refusal of what is no verb, with the one that it is most like."""
+def no_route_error(name: str) -> DeniedError:
+    """Return the refusal of an unknown verb, with the most similar one."""
     near = get_close_matches(name[:60], PROCEDURES, n=1)
-    return Denied(
+    return DeniedError(
         404,
-        f"there is no verb {name[:60]!r} here",
-        hint=f"did you mean {near[0]}?" if near else "GET /api/openapi.json lists them",
+        f"unknown verb {name[:60]!r}",
+        hint=f"did you mean {near[0]}?" if near else "GET /api/openapi.json",
         code="no-route",
     )
 
 
-def refuse_writing(name: str, effect: str, given: Mapping[str, Any], *, is_writing: bool) -> None:
-    """Raise Denied where a call would write, and the server only reads; a dry run may be."""
-    if effect == READ or is_writing or given.get("dry_run") is True:
+def refuse_writing(
+    name: str, effect: str, arguments: Mapping[str, Any], *, is_writing: bool
+) -> None:
+    """Raise DeniedError if a call would write and the server is read-only; dry runs are allowed."""
+    if effect == READ or is_writing or arguments.get("dry_run") is True:
         return
-    raise Denied(
+    raise DeniedError(
         403,
-        f"{name} writes, and this server only reads",
-        hint="a server that is started to write does it; `dry_run` shows what it would do",
+        f"cannot {name}: this server is read-only",
+        hint="use `dry_run`, or start the server with memtool serve --write",
         code="read-only",
     )
 
 
-def arguments(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body, an empty one for nothing. Raises Denied for no such."""
+def parse_arguments(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; empty for no body. Raises DeniedError for other JSON."""
     try:
-        found = json.loads(body or b"{}")
+        parsed = json.loads(body or b"{}")
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Denied(400, "the body is no JSON object", hint='send {"query": "…"}', code="no-json")
-    return found
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise DeniedError(
+            400, "the body is not a JSON object", hint='send {"query": "…"}', code="no-json"
+        )
+    return parsed
 
 
-def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def parse_pairs(procedure: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return arguments from an address or a form, in the types of the verb."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, text in pairs:
-        parameter = found.parameters.get(name)
+        parameter = procedure.parameters.get(name)
         if parameter is None or text == "":
-            given.update({} if parameter is not None else {name: text})
+            arguments.update({} if parameter is not None else {name: text})
         elif parameter.is_many:
-            given.setdefault(name, []).append(text)
+            arguments.setdefault(name, []).append(text)
         elif parameter.kind is bool:
-            given[name] = {"true": True, "false": False}.get(text, text)
+            arguments[name] = {"true": True, "false": False}.get(text, text)
         elif parameter.kind in (int, float):
-            given[name] = _number(text)
+            arguments[name] = _parse_number(text)
         else:
-            given[name] = text
-    return given
+            arguments[name] = text
+    return arguments
 
 
-def bound(signature: Signature, given: Mapping[str, Any]) -> Arguments:
-    """Return what a call takes by the names of its parameters.
+def bind_arguments(signature: Signature, arguments: Mapping[str, Any]) -> Arguments:
+    """Return the arguments of a call by the names of its parameters.
 
     Raises:
-        Denied: it does not fit its schema, of which null is no value.
+        DeniedError: they do not match its schema; null is not a value.
     """
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is None:
-            raise Denied(MISFIT, f"{name[:40]} is null", hint="leave it out")
+            raise DeniedError(MISFIT, f"{name[:40]} is null", hint="leave it out")
     try:
-        return bind(signature, given)
+        return bind(signature, arguments)
     except MemtoolError as error:
         status = MISFIT if error.code == "usage" else REFUSED
-        raise Denied(status, error.message, hint=error.hint, code=error.code) from None
+        raise DeniedError(status, error.message, hint=error.hint, code=error.code) from None
 
 
 def ask(
-    found: Procedure,
-    given: Mapping[str, Any],
+    procedure: Procedure,
+    arguments: Mapping[str, Any],
     place: ServedRepository,
-    hinted: Callable[[str], str] = addressed,
+    hinted: Callable[[str], str] = with_routes,
 ) -> HttpAnswer:
     """Run a verb and return its answer, or its refusal with a fitting status.
 
@@ -142,13 +146,16 @@ def ask(
     """
 
     def run() -> HttpAnswer:
-        values = bound(found.signature, given)
-        shape = partial(structured, most=MOST_ROWS)
-        _value, (shaped, cut), notes = invoke(found, values, place, shape)
-        return HttpAnswer(200, {"value": shaped, "notes": [*map(addressed, notes), *cut]})
+        values = bind_arguments(procedure.signature, arguments)
+        _value, (shaped, cut), notes = run_procedure(
+            procedure, values, place, lambda value, _layout: to_structured(value, MAX_ROWS)
+        )
+        old_names = describe_old_names(procedure.signature, arguments)
+        all_notes = [*old_names, *map(with_routes, notes), *cut]
+        return HttpAnswer(200, {"value": shaped, "notes": all_notes})
 
-    refused = partial(refusal, found=found, hinted=hinted)
-    return answer_request(run, refused, log_as=("http", found.name))
+    refused = partial(build_refusal, procedure=procedure, hinted=hinted)
+    return answer_request(run, refused, log_as=("http", procedure.name))
 
 
 LOST = ("no-repository", "no-directory")
@@ -156,20 +163,20 @@ LOST = ("no-repository", "no-directory")
 LOOKS_AGAIN = "each request looks again; or end this server, and start it where the memories are"
 
 
-def refusal(
+def build_refusal(
     error: MemtoolError,
-    found: Procedure | None = None,
-    hinted: Callable[[str], str] = addressed,
+    procedure: Procedure | None = None,
+    hinted: Callable[[str], str] = with_routes,
 ) -> HttpAnswer:
-    """Return an error as it is sent: in words of HTTP, with a status."""
-    body = error_object(error, found)
+    """Return an error as an HTTP answer, with a status."""
+    body = build_error_object(error, procedure)
     hint = LOOKS_AGAIN if error.code in LOST else hinted(body["hint"])
-    return HttpAnswer(status_of(error), {"error": body | {"hint": hint}})
+    return HttpAnswer(find_status(error), {"error": body | {"hint": hint}})
 
 
-def status_of(error: MemtoolError) -> int:
+def find_status(error: MemtoolError) -> int:
     """Return the status of a refusal: its own, or that of its code."""
-    if isinstance(error, Denied):
+    if isinstance(error, DeniedError):
         return error.status
     if error.code in ABSENT or error.code.startswith("no-session"):
         return 404
@@ -183,16 +190,16 @@ class JobList:
         self._jobs: dict[str, dict[str, Any]] = {}
         self._begun = 0
         self.last_error: str | None = None
-        """What the last job that ended said, where it failed."""
+        """The message of the last job, if it failed."""
 
     def begin(self, verb: str) -> str:
-        """Note that a job begins, and return its id. Raises Denied where too many are at work."""
-        if len(self._jobs) >= MOST_JOBS:
-            ended = (one for one, job in self._jobs.items() if job["status"] != RUNNING)
+        """Start a job, and return its id. Raises DeniedError if too many are running."""
+        if len(self._jobs) >= MAX_JOBS:
+            ended = (job_id for job_id, job in self._jobs.items() if job["status"] != RUNNING)
             oldest = next(ended, None)
             if oldest is None:
-                raise Denied(
-                    503, f"{MOST_JOBS} jobs are at work", hint="ask again later", code="busy"
+                raise DeniedError(
+                    503, f"{MAX_JOBS} jobs are running", hint="ask again later", code="busy"
                 )
             del self._jobs[oldest]
         self._begun += 1
@@ -203,17 +210,17 @@ class JobList:
     def end(self, number: str, answer: HttpAnswer) -> None:
         """Note the answer of a job."""
         error = answer.body.get("error")
-        kept = answer.body if error or "value" in answer.body else {"value": answer.body}
-        self._jobs[number] |= {"status": FAILED if error else DONE, **kept}
+        body = answer.body if error or "value" in answer.body else {"value": answer.body}
+        self._jobs[number] |= {"status": FAILED if error else DONE, **body}
         self.last_error = error["message"] if error else None
 
     def get(self, number: str) -> dict[str, Any]:
-        """Return a job. Raises Denied where none has the id."""
+        """Return a job. Raises DeniedError if none has the id."""
         if number not in self._jobs:
-            raise Denied(
+            raise DeniedError(
                 404,
-                f"there is no job {number[:40]!r}",
-                hint="jobs are forgotten when the server ends",
+                f"unknown job {number[:40]!r}",
+                hint="jobs end with the server",
                 code="no-job",
             )
         return self._jobs[number]
@@ -224,16 +231,16 @@ class JobList:
         return [job["verb"] for job in self._jobs.values() if job["status"] == RUNNING]
 
 
-def patience_s(prefer: str, unasked: float = 0.0) -> float:
+def parse_patience_s(prefer: str, unasked: float = 0.0) -> float:
     """Return the seconds that a caller waits for a long verb, by the header Prefer of RFC 7240."""
-    for one in prefer.lower().split(","):
-        name, _equals, seconds = one.strip().partition("=")
+    for preference in prefer.lower().split(","):
+        name, _equals, seconds = preference.strip().partition("=")
         if name.strip() == "wait":
             text = seconds.strip()
-            return min(float(text), MOST_PATIENCE_S) if text.isdigit() else MOST_PATIENCE_S
+            return min(float(text), MAX_PATIENCE_S) if text.isdigit() else MAX_PATIENCE_S
     return unasked
 
 
-def _number(text: str) -> Any:
+def _parse_number(text: str) -> Any:
     """Return the number that a text is in JSON, else the text, which the verb then refuses."""
     return json.loads(text) if _JSON_NUMBER.fullmatch(text) else text

@@ -1,10 +1,10 @@
-"""Who may ask: hosts, origins, the login link, sessions of browsers, the token of programs.
+"""Authentication: hosts, origins, the login link, sessions of browsers, the token of programs.
 
 Every port of this machine is the same site to a browser, and cookies cross ports. So the browser is
-sent to a name of its own below `.localhost`, which no other page knows; its cookie holds the id of
-a session of this process, never the token, and counts under that name only. A page of another
-origin cannot ask: the Host must be ours (against rebinding), and so must Origin and Sec-Fetch-Site
-be where a browser sends them.
+redirected to a name of its own below `.localhost`, which no other page knows; its cookie holds the
+id of a session of this process, never the token, and is valid under that name only. Pages of other
+origins are refused: the Host must be ours (against rebinding), and so must Origin and
+Sec-Fetch-Site if a browser sends them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 COOKIE = "memtool"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 OPEN = ("/health", "/login")
-"""What answers without a login; so do the style and the script, below STATIC."""
+"""Paths that need no login; neither do the style and the script, below STATIC."""
 STATIC = "/static/"
 SAFE = ("GET", "HEAD")
 LINK_S = 600
 """Seconds for which a login link is good."""
-MOST_SESSIONS = 32
+MAX_SESSIONS = 32
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -45,7 +45,7 @@ HEADERS = {
 """What every answer says to a browser."""
 
 
-class Denied(MemtoolError):
+class DeniedError(MemtoolError):
     """A request that is refused with a status of HTTP of its own."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Denied(MemtoolError):
 
 
 class Visitor(Value):
-    """Who asks. A person has a session, and a nonce that the forms of its pages carry."""
+    """The caller. A person has a session, and a nonce for the forms of its pages."""
 
     is_known: bool
     session: str = ""
@@ -78,12 +78,11 @@ class Guard:
     """What lets requests in. Its state is the sessions and login links of one process."""
 
     def __init__(self, port: int, outside: str = "") -> None:
-        """Make names and tokens.
+        """Create names and tokens.
 
         Args:
-            port: where the server listens.
-            outside: MEMTOOL_API_URL, under which clients reach it as well, such as the local end
-                of a tunnel.
+            port: the port of the server.
+            outside: MEMTOOL_API_URL, another address, such as the local end of a tunnel.
         """
         self.site = f"memtool-{secrets.token_hex(5)}.localhost:{port}"
         self.token = secrets.token_urlsafe(32)
@@ -91,7 +90,7 @@ class Guard:
         if port == 80:
             self.hosts |= {self.site.removesuffix(":80"), *LOOPBACK}
         if outside:
-            self.hosts.add(outside_host(outside))
+            self.hosts.add(find_outside_host(outside))
         self.origins = {f"http://{host}" for host in self.hosts}
         self._links: dict[str, float] = {}
         self._sessions: dict[str, str] = {}
@@ -110,73 +109,73 @@ class Guard:
         """
         ends = self._links.pop(key, 0.0)
         if ends < time.monotonic() or host != self.site:
-            raise Denied(
+            raise DeniedError(
                 403,
-                "this login link was used already, or is too old",
-                hint="memtool serve, in the same repository, makes a new one",
+                "this login link is already used, or too old",
+                hint="get a new one: memtool serve",
                 code="login",
             )
-        while len(self._sessions) >= MOST_SESSIONS:
+        while len(self._sessions) >= MAX_SESSIONS:
             self._sessions.pop(next(iter(self._sessions)))
         session = secrets.token_urlsafe(24)
         self._sessions[session] = secrets.token_urlsafe(24)
         return session
 
     def visitor(self, method: str, path: str, headers: Mapping[str, str]) -> Visitor:
-        """Return who asks; `headers` are by their names in small letters.
+        """Return the caller; `headers` are by their names in lower case.
 
         Raises:
-            Denied: the host or origin is foreign, or nobody is logged in.
+            DeniedError: the host or origin is foreign, or the caller is not logged in.
         """
         host = headers.get("host", "").lower()
         if host not in self.hosts:
-            raise Denied(
+            raise DeniedError(
                 421,
-                "this server is not known by that name",
-                hint="use the address that memtool serve prints",
+                "unknown host name for this server",
+                hint="use the address that memtool serve printed",
                 code="foreign-request",
             )
         if path in OPEN or path.startswith(STATIC):
             return Visitor(is_known=False)
         self._refuse_foreign(headers)
-        given = headers.get("authorization", "")
-        if given:
-            kind, _space, token = given.partition(" ")
+        credentials = headers.get("authorization", "")
+        if credentials:
+            kind, _space, token = credentials.partition(" ")
             if kind.lower() == "bearer" and _is_same(token.strip(), self.token):
                 return Visitor(is_known=True)
-            raise _nobody("the token is not that of this server")
-        session = _cookie(headers.get("cookie", ""))
+            raise _unknown_error("wrong token for this server")
+        session = _read_cookie(headers.get("cookie", ""))
         nonce = self._sessions.get(session, "") if host == self.site else ""
         if not nonce:
-            raise _nobody("nobody is logged in")
+            raise _unknown_error("you are not logged in")
         if method not in SAFE and not headers.get("origin"):
-            raise _foreign()
+            raise _foreign_error()
         return Visitor(is_known=True, session=session, nonce=nonce)
 
     def _refuse_foreign(self, headers: Mapping[str, str]) -> None:
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self.origins:
-            raise _foreign()
+            raise _foreign_error()
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise _foreign()
+            raise _foreign_error()
 
 
 def refuse_form(visitor: Visitor, nonce: str) -> None:
-    """Raise Denied where a form is not of a page that this session was shown."""
+    """Raise DeniedError if a form is not from a page that was shown to this session."""
     if not visitor.nonce or not _is_same(nonce, visitor.nonce):
-        raise Denied(
+        raise DeniedError(
             403,
-            "this form is not of a page of this session",
+            "this form is from another session",
             hint="load the page again",
             code="login",
         )
 
 
-def outside_host(address: str) -> str:
+def find_outside_host(address: str) -> str:
     """Return host and port of MEMTOOL_API_URL, which must be on this machine.
 
     Raises:
-        MemtoolError: it is no such address.
+        MemtoolError: it is not such an address.
     """
     try:
         parts = urlsplit(address)
@@ -187,18 +186,18 @@ def outside_host(address: str) -> str:
     is_own = host in LOOPBACK or host.endswith(".localhost")
     if parts.scheme != "http" or not is_own or parts.path not in ("", "/") or parts.query:
         raise MemtoolError(
-            f"MEMTOOL_API_URL is {address[:80]!r}, which is no address on this machine",
-            hint="MEMTOOL_API_URL=http://localhost:9000, or unset it",
+            f"MEMTOOL_API_URL must be an address on this machine, not {address[:80]!r}",
+            hint="MEMTOOL_API_URL=http://localhost:9000\nunset MEMTOOL_API_URL",
             code="config",
         )
     return f"{host}:{port}"
 
 
-def _is_same(given: str, own: str) -> bool:
-    return hmac.compare_digest(given.encode(errors="replace"), own.encode())
+def _is_same(token: str, own: str) -> bool:
+    return hmac.compare_digest(token.encode(errors="replace"), own.encode())
 
 
-def _cookie(header: str) -> str:
+def _read_cookie(header: str) -> str:
     for pair in header.split(";"):
         name, _equals, value = pair.strip().partition("=")
         if name == COOKIE:
@@ -206,17 +205,17 @@ def _cookie(header: str) -> str:
     return ""
 
 
-def _nobody(message: str) -> Denied:
-    return Denied(
+def _unknown_error(message: str) -> DeniedError:
+    return DeniedError(
         401,
         message,
-        hint="open the link that memtool serve prints; a program sends the token of serve.json",
+        hint="open the link that memtool serve printed; programs send the token of serve.json",
         code="login",
     )
 
 
-def _foreign() -> Denied:
-    return Denied(
+def _foreign_error() -> DeniedError:
+    return DeniedError(
         403,
         "the request comes from another site",
         hint="open the page itself",

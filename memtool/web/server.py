@@ -19,10 +19,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memtool.calls.output import tell
 from memtool.calls.run import ServedRepository
-from memtool.errors import MemtoolError, reason_of
+from memtool.errors import MemtoolError, find_reason
 from memtool.store import files
 from memtool.store.process import is_running
-from memtool.web.app import ServedSite, application
+from memtool.web.app import ServedSite, build_application
 from memtool.web.security import Guard
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PORT = 8765
 HOSTS = {"localhost": ("127.0.0.1", "::1"), "127.0.0.1": ("127.0.0.1",), "::1": ("::1",)}
-"""What MEMTOOL_HOST may say, and what is listened on then."""
+"""Allowed values of MEMTOOL_HOST, and the addresses for each."""
 FILE = "serve.json"
 CONNECTIONS = 64
 ASK_S = 5.0
@@ -54,7 +54,7 @@ def serve(
     no_open: bool,
     verbose: bool,
 ) -> int:
-    """Serve until somebody interrupts it, and return the exit code.
+    """Serve until interrupted, and return the exit code.
 
     Raises:
         MemtoolError: there are no memories here, or the port is taken.
@@ -62,7 +62,7 @@ def serve(
     place = ServedRepository(directory, env, is_global, is_structured=True)
     context = place.open()
     context.project.refuse_absent()
-    number = _port(env, port)
+    number = _find_port(env, port)
     try:
         sockets = listen(env, number)
     except MemtoolError:
@@ -75,48 +75,48 @@ def serve(
         number = sockets[0].getsockname()[1]
         guard = Guard(number, env.get("MEMTOOL_API_URL", ""))
         name = os.path.basename(context.repository.top or os.path.abspath(directory))
-        app = application(ServedSite(place, guard, name or "memtool", write, verbose))
+        app = build_application(ServedSite(place, guard, name or "memtool", write, verbose))
         link = guard.link()
         cache = context.repository.cache_dir
-        url = f"http://{_host(sockets[0])}:{number}"
+        url = f"http://{_format_host(sockets[0])}:{number}"
         before = _announce(cache, {"url": url, "token": guard.token, "pid": os.getpid()})
         about = f"memtool: {name} {'' if write else '(read only) '}at {link}"
         _show(about, link, no_open=no_open)
         _run(app, sockets)
         _withdraw(cache, before)
     finally:
-        for one in sockets:
-            one.close()
+        for socket_ in sockets:
+            socket_.close()
     return 0
 
 
 def _show(about: str, link: str, *, no_open: bool) -> None:
-    """Tell the link, and open it where a person is at a terminal."""
+    """Print the login link, and open it if a person is at a terminal."""
     tell(about)
     if not no_open and sys.stdout is not None and sys.stdout.isatty():
         webbrowser.open(link)
 
 
 def _link_of_running(cache: str, port: int) -> str:
-    """Return a new login link of the server of this repository on a port; empty where none is."""
-    about = _announced(cache)
+    """Return a new login link from this repository's server on a port; empty if there is none."""
+    about = _read_announced(cache)
     url = str(about.get("url"))
     if not url.endswith(f":{port}"):
         return ""
     try:
         token = {"Authorization": f"Bearer {about.get('token')}"}
-        asked = urllib.request.Request(f"{url}/login", b"", token)  # noqa: S310  # ours
+        request = urllib.request.Request(f"{url}/login", b"", token)  # noqa: S310  # ours
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never by a proxy
-        with direct.open(asked, timeout=ASK_S) as answer:
+        with direct.open(request, timeout=ASK_S) as answer:
             return str(json.load(answer)["url"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""
 
 
 class Connection(H11Protocol):
-    """A connection that is dropped where a head does not come in time, byte by byte or never.
+    """Drops a connection if the head of a request does not arrive in time.
 
-    Without this as many of them as there may be would keep everybody else out.
+    Without this, slow connections could take all places and lock out everyone else.
     """
 
     _late: asyncio.TimerHandle | None = None
@@ -163,7 +163,7 @@ def _run(app: object, sockets: list[socket.socket]) -> None:
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like an interrupt
-    gc.freeze()  # what is loaded stays
+    gc.freeze()  # loaded modules stay loaded
     gc.set_threshold(*COLLECT)
     try:
         uvicorn.Server(config).run(sockets=sockets)
@@ -172,84 +172,85 @@ def _run(app: object, sockets: list[socket.socket]) -> None:
 
 
 def listen(env: Mapping[str, str], port: int) -> list[socket.socket]:
-    """Return sockets that are bound to a port of this machine, 0 for a free one.
+    """Return sockets bound to a port of this machine; 0 takes a free one.
 
     Raises:
-        MemtoolError: MEMTOOL_HOST is no name of this machine, or the port is taken.
+        MemtoolError: MEMTOOL_HOST does not name this machine, or the port is taken.
     """
     named = env.get("MEMTOOL_HOST") or "localhost"
     if named.strip("[]") not in HOSTS:
         raise MemtoolError(
-            f"MEMTOOL_HOST is {named[:60]!r}, and memtool serves this machine alone",
-            hint=f"MEMTOOL_HOST is one of {', '.join(HOSTS)}; a tunnel (ssh -L) leads here",
+            f"MEMTOOL_HOST must be an address of this machine, not {named[:60]!r}",
+            hint=f"MEMTOOL_HOST is one of {', '.join(HOSTS)}\nfrom another machine: ssh -L",
             code="config",
         )
     addresses = HOSTS[named.strip("[]")]
-    found: list[socket.socket] = []
+    sockets: list[socket.socket] = []
     for address in addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        one = None
+        opened = None
         try:
             # Named as TCP, so that asyncio sends each part of an answer at once: 40 ms else.
-            one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; connections have it from here
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READ_S * 1000)
-            one.bind((address, found[0].getsockname()[1] if found else port))
-            one.listen(128)
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READ_S * 1000)
+            opened.bind((address, sockets[0].getsockname()[1] if sockets else port))
+            opened.listen(128)
         except OSError as error:
-            if one is not None:
-                one.close()
-            if found and error.errno != errno.EADDRINUSE:  # no IPv6 here: nobody else has it
+            if opened is not None:
+                opened.close()
+            # Without IPv6 no other process has the port there either.
+            if sockets and error.errno != errno.EADDRINUSE:
                 continue
-            for bound in found:
+            for bound in sockets:
                 bound.close()
             raise MemtoolError(
-                f"port {port} cannot be used: {reason_of(error)}",
-                hint="memtool serve --port 0 takes a free one",
+                f"cannot use port {port}: {find_reason(error)}",
+                hint="use a free port: memtool serve --port 0",
                 code="port-taken",
             ) from None
-        found.append(one)
-    return found
+        sockets.append(opened)
+    return sockets
 
 
-def _port(env: Mapping[str, str], port: int | None) -> int:
+def _find_port(env: Mapping[str, str], port: int | None) -> int:
     text = env.get("MEMTOOL_PORT", "")
     if port is None and text and not (text.isascii() and text.isdigit()):
         raise MemtoolError(
-            f"MEMTOOL_PORT is {text[:20]!r}, which is no port",
-            hint="MEMTOOL_PORT=8765, or unset it",
+            f"MEMTOOL_PORT must be a port, not {text[:20]!r}",
+            hint="MEMTOOL_PORT=8765\nunset MEMTOOL_PORT",
             code="config",
         )
     number = port if port is not None else int(text[:6]) if text else PORT
     if not 0 <= number < 1 << 16:
-        raise MemtoolError(f"{number} is no port", hint="a port is a number up to 65535")
+        raise MemtoolError(f"{number} is not a port", hint="a port is a number up to 65535")
     return number
 
 
-def _host(bound: socket.socket) -> str:
+def _format_host(bound: socket.socket) -> str:
     return "[::1]" if bound.family == socket.AF_INET6 else "127.0.0.1"
 
 
 def _announce(cache: str, about: Mapping[str, object]) -> dict[str, object]:
-    """Write where the server is, and its token, for programs of the same user.
+    """Write the server's address and token for programs of the same user.
 
-    Return what another server of this repository had written, which is its own again later.
+    Return the entry of another server of this repository, which is restored later.
     """
-    before = _announced(cache)
+    before = _read_announced(cache)
     try:
         os.makedirs(cache, mode=0o700, exist_ok=True)
-        files.put(cache, FILE, json.dumps(about).encode() + b"\n")
+        files.write_private(cache, FILE, json.dumps(about).encode() + b"\n")
     except OSError as error:
-        raise MemtoolError(f"{FILE} cannot be written: {reason_of(error)}", code="disk") from None
+        raise MemtoolError(f"cannot write {FILE}: {find_reason(error)}", code="disk") from None
     return before
 
 
 def _withdraw(cache: str, before: Mapping[str, object]) -> None:
     """Remove the file, unless another server has written its own or still runs since before."""
-    if _announced(cache).get("pid") != os.getpid():
+    if _read_announced(cache).get("pid") != os.getpid():
         return
     with suppress(OSError, MemtoolError):
         os.unlink(os.path.join(cache, FILE))
@@ -258,10 +259,10 @@ def _withdraw(cache: str, before: Mapping[str, object]) -> None:
             _announce(cache, before)
 
 
-def _announced(cache: str) -> dict[str, object]:
-    """Return what the file says, nothing where there is none that can be read."""
+def _read_announced(cache: str) -> dict[str, object]:
+    """Return the content of the file; nothing if it cannot be read."""
     try:
-        found = json.loads(files.read_regular(os.path.join(cache, FILE)))
+        announced = json.loads(files.read_regular(os.path.join(cache, FILE)))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return announced if isinstance(announced, dict) else {}

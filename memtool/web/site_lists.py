@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memtool.memory import timestamps
-from memtool.value import Value, batches
+from memtool.value import Value, split_batches
 from memtool.web import words
-from memtool.web.site_links import file_name
+from memtool.web.site_links import to_file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ LISTED = 200
 KINDS = {"month": "By month", "category": "By category", "type": "By type", "status": "By status"}
 
 
-class Listed(Value):
+class ListPage(Value):
     """A page of a list; `kind` and `subject` say of what, such as `type` and `type decision`.
 
     A section is a heading, empty for none, the memories below it, the newest first, and how many
@@ -36,21 +36,23 @@ class Listed(Value):
     older: str = ""
 
 
-def all_lists(records: Sequence[Record]) -> Iterator[Listed]:
+def build_lists(records: Sequence[Record]) -> Iterator[ListPage]:
     """Yield the pages of each list; a new memory changes the last page of it."""
-    ordered = sorted(records, key=lambda one: (one.memory.timestamp, one.id))
+    ordered = sorted(records, key=lambda record: (record.memory.timestamp, record.id))
     for kind in KINDS:
         grouped: dict[str, list[Record]] = {}
-        for one in ordered:
-            month = timestamps.date(one.memory.timestamp)[:7]
-            value = month if kind == "month" else str(getattr(one.memory, kind))
-            grouped.setdefault(value, []).append(one)
+        for record in ordered:
+            month = timestamps.format_date(record.memory.timestamp)[:7]
+            value = month if kind == "month" else str(getattr(record.memory, kind))
+            grouped.setdefault(value, []).append(record)
         for value in sorted(grouped):
-            parts = [*batches(grouped[value], LISTED)]
-            files = [f"list/{kind}-{file_name(value)}-{at}.html" for at in range(1, len(parts) + 1)]
+            parts = [*split_batches(grouped[value], LISTED)]
+            files = [
+                f"list/{kind}-{to_file_name(value)}-{at}.html" for at in range(1, len(parts) + 1)
+            ]
             for at, some in enumerate(parts):
                 of = f", part {at + 1}" if len(parts) > 1 else ""
-                yield Listed(
+                yield ListPage(
                     files[at],
                     kind,
                     f"{kind} {value}",
@@ -62,22 +64,22 @@ def all_lists(records: Sequence[Record]) -> Iterator[Listed]:
                 )
 
 
-def tag_lists(records: Sequence[Record]) -> list[Listed]:
+def build_tag_lists(records: Sequence[Record]) -> list[ListPage]:
     """Return the pages of tags: those that begin alike are on one."""
     tagged: dict[str, list[Record]] = {}
-    for one in sorted(records, key=lambda one: (-one.memory.timestamp, one.id)):
-        for tag in dict.fromkeys(one.memory.items("tags")):
-            tagged.setdefault(tag, []).append(one)
+    for record in sorted(records, key=lambda record: (-record.memory.timestamp, record.id)):
+        for tag in dict.fromkeys(record.memory.items("tags")):
+            tagged.setdefault(tag, []).append(record)
     sizes = {tag: min(LISTED, len(some)) for tag, some in tagged.items()}
-    found = []
+    lists = []
     for prefix, tags in words.split(sizes, LISTED).items():
         sections = tuple(
             (tag, tuple(tagged[tag][:LISTED]), len(tagged[tag]) - sizes[tag]) for tag in tags
         )
         name = f"{prefix}…" if len(tags) > 1 else tags[0]
-        found.append(
-            Listed(
-                f"list/tags-{file_name(prefix)}.html", "tag", "", name, f"Tags: {name}", sections
+        lists.append(
+            ListPage(
+                f"list/tags-{to_file_name(prefix)}.html", "tag", "", name, f"Tags: {name}", sections
             )
         )
-    return found
+    return lists

@@ -18,7 +18,7 @@ import time
 
 from memtool.commands import _features
 from memtool.index import index
-from memtool.store.repository import global_directory
+from memtool.store.repository import find_global_directory
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 SHARE = 20
-"""A stamp is made again after so many times the time that it took, so 5 % of it at most."""
-LEAST_S, MOST_S = 0.05, 1.0
+"""A stamp is good for this many times the time that it took, so stamps cost at most 5 %."""
+MIN_S, MAX_S = 0.05, 1.0
 MINUTE_S = 60
-MOST_ANSWERS, MOST_BYTES = 512, 16 << 20
+MAX_ANSWERS, MAX_BYTES = 512, 16 << 20
 FEW = 300
-"""So many files are indexed where the answer is made, in half a second."""
+"""Up to this many files are indexed in the server itself, in half a second."""
 BUILD = "status"
-"""The verb of the first page: with the index it looks up all that is kept beside it."""
+"""The verb of the first page: it reads the index and most of what is cached next to it."""
 USAGE = ("spool", "ledger.db", "ledger.db-wal", "audit.log")
 SESSIONS = "sessions"
 
 
 class Stamp(Value):
-    """What was there: the memories with all that git says of them, and what is private here."""
+    """The state of the repository: memories with git's data about them, and private data."""
 
     memories: str
     private: str
     to_build: int = 0
-    """How many files are to be read to build the index; 0 where it is there."""
+    """Files to be read to build the index; 0 if it is up to date."""
 
 
-class Watch:
+class StateMonitor:
     """Makes stamps of a repository, as often as is cheap."""
 
     def __init__(self, place: ServedRepository) -> None:
@@ -65,7 +65,7 @@ class Watch:
         return self._stamp
 
     @property
-    def known(self) -> Stamp | None:
+    def fresh(self) -> Stamp | None:
         """The last stamp while it is young enough, else None."""
         return self._stamp if time.monotonic() < self._due else None
 
@@ -74,32 +74,32 @@ class Watch:
         self._due = 0.0
 
     def look(self) -> Stamp:
-        """Return a stamp that is young enough. Raises MemtoolError where the repository is gone."""
+        """Return a recent stamp. Raises MemtoolError if the repository is gone."""
         with self._lock:
-            if (stamp := self.known) is not None:
+            if (stamp := self.fresh) is not None:
                 return stamp
             began = time.monotonic()
             context = self._place.open()
-            made, last = _stamp(context), self._stamp
+            made, last = _read_stamp(context), self._stamp
             if last is None or last.to_build or last.memories != made.memories:
-                made = made.replace(to_build=index.count_to_build(context))
+                made = made.replace(to_build=index.count_files_to_build(context))
             self._stamp = made
             took = time.monotonic() - began
-            self._due = began + min(MOST_S, max(LEAST_S, SHARE * took))
+            self._due = began + min(MAX_S, max(MIN_S, SHARE * took))
             return made
 
 
 class IndexBuild:
-    """The process that builds the index, where there is none."""
+    """The process that builds a missing index."""
 
-    def __init__(self, watch: Watch, place: ServedRepository) -> None:
+    def __init__(self, watch: StateMonitor, place: ServedRepository) -> None:
         self._watch = watch
         self._place = place
         self._task: asyncio.Task[None] | None = None
         self._is_vain = False
 
-    def awaited(self, stamp: Stamp) -> asyncio.Task[None] | None:
-        """Return what an answer has to wait for, begun if need be; None where it need not wait."""
+    def wait_for(self, stamp: Stamp) -> asyncio.Task[None] | None:
+        """Return the task to wait for before an answer, started if needed; None if none."""
         if self._task is not None and not self._task.done():
             return self._task
         if stamp.to_build <= FEW or self._is_vain:
@@ -134,65 +134,67 @@ class IndexBuild:
 
 
 class AnswerCache:
-    """Answers by what was asked, each good for one stamp; the oldest goes first."""
+    """Answers by request, each valid for one stamp; the oldest is dropped first."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, ...], tuple[str, str, bytes]] = {}
+        self._entries: dict[tuple[str, ...], tuple[str, str, bytes]] = {}
         self._bytes = 0
 
     def get(self, key: tuple[str, ...], stamp: str) -> tuple[str, bytes] | None:
         """Return the tag and bytes of an answer that still holds."""
-        kept = self._kept.get(key)
-        return kept[1:] if kept is not None and kept[0] == stamp else None
+        cached = self._entries.get(key)
+        return cached[1:] if cached is not None and cached[0] == stamp else None
 
     def put(self, key: tuple[str, ...], stamp: str, body: bytes) -> str:
         """Keep an answer and return its tag."""
-        old = self._kept.pop(key, None)
+        old = self._entries.pop(key, None)
         self._bytes += len(body) - (len(old[2]) if old else 0)
         tag = f'"{digest(body)}"'
-        self._kept[key] = stamp, tag, body
-        while len(self._kept) > MOST_ANSWERS or (self._bytes > MOST_BYTES and len(self._kept) > 1):
-            self._bytes -= len(self._kept.pop(next(iter(self._kept)))[2])
+        self._entries[key] = stamp, tag, body
+        while len(self._entries) > MAX_ANSWERS or (
+            self._bytes > MAX_BYTES and len(self._entries) > 1
+        ):
+            self._bytes -= len(self._entries.pop(next(iter(self._entries)))[2])
         return tag
 
 
-def _stamp(context: Context) -> Stamp:
+def _read_stamp(context: Context) -> Stamp:
     repository = context.repository
     minute = str(int(time.time()) // MINUTE_S)
-    rows = [minute, *_git(repository.git_dir, repository.common_dir)]
+    rows = [minute, *_list_git_status(repository.git_dir, repository.common_dir)]
     if repository.top:
-        rows += _files(os.path.join(repository.top, context.directory))
-        rows.append(_status(os.path.join(repository.top, ".memtool.toml")))
+        rows += _list_file_status(os.path.join(repository.top, context.directory))
+        rows.append(_file_status(os.path.join(repository.top, ".memtool.toml")))
     signers = context.project.trust_settings.text("trust.allowed_signers")
-    rows.append(_status(os.path.join(repository.top, os.path.expanduser(signers))))
-    place = global_directory(context.caller.env) if context.caller.is_personal else ""
+    rows.append(_file_status(os.path.join(repository.top, os.path.expanduser(signers))))
+    place = find_global_directory(context.caller.env) if context.caller.is_personal else ""
     if place and not context.is_global:
-        rows += (_status(os.path.join(place, name)) for name in (".memory", ".git/index"))
-    rows += map(_status, _features.state_files(context))
+        rows += (_file_status(os.path.join(place, name)) for name in (".memory", ".git/index"))
+    rows += map(_file_status, _features.list_state_files(context))
     cache = repository.cache_dir
-    private = [row for name in USAGE for row in _files(os.path.join(cache, name))]
-    private += _files(os.path.join(cache, SESSIONS))
+    private = [row for name in USAGE for row in _list_file_status(os.path.join(cache, name))]
+    private += _list_file_status(os.path.join(cache, SESSIONS))
     memories = digest("\n".join(rows).encode(errors="surrogateescape"))
     return Stamp(memories, digest("\n".join([memories, *private]).encode(errors="surrogateescape")))
 
 
-def _git(git_dir: str, common_dir: str) -> Iterator[str]:
+def _list_git_status(git_dir: str, common_dir: str) -> Iterator[str]:
     for path in (f"{git_dir}/HEAD", f"{git_dir}/index", f"{common_dir}/packed-refs"):
-        yield _status(path)
-    yield from _files(f"{common_dir}/refs")
-    yield _status(f"{common_dir}/config")
+        yield _file_status(path)
+    yield from _list_file_status(f"{common_dir}/refs")
+    yield _file_status(f"{common_dir}/config")
 
 
-def _files(path: str) -> Iterator[str]:
+def _list_file_status(path: str) -> Iterator[str]:
     """Yield the status of a file, or of all files below a directory."""
     todo = [path]
     while todo:
         folder = todo.pop()
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
         except NotADirectoryError:
-            yield _status(folder)
+            yield _file_status(folder)
             continue
         except OSError:
             yield f"{folder} -"
@@ -201,12 +203,12 @@ def _files(path: str) -> Iterator[str]:
             if entry.is_dir(follow_symlinks=False):
                 todo.append(entry.path)
             else:
-                yield _status(entry.path)
+                yield _file_status(entry.path)
 
 
-def _status(path: str) -> str:
+def _file_status(path: str) -> str:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return f"{path} -"
-    return f"{path} {found.st_mtime_ns} {found.st_size} {found.st_ino}"
+    return f"{path} {status.st_mtime_ns} {status.st_size} {status.st_ino}"

@@ -1,18 +1,18 @@
 """The words of the static site: an index that a page searches by loading a few small scripts.
 
-A page that was opened from a disk may load scripts and nothing else, so that every part is a script
-that calls `memtool(name, data)`:
+A page opened from a disk may load scripts and nothing else, so every part is a script that calls
+`memtool(name, data)`:
 
-- `index.js`: how many memories there are, their mean length, and which parts there are.
-- `memories-N.js`: columns of memories from the oldest on: ids, titles, lengths, kinds, and the days
-  that ids do not name. A kind is `[type, category, status, whether it holds]`. A memory is known by
-  its number among all of them.
-- `words-N.js`: the postings of the terms that begin with a prefix, and for words that were written
-  otherwise the term that they stand for: `connections` stands for `connect`. So the page stems no
-  word itself, and finds what `memtool search` would find by the same analysis.
+- `index.js`: the number of memories, their mean length, and the list of parts.
+- `memories-N.js`: columns of memories from the oldest on: ids, titles, lengths, kinds, and days
+  that the ids do not contain. A kind is `[type, category, status, is current]`. A memory is
+  identified by its number among all of them.
+- `words-N.js`: the postings of the terms with a prefix, and for other forms of words their term:
+  `connections` leads to `connect`. So the page needs no stemmer, and finds what `memtool search`
+  finds by the same analysis.
 
-Postings are gaps between numbers: `3` is the third memory from the one before, which holds the term
-once, and `-3, 2` the same, which holds it twice. Words of titles, tags and aliases count twice.
+Postings are gaps between numbers: `3` is the third memory after the previous one, with the term
+once, and `-3, 2` the same with the term twice. Words of titles, tags and aliases count twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections import Counter
 
 from memtool.index.analyzer import AS_WRITTEN, is_stop, stem, terms
 from memtool.index.scoring import HEAD_FIELDS, K1, B
-from memtool.index.text import fields
+from memtool.index.text import list_texts
 from memtool.memory import timestamps
 
 TYPE_CHECKING = False
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record
 
 FOLDER = "words"
-MOST_PART = 12_000
+MAX_PART = 12_000
 """Characters of one part, unless one term has more: about 6 kB compressed."""
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Memories of one part."""
 
 
 class _Terms(dict[str, str]):
-    """The term of each word that was asked for; a stop word stands for nothing.
+    """The term of each word; a stop word has none.
 
-    It alone asks for nothing, and most memories hold it.
+    A query of stop words alone finds nothing, since most memories contain them.
     """
 
     def __init__(self, language: str) -> None:
@@ -50,22 +50,22 @@ class _Terms(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         term = stem(word, self._language)
-        found = self[word] = "" if is_stop(term) else term
-        return found
+        term_stem = self[word] = "" if is_stop(term) else term
+        return term_stem
 
 
-def scripts(
+def build_scripts(
     records: Sequence[Record], holds: Callable[[Record], bool], language: str
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of every part; `holds` tells which memories hold today."""
-    ordered = sorted(records, key=lambda one: (one.memory.timestamp, one.id))
+    """Yield the name and the bytes of every part; `holds` returns whether a memory is current."""
+    ordered = sorted(records, key=lambda entry: (entry.memory.timestamp, entry.id))
     term_of = _Terms(language)
     postings: dict[str, list[tuple[int, int]]] = {}
     lengths = []
     for number, record in enumerate(ordered):
-        found = _words(record)
-        lengths.append(len(found))
-        counts = Counter(map(term_of.__getitem__, found))
+        words = _split_words(record)
+        lengths.append(len(words))
+        counts = Counter(map(term_of.__getitem__, words))
         counts.pop("", None)
         for term, count in counts.items():
             if term in postings:
@@ -74,35 +74,35 @@ def scripts(
                 postings[term] = [(number, count)]
     kinds: dict[tuple[str, str, str, int], int] = {}
     kind_of = {}
-    for one in ordered:
-        memory = one.memory
-        own = memory.type, memory.category, memory.status, int(holds(one))
-        kind_of[one.id] = kinds.setdefault(own, len(kinds))
-    starts = range(0, len(ordered), MOST_ROWS)
+    for record in ordered:
+        memory = record.memory
+        own = memory.type, memory.category, memory.status, int(holds(record))
+        kind_of[record.id] = kinds.setdefault(own, len(kinds))
+    starts = range(0, len(ordered), MAX_ROWS)
     for number, start in enumerate(starts):
-        some = ordered[start : start + MOST_ROWS]
-        days = [(one.id, timestamps.date(one.memory.timestamp)) for one in some]
-        yield _script(
+        some = ordered[start : start + MAX_ROWS]
+        days = [(record.id, timestamps.format_date(record.memory.timestamp)) for record in some]
+        yield _build_script(
             f"memories-{number}",
             {
-                "ids": [one.id for one in some],
-                "titles": [one.memory.title for one in some],
-                "lengths": lengths[start : start + MOST_ROWS],
-                "kinds": [kind_of[one.id] for one in some],
+                "ids": [record.id for record in some],
+                "titles": [record.memory.title for record in some],
+                "lengths": lengths[start : start + MAX_ROWS],
+                "kinds": [kind_of[record.id] for record in some],
                 "days": ["" if f"-{day}-" in id_ else day for id_, day in days],
             },
         )
     forms = {word: term for word, term in term_of.items() if word != term}
-    parts = split(_entries(postings, forms), MOST_PART)
+    parts = split(_measure_entries(postings, forms), MAX_PART)
     for number, keys in enumerate(parts.values()):
-        yield _script(
+        yield _build_script(
             f"words-{number}",
             {
-                "terms": [(key, _gaps(postings[key])) for key in keys if key in postings],
+                "terms": [(key, _encode_gaps(postings[key])) for key in keys if key in postings],
                 "forms": [(key, forms[key]) for key in keys if key in forms],
             },
         )
-    yield _script(
+    yield _build_script(
         "index",
         {
             "count": len(ordered),
@@ -116,41 +116,43 @@ def scripts(
     )
 
 
-def _words(record: Record) -> list[str]:
+def _split_words(record: Record) -> list[str]:
     """Return the words of a memory as they are written, those of title, tags and aliases twice."""
-    own = fields(record)
+    own = list_texts(record)
     head = "\n".join(text for name, text in own if name in HEAD_FIELDS)
-    rest = "\n".join(text for name, text in own if name not in HEAD_FIELDS)
+    body = "\n".join(text for name, text in own if name not in HEAD_FIELDS)
     twice = terms(head, AS_WRITTEN, is_indexed=True)
-    return [*terms(rest, AS_WRITTEN, is_indexed=True), *twice, *twice]
+    return [*terms(body, AS_WRITTEN, is_indexed=True), *twice, *twice]
 
 
-def _gaps(found: Sequence[tuple[int, int]]) -> list[int]:
+def _encode_gaps(places: Sequence[tuple[int, int]]) -> list[int]:
     """Return postings as they are written: gaps, and counts of more than one after a minus."""
     gaps: list[int] = []
     last = -1
-    for number, count in found:
+    for number, count in places:
         gaps += (number - last,) if count == 1 else (last - number, count)
         last = number
     return gaps
 
 
-def _entries(postings: Mapping[str, Sequence[object]], forms: Mapping[str, str]) -> dict[str, int]:
+def _measure_entries(
+    postings: Mapping[str, Sequence[object]], forms: Mapping[str, str]
+) -> dict[str, int]:
     """Return every word that is looked up with the characters that its entries take."""
-    sizes = {term: len(term) + 6 + 3 * len(found) for term, found in postings.items()}
+    sizes = {term: len(term) + 6 + 3 * len(places) for term, places in postings.items()}
     for word, term in forms.items():
         sizes[word] = sizes.get(word, 0) + len(word) + len(term) + 6
     return sizes
 
 
-def split(sizes: Mapping[str, int], most: int) -> dict[str, list[str]]:
-    """Return words by a prefix that they share, with no more than `most` in sum of each prefix.
+def split(sizes: Mapping[str, int], max_size: int) -> dict[str, list[str]]:
+    """Return words by a shared prefix; the sizes of one prefix sum up to at most `max_size`.
 
-    Where a prefix has more, its largest branches get a prefix of their own, one letter longer,
-    until the others fit. So a new word changes one part, and seldom moves others; and a word is in
-    the part of the longest prefix that it begins with. A word alone may be larger.
+    The largest branches of a prefix with more get a prefix of their own, one letter longer, until
+    the others fit. So a new word changes one part, and seldom moves others; and a word is in the
+    part of the longest prefix that it begins with. A single word may be larger.
     """
-    found: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     todo = [("", sorted(sizes))]
     while todo:
         prefix, words = todo.pop()
@@ -158,17 +160,17 @@ def split(sizes: Mapping[str, int], most: int) -> dict[str, list[str]]:
         for word in words:
             deeper.setdefault(word[: len(prefix) + 1], []).append(word)
         branches = {key: sum(sizes[word] for word in some) for key, some in deeper.items()}
-        left = sum(branches.values())
+        remaining = sum(branches.values())
         for key in sorted(branches, key=lambda key: (-branches[key], key)):
-            if left <= most:
+            if remaining <= max_size:
                 break
             if key != prefix:
-                left -= branches[key]
+                remaining -= branches[key]
                 todo.append((key, deeper.pop(key)))
-        found[prefix] = sorted(word for some in deeper.values() for word in some)
-    return {prefix: words for prefix, words in sorted(found.items()) if words}
+        parts[prefix] = sorted(word for some in deeper.values() for word in some)
+    return {prefix: words for prefix, words in sorted(parts.items()) if words}
 
 
-def _script(name: str, data: Any) -> tuple[str, bytes]:
+def _build_script(name: str, data: Any) -> tuple[str, bytes]:
     text = json.dumps(data, separators=(",", ":"))
     return f"{FOLDER}/{name}.js", f'memtool("{name}",{text});\n'.encode()

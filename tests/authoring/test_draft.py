@@ -68,17 +68,17 @@ def test_a_template_that_cannot_be_read_is_passed_over(sandbox: Sandbox, data: b
         sandbox.write(".memory/_decision.md", data)
     else:
         (sandbox.path / ".memory/_decision.md").mkdir()
-    assert "## Rationale" in draft.template_of(sandbox.context(), "decision")
+    assert "## Rationale" in draft.read_template(sandbox.context(), "decision")
 
 
 def test_what_a_template_asks_and_nobody_answered_is_not_written(sandbox: Sandbox):
     """Comments of the template and headings without a text are left out, subsections stay."""
-    template = draft.template_of(sandbox.context(), "decision")
+    template = draft.read_template(sandbox.context(), "decision")
     text = template.replace("<!-- What holds from now on, in one sentence. -->", "We use Redis.")
-    assert draft.filled(text, template) == "## Chosen\n\nWe use Redis.\n"
-    assert draft.filled(template, template) == ""
+    assert draft.fill_in_template(text, template) == "## Chosen\n\nWe use Redis.\n"
+    assert draft.fill_in_template(template, template) == ""
     nested = "Text.\n\n## A\n\n### B\n\nMore.\n\n## C\n\n### D\n"
-    assert draft.filled(nested, template) == "Text.\n\n## A\n\n### B\n\nMore.\n"
+    assert draft.fill_in_template(nested, template) == "Text.\n\n## A\n\n### B\n\nMore.\n"
 
 
 @pytest.mark.parametrize("verb", ["new", "supersede"])
@@ -104,8 +104,8 @@ def test_the_text_may_come_from_stdin(sandbox: Sandbox):
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        (b"one\ncaf\xe9\n", "the text on stdin is not UTF-8, the first odd byte is in line 2"),
-        ("é".encode() * 40_000, "what is on stdin is longer than 65,536 bytes"),
+        (b"one\ncaf\xe9\n", "stdin is not UTF-8 (line 2)"),
+        ("é".encode() * 40_000, "stdin is longer than 65,536 bytes"),
         (b"a\0b", "it holds NUL bytes"),
     ],
 )
@@ -118,14 +118,15 @@ def test_what_is_no_text_on_stdin_is_told(sandbox: Sandbox, stdin: bytes, messag
 
 
 def test_an_editor_edits_the_memory_before_it_is_written(sandbox: Sandbox):
-    """What the editor left is what is written, and no draft remains."""
+    """The edited text is written, and no draft remains."""
     command = editor(
         sandbox, 'sed -i "s/^title: .*/title: Better/; s/^## Chosen/&\\n\\nRedis/" "$2"'
     )
     done = sandbox.run("new", "decision", "T", "--edit", EDITOR=command)
-    assert (done.returncode, done.stderr) == (0, "")
     (place,) = memories(sandbox)
     memory = document.read(place.read_bytes())
+    receipt = f"Wrote {sandbox.layout().short(memory.id)}  Better\n"
+    assert (done.returncode, done.stderr.partition("  decision;")[0]) == (0, receipt)
     assert memory.title == "Better"
     assert "## Chosen\n\nRedis\n" in memory.body
     assert drafts(sandbox) == []
@@ -138,7 +139,7 @@ def test_what_an_editor_prints_is_not_the_answer(sandbox: Sandbox):
         "new", "decision", "T", "--body", "So.", "--id", "dec-a", "--edit", EDITOR=command
     )
     assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
-    assert done.stderr == "noise\n"
+    assert done.stderr == "noise\nWrote dec-a  T\n  decision; not committed (--commit does it)\n"
 
 
 def test_visual_wins_over_editor(sandbox: Sandbox):
@@ -151,9 +152,9 @@ def test_visual_wins_over_editor(sandbox: Sandbox):
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("exit 3", "ended with status 3, nothing was written"),
-        ("kill -9 $$", "ended with status -9, nothing was written"),
-        ('echo broken > "$2"', "it does not begin with a block between two lines of ---"),
+        ("exit 3", "ended with status 3"),
+        ("kill -9 $$", "ended with status -9"),
+        ('echo broken > "$2"', "it does not start with a block between two lines of ---"),
         ('sed -i "s/^type: .*/type: fact/" "$2"', "type: 'fact' is not one of"),
         ('printf "\\377" >> "$2"', "it is not UTF-8 text; nothing was written"),
         ('sed -i "s/^id: .*/id: dec-taken/" "$2"', "the id dec-taken is taken"),
@@ -168,7 +169,7 @@ def test_a_draft_that_cannot_be_written_is_kept(sandbox: Sandbox, script: str, m
     assert done.returncode == 2
     assert message in done.stderr
     (draft,) = drafts(sandbox)
-    assert f"the draft is kept in {draft}" in done.stderr
+    assert f"the draft is in {draft}" in done.stderr
     assert len(memories(sandbox)) == 1
     assert stat.S_IMODE(draft.parent.stat().st_mode) == 0o700
 
@@ -180,7 +181,7 @@ def test_an_emptied_draft_means_no(sandbox: Sandbox, script: str):
         "new", "decision", "T", "--body", "So.", "--edit", EDITOR=editor(sandbox, script)
     )
     assert done.returncode == 2
-    assert "the draft was left empty, so nothing was written" in done.stderr
+    assert "nothing was written: the draft is empty" in done.stderr
     assert (memories(sandbox), drafts(sandbox)) == ([], [])
 
 
@@ -189,7 +190,7 @@ def test_an_editor_that_cannot_be_started_is_told(sandbox: Sandbox, command: str
     """The hint says what to set; the draft is kept."""
     done = sandbox.run("new", "decision", "T", "--edit", EDITOR=command)
     assert done.returncode == 2
-    assert f"the editor {command!r} cannot be started" in done.stderr
+    assert f"cannot start the editor {command!r}" in done.stderr
     assert "hint: set EDITOR" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -222,11 +223,11 @@ def test_a_relation_that_was_typed_in_the_editor_is_looked_up(sandbox: Sandbox):
     with pytest.raises(MemtoolError) as caught:
         supersede(ws, "dec-old", "T", body="So.", edit=True)
     assert caught.value.code == "not-a-head"
-    assert "the draft is kept in" in caught.value.hint
+    assert "the draft is in" in caught.value.hint
 
 
 def test_a_place_for_drafts_that_cannot_be_made_is_told(sandbox: Sandbox):
-    """A file in the place of the drafts' directory is no bug."""
+    """A file in place of the drafts directory is reported in a sentence."""
     sandbox.write(".git/memtool/drafts", "in the way")
     with pytest.raises(MemtoolError) as caught:
         new(sandbox.context(EDITOR="true"), "decision", "T", edit=True)
@@ -234,7 +235,7 @@ def test_a_place_for_drafts_that_cannot_be_made_is_told(sandbox: Sandbox):
 
 
 @pytest.mark.parametrize(
-    ("pairs", "found"),
+    ("pairs", "expected"),
     [
         (["domain=billing"], {"domain": "billing"}),
         (["domain=a=b"], {"domain": "a=b"}),
@@ -243,58 +244,65 @@ def test_a_place_for_drafts_that_cannot_be_made_is_told(sandbox: Sandbox):
         ([], {}),
     ],
 )
-def test_set_reads_keys_and_values(pairs: list[str], found: dict[str, object]):
+def test_set_reads_keys_and_values(pairs: list[str], expected: dict[str, object]):
     """Lists take commas and repetition, all else is text."""
-    assert draft.assigned(pairs) == found
+    assert draft.parse_assignments(pairs) == expected
 
 
 @pytest.mark.parametrize(
     ("pair", "message", "hint"),
     [
-        ("domain", "--set 'domain' is not KEY=VALUE", "--set domain=billing"),
-        ("", "--set '' is not KEY=VALUE", "--set domain=billing"),
+        ("domain", "--set takes KEY=VALUE, not 'domain'", "--set domain=billing"),
+        ("", "--set takes KEY=VALUE, not ''", "--set domain=billing"),
         (
             "domian=x",
-            "no memory has the key 'domian'",
-            "did you mean domain? For a key of your own: --set x-domian=x",
+            "unknown key 'domian'",
+            "did you mean domain?\nfor a key of your own: --set x-domian=x",
         ),
-        ("zzz=1", "no memory has the key 'zzz'", "--set x-zzz=1"),
-        ("=1", "no memory has the key ''", "--set x-name=1"),
-        ("x-=1", "no memory has the key 'x-'", "--set x-name=1"),
-        ("x-a: b=1", "no memory has the key 'x-a: b'", "--set x-a--b=1"),
-        ("id=dec-b", "id is not for --set", "it has an option of its own, --id"),
-        ("deleted=now", "deleted is not for --set", "memtool forget writes it"),
+        ("zzz=1", "unknown key 'zzz'", "--set x-zzz=1"),
+        ("=1", "unknown key ''", "--set x-name=1"),
+        ("x-=1", "unknown key 'x-'", "--set x-name=1"),
+        ("x-a: b=1", "unknown key 'x-a: b'", "--set x-a--b=1"),
+        ("id=dec-b", "cannot set id with --set", "it has an option of its own, --id"),
+        ("deleted=now", "cannot set deleted with --set", "memtool forget writes it"),
     ],
 )
 def test_set_refuses_what_it_must_not_write(pair: str, message: str, hint: str):
     """A key that no memory has, or that has its own verb, is told with the way to do it."""
     with pytest.raises(MemtoolError) as caught:
-        draft.assigned([pair])
+        draft.parse_assignments([pair])
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
 def test_anchors_are_offered_where_drift_has_nothing_to_check(sandbox: Sandbox) -> None:
-    """A name of its files whose words the text has, with its lines; else nothing is said."""
+    """Names in its files with words of the text are offered with their lines, and nothing else."""
     code = (
         "import x\n\ndef fetch_pages(url):\n    get(url)\n\n    return 1\n\nclass PageCache: ...\n"
     )
     sandbox.write("src/pages.py", code)
     sandbox.write("bytes", b"def fetch_pages\0")
     (sandbox.path / "link").symlink_to("src/pages.py")
-    said = "Each of the pages is fetched three times."
+    statement = "Each of the pages is fetched three times."
 
     def noted(text: str, *files: str) -> list[str]:
         context = sandbox.context()
         remember(context, text, file=files, dry_run=True)
         return [note for note in context.notes if "drift" in note]
 
-    (note,) = noted(said, "src/pages.py")
-    assert note.endswith("it checks fetch_pages or src/pages.py#L3-L6 in its text as well")
+    (note,) = noted(statement, "src/pages.py")
+    assert note.endswith("so it also checks fetch_pages or src/pages.py#L3-L6 in its text")
     context = sandbox.context()
-    new(context, "decision", "Pages are fetched", body=said, file=("src/pages.py",), dry_run=True)
-    assert any("fetch_pages or src/pages.py#L3-L6" in one for one in context.notes)
-    assert noted(f"{said} See fetch_pages.", "src/pages.py") == []
-    assert noted(f"{said} See src/pages.py#L3-L6.", "src/pages.py") == []
+    new(
+        context,
+        "decision",
+        "Pages are fetched",
+        body=statement,
+        file=("src/pages.py",),
+        dry_run=True,
+    )
+    assert any("fetch_pages or src/pages.py#L3-L6" in note for note in context.notes)
+    assert noted(f"{statement} See fetch_pages.", "src/pages.py") == []
+    assert noted(f"{statement} See src/pages.py#L3-L6.", "src/pages.py") == []
     assert noted("Deploys run on Tuesdays.", "src/pages.py") == []
     for path in ("bytes", "link", "src", "src/*.py", "nothing.py", "x" * 300):
-        assert noted(said, path) == []
+        assert noted(statement, path) == []

@@ -36,24 +36,24 @@ PAIRS: dict[str, tuple[Act, Act, str]] = {
     ),
     "dec-pin-archive": (lambda p, i: p.pin(i), lambda p, i: p.archive(i), "status archived"),
     "dec-forget-forget": (
-        lambda p, i: p.forget(i, why="one"),
-        lambda p, i: p.forget(i, why="two"),
+        lambda p, i: p.forget(i, reason="one"),
+        lambda p, i: p.forget(i, reason="two"),
         "status deleted; deleted at 2026-03-02T12:00:00Z, by Ada, reason one | two, was confirmed",
     ),
     "dec-forget-confirm": (
-        lambda p, i: p.forget(i, why="one"),
+        lambda p, i: p.forget(i, reason="one"),
         lambda p, i: p.confirm(i),
         "status deleted",
     ),
     "dec-confirm-forget": (
         lambda p, i: p.confirm(i),
-        lambda p, i: p.forget(i, why="two"),
+        lambda p, i: p.forget(i, reason="two"),
         "status deleted",
     ),
     "dec-deprecate-pin": (lambda p, i: p.deprecate(i), lambda p, i: p.pin(i), "status deprecated"),
     "dec-deprecate-forget": (
         lambda p, i: p.deprecate(i),
-        lambda p, i: p.forget(i, why="two"),
+        lambda p, i: p.forget(i, reason="two"),
         "status deleted",
     ),
     "dec-confirm-pin": (lambda p, i: p.confirm(i), lambda p, i: p.pin(i), "status pinned"),
@@ -105,7 +105,7 @@ def opened(sandbox: Sandbox, day: int) -> Any:
 
 
 def with_driver(sandbox: Sandbox) -> None:
-    sandbox.git("config", "merge.memtool.driver", host.driver())
+    sandbox.git("config", "merge.memtool.driver", host.build_driver())
 
 
 def merge(sandbox: Sandbox, name: str, *branches: str) -> str:
@@ -125,7 +125,7 @@ def test_two_branches_with_the_driver_never_conflict(parted: Sandbox) -> None:
     tree = merge(parted, "one-two", "one", "two")
     assert tree == merge(parted, "two-one", "two", "one") != ""
     assert {p.severity for p in check(parted.context()).problems} <= {"warning"}
-    for id_, (_one, _two, wanted) in PAIRS.items():
+    for id_, (_first, _two, wanted) in PAIRS.items():
         memory = parted.context().tree()[id_].memory
         rows = [f"{key} {show_value(value)}" for key, value in memory.fields.items()]
         for part in wanted.split("; "):
@@ -154,18 +154,24 @@ def test_without_the_driver_nothing_is_missed_and_one_call_settles_all(parted: S
         if again == "built again":
             manifest.unlink(missing_ok=True)
         context = parted.context()
-        found = {hit.id for hit in search(context, "Text number", limit=50).results}
-        assert found >= {"dec-confirm-confirm", "dec-confirm-pin"}
-        assert not found & {"dec-pin-archive"}
+        ids = {hit.id for hit in search(context, "Text number", limit=50).results}
+        assert ids >= {"dec-confirm-confirm", "dec-confirm-pin"}
+        assert not ids & {"dec-pin-archive"}
         assert f"{waiting} memories are in an unfinished merge" in "".join(context.notes), again
     assert check(parted.context()).exit_code == 1
     planned = resolve(parted.context(), dry_run=True)
-    assert render(planned).startswith(".memory/decision/2026-02/dec-confirm-confirm.md: would be")
+    layout = parted.layout()
+    assert render(planned, layout).startswith(".memory/decision/2026-02/dec-confirm-confirm.md\n")
+    assert layout.reports[0].startswith(
+        ".memory/decision/2026-02/dec-confirm-confirm.md: would be merged, "
+    )
     assert parted.git("ls-files", "--unmerged")
-    with pytest.raises(MemtoolError, match="only git can conclude it"):
+    with pytest.raises(MemtoolError, match="a merge is not finished"):
         resolve(parted.context(), commit=True)
     done = resolve(parted.context())
-    assert [one.text for one in done.finished] == [one.text for one in planned.finished]
+    assert [settled.text for settled in done.finished] == [
+        settled.text for settled in planned.finished
+    ]
     assert len(done.finished) == waiting
     assert parted.git("ls-files", "--unmerged") == ""
     parted.git("commit", "--quiet", "--no-edit")
@@ -182,7 +188,7 @@ ACTS: tuple[Act, ...] = (
     lambda p, i: p.unpin(i),
     lambda p, i: p.archive(i),
     lambda p, i: p.deprecate(i),
-    lambda p, i: p.forget(i, why=f"why of {i}"),
+    lambda p, i: p.forget(i, reason=f"why of {i}"),
     lambda p, i: p.restore(i),
 )
 
@@ -254,8 +260,8 @@ def test_a_claim_that_both_changed_is_left_with_gits_markers(sandbox: Sandbox) -
 
 @pytest.mark.parametrize("broken", ["no-such-python", "true-but-empty"])
 def test_a_driver_that_is_gone_leaves_gits_markers(parted: Sandbox, broken: str) -> None:
-    """Neither side is lost, where the program is gone or has no memtool any more."""
-    command = host.driver().replace(sys.executable, "/nowhere/python")
+    """No side is lost if the program is missing or no longer has memtool."""
+    command = host.build_driver().replace(sys.executable, "/nowhere/python")
     if broken == "true-but-empty":
         command = command.replace("memtool merge-file", f"{sys.executable} -I -c 'import nothing'")
     parted.git("config", "merge.memtool.driver", command)
@@ -279,8 +285,8 @@ def test_markers_that_were_committed_are_settled_in_a_commit(parted: Sandbox) ->
     merge(parted, "m", "one", "two")
     parted.git("add", "--all")
     parted.git("commit", "--quiet", "--no-edit")
-    (one,) = resolve(parted.context(), "dec-pin-archive", commit=True).finished
-    assert (one.keys, one.commit) == (
+    (settled,) = resolve(parted.context(), "dec-pin-archive", commit=True).finished
+    assert (settled.keys, settled.commit) == (
         {"status": "archived"},
         parted.git("rev-parse", "HEAD").strip(),
     )
@@ -315,7 +321,7 @@ def test_files_that_cannot_be_read_are_a_usage_error(
     """Nothing is written, and git's own merge is what the driver runs then."""
     sandbox.write("a", "a\n")
     sandbox.write("b", "b\n")
-    with pytest.raises(MemtoolError, match=r"cannot be read|not Unicode"):
+    with pytest.raises(MemtoolError, match=r"cannot read|not valid Unicode"):
         Project.at(str(sandbox.path), sandbox.env).merge_file(
             *(str(sandbox.path / name) for name in args)
         )

@@ -46,8 +46,8 @@ def successor(sandbox: Sandbox, id_: str = "dec-b", **fields: tuple[str, ...]) -
     return sandbox.memory(id_, "Sessions live in Postgres.\n", **fields)
 
 
-def taken_back(sandbox: Sandbox, *, commit: bool = True, why: str = "") -> Undone:
-    return undo(sandbox.context(), "dec-a", commit=commit, why=why)
+def taken_back(sandbox: Sandbox, *, commit: bool = True, reason: str = "") -> Undone:
+    return undo(sandbox.context(), "dec-a", commit=commit, reason=reason)
 
 
 def heads(sandbox: Sandbox) -> list[str]:
@@ -56,18 +56,21 @@ def heads(sandbox: Sandbox) -> list[str]:
 
 
 def codes(sandbox: Sandbox, *args: str) -> list[tuple[str, str]]:
-    return [(one["code"], one["severity"]) for one in sandbox.json("check", *args)["problems"]]
+    return [
+        (problem["code"], problem["severity"])
+        for problem in sandbox.json("check", *args)["problems"]
+    ]
 
 
 def test_a_step_of_its_own_leaves_no_trace_in_the_file(begun: Sandbox) -> None:
     """Committed or not, the bytes are those of before; a commit says what it undid."""
     path = begun.path / ".memory/decision/2026-02/dec-a.md"
     before = path.read_bytes()
-    gone = partial(forget, why="over")
+    gone = partial(forget, reason="over")
     for verb, is_committed in product((confirm, pin, deprecate, archive, gone), (True, False)):
         verb(begun.context(), "dec-a", commit=is_committed)
         step = begun.git("rev-parse", "HEAD").strip() if is_committed else ""
-        done = taken_back(begun, why="too early")
+        done = taken_back(begun, reason="too early")
         assert path.read_bytes() == before
         assert (done.undoes, done.how) == (step, "changed")
         assert begun.git("status", "--porcelain") == ""
@@ -77,7 +80,7 @@ def test_a_step_of_its_own_leaves_no_trace_in_the_file(begun: Sandbox) -> None:
 
 
 def test_undoing_again_goes_further_back(begun: Sandbox) -> None:
-    """What an undo took back counts no more, nor does the undo; then nothing is left to undo."""
+    """Undone steps and the undo itself do not count; at last nothing is left to undo."""
     for verb in (archive, restore, pin, unpin, deprecate):
         verb(begun.context(), "dec-a", commit=True)
     seen = [taken_back(begun).step for _number in range(5)]
@@ -99,6 +102,28 @@ def test_a_step_that_a_squash_took_back_does_not_count(begun: Sandbox) -> None:
     assert taken_back(begun).step == "archived"
 
 
+@pytest.mark.parametrize("form", ["github", "git"])
+def test_a_squash_counts_for_each_memory_by_what_it_did_to_it(begun: Sandbox, form: str) -> None:
+    """An undo in its middle takes back one memory's step; another's step stays one."""
+    begun.memory("dec-b", "Ports are odd.\n", status="confirmed")
+    begun.commit()
+    archive(begun.context(), "dec-b", commit=True)
+    begun.git("switch", "--quiet", "--create", "side")
+    pin(begun.context(), "dec-a", commit=True)
+    undo(begun.context(), "dec-b", commit=True, reason="too early")
+    bodies = begun.git("log", "--reverse", "--format=* %B", "main..side")
+    begun.git("switch", "--quiet", "main")
+    begun.git("merge", "--quiet", "--squash", "side")
+    message = ("-m", f"Side (#12)\n\n{bodies}") if form == "github" else ("--no-edit",)
+    begun.git("commit", "--quiet", *message)
+    squash = begun.git("rev-parse", "HEAD").strip()
+    with pytest.raises(MemtoolError) as caught:
+        undo(begun.context(), "dec-b")
+    assert caught.value.code == "no-step"
+    done = taken_back(begun)
+    assert (done.step, done.undoes) == ("pinned", squash)
+
+
 def test_a_successor_that_only_this_branch_has_is_removed(guarded: Sandbox) -> None:
     """In a commit of its own, which hook and CI let pass; git revert brings it back."""
     path = successor(guarded)
@@ -116,8 +141,8 @@ def test_a_successor_that_only_this_branch_has_is_removed(guarded: Sandbox) -> N
     assert guarded.git("show", "--name-status", "--format=", "HEAD").split() == ["D", path]
     assert guarded.git("status", "--porcelain") == "A  other.txt\n"
     assert f"Memory-Id: dec-a\nUndoes: {added}\n" in guarded.git("log", "-1", "--format=%B")
-    assert codes(guarded, "--range", f"{added}..HEAD") == [("removed", "warning")]
-    assert f"git revert {str(done.commit)[:10]}" in render(done)
+    assert codes(guarded, "--range", f"{added}..HEAD") == [("reverted", "warning")]
+    assert f"git revert {str(done.commit)[:7]} takes that back" in report(guarded, done)
     guarded.git("commit", "--quiet", "-m", "other")
     guarded.git("revert", "--no-edit", str(done.commit))
     assert heads(guarded) == ["dec-b"]
@@ -130,7 +155,7 @@ def test_without_a_commit_the_file_goes_and_git_says_so(guarded: Sandbox) -> Non
     guarded.commit("replaced")
     done = taken_back(guarded, commit=False)
     assert guarded.git("status", "--porcelain") == f" D {path}\n"
-    assert f"git checkout -- {path}" in render(done)
+    assert f"git checkout -- {path}" in report(guarded, done)
     guarded.git("commit", "--quiet", "--all", "-m", "taken back")
 
 
@@ -139,14 +164,15 @@ def test_a_revert_of_a_supersession_passes(guarded: Sandbox) -> None:
     successor(guarded)
     added = guarded.commit("replaced")
     guarded.git("revert", "--no-edit", "HEAD")
-    assert codes(guarded, "--range", f"{added}..HEAD") == [("removed", "warning")]
-    assert codes(guarded, "--range", f"{added}~1..HEAD") == [("removed", "warning")]
+    assert codes(guarded, "--range", f"{added}..HEAD") == [("reverted", "warning")]
+    assert codes(guarded, "--range", f"{added}~1..HEAD") == [("reverted", "warning")]
     assert guarded.run("check", "--range", f"{added}..HEAD").returncode == 0
 
 
 @pytest.mark.parametrize("case", ["replaced nothing", "is replaced", "both gone", "fork"])
 def test_no_other_removal_passes(begun: Sandbox, case: str) -> None:
-    """Only where all that was replaced holds again is a removal more than a loss."""
+    """A removal is a loss, unless all that was replaced holds again or a commit is taken back."""
+    begun.memory("dec-z", "Uploads go to a bucket.\n")  # comes with it, and stays
     supersedes = () if case == "replaced nothing" else ("dec-a",)
     path = begun.memory("dec-b", "Sessions live in Postgres.\n", supersedes=supersedes)
     if case == "is replaced":
@@ -183,27 +209,27 @@ def test_what_was_in_no_commit_stays_a_blob(begun: Sandbox) -> None:
     assert (done.how, done.undoes, done.commit) == ("discarded", "", None)
     assert begun.git("status", "--porcelain") == ""
     assert begun.git("cat-file", "blob", done.blob) == before
-    assert f"git cat-file blob {done.blob} > {path}" in render(done)
+    assert f"git cat-file blob {done.blob} > {path}" in report(begun, done)
 
 
-@pytest.mark.parametrize("kept", ["a branch", "a tag", "a remote", "named", "changed", "edited"])
-def test_what_others_may_have_is_replaced_by_what_held_before(begun: Sandbox, kept: str) -> None:
+@pytest.mark.parametrize("holder", ["a branch", "a tag", "a remote", "named", "changed", "edited"])
+def test_what_others_may_have_is_replaced_by_what_held_before(begun: Sandbox, holder: str) -> None:
     """Nothing is removed; a new memory says again what the old one said, with the reason."""
     successor(begun)
     begun.commit("replaced")
     refs = {"a branch": "heads/b", "a tag": "tags/v1", "a remote": "remotes/origin/main"}
-    if kept in refs:
-        begun.git("update-ref", f"refs/{refs[kept]}", "HEAD")
-    elif kept == "named":
+    if holder in refs:
+        begun.git("update-ref", f"refs/{refs[holder]}", "HEAD")
+    elif holder == "named":
         begun.memory("dec-c", "As dec-b says.\n")
         begun.commit("named")
     else:
-        confirm(begun.context(), "dec-b", commit=kept == "changed")
-    done = taken_back(begun, why="measured again")
+        confirm(begun.context(), "dec-b", commit=holder == "changed")
+    done = taken_back(begun, reason="measured again")
     why = {"named": "dec-c names it"} | dict.fromkeys(
         ("changed", "edited"), "it was changed since it was written"
     )
-    expected = why.get(kept, f"{refs.get(kept, '').partition('/')[2]} has it")
+    expected = why.get(holder, f"{refs.get(holder, '').partition('/')[2]} has it")
     assert done.how == "superseded"
     assert done.reason.endswith(expected)
     new = begun.context().tree()[Path(done.path).stem].memory
@@ -211,7 +237,7 @@ def test_what_others_may_have_is_replaced_by_what_held_before(begun: Sandbox, ke
     assert "measured again" in new.body
     assert new.id in heads(begun)
     assert "dec-b" not in heads(begun)
-    assert [one for one in codes(begun) if one[1] == "error"] == []
+    assert [row for row in codes(begun) if row[1] == "error"] == []
 
 
 def test_what_cannot_be_taken_back_alone_is_refused_with_the_way(begun: Sandbox) -> None:
@@ -223,10 +249,17 @@ def test_what_cannot_be_taken_back_alone_is_refused_with_the_way(begun: Sandbox)
     refused(begun, "fork", "memtool resolve dec-b dec-y")
     (begun.path / ".memory/decision/2026-02/dec-y.md").unlink()
     begun.memory("dec-c", "Sessions live in files.\n", supersedes=("dec-b",))
-    refused(begun, "not-a-head", "memtool undo dec-b first")
+    refused(begun, "not-a-head", "memtool undo dec-b\n")
     (begun.path / ".memory/decision/2026-02/dec-c.md").unlink()
     successor(begun, "dec-d")
     refused(begun, "fork", "memtool resolve dec-d dec-b")
+
+
+def report(sandbox: Sandbox, undone: Undone) -> str:
+    """Return what is reported of an undo next to the path."""
+    layout = sandbox.layout()
+    assert render(undone, layout) == undone.path
+    return "\n".join(layout.reports)
 
 
 def refused(sandbox: Sandbox, code: str, hint: str) -> None:
@@ -261,12 +294,13 @@ def test_a_dry_run_writes_nothing(begun: Sandbox) -> None:
         before = begun.git("status", "--porcelain", "--untracked-files=all")
         done = undo(begun.context(), "dec-a", dry_run=True)
         assert done.how == how
-        assert "would take back: superseded by dec-b" in render(done)
+        assert report(begun, done).startswith('Would take back "superseded by ')
+        assert 'superseded by dec-b" (' in report(begun, done)
         assert begun.git("status", "--porcelain", "--untracked-files=all") == before
 
 
 def test_restore_of_a_superseded_memory_says_what_to_do_instead(begun: Sandbox) -> None:
-    """It was never put away; where it was, the note says that it is superseded all the same."""
+    """It was never archived; if it was, the note says that it is still superseded."""
     successor(begun)
     done = begun.run("restore", "dec-a")
     assert (done.returncode, "superseded by dec-b" in done.stderr) == (2, True)
@@ -276,13 +310,13 @@ def test_restore_of_a_superseded_memory_says_what_to_do_instead(begun: Sandbox) 
 
 
 def test_nothing_to_undo_and_odd_arguments(begun: Sandbox) -> None:
-    """A refusal with a hint: no step, no such memory, a reason that is no line, a secret in it."""
+    """Refused with a hint: no step, an unknown memory, a multi-line reason, a secret in it."""
     for args in (
         ("dec-a",),
         ("nothing",),
         ("",),
-        ("dec-a", "--why", "\x07"),
-        ("dec-a", "--why", "AKIA" + "Q3EGRLSCUYQ7XNWD"),
+        ("dec-a", "--reason", "\x07"),
+        ("dec-a", "--reason", "AKIA" + "Q3EGRLSCUYQ7XNWD"),
     ):
         done = begun.run("undo", *args)
         assert (done.returncode, "hint: " in done.stderr) == (2, True), args
@@ -311,11 +345,11 @@ def contrary(sandbox: Sandbox) -> Sandbox:
 
 
 def files_of(sandbox: Sandbox) -> dict[str, bytes]:
-    return {str(one): one.read_bytes() for one in (sandbox.path / ".memory").rglob("*.md")}
+    return {str(path): path.read_bytes() for path in (sandbox.path / ".memory").rglob("*.md")}
 
 
 def conflicts(sandbox: Sandbox) -> list[list[str]]:
-    return [sorted(one["ids"]) for one in sandbox.json("conflicts")["conflicts"]]
+    return [sorted(conflict["ids"]) for conflict in sandbox.json("conflicts")["conflicts"]]
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
@@ -328,40 +362,40 @@ def test_a_settled_conflict_is_open_again(
     assert open_
     keep = ("--merge", "Size", "--body", "It depends.") if how == "merge" else ("--keep", how)
     commit = ("--commit",) if is_committed else ()
-    contrary.run("resolve", "dec-a", "dec-b", "dec-c", *keep, "--why", "measured", *commit)
+    contrary.run("resolve", "dec-a", "dec-b", "dec-c", *keep, "--reason", "measured", *commit)
     assert conflicts(contrary) == []
-    done = contrary.run("undo", "dec-b", "--why", "a slip", *commit)
+    done = contrary.run("undo", "dec-b", "--reason", "a slip", *commit)
     assert done.returncode == 0
-    assert "so it is for dec-a, dec-c" in done.stdout
+    assert "the same for dec-a, dec-c" in done.stderr
     assert files_of(contrary) == before
     assert conflicts(contrary) == open_
     assert contrary.git("status", "--porcelain") == ""
-    found = codes(contrary, "--range", "HEAD~1..HEAD" if is_committed else "HEAD..HEAD")
-    assert {level for _code, level in found} <= {"warning"}
+    rows = codes(contrary, "--range", "HEAD~1..HEAD" if is_committed else "HEAD..HEAD")
+    assert {level for _code, level in rows} <= {"warning"}
 
 
 def test_one_of_two_acceptances_is_taken_back(contrary: Sandbox) -> None:
     """The newest first; the other pair stays accepted."""
     for other in ("dec-b", "dec-c"):
-        contrary.run("resolve", "dec-a", other, "--keep", "both", "--why", "so", "--commit")
-    left = files_of(contrary)
-    contrary.run("resolve", "dec-b", "dec-c", "--keep", "both", "--why", "so", "--commit")
+        contrary.run("resolve", "dec-a", other, "--keep", "both", "--reason", "so", "--commit")
+    files = files_of(contrary)
+    contrary.run("resolve", "dec-b", "dec-c", "--keep", "both", "--reason", "so", "--commit")
     assert conflicts(contrary) == []
     contrary.run("undo", "dec-c", "--commit")
-    assert files_of(contrary) == left
+    assert files_of(contrary) == files
     contrary.run("undo", "dec-b", "--commit")
     names = {Path(name).stem for name, data in files_of(contrary).items() if b"accepted" in data}
     assert names == {"dec-a", "dec-c"}
 
 
 def test_a_settlement_that_others_may_have_is_left_to_git(contrary: Sandbox) -> None:
-    """Nothing is written; what the hint says opens the conflict again."""
+    """Nothing is written; the command of the hint opens the conflict again."""
     open_ = conflicts(contrary)
     ids = ("dec-a", "dec-b", "dec-c")
-    contrary.run("resolve", *ids, "--keep", "newer", "--why", "measured", "--commit")
+    contrary.run("resolve", *ids, "--keep", "newer", "--reason", "measured", "--commit")
     settled = contrary.git("rev-parse", "HEAD").strip()
     contrary.git("tag", "v1")
-    refused(contrary, "several", f"git revert {settled[:10]} brings them back")
+    refused(contrary, "several", f"to get them back: git revert {settled[:7]}\n")
     contrary.git("revert", "--no-edit", settled)
     assert conflicts(contrary) == open_
 
@@ -388,4 +422,4 @@ def test_a_removal_that_is_not_committed_is_said(guarded: Sandbox) -> None:
     guarded.git("commit", "-m", "MESSAGE", "--", path)
     refused(guarded, "no-step", "memtool forget dec-a")
     guarded.memory("dec-new")
-    assert "is in no commit" in guarded.run("undo", "dec-new").stderr
+    assert "was never committed" in guarded.run("undo", "dec-new").stderr

@@ -60,16 +60,16 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 def everything(sandbox: Sandbox) -> dict[str, bytes]:
     """Return each file and directory of the worktree and of memtool's part of the git directory."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     git = str(sandbox.path / ".git")
     for folder, folders, names in os.walk(sandbox.path):
         if folder == git:
             folders[:] = [name for name in folders if name == "memtool"]
         for name in folders:
-            found[os.path.join(folder, name)] = b"directory"
+            contents[os.path.join(folder, name)] = b"directory"
         for name in (set(names) & {"index"}) if folder == git else names:
-            found[os.path.join(folder, name)] = Path(folder, name).read_bytes()
-    return found
+            contents[os.path.join(folder, name)] = Path(folder, name).read_bytes()
+    return contents
 
 
 @pytest.mark.parametrize("verb", ALL)
@@ -84,7 +84,7 @@ def test_a_dry_run_writes_nothing_at_all(filled: Sandbox, verb: str, options: di
 
 @pytest.mark.parametrize("verb", ALL)
 def test_a_commit_holds_one_file_and_leaves_the_users_work_alone(filled: Sandbox, verb: str):
-    """What the user has staged, changed or not added stays exactly so."""
+    """Staged, changed and untracked files of the user are not touched."""
     filled.write("staged.py", "staged\n")
     filled.write("code.py", "staged\n")
     filled.git("add", "staged.py", "code.py")
@@ -116,7 +116,7 @@ def test_a_commit_names_the_memory_in_a_trailer(filled: Sandbox, verb: str):
 @pytest.mark.parametrize("verb", ["deprecate", "archive"])
 def test_a_reason_becomes_a_trailer_of_one_line(filled: Sandbox, verb: str):
     """A reason of several lines cannot forge another trailer."""
-    ALL[verb](filled.context(), commit=True, why="we moved\nMemory-Id: dec-pinned")
+    ALL[verb](filled.context(), commit=True, reason="we moved\nMemory-Id: dec-pinned")
     trailers = filled.git("log", "-1", "--format=%(trailers:only,unfold)").split("\n")
     assert trailers[:2] == ["Memory-Id: dec-a", "Reason: we moved Memory-Id: dec-pinned"]
 
@@ -125,15 +125,15 @@ def test_a_reason_becomes_a_trailer_of_one_line(filled: Sandbox, verb: str):
 def test_a_reason_without_a_commit_is_noted(filled: Sandbox, verb: str):
     """Nobody believes that a reason was kept which was not."""
     ws = filled.context()
-    ALL[verb](ws, why="we moved")
-    assert ws.notes == ["the reason is kept in a commit only: add --commit"]
+    ALL[verb](ws, reason="we moved")
+    assert ws.notes == ["the reason is only stored in a commit: add --commit"]
 
 
 @pytest.mark.parametrize("verb", ["deprecate", "archive"])
 def test_a_reason_with_hidden_characters_is_refused(filled: Sandbox, verb: str):
-    """What goes into the history is visible."""
-    with pytest.raises(MemtoolError, match="hidden characters"):
-        ALL[verb](filled.context(), why="\x1b[31m", commit=True)
+    """All text of the history is visible."""
+    with pytest.raises(MemtoolError, match="invisible characters"):
+        ALL[verb](filled.context(), reason="\x1b[31m", commit=True)
 
 
 @pytest.mark.parametrize("verb", BY_ID)
@@ -151,7 +151,8 @@ def test_an_ambiguous_beginning_names_the_candidates(filled: Sandbox, verb: str)
     with pytest.raises(MemtoolError) as caught:
         BY_ID[verb](filled.context(), "dec-")
     assert caught.value.code == "ambiguous-id"
-    assert caught.value.hint == "name one: dec-a, dec-archived, dec-pinned"
+    assert str(caught.value.hint) == "memtool show dec-a"
+    assert all(f"\n  {id_}  " in caught.value.message for id_ in ("dec-archived", "dec-pinned"))
 
 
 @pytest.mark.parametrize("verb", BY_ID)
@@ -168,13 +169,13 @@ def test_without_a_memory_directory_init_is_named(sandbox: Sandbox, verb: str):
     (sandbox.path / ".memory").rmdir()
     with pytest.raises(MemtoolError) as caught:
         ALL[verb](sandbox.context())
-    assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init makes it")
+    assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init")
     assert not (sandbox.path / ".memory").exists()
 
 
 @pytest.mark.parametrize("verb", ALL)
 def test_the_tree_of_another_tool_is_left_alone(sandbox: Sandbox, verb: str):
-    """A `.memory` that somebody else made is neither written nor committed."""
+    """A `.memory` directory of another tool is neither written nor committed."""
     sandbox.write(".memory/memory.jsonl", "{}\n")
     before = everything(sandbox)
     with pytest.raises(MemtoolError) as caught:
@@ -185,7 +186,7 @@ def test_the_tree_of_another_tool_is_left_alone(sandbox: Sandbox, verb: str):
 
 @pytest.mark.parametrize("verb", ALL)
 def test_a_bare_repository_is_not_written(filled: Sandbox, tmp_path: Path, verb: str):
-    """There is no worktree to write to."""
+    """It has no worktree to write to."""
     bare = tmp_path / "bare.git"
     filled.git("clone", "--quiet", "--bare", ".", str(bare))
     with pytest.raises(MemtoolError) as caught:
@@ -195,7 +196,7 @@ def test_a_bare_repository_is_not_written(filled: Sandbox, tmp_path: Path, verb:
 
 @pytest.mark.parametrize("verb", [*BY_ID, "new", "remember"])
 def test_a_file_of_a_sparse_checkout_is_missed_in_a_sentence(filled: Sandbox, verb: str):
-    """What is not on disk cannot be changed; what is new can be written beside it."""
+    """A file that is not on disk cannot be changed; a new one can be written next to it."""
     filled.git("sparse-checkout", "set", "--no-cone", "/*", "!/.memory/decision/")
     ws = filled.context()
     if verb in ("supersede", "new", "remember"):
@@ -214,7 +215,7 @@ def test_a_deleted_memory_must_be_restored_first(filled: Sandbox, verb: str):
         status="deleted",
         deleted={"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong", "was": "pinned"},
     )
-    with pytest.raises(MemtoolError, match="dec-gone is deleted"):
+    with pytest.raises(MemtoolError, match=r"\(dec-gone\) is deleted"):
         BY_ID[verb](filled.context(), "dec-gone")
 
 
@@ -237,35 +238,39 @@ def test_a_change_keeps_every_other_byte(filled: Sandbox, verb: str):
 
 
 def test_a_change_that_changes_nothing_writes_nothing(filled: Sandbox):
-    """Doing it twice is no error and no commit."""
+    """Repeating a change is not an error, and makes no commit."""
     head = filled.git("rev-parse", "HEAD")
     changed = pin(filled.context(), "dec-pinned", commit=True)
     assert (changed.changes, changed.commit) == ({}, None)
     assert filled.git("rev-parse", "HEAD") == head
-    assert render(changed).startswith("dec-pinned was so already\n")
+    layout = filled.layout()
+    assert render(changed, layout) == ".memory/decision/2026-02/dec-pinned.md"
+    assert layout.reports == ["dec-pinned  Title of dec-pinned: pinned already, nothing changed"]
 
 
 def test_a_default_that_is_not_written_counts_as_there(filled: Sandbox):
-    """A memory without a status is confirmed: to say so again is no change."""
+    """A memory without a status is confirmed, so confirming it changes nothing."""
     assert unpin(filled.context(), "dec-a").changes == {}
 
 
 def test_a_commit_takes_in_what_was_changed_before(filled: Sandbox):
-    """Somebody who forgot `--commit` says it again with it."""
+    """Somebody who forgot `--commit` says it again with it, and the receipt names the commit."""
     pin(filled.context(), "dec-a")
     done = pin(filled.context(), "dec-a", commit=True)
     assert done.changes == {}
     assert done.commit == filled.git("rev-parse", "HEAD").strip()
+    layout = filled.layout()
+    render(done, layout)
+    committed = f"committed as {done.commit[:7]}"
+    assert layout.reports == [f"dec-a  Title of dec-a: pinned already, {committed}"]
 
 
 def test_a_dry_run_says_what_would_change(filled: Sandbox):
     """The text of a dry run does not read as if it were done."""
     changed = pin(filled.context(), "dec-a", dry_run=True)
-    assert render(changed).splitlines() == [
-        "would change:",
-        "status: - -> pinned",
-        ".memory/decision/2026-02/dec-a.md",
-    ]
+    layout = filled.layout()
+    assert render(changed, layout) == ".memory/decision/2026-02/dec-a.md"
+    assert layout.reports == ["Would change dec-a  Title of dec-a", "  status: - -> pinned"]
 
 
 def test_a_result_of_a_change_that_no_reader_would_take_is_refused(filled: Sandbox):
@@ -280,7 +285,7 @@ def test_a_result_of_a_change_that_no_reader_would_take_is_refused(filled: Sandb
 
 
 def test_a_hook_that_refuses_leaves_the_file_and_says_so(filled: Sandbox):
-    """The user's own hooks run; what they refuse is written but not committed."""
+    """The user's own hooks run; if one refuses, the file is written but not committed."""
     hook = filled.write(".git/hooks/pre-commit", "#!/bin/sh\necho not today >&2\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(MemtoolError) as caught:
@@ -293,7 +298,7 @@ def test_a_hook_that_refuses_leaves_the_file_and_says_so(filled: Sandbox):
 
 def test_a_locked_index_is_waited_for_and_told(filled: Sandbox, monkeypatch: pytest.MonkeyPatch):
     """Another git process that never ends does not hang memtool for ever."""
-    monkeypatch.setattr(git_locks, "LOCK_PATIENCE_S", 0.05)
+    monkeypatch.setattr(git_locks, "LOCK_TIMEOUT_S", 0.05)
     filled.write(".git/index.lock", "")
     with pytest.raises(MemtoolError) as caught:
         new(
@@ -310,7 +315,7 @@ def test_a_locked_index_is_waited_for_and_told(filled: Sandbox, monkeypatch: pyt
 
 
 def test_a_file_in_the_place_of_a_directory_is_told(filled: Sandbox):
-    """What cannot be written says which path, and leaves what is there."""
+    """The error names the path, and the file stays."""
     filled.write(".memory/semantic", "in the way")
     with pytest.raises(MemtoolError) as caught:
         remember(filled.context(), "It stays so.")
@@ -346,7 +351,7 @@ def test_a_full_disk_leaves_the_old_file_or_none(filled: Sandbox, args: tuple[st
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
     )
     assert done.returncode == 2, done.stderr
-    assert "cannot be written: File too large; nothing was changed" in done.stderr
+    assert "File too large; nothing was changed" in done.stderr
     after = {k: v for k, v in everything(filled).items() if "/.git/" not in k}
     assert {k: v for k, v in after.items() if v != b"directory"} == {
         k: v for k, v in before.items() if v != b"directory"
@@ -397,13 +402,13 @@ def test_lines_are_named_forwards(sandbox: Sandbox, source: str):
 def test_the_author_is_who_git_would_name(sandbox: Sandbox, env: dict[str, str], name: str):
     """The variable of git wins over its setting."""
     sandbox.git("config", "user.name", "Bert")
-    assert write.author(sandbox.context(**env)) == name
+    assert write.find_author(sandbox.context(**env)) == name
 
 
 def test_the_author_is_the_account_where_git_knows_none(sandbox: Sandbox):
     """A machine without a git identity still has a source."""
-    assert write.author(sandbox.context(GIT_AUTHOR_NAME="", USER="root")) == "root"
-    assert write.author(sandbox.context(GIT_AUTHOR_NAME="", USER="")) == "unknown"
+    assert write.find_author(sandbox.context(GIT_AUTHOR_NAME="", USER="root")) == "root"
+    assert write.find_author(sandbox.context(GIT_AUTHOR_NAME="", USER="")) == "unknown"
 
 
 def test_init_first_then_all_verbs(sandbox: Sandbox):
@@ -417,7 +422,7 @@ def test_init_first_then_all_verbs(sandbox: Sandbox):
 
 
 def test_a_merge_that_is_not_finished_is_told(filled: Sandbox):
-    """Git commits no single file during a merge; what was written is staged, and is said."""
+    """Git commits no single file during a merge; the new file is staged, with a note."""
     filled.git("checkout", "--quiet", "-b", "side")
     filled.write("code.py", "side\n")
     filled.commit()
@@ -444,7 +449,7 @@ def test_a_linked_worktree_commits_on_its_own_branch(filled: Sandbox, tmp_path: 
 
 
 def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
-    """A branch that is not born yet is no obstacle."""
+    """It can be committed on an unborn branch."""
     sandbox.write("staged.py", "staged\n")
     sandbox.git("add", "staged.py")
     done = new(sandbox.context(), "decision", "T", commit=True, body="It is so, and this is why.")
@@ -488,7 +493,7 @@ def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
 def test_a_change_that_another_process_committed_is_committed(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ):
-    """Where somebody's commit took the change in, that commit is the answer."""
+    """If another commit included the change, the answer names that commit."""
 
     def overtaken(*args: object) -> str:
         filled.git("commit", "--all", "--quiet", "--message", "all of it")
@@ -503,7 +508,7 @@ def test_a_change_that_another_process_committed_is_committed(
 def test_an_index_that_holds_half_of_what_was_committed_follows(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ):
-    """No change is lost where git read a file once before it and once after it."""
+    """No change is lost if git read one file before the change and another after it."""
     path = filled.context().tree()["dec-a"].path
 
     def overtaken(*args: object) -> str:
@@ -532,26 +537,26 @@ SECRET = corpus.draw_value("ghp_{a36}", random.Random(1))
         ("new", "decision", "T", "--body", "So.", "--set", f"x-note={SECRET}", "--dry-run"),
         ("remember", f"The token is {SECRET}."),
         ("supersede", "dec-a", "T", "--body", SECRET),
-        ("forget", "dec-a", "--why", f"it named {SECRET}"),
+        ("forget", "dec-a", "--reason", f"it named {SECRET}"),
     ],
 )
 def test_no_verb_writes_a_secret(sandbox: Sandbox, args: tuple[str, ...]) -> None:
-    """Wherever it stands, nothing is written, and the refusal does not show it."""
+    """Wherever the secret is, nothing is written, and the refusal does not show it."""
     sandbox.memory("dec-a")
     sandbox.commit()
     done = sandbox.run(*args)
     assert done.returncode == 2
-    assert "a secret (github-token) in " in done.stderr
+    assert "contains a github token: " in done.stderr
     assert "memtool config redaction.allow." in done.stderr
     assert SECRET not in done.stderr + done.stdout
     assert sandbox.git("status", "--porcelain") == ""
 
 
 def test_a_memory_with_an_old_secret_can_still_be_put_away(sandbox: Sandbox) -> None:
-    """What it holds already keeps nobody from archiving or forgetting it."""
+    """A secret that it already holds does not prevent archiving or forgetting it."""
     sandbox.memory("dec-a", f"Use {SECRET}.\n")
     assert sandbox.json("archive", "dec-a")["changes"] == {"status": ["", "archived"]}
-    assert sandbox.run("forget", "dec-a", "--why", "it leaked").returncode == 0
+    assert sandbox.run("forget", "dec-a", "--reason", "it leaked").returncode == 0
 
 
 ONCE: dict[str, Run] = {
@@ -563,8 +568,8 @@ ONCE: dict[str, Run] = {
     "supersede": lambda ws: supersede(
         ws, "dec-a", "Another way", commit=True, body="It is so, and this is why."
     ),
-    "kept": lambda ws: resolve(ws, "dec-a", "dec-pinned", keep="newer", why="it is"),
-    "merged": lambda ws: resolve(ws, "dec-a", "dec-pinned", merge="Both", body="Both.", why="x"),
+    "kept": lambda ws: resolve(ws, "dec-a", "dec-pinned", keep="newer", reason="it is"),
+    "merged": lambda ws: resolve(ws, "dec-a", "dec-pinned", merge="Both", body="Both.", reason="x"),
     "digest": lambda ws: digest(ws, "decision"),
     "pin": lambda ws: pin(ws, "dec-a", commit=True),
     "archive": lambda ws: archive(ws, "dec-pinned"),
@@ -603,21 +608,24 @@ def test_a_contradiction_is_noted_when_it_is_written(sandbox: Sandbox) -> None:
     done = sandbox.run("remember", "Never deploy the shop on Friday evenings.")
     assert done.returncode == 0
     (old, new) = sorted(path.stem for path in sandbox.path.glob(".memory/semantic/*/*.md"))
-    assert f"it may contradict {old}: " in done.stderr
-    for words in ("Always deploy", "Never deploy", f"memtool resolve {new} {old} --keep newer"):
+    old_short, new_short = map(sandbox.layout().short, (old, new))
+    assert f"it may contradict {old_short}: " in done.stderr
+    resolve = f"memtool resolve {new_short} {old_short} --keep newer"
+    for words in ("Always deploy", "Never deploy", resolve):
         assert words in done.stderr
     context = sandbox.context()
     write.write_new(context, make_memory("sem-c", "Money is kept in cents.\n"), repeats="refuse")
     assert context.notes == []
-    assert sandbox.run("supersede", old, "Never on Fridays", "--body", "Never.").stderr == ""
+    done = sandbox.run("supersede", old, "Never on Fridays", "--body", "Never.")
+    assert (done.returncode, "contradict" in done.stderr) == (0, False)
 
 
 @pytest.mark.parametrize(
     "args",
     [
-        ("archive", "dec-a", "--why", f"it named {SECRET}"),
-        ("deprecate", "dec-a", "--why", f"it named {SECRET}"),
-        ("resolve", "dec-a", "dec-b", "--keep", "newer", "--why", f"it named {SECRET}"),
+        ("archive", "dec-a", "--reason", f"it named {SECRET}"),
+        ("deprecate", "dec-a", "--reason", f"it named {SECRET}"),
+        ("resolve", "dec-a", "dec-b", "--keep", "newer", "--reason", f"it named {SECRET}"),
         ("config", "search.token", SECRET),
         ("config", "trust.ref", SECRET),
         ("alias", "add", "key", SECRET),
@@ -656,3 +664,33 @@ def test_a_tag_loses_its_sign(sandbox: Sandbox):
     """A tag that is written with a number sign is the tag without it."""
     done = sandbox.json("remember", "Deploys run on Tuesdays.", "--tag", "#Web Team")
     assert "tags: [Web Team]" in done["text"]
+
+
+def test_a_drawn_id_has_a_free_short_form(sandbox: Sandbox) -> None:
+    """A seed draws the same suffix each time, and the second memory draws on."""
+    paths = [new_path(sandbox, f"Claim {number}") for number in range(3)]
+    suffixes = [path.rpartition("-")[2] for path in paths]
+    assert len(set(suffixes)) == 3
+
+
+def test_a_short_form_of_the_trusted_branch_is_not_drawn(sandbox: Sandbox) -> None:
+    """It is not in the worktree, and would be shared after the next pull."""
+    first = new_path(sandbox, "Claim 1")
+    theirs = sandbox.commit("theirs")
+    sandbox.git("update-ref", "refs/remotes/origin/main", theirs)
+    (sandbox.path / first).unlink()
+    second = new_path(sandbox, "Claim 2")
+    assert first.rpartition("-")[2] != second.rpartition("-")[2]
+
+
+def test_without_a_free_short_form_a_memory_is_still_written(sandbox: Sandbox) -> None:
+    """Its id is then shown with the date; after 20 draws it was refused."""
+    paths = {new_path(sandbox, f"Claim {number}") for number in range(25)}
+    assert len(paths) == 25
+
+
+def new_path(sandbox: Sandbox, title: str) -> str:
+    """Write a memory by a new call, as a process of its own would, and return its path."""
+    done = sandbox.run("new", "semantic", title, "--body", f"{title} holds here alone.")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.authoring.write import Written
+from memtool.authoring.write import WriteResult
 from memtool.commands.new import new, remember, supersede
 from memtool.errors import MemtoolError
 from memtool.memory import document
@@ -13,14 +13,14 @@ TEXT = "Sessions live in Redis because the cookie store grew past four kilobytes
 NEAR = TEXT + " Ask twice."
 
 
-def made(sandbox: Sandbox, body: str = TEXT, **options: object) -> Written:
+def made(sandbox: Sandbox, body: str = TEXT, **options: object) -> WriteResult:
     seed = str(len(list(sandbox.path.glob(".memory/*/*/*.md"))))
     return new(
         sandbox.context(MEMTOOL_SEED=seed), "decision", "Sessions in Redis", body=body, **options
     )  # type: ignore[arg-type]
 
 
-def on_disk(sandbox: Sandbox, written: Written) -> Memory:
+def on_disk(sandbox: Sandbox, written: WriteResult) -> Memory:
     return document.read((sandbox.path / written.path).read_bytes(), written.path)
 
 
@@ -85,9 +85,11 @@ def test_a_near_twin_is_refused_with_the_way_on(sandbox: Sandbox):
     with pytest.raises(MemtoolError) as caught:
         made(sandbox, NEAR)
     assert caught.value.code == "duplicate"
-    assert caught.value.hint.startswith(f'memtool supersede {first.id} "Sessions in Redis"; if')
+    assert caught.value.hint.startswith(
+        f"correct it: memtool supersede {first.id} TITLE\nkeep both: "
+    )
     assert files(sandbox) == 1
-    with pytest.raises(MemtoolError, match="this says nearly"):
+    with pytest.raises(MemtoolError, match="says nearly the same"):
         remember(sandbox.context(), "Sessions in Redis. " + NEAR)
 
 
@@ -95,8 +97,8 @@ def test_a_near_twin_is_refused_with_the_way_on(sandbox: Sandbox):
 def test_who_names_the_twin_may_write(sandbox: Sandbox, option: dict):
     """A relation shows that both are meant."""
     first = made(sandbox)
-    given = {key: tuple(v.replace("ID", first.id) for v in vs) for key, vs in option.items()}
-    assert made(sandbox, NEAR, **given).duplicate_of is None
+    options = {key: tuple(v.replace("ID", first.id) for v in vs) for key, vs in option.items()}
+    assert made(sandbox, NEAR, **options).duplicate_of is None
     assert files(sandbox) == 2
 
 
@@ -108,11 +110,11 @@ def test_superseding_with_nearly_the_same_is_what_it_is_for(sandbox: Sandbox):
     third = new(sandbox.context(MEMTOOL_SEED="t"), "decision", "Cookies", body="Name only.")
     with pytest.raises(MemtoolError) as caught:
         supersede(sandbox.context(MEMTOOL_SEED="u"), third.id, "Sessions in Redis", body=NEAR)
-    assert caught.value.hint == f"add --supersedes {newer.id}"
+    assert caught.value.hint == f"correct both: add --supersedes {newer.id}"
 
 
 def test_another_value_is_another_memory(sandbox: Sandbox):
-    """The same sentence about another port is no repetition."""
+    """The same sentence about another port is not a repetition."""
     for port in (8080, 9090):
         new(
             sandbox.context(MEMTOOL_SEED=str(port)),
@@ -133,7 +135,7 @@ def test_what_is_out_of_use_may_be_said_again(sandbox: Sandbox):
 
 
 def test_an_unreadable_cache_hides_no_twin(sandbox: Sandbox):
-    """What is in the way of the cache costs time only."""
+    """A blocked cache costs time only."""
     made(sandbox, commit=True)
     sandbox.write(".git/memtool/twins/twins1-00000000-0", b"junk")
     assert made(sandbox).duplicate_of

@@ -37,7 +37,7 @@ class Pair(Value):
 )
 def test_what_acts_on_a_terminal_is_shown_as_a_code(raw: str, shown: str):
     """Text from files never moves the cursor, colours, hides or reorders."""
-    assert output.visible(raw) == shown
+    assert output.make_visible(raw) == shown
 
 
 @pytest.mark.parametrize(
@@ -45,26 +45,26 @@ def test_what_acts_on_a_terminal_is_shown_as_a_code(raw: str, shown: str):
 )
 def test_what_people_write_stays(text: str):
     """Joiners and spaces that scripts and emoji need are harmless."""
-    assert output.visible(text) == text
+    assert output.make_visible(text) == text
 
 
 @given(st.text())
 def test_shown_text_is_printable_but_for_line_feeds_tabs_and_joiners(text: str):
     """Nothing else that is invisible passes, whatever the text."""
-    kept = "\n\t\u200c\u200d\u00a0\u202f\u3000"
-    assert all(char.isprintable() or char in kept for char in output.visible(text))
+    allowed = "\n\t\u200c\u200d\u00a0\u202f\u3000"
+    assert all(char.isprintable() or char in allowed for char in output.make_visible(text))
 
 
 def test_text_ends_in_one_line_feed_unless_it_is_empty():
     """An empty answer prints nothing at all."""
-    assert output.as_text("a") == "a\n"
-    assert output.as_text("a\n") == "a\n"
-    assert output.as_text("") == ""
+    assert output.to_text("a") == "a\n"
+    assert output.to_text("a\n") == "a\n"
+    assert output.to_text("") == ""
 
 
 def test_json_is_ascii_and_gives_back_what_went_in():
     """Any program reads the JSON, whatever its encoding."""
-    made = output.as_json(Pair("caf\u00e9 \x1b", (1, 2)))
+    made = output.to_json(Pair("caf\u00e9 \x1b", (1, 2)))
     assert made.isascii()
     assert json.loads(made) == {"left": "caf\u00e9 \x1b", "right": [1, 2]}
 
@@ -78,14 +78,14 @@ TERM = {"TERM": "xterm"}
 
 
 def test_ids_titles_and_problems_have_colours_on_a_terminal() -> None:
-    """What a reader looks for stands out; the text itself is the same."""
+    """They are highlighted; the text itself is the same."""
     text = (
         "1. 1\n   dec-redis@9d202584a1  2026-02-22\n"
         ".memory/dec-2026-02-22-a-b-k3f9.md:3: bad-value it is dec-2026-02-22-a-b-k3f9, or not\n"
         "sem-2026-03-02-bill-0001  2026-03-02  x@acme.dev 10:30: x\n"
     )
-    found = output.painted(text, Screen(), TERM)
-    assert found == (
+    painted = output.paint(text, Screen(), TERM)
+    assert painted == (
         "1. \x1b[1m1\x1b[0m\n   \x1b[36mdec-redis@9d202584a1\x1b[0m  2026-02-22\n"
         "\x1b[1m.memory/dec-2026-02-22-a-b-k3f9.md:3:\x1b[0m \x1b[33mbad-value\x1b[0m it is "
         "\x1b[36mdec-2026-02-22-a-b-k3f9\x1b[0m, or not\n"
@@ -107,7 +107,7 @@ def test_nobody_gets_colours_who_cannot_use_them(
     stream: io.StringIO | None, env: dict[str, str]
 ) -> None:
     """Pipes, files, plain terminals and users of NO_COLOR get the text alone."""
-    assert output.painted("1. dec-a@local", stream, env) == "1. dec-a@local"
+    assert output.paint("1. dec-a@local", stream, env) == "1. dec-a@local"
     assert output.has_colours(Screen(), TERM | {"NO_COLOR": ""})
 
 
@@ -125,13 +125,13 @@ def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
         os.close(side)
         shown[args] = read_terminal(main)
         os.close(main)
-    assert "\x1b[36mdec-2026-02-22-a-b-k3f9\x1b[0m" in shown["list",]
+    assert shown["list",].startswith("\x1b[36mdec-k3f9\x1b[0m  \u00e9t\u00e9  ")
     assert "\x1b" not in shown["list", "--json"]
-    assert shown["show", "nothing"].startswith("\x1b[1;31mmemtool:\x1b[0m no memory has the id")
+    assert shown["show", "nothing"].startswith("\x1b[1;31mmemtool:\x1b[0m no memory is called")
     assert "\x1b[32mhint:\x1b[0m" in shown["show", "nothing"]
 
 
 def test_a_line_end_of_two_characters_is_a_line_end() -> None:
     """A text with CRLF is shown as its lines; a lone carriage return is shown as what it is."""
-    assert output.visible("a\r\nb\r\n") == "a\nb\n"
-    assert output.visible("a\rb") == "a\\rb"
+    assert output.make_visible("a\r\nb\r\n") == "a\nb\n"
+    assert output.make_visible("a\rb") == "a\\rb"

@@ -14,13 +14,13 @@ from memtool.calls.procedures import (
     READ,
     SETTABLE,
     Choice,
-    addressed,
-    procedures,
-    worded,
+    build_procedures,
+    reword,
+    with_routes,
 )
-from memtool.calls.signature import interface
+from memtool.calls.signature import read_interface
 from memtool.commands import BY_NAME
-from memtool.mcp.server import COMMON, tools
+from memtool.mcp.server import COMMON, list_tools
 from memtool.memory.fields import BY_NAME as FIELDS
 
 READING = {
@@ -36,12 +36,12 @@ READING = {
     "check",
     "status",
 }
-EVERY = tools(every=True)
-MOST_COMMON_BYTES, MOST_BYTES = 8_500, 23_700
+EVERY = list_tools(every=True)
+MAX_COMMON_BYTES, MAX_BYTES = 9_000, 23_700
 """Of what a host sends with every request: of the tools that are there unasked, and of all.
 
 `search` says with 240 of them that it can ask a fleet."""
-NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor", "keep_both"}
+NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor"}
 """Parameters that open an editor, read or write files of the caller's choice, or act at large."""
 
 
@@ -50,8 +50,8 @@ TOOLS = [choice for choice in CHOICES if choice.tool]
 
 @pytest.mark.parametrize("choice", TOOLS, ids=lambda choice: choice.verb)
 def test_a_tool_has_parameters_of_its_verb_in_their_order(choice: Choice):
-    """What the table chooses is there, and what is positional comes as the verb takes it."""
-    names = [parameter.name for parameter in interface(BY_NAME[choice.verb]).parameters]
+    """The parameters chosen by the table, positional ones as the verb takes them."""
+    names = [parameter.name for parameter in read_interface(BY_NAME[choice.verb]).parameters]
     chosen = [name for name in choice.tool if name != GLOBAL]
     assert chosen == [name for name in names if name in chosen]
     assert {choice.joined, *choice.inside, *choice.required} - {""} <= set(chosen)
@@ -63,7 +63,7 @@ def test_what_only_reads_is_told_apart():
     assert {choice.verb for choice in TOOLS if choice.effect == READ} == READING
     writing = {parameter for verb in READING for parameter in EVERY[verb].parameters}
     assert not {"commit", "dry_run"} & writing
-    assert set(tools(every=True, read_only=True)) == READING
+    assert set(list_tools(every=True, read_only=True)) == READING
     assert [name for name, effect in EFFECTS.items() if effect["destructiveHint"]] == ["remove"]
 
 
@@ -75,16 +75,16 @@ def test_a_tool_that_writes_can_be_tried():
 
 
 def test_settings_and_hosts_are_out_of_reach():
-    """What decides what is trusted, checked or installed is no tool."""
+    """No tool decides which files are trusted, checked or installed."""
     absent = {"init", "config", "install", "uninstall", "import", "export", "redact", "mcp", "eval"}
     assert not absent & set(EVERY)
 
 
 def test_keys_that_decide_what_counts_cannot_be_set():
     """No agent marks its own memory as pinned, checked, accepted or private."""
-    kept = {"status", "checked", "deleted", "conflicts_accepted", "privacy", "scope", "fade_rate"}
+    fixed = {"status", "checked", "deleted", "conflicts_accepted", "privacy", "scope", "fade_rate"}
     assert set(SETTABLE) <= set(FIELDS)
-    assert not kept & set(SETTABLE)
+    assert not fixed & set(SETTABLE)
 
 
 @pytest.mark.parametrize("name", [choice.verb for choice in TOOLS])
@@ -93,34 +93,34 @@ def test_a_schema_says_what_a_call_needs(name: str):
     schema = EVERY[name].input_schema
     assert schema["additionalProperties"] is False
     assert set(schema["required"]) <= set(schema["properties"])
-    for name_, one in schema["properties"].items():
-        assert one["description"], name_
-        assert "stdin" not in one["description"]
-        assert "" not in one.get("enum", ())
+    for name_, field in schema["properties"].items():
+        assert field["description"], name_
+        assert "stdin" not in field["description"]
+        assert "" not in field.get("enum", ())
 
 
 def test_words_of_a_verb_name_arguments_as_the_tool_does():
     """`--keep` of the command line is `keep` here; options that a tool lacks are not told."""
-    said = EVERY["resolve"].description
-    assert "`keep` both" in said
-    assert "keep-both" not in said + json.dumps(EVERY["resolve"].input_schema)
+    description = EVERY["resolve"].description
+    assert "`keep` both" in description
+    assert "made twice, on" not in description
     assert "--" not in EVERY["new"].description
 
 
-@pytest.mark.parametrize(("every", "most"), [(False, MOST_COMMON_BYTES), (True, MOST_BYTES)])
-def test_descriptions_stay_small(*, every: bool, most: int):
+@pytest.mark.parametrize(("every", "limit_bytes"), [(False, MAX_COMMON_BYTES), (True, MAX_BYTES)])
+def test_descriptions_stay_small(*, every: bool, limit_bytes: int):
     """A host puts all of this into the window of its agent, in every request."""
-    told = [
+    tools = [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
-        for tool in tools(every=every).values()
+        for tool in list_tools(every=every).values()
     ]
-    assert len(json.dumps(told)) < most
+    assert len(json.dumps(tools)) < limit_bytes
 
 
 def test_an_agent_is_offered_what_it_needs_often():
     """To find, read, write and correct; the rest is there for who asks for it."""
-    assert set(tools()) == set(COMMON)
-    assert set(tools(read_only=True)) == {"search", "show", "list", "inject"}
+    assert set(list_tools()) == set(COMMON)
+    assert set(list_tools(read_only=True)) == {"search", "show", "list", "inject"}
 
 
 def test_the_documentation_lists_every_tool():
@@ -134,17 +134,17 @@ def test_the_documentation_lists_every_tool():
         assert f"| `{tool.name}` | {names} | {tool.title} |" in half
 
 
-ROUTES = procedures(HTTP)
+ROUTES = build_procedures(HTTP)
 
 
 def test_programs_get_every_parameter_that_a_program_may_give():
     """All of a verb's own but what needs a terminal; no global memories unless they are served."""
     assert set(ROUTES["search"].parameters) >= {"query", "offset", "depth", "why_not", "explain"}
     assert "session-add" in ROUTES
-    kept = {"edit", "format", "global", "write", "fix", "online", "run", "yes"}
-    for name, one in ROUTES.items():
-        assert not kept & set(one.parameters), name
-        assert set(one.input_schema["required"]) <= set(one.parameters)
+    excluded = {"edit", "format", "global", "into", "write", "fix", "online", "run", "yes"}
+    for name, route in ROUTES.items():
+        assert not excluded & set(route.parameters), name
+        assert set(route.input_schema["required"]) <= set(route.parameters)
 
 
 def test_what_decides_who_is_trusted_is_no_procedure():
@@ -164,23 +164,26 @@ def test_what_decides_who_is_trusted_is_no_procedure():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
-        ("--at and --injected do not go together", "`at` and `injected` do not go together"),
-        ("there is no revision '--at=x'", "there is no revision '--at=x'"),
-        ("git log --oneline --all shows the commits", "git log --oneline --all shows the commits"),
+        ("--at and --injected exclude each other", "`at` and `injected` exclude each other"),
+        ('no revision "--at=x"', 'no revision "--at=x"'),
+        ("git log --oneline --all; it lists commits", "git log --oneline --all; it lists commits"),
         ("memtool show ID; --injected names them", "memtool show ID; `injected` names them"),
-        ('memtool forget ID --why "A, B", or --all', 'memtool forget ID --why "A, B", or `all`'),
+        (
+            'memtool forget ID --reason "A, B", or --all',
+            'memtool forget ID --reason "A, B", or `all`',
+        ),
         ("git commit x, or leave out --still-holds", "git commit x, or leave out `still_holds`"),
     ],
 )
-def test_a_refusal_names_arguments_and_not_options(text: str, told: str):
-    """What the user wrote and commands for a shell stay as they are."""
-    assert worded(text, EVERY["log"]) == told
+def test_a_refusal_names_arguments_and_not_options(text: str, expected: str):
+    """Text by the user and shell commands stay as they are."""
+    assert reword(text, EVERY["log"]) == expected
 
 
 @pytest.mark.parametrize(
-    ("hint", "told"),
+    ("hint", "expected"),
     [
         ("memtool list --all shows them", "POST /api/list `all` shows them"),
         ("memtool session add ID, or memtool init", "POST /api/session-add ID, or memtool init"),
@@ -188,6 +191,6 @@ def test_a_refusal_names_arguments_and_not_options(text: str, told: str):
         ("memtool --global new keeps it for all", "memtool --global new keeps it for all"),
     ],
 )
-def test_a_hint_over_http_names_a_route(hint: str, told: str):
+def test_a_hint_over_http_names_a_route(hint: str, expected: str):
     """A command that has a route is told as that; any other one is for a shell."""
-    assert addressed(hint) == told
+    assert with_routes(hint) == expected

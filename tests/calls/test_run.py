@@ -7,17 +7,17 @@ import pytest
 from conftest import NOW, Sandbox
 
 from memtool.calls import run as calls
-from memtool.calls.bind import bind, spread
+from memtool.calls.bind import bind, split_arguments
 from memtool.calls.run import Answer, ServedRepository
 from memtool.errors import MemtoolError
-from memtool.mcp.server import tools
+from memtool.mcp.server import list_tools
 
-TOOLS = tools(every=True)
+TOOLS = list_tools(every=True)
 
 
-def read(name: str, **given: Any) -> tuple[list[Any], dict[str, Any]]:
+def read(name: str, **values: Any) -> tuple[list[Any], dict[str, Any]]:
     tool = TOOLS[name]
-    return spread(tool.face, bind(tool.signature, given))
+    return split_arguments(tool.face, bind(tool.signature, values))
 
 
 def test_a_call_reaches_the_verb_in_its_types():
@@ -40,18 +40,22 @@ def test_null_means_not_given():
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "told"),
+    ("name", "values", "message"),
     [
         ("search", {}, "query is missing"),
         ("search", {"query": None}, "query is missing"),
         ("search", {"query": "  "}, "query is empty"),
-        ("forget", {"wanted": "dec-a"}, "why is missing"),
-        ("resolve", {"ids": [], "keep": "both", "why": "x"}, "ids is missing"),
+        ("forget", {"wanted": "dec-a"}, "reason is missing"),
+        ("resolve", {"ids": [], "keep": "both", "reason": "x"}, "ids is missing"),
         ("search", {"query": 7}, "query takes a text, not a whole number"),
         ("search", {"query": ["a", "b"]}, "query takes a text, not a list"),
         ("search", {"query": "x", "limit": "5"}, "limit takes a whole number, not a text"),
-        ("search", {"query": "x", "limit": 1.5}, "limit takes a whole number, not such a number"),
-        ("search", {"query": "x", "limit": 1e30}, "limit takes a whole number, not one so large"),
+        ("search", {"query": "x", "limit": 1.5}, "limit takes a whole number, not this number"),
+        (
+            "search",
+            {"query": "x", "limit": 1e30},
+            "limit takes a whole number, not a number this large",
+        ),
         ("search", {"query": "x", "limit": True}, "limit takes a whole number, not true or false"),
         ("search", {"query": "x", "limit": 10**30}, "limit takes a whole number"),
         ("search", {"query": "x", "limit": float("inf")}, "limit takes a whole number"),
@@ -60,24 +64,36 @@ def test_null_means_not_given():
         ("new", {"type": "wish", "title": "T"}, "type is one of decision, semantic"),
         ("new", {"type": "decision", "title": "T", "tag": "a"}, "tag takes a list of texts, not a"),
         ("new", {"type": "decision", "title": "T", "tag": [{}]}, "tag takes a text, not an object"),
-        ("new", {"type": "decision", "title": "T", "tag": ["a"] * 1001}, "tag takes 1,000 items"),
-        ("new", {"type": "decision", "title": "T", "body": "-"}, "body is -"),
+        (
+            "new",
+            {"type": "decision", "title": "T", "tag": ["a"] * 1001},
+            "tag takes at most 1,000 items",
+        ),
+        ("new", {"type": "decision", "title": "T", "body": "-"}, "body cannot be -"),
         ("new", {"type": "decision", "title": "T", "edit": True}, "new has no argument 'edit'"),
         ("new", {"type": "decision", "title": "T", "id": "dec-x"}, "new has no argument 'id'"),
-        ("new", {"type": "decision", "title": "T", "set": ["status=pinned"]}, "set takes no 'st"),
-        ("new", {"type": "decision", "title": "T", "set": ["x-a=b"]}, "set takes no 'x-a' here"),
-        ("remember", {"text": "x" * (1 << 20) + "x"}, "text has 1,048,577 characters, 1,048,576"),
+        (
+            "new",
+            {"type": "decision", "title": "T", "set": ["status=pinned"]},
+            "set does not take 'st",
+        ),
+        ("new", {"type": "decision", "title": "T", "set": ["x-a=b"]}, "set does not take 'x-a'"),
+        (
+            "remember",
+            {"text": "x" * (1 << 20) + "x"},
+            "text has 1,048,577 characters, the limit is 1,048,576",
+        ),
         ("show", {"id": "x" * 10_001}, "id has 10,001 characters"),
-        ("show", {"id": "a\0b"}, "id is not Unicode text"),
-        ("show", {"id": "a\ud800"}, "id is not Unicode text"),
+        ("show", {"id": "a\0b"}, "id is not valid Unicode"),
+        ("show", {"id": "a\ud800"}, "id is not valid Unicode"),
         ("show", {"ide": "x" * 1000}, "show has no argument 'ide'"),
     ],
 )
-def test_a_bad_call_is_refused_with_one_sentence(name: str, given: dict[str, Any], told: str):
+def test_a_bad_call_is_refused_with_one_sentence(name: str, values: dict[str, Any], message: str):
     """The verb never sees it, and what was wrong is said without showing a value."""
     with pytest.raises(MemtoolError) as caught:
-        read(name, **given)
-    assert caught.value.message.startswith(told)
+        read(name, **values)
+    assert caught.value.message.startswith(message)
     assert len(caught.value.message) < 200
 
 
@@ -94,7 +110,7 @@ def test_a_path_stays_in_the_repository(tmp_path: Path, path: str):
 
 
 def test_paths_inside_are_taken(tmp_path: Path):
-    """From a directory below the top, too, and where nothing is there yet."""
+    """Also from a subdirectory, and if the file does not exist yet."""
     below = tmp_path / "a"
     below.mkdir()
     inside = ["../b.py", "c/**/*.py", ".", "..", str(tmp_path / "d"), "..a", "~a/../b"]
@@ -105,23 +121,23 @@ def place_of(sandbox: Sandbox) -> ServedRepository:
     return ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
 
 
-def call(sandbox: Sandbox, name: str, **given: Any) -> Answer:
+def call(sandbox: Sandbox, name: str, **values: Any) -> Answer:
     return calls.call(
-        TOOLS[name], given, ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
+        TOOLS[name], values, ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
     )
 
 
 def test_an_answer_does_not_fill_the_window(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
     """Rows and text have an end, and what was left out is said."""
-    monkeypatch.setattr(calls, "MOST_ROWS", 3)
-    monkeypatch.setattr(calls, "MOST_CHARS", 200)
+    monkeypatch.setattr(calls, "MAX_ROWS", 3)
+    monkeypatch.setattr(calls, "MAX_CHARS", 150)
     for number in range(9):
         sandbox.memory(f"dec-{number}")
     answer = call(sandbox, "list")
     assert answer.structured is not None
     assert len(answer.structured["memories"]) == 3
     assert answer.structured["total"] == 9
-    assert answer.text.endswith("Title of dec-1\n")
+    assert answer.text.endswith("\ndec-1  Title of dec-1  not committed  2026-02-22  decision\n")
     assert answer.notes == (
         "memories: the first 3 of 9",
         f"the text ends here, after {len(answer.text)} characters; ask for less",
@@ -132,7 +148,7 @@ def test_a_block_ends_as_it_was_written(sandbox: Sandbox, monkeypatch: pytest.Mo
     """It has a budget, and a frame that must be closed."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     whole = call(sandbox, "inject", prompt="sessions")
-    monkeypatch.setattr(calls, "MOST_CHARS", 10)
+    monkeypatch.setattr(calls, "MAX_CHARS", 10)
     assert call(sandbox, "inject", prompt="sessions") == whole
 
 
@@ -148,7 +164,7 @@ def test_nothing_invisible_reaches_an_agent(sandbox: Sandbox):
 def test_a_bug_is_an_answer(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
     """It names the log, and whoever asked can go on."""
 
-    def broken(_value: object) -> str:
+    def broken(_value: object, _layout: object) -> str:
         raise RuntimeError("surprise")
 
     sandbox.memory("dec-a")
@@ -163,34 +179,34 @@ def test_a_bug_is_an_answer(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_dry_run_leaves_no_trace(sandbox: Sandbox):
-    """What an agent only tries is written nowhere, not even as a statistic."""
+    """A dry run of an agent is recorded nowhere, not even as a statistic."""
     sandbox.memory("dec-a")
     sandbox.commit()
     before = sorted(path for path in sandbox.path.rglob("*"))
-    for name, given in (
+    for name, values in (
         ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}),
         ("pin", {"id": "dec-a"}),
-        ("forget", {"wanted": "dec-a", "why": "gone"}),
+        ("forget", {"wanted": "dec-a", "reason": "gone"}),
     ):
-        answer = call(sandbox, name, **given, dry_run=True, commit=True)
+        answer = call(sandbox, name, **values, dry_run=True, commit=True)
         assert answer.error is None
     assert sorted(path for path in sandbox.path.rglob("*")) == before
 
 
 def test_calls_are_noted_like_those_of_the_command_line(sandbox: Sandbox):
-    """What an agent was shown is in the log of injections."""
+    """Memories shown to an agent are in the log of injections."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     assert call(sandbox, "inject", prompt="where do sessions live?").text
     answer = call(sandbox, "log", injected=True)
     assert answer.structured is not None
-    assert [one["id"] for one in answer.structured["injections"]] == ["dec-a"]
+    assert [injection["id"] for injection in answer.structured["injections"]] == ["dec-a"]
 
 
 def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
     """The agent is named; it is the source of its own words, not of those that it wrote down."""
     sandbox.run("init")
     place = place_of(sandbox).replace(agent="acme")
-    for name, given, kind in (
+    for name, values, kind in (
         ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}, "tool:acme"),
         (
             "new",
@@ -204,7 +220,7 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
         ),
         ("remember", {"text": "Deploys run on Tuesdays only."}, "tool:acme"),
     ):
-        answer = calls.call(TOOLS[name], given, place)
+        answer = calls.call(TOOLS[name], values, place)
         assert answer.structured is not None, answer.text
         memory = sandbox.context().tree().find(answer.structured["id"]).memory
         assert memory.text("agent") == "acme"
@@ -212,15 +228,15 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
 
 
 @pytest.mark.parametrize(
-    ("name", "given"),
+    ("name", "values"),
     [
         ("pin", {"id": "dec-new"}),
         ("restore", {"id": "dec-away"}),
-        ("resolve", {"ids": ["dec-new", "dec-old"], "keep": "dec-new", "why": "It is mine."}),
+        ("resolve", {"ids": ["dec-new", "dec-old"], "keep": "dec-new", "reason": "It is mine."}),
     ],
 )
-def test_an_agent_vouches_for_no_candidate(sandbox: Sandbox, name: str, given: dict[str, object]):
-    """By no verb does it become a memory that somebody confirmed; there is no tool to confirm."""
+def test_an_agent_vouches_for_no_candidate(sandbox: Sandbox, name: str, values: dict[str, object]):
+    """No verb lets an agent confirm a memory, and no tool does either."""
     sandbox.memory("dec-old", "Sessions live in Redis.\n")
     sandbox.memory("dec-new", "Sessions live in Postgres.\n", status="candidate")
     sandbox.memory(
@@ -232,7 +248,7 @@ def test_an_agent_vouches_for_no_candidate(sandbox: Sandbox, name: str, given: d
     )
     sandbox.commit()
     assert "confirm" not in TOOLS
-    answer = calls.call(TOOLS[name], given, place_of(sandbox).replace(agent="acme"))
+    answer = calls.call(TOOLS[name], values, place_of(sandbox).replace(agent="acme"))
     assert answer.error is not None
     assert answer.error["code"] == "agent", answer.text
     assert "memtool confirm dec-" in str(answer.error)
@@ -259,3 +275,15 @@ def test_the_words_of_the_user_are_quoted_for_a_reviewer(sandbox: Sandbox):
         done = calls.call(TOOLS["supersede"], correction | words | {"dry_run": True}, place)
         assert done.structured is not None, done.text
         assert ("status: confirmed" in done.structured["text"]) is replaces
+
+
+def test_an_old_argument_means_the_new_one_and_is_noted(sandbox: Sandbox):
+    """A client that has the schema of the version before is answered as well."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    answer = call(sandbox, "forget", wanted="dec-a", why="gone", dry_run=True)
+    assert answer.error is None
+    assert answer.notes[0] == "why is called reason now"
+    assert "why" not in TOOLS["forget"].parameters
+    withheld = call(sandbox, "resolve", ids=["dec-a"], reason="x", keep_both=True)
+    assert withheld.text.startswith("resolve has no argument 'keep_both'")

@@ -1,4 +1,4 @@
-"""What a program is refused with: never an option of a command line, on any surface."""
+"""Refusals for programs: they never name an option of the command line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memtool.calls.procedures import AGENT, HTTP, procedures
+from memtool.calls.procedures import AGENT, HTTP, build_procedures
 from memtool.calls.run import ServedRepository, call
 from memtool.web import rest
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-TOOLS = procedures(AGENT)
-ROUTES = procedures(HTTP)
+TOOLS = build_procedures(AGENT)
+ROUTES = build_procedures(HTTP)
 SHELL = re.compile(r"\b(?:git|memtool) [a-z-](?:\"[^\"]*\"|[^,;\"])*")
 """A command that a hint names, to be run in a shell."""
-ROUTED = re.compile(rf"\bmemtool ({'|'.join(one.choice.verb for one in ROUTES.values())})\b")
+ROUTED = re.compile(rf"\bmemtool ({'|'.join(route.choice.verb for route in ROUTES.values())})\b")
 NEW = {"type": "decision", "title": "Use Postgres", "body": "For all."}
 
 REFUSED: list[tuple[str, dict[str, Any]]] = [
@@ -67,21 +67,21 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("remember", {"text": "It is so."}),
     ("supersede", {"old": "dec-none", "title": "T"}),
     ("supersede", {"old": "dec-a", "title": ""}),
-    ("resolve", {"ids": ["dec-a"], "why": "x"}),
-    ("resolve", {"ids": ["dec-a"], "why": ""}),
-    ("resolve", {"ids": ["dec-a", "dec-b"], "why": "x", "keep": "best"}),
-    ("resolve", {"ids": ["dec-a", "dec-b"], "why": "x", "body": "y", "keep": "newer"}),
-    ("resolve", {"ids": ["dec-a"], "why": "x", "keep": "newer", "merge": "T"}),
-    ("resolve", {"ids": ["dec-a"], "why": "x", "all": True, "keep": "newer"}),
+    ("resolve", {"ids": ["dec-a"], "reason": "x"}),
+    ("resolve", {"ids": ["dec-a"], "reason": ""}),
+    ("resolve", {"ids": ["dec-a", "dec-b"], "reason": "x", "keep": "best"}),
+    ("resolve", {"ids": ["dec-a", "dec-b"], "reason": "x", "body": "y", "keep": "newer"}),
+    ("resolve", {"ids": ["dec-a"], "reason": "x", "keep": "newer", "merge": "T"}),
+    ("resolve", {"ids": ["dec-a"], "reason": "x", "all": True, "keep": "newer"}),
     ("confirm", {"id": "dec-a"}),
     ("confirm", {"id": "dec-none"}),
     ("unpin", {"id": "dec-a"}),
     ("restore", {"id": "dec-none"}),
     ("undo", {"id": "dec-new"}),
     ("undo", {"id": "dec-none"}),
-    ("forget", {"wanted": "dec-a", "why": "two\nlines"}),
-    ("forget", {"wanted": "x:y", "why": "z"}),
-    ("forget", {"wanted": "type:decision", "why": "z"}),
+    ("forget", {"wanted": "dec-a", "reason": "two\nlines"}),
+    ("forget", {"wanted": "x:y", "reason": "z"}),
+    ("forget", {"wanted": "type:decision", "reason": "z"}),
     ("pin", {"id": "dec-none"}),
     ("archive", {"id": "dec-none"}),
     ("deprecate", {"id": "dec-none"}),
@@ -98,7 +98,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("promote", {"session": "none"}),
     ("promote", {"finding": ["none"]}),
     ("promote", {"dismiss": ["x"]}),
-    ("promote", {"list": True, "dismiss": ["x"], "why": "y"}),
+    ("promote", {"list": True, "dismiss": ["x"], "reason": "y"}),
     ("curate", {}),
     ("curate", {"session": "none"}),
     ("curate", {"apply": True, "drop": True}),
@@ -133,18 +133,18 @@ def options_in(text: str) -> list[str]:
 def test_no_refusal_names_an_option(place: ServedRepository):
     """Each refusal that can be reached, over HTTP and to an agent."""
     refused, wrong = 0, []
-    for name, given in REFUSED:
-        answer = rest.ask(ROUTES[name], given, place)
+    for name, values in REFUSED:
+        answer = rest.ask(ROUTES[name], values, place)
         error = answer.body.get("error")
         if error is not None:
             refused += 1
-            told = f"{error['message']} / {error['hint']}"
-            assert answer.status < 500, f"{name} {given}: {told}"
-            if options_in(told) or ROUTED.search(error["hint"]):
-                wrong.append(f"{name} {given}: {told}")
+            text = f"{error['message']} / {error['hint']}"
+            assert answer.status < 500, f"{name} {values}: {text}"
+            if options_in(text) or ROUTED.search(error["hint"]):
+                wrong.append(f"{name} {values}: {text}")
         if name in TOOLS:
-            told = call(TOOLS[name], given, place).text
-            if options_in(told):
-                wrong.append(f"{name} {given}: {told}")
+            text = call(TOOLS[name], values, place).text
+            if options_in(text):
+                wrong.append(f"{name} {values}: {text}")
     assert not wrong, "\n".join(wrong)
     assert refused > len(REFUSED) * 0.8

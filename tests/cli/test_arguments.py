@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.calls import signature
-from memtool.calls.bind import Call
-from memtool.calls.signature import Parameter, interface
+from memtool.calls.bind import OLD_OPTIONS, Call
+from memtool.calls.signature import Parameter, read_interface
 from memtool.cli import arguments
 from memtool.cli.arguments import HelpPage, parse, wants_json
 from memtool.commands import BY_NAME, GROUPS, VERBS, Verb
@@ -60,9 +60,9 @@ def test_words_become_arguments_and_options():
 
 def test_options_may_stand_anywhere():
     """The order of options and arguments does not matter."""
-    one = call("new", "--commit", "decision", "--body", "b", "T")
+    first = call("new", "--commit", "decision", "--body", "b", "T")
     other = call("new", "decision", "T", "--body", "b", "--commit")
-    assert one == other
+    assert first == other
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_directory_stands_before_or_after_the_verb_and_the_last_one_holds():
 
 @pytest.mark.parametrize("value", ["-x", "- item", "-1", "--not-an-option", "-", "", "a=b"])
 def test_a_value_may_begin_with_a_dash(value: str):
-    """What follows an option is its value unless it is an option itself."""
+    """The word after an option is its value unless it is an option itself."""
     assert call("new", "decision", "T", "--body", value).options["body"] == value
     assert call("new", "decision", "T", f"--body={value}").options["body"] == value
 
@@ -122,14 +122,14 @@ def test_a_negative_number_is_an_argument():
 @pytest.mark.parametrize(
     ("args", "message", "hint"),
     [
-        (("nwe",), "there is no verb 'nwe'", "did you mean new?"),
-        (("qqqq",), "there is no verb 'qqqq'", "memtool --help lists the verbs"),
-        (("update",), "there is no verb 'update'", "did you mean supersede?"),
-        (("rm", "dec-1"), "there is no verb 'rm'", "did you mean forget?"),
-        (("add", "x"), "there is no verb 'add'", "did you mean new or remember?"),
-        (("help", "nwe"), "there is no verb 'nwe'", "did you mean new?"),
-        (("-x", "list"), "there is no option -x before the verb", "memtool --help lists the verbs"),
-        (("-C",), "-C needs a directory", "memtool -C DIR VERB"),
+        (("nwe",), "unknown verb 'nwe'", "did you mean new?"),
+        (("qqqq",), "unknown verb 'qqqq'", "memtool help --all"),
+        (("update",), "unknown verb 'update'", "did you mean supersede?"),
+        (("rm", "dec-1"), "unknown verb 'rm'", "did you mean forget?"),
+        (("add", "x"), "unknown verb 'add'", "did you mean new or remember?"),
+        (("help", "nwe"), "unknown verb or topic 'nwe'", "did you mean new?"),
+        (("-x", "list"), "unknown option -x before the verb", "memtool help --all"),
+        (("-C",), "-C needs a directory", "memtool -C DIR status"),
         (("status", "-C"), "-C needs a value", "memtool status --help"),
         (
             ("new", "decison", "T"),
@@ -143,8 +143,8 @@ def test_a_negative_number_is_an_argument():
         ),
         (
             ("new", "decision", "Use", "Redis"),
-            "'Redis' is one word too many for memtool new",
-            "put quotes around a text of several words; memtool new --help",
+            'new does not take the argument "Redis"',
+            "put quotes around a text of several words\nmemtool new --help",
         ),
         (("new",), "TYPE is missing", "memtool new TYPE TITLE"),
         (("new", "decision"), "TITLE is missing", "memtool new TYPE TITLE"),
@@ -163,8 +163,8 @@ def test_a_negative_number_is_an_argument():
             "--importance takes a number, not 'nan'",
             "memtool new --help",
         ),
-        (("pin", "x", "--commit=yes"), "--commit takes no value", "memtool pin --help"),
-        (("pin", "x", "--json=1"), "--json takes no value", "memtool pin --help"),
+        (("pin", "x", "--commit=yes"), "--commit does not take a value", "memtool pin --help"),
+        (("pin", "x", "--json=1"), "--json does not take a value", "memtool pin --help"),
     ],
 )
 def test_a_wrong_call_is_told_in_a_sentence_with_the_next_step(
@@ -220,12 +220,12 @@ def test_any_words_are_a_call_or_a_refusal(words: list[str]):
 
 
 def parameter(verb: str, name: str) -> Parameter:
-    return next(p for p in interface(BY_NAME[verb]).parameters if p.name == name)
+    return next(p for p in read_interface(BY_NAME[verb]).parameters if p.name == name)
 
 
 def test_positional_parameters_are_arguments_and_keyword_only_ones_are_options():
     """The split between arguments and options is the one of the function's signature."""
-    face = interface(BY_NAME["new"])
+    face = read_interface(BY_NAME["new"])
     assert [p.name for p in face.positional] == ["type", "title"]
     assert {p.name for p in face.options} >= {"body", "tag", "importance", "commit", "dry_run"}
 
@@ -263,15 +263,15 @@ def test_an_unknown_annotation_is_a_loud_error():
 
 
 def test_a_table_gives_the_choices_of_a_parameter():
-    """What a verb can take over is what the table of sources has, in its order."""
+    """The choices of import are the rows of the table of sources, in its order."""
     assert parameter("import", "from_").choices == tuple(SOURCES)
 
 
 def test_the_docstring_gives_summary_description_example_and_helps():
-    """Everything that a help page says stands in the docstring."""
-    face = interface(BY_NAME["new"])
-    assert face.summary == "Write a memory from the template of its type, and print its path."
-    assert face.description.startswith("The file goes to")
+    """A help page is made from the docstring alone."""
+    face = read_interface(BY_NAME["new"])
+    assert face.summary == "Record a decision, a fact, a failure or the state of the work."
+    assert face.description.startswith("Types:")
     assert face.example.startswith("memtool new decision")
     assert parameter("new", "source").help.endswith("may be repeated")
     assert "  " not in parameter("new", "source").help
@@ -280,7 +280,7 @@ def test_the_docstring_gives_summary_description_example_and_helps():
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_verb_explains_itself(verb: Verb):
     """Each verb has a summary, a group, an example that calls it, and help for each parameter."""
-    face = interface(verb)
+    face = read_interface(verb)
     assert verb.group in GROUPS
     assert face.summary.endswith(".")
     assert f"memtool {verb.name}" in face.example
@@ -289,15 +289,66 @@ def test_every_verb_explains_itself(verb: Verb):
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_no_option_of_a_verb_hides_a_common_flag(verb: Verb):
-    """The flags that stand everywhere mean the same in every verb."""
-    flags = [option.flag for option in interface(verb).options]
+    """Common flags mean the same in every verb."""
+    flags = [option.flag for option in read_interface(verb).options]
     assert not {"--json", "--help", "--version"} & set(flags)
     assert len(flags) == len(set(flags))
 
 
 def test_the_verbs_of_other_tools_lead_to_verbs_of_ours() -> None:
     """No verb of ours is in the table of foreign ones, and every hint names verbs that exist."""
-    assert not BY_NAME.keys() & arguments.ELSEWHERE.keys()
-    assert {verb for hint in arguments.ELSEWHERE.values() for verb in hint.split(" or ")} <= set(
-        BY_NAME
+    assert not BY_NAME.keys() & arguments.FOREIGN_VERBS.keys()
+    assert {
+        verb for hint in arguments.FOREIGN_VERBS.values() for verb in hint.split(" or ")
+    } <= set(BY_NAME)
+
+
+@pytest.mark.parametrize("words", [("--why", "it moved"), ("--why=it moved",)])
+def test_an_old_option_means_the_new_one_and_is_told(words: tuple[str, ...]):
+    """For one version, wherever it appears; the new spelling makes no note."""
+    made = call("forget", "dec-a", *words)
+    assert made.options["reason"] == "it moved"
+    assert made.notes == ("--why is called --reason now",)
+    assert call(*("forget", *words, "dec-a")) == made
+    today = call("forget", "dec-a", "--reason", "it moved")
+    assert (today.options, today.notes) == (made.options, ())
+
+
+def test_an_old_switch_means_a_value_of_today():
+    """`--keep-both` means `--keep both`."""
+    made = call("resolve", "dec-a", "--keep-both")
+    assert (made.options["keep"], made.notes) == (
+        "both",
+        ("--keep-both is called --keep=both now",),
     )
+
+
+def test_each_verb_has_old_options_of_its_own():
+    """`--write` names a file in inject only; after `--` a word is an argument, not an option."""
+    assert call("inject", "--write", "AGENTS.md").options["into"] == "AGENTS.md"
+    assert call("serve", "--write").notes == ()
+    assert call("forget", "--reason", "x", "--", "--why").positional == ("--why",)
+    assert refusal("confirm", "dec-a", "--why", "x").message.endswith("has no option --why")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("forget", "dec-a", "--wyh", "x"), "did you mean --reason?"),
+        (("resolve", "--keep-bot"), "did you mean --keep=both or --keep?"),
+        (("search", "x", "--why"), "did you mean --why-not?"),
+    ],
+)
+def test_an_option_that_is_like_an_old_one_is_told_by_its_new_name(
+    words: tuple[str, ...], hint: str
+):
+    """No hint teaches a spelling that will go."""
+    assert refusal(*words).hint == hint
+
+
+def test_every_old_option_has_a_verb_and_a_new_name():
+    """The table holds nothing that is in use, or that leads nowhere."""
+    for verb, old_names in OLD_OPTIONS.items():
+        names = {parameter.name for parameter in read_interface(BY_NAME[verb]).parameters}
+        assert not names & old_names.keys()
+        assert {current.partition("=")[0] for current in old_names.values()} <= names

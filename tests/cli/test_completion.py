@@ -1,4 +1,4 @@
-"""Completion: what may stand at the end of a line, asked directly and by a real bash."""
+"""Completion: what may stand at the end of a line, asked directly, by a real bash and a zsh."""
 
 from __future__ import annotations
 
@@ -11,30 +11,51 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.cli.completion import SAFE, candidates
+from memtool.cli.completion import SAFE, find_completions
+from memtool.cli.topics import TOPICS
 from memtool.commands import VERBS, names
 
 REDIS = "dec-2026-02-22-keep-sessions-in-redis-4k2p"
 BILL = "sem-2026-03-02-bill-with-stripe-0001"
+SHORT_REDIS, SHORT_BILL = "dec-4k2p", "sem-0001"
 
 
 @pytest.fixture
 def filled(sandbox: Sandbox) -> Sandbox:
     """A repository with two memories, a saved query and a session."""
-    sandbox.memory(REDIS)
-    sandbox.memory(BILL, type="semantic")
+    sandbox.memory(REDIS, title="Keep sessions in Redis")
+    sandbox.memory(BILL, type="semantic", title="Bill with Stripe")
     sandbox.write(".memory/queries.toml", 'open = "is:candidate"\nred = "redis"\n')
     return sandbox
 
 
 def words(sandbox: Sandbox, line: str, **options: bool) -> list[str]:
-    return [one.word for one in candidates(line, sandbox.env, str(sandbox.path), **options)]
+    return [
+        completion.word
+        for completion in find_completions(line, sandbox.env, str(sandbox.path), **options)
+    ]
+
+
+def run_shell(sandbox: Sandbox, *command: str) -> list[str]:
+    """Run a shell in which `memtool` is on PATH, and return its lines."""
+    here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        command,
+        cwd=sandbox.path,
+        env=sandbox.env | here,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
 
 
 def test_every_verb_and_action_is_offered(sandbox: Sandbox) -> None:
-    """The table of verbs is what there is; `help` takes the same."""
+    """The table of verbs is what there is; `help` takes topics as well."""
     assert words(sandbox, "memtool ") == [*names(), "help"]
-    assert words(sandbox, "memtool help ") == [*names()]
+    assert words(sandbox, "memtool help ") == [*names(), *TOPICS]
+    assert words(sandbox, "memtool help exi") == ["exit-codes"]
+    assert words(sandbox, "memtool help --a") == ["--all"]
     actions = [verb.name.split()[1] for verb in VERBS if verb.name.startswith("session ")]
     assert words(sandbox, "memtool session ") == actions
     for verb in VERBS:
@@ -52,13 +73,15 @@ def test_every_verb_and_action_is_offered(sandbox: Sandbox) -> None:
         ("memtool search --sort=imp", ["--sort=importance"]),
         ("memtool search --explain x --exp", []),
         ("memtool new de", ["decision"]),
-        ("memtool config search.acc", ["search.access"]),
-        ("memtool show dec", [REDIS]),
-        ("memtool show sessions", [REDIS]),
-        ("memtool show 2026", []),
+        ("memtool config search.acc", ["search.access_boost"]),
+        ("memtool show dec", [SHORT_REDIS]),
+        ("memtool show dec-2026", [REDIS]),
+        ("memtool show sessions", [SHORT_REDIS]),
+        ("memtool show 2026", [SHORT_REDIS, SHORT_BILL]),
+        ("memtool show nosuch", []),
         ("memtool show x dec", []),
-        ("memtool new decision T --supersedes sem", [BILL]),
-        ("memtool forget sem", [BILL]),
+        ("memtool new decision T --supersedes sem", [SHORT_BILL]),
+        ("memtool forget sem", [SHORT_BILL]),
         ("memtool list typ", ["type:"]),
         ("memtool list redis type:se", ["type:semantic"]),
         ("memtool list @o", ["@open"]),
@@ -74,8 +97,30 @@ def test_every_verb_and_action_is_offered(sandbox: Sandbox) -> None:
 def test_a_line_is_completed_by_the_table_and_the_memories(
     filled: Sandbox, line: str, expected: list[str]
 ) -> None:
-    """Verbs, options, values, settings, filters, saved queries, and ids by beginning or words."""
+    """Verbs, options, values, settings, filters, saved queries, and ids by beginning or words.
+
+    An id is short unless more than the short one was typed.
+    """
     assert words(filled, line) == expected
+
+
+def test_a_word_of_a_title_gives_what_is_in_use_first(filled: Sandbox) -> None:
+    """A memory that was replaced may still be meant, but rarely is."""
+    new = "sem-2026-03-03-bill-with-stripe-or-paypal-0002"
+    filled.memory(new, type="semantic", title="Bill with Stripe or PayPal", supersedes=(BILL,))
+    assert words(filled, "memtool show stripe") == ["sem-0002", SHORT_BILL]
+
+
+@pytest.mark.parametrize(
+    ("shell", "title"),
+    [("bash", ""), ("zsh", "\tBill with Stripe"), ("fish", "\tBill with Stripe")],
+)
+def test_a_shell_that_shows_descriptions_gets_titles(
+    filled: Sandbox, shell: str, title: str
+) -> None:
+    """After a tab; bash would insert them."""
+    done = filled.run("completion", shell, "--line", "memtool show sem-")
+    assert done.stdout == f"{SHORT_BILL}{title}\n"
 
 
 def test_a_shell_that_looks_inside_of_words_gets_ids_that_hold_it(filled: Sandbox) -> None:
@@ -85,13 +130,13 @@ def test_a_shell_that_looks_inside_of_words_gets_ids_that_hold_it(filled: Sandbo
 
 
 def test_nothing_is_offered_where_nothing_can_be_read(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Outside of a repository there are no ids, but verbs; a broken file disturbs nobody."""
+    """Outside a repository verbs are offered but no ids; a broken file is ignored."""
     outside = tmp_path / "outside"
     outside.mkdir()
     env = sandbox.env | {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
-    assert candidates("memtool show ", env, str(outside)) == []
-    assert candidates("memtool sho", env, str(outside))[0].help
-    assert candidates(f"memtool -C {outside} show ", env, str(sandbox.path)) == []
+    assert find_completions("memtool show ", env, str(outside)) == []
+    assert find_completions("memtool sho", env, str(outside))[0].help
+    assert find_completions(f"memtool -C {outside} show ", env, str(sandbox.path)) == []
     sandbox.write(".memory/queries.toml", "=")
     sandbox.write(".memory/config.toml", "=")
     assert words(sandbox, "memtool list @") == words(sandbox, "memtool show x") == []
@@ -129,23 +174,65 @@ ask 'memtool show "; touch gone' memtool show '"; touch gone'
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_a_real_bash_gets_what_stands_behind_its_own_breaks(filled: Sandbox) -> None:
     """bash parts words at : and =, and replaces only what follows them."""
-    here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "--norc", "-c", BASH],
-        cwd=filled.path,
-        env=filled.env | here,
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.splitlines() == [
+    lines = run_shell(filled, "bash", "--norc", "-c", BASH)
+    assert lines == [
         "memtool sea: search",
         "memtool search --sort imp: importance",
         "memtool search --sort=imp: importance",
         "memtool list type:se: semantic",
         "memtool list is:pin: pinned",
         "memtool list status:: candidate confirmed pinned deprecated archived deleted",
-        f"memtool show stripe: {BILL}",
+        f"memtool show stripe: {SHORT_BILL}",
         'memtool show "; touch gone: ',
     ]
     assert not (filled.path / "gone").exists()
+
+
+ZSH = """
+typeset -A compstate
+compadd() { print -r -- "${(@q+)@}"; (( $#shown )) && print -rl -- $shown }
+_files() { print files }
+eval "$(memtool completion zsh)"
+ask() {
+    local -a words=("$@")
+    local PREFIX=${@[-1]} CURRENT=$#
+    compstate[insert]=unambiguous
+    print -r -- "$*:"
+    _memtool
+    print -r -- $compstate[insert]
+}
+ask memtool list typ
+ask memtool show stripe
+ask memtool show sem-
+ask memtool show 2026
+ask memtool show nosuch
+"""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+def test_a_real_zsh_gets_short_ids_with_titles(filled: Sandbox) -> None:
+    """TAB goes through the ids that a word means: they have no beginning in common with it."""
+    lines = run_shell(filled, "zsh", "-f", "-c", ZSH)
+    closed = "-U -V memtool -l -d shown --"
+    redis, bill = f"{SHORT_REDIS}  Keep sessions in Redis", f"{SHORT_BILL}  Bill with Stripe"
+    assert lines == [
+        "memtool list typ:",
+        "-S '' -- type:",
+        "unambiguous",
+        "memtool show stripe:",
+        f"{closed} {SHORT_BILL}",
+        bill,
+        "unambiguous",
+        "memtool show sem-:",
+        f"{closed} {SHORT_BILL}",
+        bill,
+        "unambiguous",
+        "memtool show 2026:",
+        f"{closed} {SHORT_REDIS} {SHORT_BILL}",
+        redis,
+        bill,
+        "menu",
+        "memtool show nosuch:",
+        "files",
+        "unambiguous",
+    ]

@@ -29,29 +29,29 @@ def project(sandbox: Sandbox) -> Sandbox:
 
 def call(**event: object) -> tuple[str, ...]:
     """Return a prompt event as arguments."""
-    told = json.dumps({"prompt": PROMPT, "hook_event_name": "UserPromptSubmit"} | event)
-    return ("hook", "claude", "user-prompt-submit", "--input", told)
+    payload = json.dumps({"prompt": PROMPT, "hook_event_name": "UserPromptSubmit"} | event)
+    return ("hook", "claude", "user-prompt-submit", "--input", payload)
 
 
 @pytest.mark.parametrize("session", ["", "s"])
 def test_a_warm_hook_loads_little(project: Sandbox, session: str):
-    """What `inject` loads, a reader of JSON, and the contracts; also where a session is known."""
-    _answer, found = warm(project, *call(session_id=session))
-    assert libraries(found) & HEAVY <= ALLOWED["hook"]
+    """The modules of `inject`, a JSON reader, and the contracts; also in a known session."""
+    _answer, trace = warm(project, *call(session_id=session))
+    assert libraries(trace) & HEAVY <= ALLOWED["hook"]
 
 
 def test_a_warm_hook_starts_no_process(project: Sandbox):
     """Once the caches are there, git is not needed; not even to be installed."""
-    expected, _found = warm(project, *call())
-    answer, found = drive(project, *call(), PATH="/nowhere")
+    expected, _trace = warm(project, *call())
+    answer, trace = drive(project, *call(), PATH="/nowhere")
     assert answer == expected != b""
-    assert found["started"] == []
+    assert trace["started"] == []
 
 
 def test_a_warm_hook_opens_no_memory(project: Sandbox):
     """Few files, whatever the number of memories."""
-    _answer, found = warm(project, *call(session_id="s"))
-    inside = [path for path in found["opened"] if path.startswith(str(project.path))]
+    _answer, trace = warm(project, *call(session_id="s"))
+    inside = [path for path in trace["opened"] if path.startswith(str(project.path))]
     assert [path for path in inside if path.endswith(".md")] == []
     assert len(inside) <= 34
 
@@ -59,11 +59,11 @@ def test_a_warm_hook_opens_no_memory(project: Sandbox):
 def test_a_warm_stop_loads_next_to_nothing(project: Sandbox):
     """At the end of each turn nothing is searched."""
     args = ("hook", "claude", "stop", "--input", '{"session_id": "s"}')
-    _answer, found = warm(project, *args)
+    _answer, trace = warm(project, *args)
     assert not any(
-        name.startswith(("memtool.search", "memtool.inject")) for name in found["loaded"]
+        name.startswith(("memtool.search", "memtool.inject")) for name in trace["loaded"]
     )
-    assert found["started"] == []
+    assert trace["started"] == []
 
 
 @pytest.mark.parametrize("before", [("-C", "."), ("-C", "nowhere"), ("--json",)])

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.cli import arguments, manual
 from memtool.cli import main as cli
-from memtool.commands import VERBS, Verb, names
 from memtool.errors import MemtoolError
 from memtool.store import derived, files
-from memtool.store.cache import CorruptCache
+from memtool.store.cache import CorruptCacheError
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -41,21 +39,20 @@ def run_here(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *args: str) -> i
 
 
 def test_the_answer_goes_to_stdout_and_nothing_else(sandbox: Sandbox):
-    """Stdout is data: a script may read the path of a new memory from it."""
+    """Stdout is data: a script may read the path of a new memory from it; the receipt is not."""
     done = sandbox.run(
         "new", "decision", "Keep it", "--id", "dec-a", "--body", "It is so, and this is why."
     )
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
+    receipt = "Wrote dec-a  Keep it\n  decision; not committed (--commit does it)\n"
+    assert (done.returncode, done.stderr) == (0, receipt)
 
 
 def test_an_error_goes_to_stderr_with_a_hint_and_ends_with_2(sandbox: Sandbox):
-    """What is wrong and the next command are talk, not data."""
+    """The error and the next command are talk, not data."""
     done = sandbox.run("pin", "dec-a")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "memtool: no memory has the id 'dec-a'\nhint: memtool list shows every id\n"
-    )
+    assert done.stderr == ('memtool: no memory is called "dec-a"\nhint: memtool search dec-a\n')
 
 
 @pytest.mark.parametrize("args", [("--json", "pin", "dec-a"), ("pin", "dec-a", "--json")])
@@ -104,7 +101,7 @@ def test_a_full_disk_behind_stdout_is_told(sandbox: Sandbox):
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr == b"memtool: the answer cannot be written: No space left on device\n"
+    assert done.stderr == b"memtool: cannot write the answer: No space left on device\n"
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -129,7 +126,7 @@ def test_the_text_on_a_closed_stdin_is_missed_in_a_sentence(sandbox: Sandbox):
         check=False,
     )
     assert done.returncode == 2
-    assert b"there is no stdin" in done.stderr
+    assert b"cannot read stdin" in done.stderr
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8"])
@@ -152,7 +149,7 @@ def test_text_survives_any_locale(sandbox: Sandbox, locale: str):
 
 
 def test_an_argument_in_another_encoding_is_told(sandbox: Sandbox):
-    """Bytes that are no UTF-8 are refused with the way out."""
+    """Bytes that are not UTF-8 are refused with a hint."""
     done = subprocess.run(
         [sys.executable.encode(), b"-m", b"memtool", b"remember", b"caf\xe9"],
         cwd=sandbox.path,
@@ -201,32 +198,13 @@ def test_there_is_no_colour(sandbox: Sandbox):
     assert "\x1b" not in plain.stdout
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
-def test_the_help_of_every_verb_has_an_example_and_fits(verb: Verb):
-    """`memtool help VERB` and `memtool VERB --help` are one page, at most 100 columns wide."""
-    page = arguments.parse(["help", *verb.name.split()])
-    assert page == arguments.parse([*verb.name.split(), "--help"])
-    assert isinstance(page, arguments.HelpPage)
-    text = manual.text(page)
-    assert f"\nexample:\n  memtool {verb.name}" in text
-    assert text.startswith((f"usage: memtool {verb.name} ", f"usage: memtool {verb.name}\n"))
-    assert max(map(len, text.splitlines())) <= 100
-
-
-def test_the_overview_names_every_verb_and_fits():
-    """`memtool --help` is the table of the verbs."""
-    text = manual.overview()
-    assert [name for name in names() if f"\n  {name} " not in text] == []
-    assert max(map(len, text.splitlines())) <= 100
-
-
 def test_a_note_goes_to_stderr(sandbox: Sandbox):
-    """What a verb says beside its answer does not mix with it."""
+    """Notes do not mix with the answer."""
     sandbox.write(".memory/decision/broken.md", "no memory")
     sandbox.memory("dec-a")
     done = sandbox.run("pin", "dec-a")
     assert done.returncode == 0
-    assert done.stderr.startswith("memtool: 1 file is not a memory")
+    assert "\nmemtool: 1 file is not a memory" in done.stderr
     assert "not a memory" not in done.stdout
 
 
@@ -237,14 +215,14 @@ def test_no_repository_is_told(sandbox: Sandbox, tmp_path: Path):
     done = sandbox.run("status", cwd=outside, GIT_CEILING_DIRECTORIES=str(tmp_path))
     assert done.returncode == 2
     assert "is not in a git repository" in done.stderr
-    assert "hint: git init makes one" in done.stderr
+    assert "hint: git init" in done.stderr
 
 
 def test_no_directory_is_told(sandbox: Sandbox):
     """`-C` to nowhere is a wrong call."""
     done = sandbox.run("-C", "nowhere", "status")
     assert done.returncode == 2
-    assert done.stderr == "memtool: there is no directory nowhere\n"
+    assert done.stderr == "memtool: no directory nowhere\n"
 
 
 def test_problems_end_with_1_and_stay_on_stdout(sandbox: Sandbox):
@@ -293,7 +271,7 @@ def test_a_full_disk_is_no_bug(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("memtool.index.build.build", full)
     done = sandbox.run("search", "redis")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "memtool: the disk refuses: No space left on device (/tmp/x)\nhint: df -h" in done.stderr
+    assert "memtool: the disk refused: No space left on device (/tmp/x)\nhint: df -h" in done.stderr
 
 
 def test_an_interruption_ends_with_130(
@@ -324,7 +302,7 @@ def test_the_version_loads_nothing_heavy():
 
 
 def test_a_call_is_parsed_without_argparse_inspect_or_typing():
-    """What every cold start pays for before its verb runs is little."""
+    """Every cold start loads little before its verb runs."""
     code = "from memtool.cli import main"
     assert not modules_after(code) & {*HEAVY, "json", "inspect", "typing", "re"}
 
@@ -348,7 +326,7 @@ def test_a_verb_that_has_written_does_not_run_twice(
             return "answer"
         for name in written:
             files.create(str(sandbox.path), f".memory/{name}", b"")
-        raise CorruptCache("a section")
+        raise CorruptCacheError("a section")
 
     if written:
         with pytest.raises(MemtoolError) as caught:

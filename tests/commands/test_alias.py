@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands.alias import alias, render
 from memtool.commands.search import search
@@ -22,7 +23,7 @@ def stored(sandbox: Sandbox) -> Path:
 
 
 def test_an_added_alias_is_found_by(sandbox: Sandbox) -> None:
-    """What was added is in the file, in the list, and in the next search."""
+    """It is in the file, in the list, and in the next search."""
     sandbox.memory("dec-a", "Keycloak is ours.\n")
     ws = sandbox.context()
     assert search(ws, "idp").total == 0
@@ -52,7 +53,7 @@ def test_comments_and_spelling_of_the_file_stay(sandbox: Sandbox) -> None:
 
 
 def test_removing_takes_the_row_or_switches_a_default_off(sandbox: Sandbox) -> None:
-    """Afterwards the word stands for nothing, whoever said so before."""
+    """Afterwards the word has no alias, whoever defined it."""
     ws = sandbox.context()
     alias(ws, "add", "idp", "sso")
     alias(ws, "remove", "idp")
@@ -70,7 +71,9 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     """The result is shown, the disk is left alone."""
     shown = alias(sandbox.context(), "add", "idp", "sso", dry_run=True)
     assert not stored(sandbox).exists()
-    assert render(shown).splitlines() == ["idp  sso", "would change .memory/aliases.toml"]
+    layout = sandbox.layout()
+    assert render(shown, layout) == "idp  sso"
+    assert layout.reports == ["Would change .memory/aliases.toml"]
 
 
 def test_a_commit_holds_just_the_file(sandbox: Sandbox) -> None:
@@ -126,9 +129,16 @@ def test_a_link_in_the_place_of_the_file_is_not_written_through(sandbox: Sandbox
 
 
 def test_the_list_says_what_is_built_in(sandbox: Sandbox) -> None:
-    """Defaults are marked, so that one knows which file to change."""
-    rows = render(alias(sandbox.context())).splitlines()
-    assert all(row.endswith("(default)") for row in rows)
+    """Own words come first; the built-in ones are counted, and listed with --all."""
+    alias(sandbox.context(), "add", "idp", "sso")
+    listed = alias(sandbox.context())
+    count = sum(row.is_default for row in listed.aliases)
+    assert render(listed, PIPED).splitlines() == [
+        "idp  sso",
+        f"and {count} built-in words (memtool alias list --all)",
+    ]
+    whole = render(alias(sandbox.context(), all=True), PIPED).splitlines()
+    assert len(whole) == len(listed.aliases)
     assert sandbox.json("alias", "list", "k8s")["aliases"] == [
         {"word": "k8s", "expansions": ["kubernetes"], "is_default": True}
     ]

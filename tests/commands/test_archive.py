@@ -11,14 +11,16 @@ from memtool.memory import lifecycle
 
 
 def test_every_verb_takes_words_of_an_id(sandbox: Sandbox) -> None:
-    """What a person remembers of an id is enough, from pinning to the last step of a purge."""
+    """A few words of an id are enough, from pinning to the last step of a purge."""
     name = "sem-2026-03-02-bill-with-stripe-0001"
     sandbox.memory(name, type="semantic")
     sandbox.memory("sem-2026-03-02-keep-sessions-0002", type="semantic")
     for verb in (pin, unpin, confirm, deprecate, archive, restore):
         assert verb(sandbox.context(), "stripe").id == name
-    assert [one.id for one in forget(sandbox.context(), "bill", why="gone").forgotten] == [name]
-    with pytest.raises(MemtoolError, match=f"{name} is due on"):
+    assert [memory.id for memory in forget(sandbox.context(), "bill", reason="gone").forgotten] == [
+        name
+    ]
+    with pytest.raises(MemtoolError, match=rf"\({name}\) is not due until"):
         purge(sandbox.context(), "stripe-bill")
 
 
@@ -40,7 +42,7 @@ def test_a_confirmed_memory_lives(sandbox: Sandbox, before: str, after: str):
 
 
 def test_moment_person_and_commit_of_the_look_are_recorded(sandbox: Sandbox):
-    """Drift is measured from the commit at which somebody looked."""
+    """Drift is measured from the commit at which the memory was last confirmed."""
     sandbox.memory("dec-a")
     head = sandbox.commit()
     confirm(sandbox.context(), "dec-a")
@@ -59,12 +61,12 @@ def test_before_the_first_commit_there_is_none_to_record(sandbox: Sandbox):
 
 
 def test_the_time_to_live_counts_from_the_confirmation(sandbox: Sandbox):
-    """What had expired is alive again."""
+    """An expired memory is alive again."""
     sandbox.memory("dec-a", type="state")
     ws = sandbox.context(MEMTOOL_NOW="2027-01-01T00:00:00Z")
-    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.EXPIRED
+    assert lifecycle.find_state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.EXPIRED
     confirm(ws, "dec-a")
-    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.ALIVE
+    assert lifecycle.find_state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.ALIVE
 
 
 @pytest.mark.parametrize("status", ["candidate", "confirmed", "deprecated", "archived"])
@@ -108,7 +110,7 @@ def test_what_was_never_pinned_is_not_confirmed_by_the_way(sandbox: Sandbox, sta
         unpin(sandbox.context(), "dec-a")
     assert (caught.value.code, caught.value.message) == (
         "not-pinned",
-        f"dec-a is {status}, not pinned",
+        f'cannot unpin: "Title of dec-a" (dec-a) is {status}, not pinned',
     )
 
 
@@ -126,7 +128,7 @@ def test_an_archived_memory_stays_where_it_is_but_is_not_alive(sandbox: Sandbox)
     path = sandbox.memory("dec-a")
     assert archive(sandbox.context(), "dec-a").path == path
     ws = sandbox.context()
-    assert lifecycle.state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.ARCHIVED
+    assert lifecycle.find_state(ws.tree()["dec-a"].memory, ws.clock.now) == lifecycle.ARCHIVED
 
 
 DELETED = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong"}

@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.blame import BlamePart, blame, render
 from memtool.errors import MemtoolError
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store.context import Context
 
 BODY = "Opening.\n\n## Chosen\n\nThis.\n\n## Rationale\n\nBecause.\n"
@@ -24,11 +25,11 @@ def test_each_part_names_the_newest_commit_of_its_lines(sandbox: Sandbox) -> Non
     second = sandbox.commit()
     sandbox.memory("dec-a", BODY.replace("This", "That"), tags=("x", "y"), status="pinned")
     third = sandbox.commit()
-    found = blame(sandbox.context(), "dec-a")
-    fields = states(found.fields)
+    report = blame(sandbox.context(), "dec-a")
+    fields = states(report.fields)
     assert (fields["title"], fields["tags"], fields["status"]) == (first, second, second)
-    assert states(found.sections) == {"(opening)": first, "Chosen": third, "Rationale": first}
-    part = next(part for part in found.fields if part.name == "tags")
+    assert states(report.sections) == {"(opening)": first, "Chosen": third, "Rationale": first}
+    part = next(part for part in report.fields if part.name == "tags")
     assert (part.value, part.author, part.date) == ("x, y", "Ada", "2026-02-01T06:00:00Z")
 
 
@@ -55,15 +56,16 @@ def test_a_section_added_below_leaves_the_one_above_alone(sandbox: Sandbox) -> N
 
 
 def test_lines_of_the_worktree_are_not_committed(sandbox: Sandbox) -> None:
-    """What no commit holds says so; --at asks a revision instead."""
+    """Uncommitted lines are marked as such; --at asks a revision instead."""
     path = sandbox.memory("dec-a", BODY)
     first = sandbox.commit()
     sandbox.memory("dec-a", BODY.replace("Opening.", "Opened."), status="pinned")
-    found = blame(sandbox.context(), "dec-a")
-    assert states(found.fields)["status"] == "uncommitted"
-    assert states(found.fields)["title"] == first
-    assert states(found.sections)["(opening)"] == "uncommitted"
-    assert "status        not committed" in render(found)
+    report = blame(sandbox.context(), "dec-a")
+    assert states(report.fields)["status"] == "uncommitted"
+    assert states(report.fields)["title"] == first
+    assert states(report.sections)["(opening)"] == "uncommitted"
+    (status,) = (row for row in render(report, PIPED).splitlines() if row.startswith("status "))
+    assert status.split() == ["status", "pinned", "not", "committed"]
     before = blame(sandbox.context(), path, at="HEAD")
     assert set(states((*before.fields, *before.sections)).values()) == {first}
 
@@ -71,12 +73,12 @@ def test_lines_of_the_worktree_are_not_committed(sandbox: Sandbox) -> None:
 def test_a_file_that_was_never_committed_is_all_uncommitted(sandbox: Sandbox) -> None:
     """New files and repositories without a commit are answered too."""
     sandbox.memory("dec-a")
-    found = blame(sandbox.context(), "dec-a")
-    assert {part.state for part in (*found.fields, *found.sections)} == {"uncommitted"}
+    report = blame(sandbox.context(), "dec-a")
+    assert {part.state for part in (*report.fields, *report.sections)} == {"uncommitted"}
     sandbox.write("code.py", "1\n")
     sandbox.git("add", "code.py")
     sandbox.git("commit", "-qm", "code")
-    assert blame(sandbox.context(), "dec-a") == found
+    assert blame(sandbox.context(), "dec-a") == report
 
 
 def test_a_moved_file_keeps_its_lines(sandbox: Sandbox) -> None:
@@ -97,8 +99,8 @@ def test_windows_line_ends_and_a_mark_are_read(sandbox: Sandbox) -> None:
     first = sandbox.commit()
     windows = (sandbox.path / path).read_bytes()
     sandbox.write(path, windows.replace(b"Because", b"Therefore"))
-    found = blame(sandbox.context(), "dec-a")
-    assert states(found.sections) == {
+    report = blame(sandbox.context(), "dec-a")
+    assert states(report.sections) == {
         "(opening)": first,
         "Chosen": first,
         "Rationale": "uncommitted",
@@ -121,20 +123,25 @@ def test_a_shallow_clone_does_not_name_its_tip(sandbox: Sandbox, tmp_path: Path)
     sandbox.memory("dec-b")
     sandbox.commit()
     sandbox.git("clone", "-q", "--depth=1", f"file://{sandbox.path}", str(tmp_path / "shallow"))
-    found = blame(Context.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
-    assert {(part.state, part.commit, part.author) for part in found.fields} == {
+    report = blame(Context.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
+    assert {(part.state, part.commit, part.author) for part in report.fields} == {
         ("shallow", "", "")
     }
 
 
 def test_text_and_json_have_every_part(sandbox: Sandbox) -> None:
-    """The table is aligned, the JSON has the promised names."""
+    """The table is aligned, cuts long values and has short ids; the JSON has the promised names."""
     sandbox.memory("dec-a", "A very long opening, " * 9 + "\n\n## Chosen\n\nThis.\n")
-    sandbox.commit()
-    rows = render(blame(sandbox.context(), "dec-a")).splitlines()
+    commit = sandbox.commit()[:SHORT_ID_DIGITS]
+    rows = render(blame(sandbox.context(), "dec-a"), PIPED).splitlines()
     assert rows[0] == ".memory/decision/2026-02/dec-a.md"
-    assert {row[12:22] for row in rows[1:]} == {rows[1][12:22]}
-    assert rows[-1].startswith("## Chosen")
+    assert {row.rindex(f"  {commit}  Ada  2026-02-01") for row in rows[1:]} == {60}
+    assert rows[-1].startswith("## Chosen   This.  ")
+    assert rows[-2].startswith("(opening)   A very long opening, A very long opening, A ver…  ")
+    id_ = "dec-2026-02-01-hold-a-seat-for-20-minutes-2g54"
+    sandbox.memory(id_)
+    row = render(blame(sandbox.context(), id_), sandbox.layout(width=80)).splitlines()[1]
+    assert row.split() == ["id", "dec-2g54", "not", "committed"]
     answer = sandbox.json("blame", "dec-a", "--at", "HEAD")
     assert set(answer) == {"id", "path", "fields", "sections"}
     assert {"name", "value", "commit", "author", "date", "state"} <= set(answer["fields"][0])
@@ -153,7 +160,7 @@ def test_text_and_json_have_every_part(sandbox: Sandbox) -> None:
 def test_bad_arguments_are_answered_in_words(
     sandbox: Sandbox, wanted: str, at: str | None, code: str
 ) -> None:
-    """Unknown ids and revisions, and files that are no memory, are the user's errors."""
+    """Unknown ids and revisions, and files that are not memories, are reported in a sentence."""
     sandbox.memory("dec-a")
     sandbox.write(".memory/dec-broken.md", "no frontmatter\n")
     sandbox.commit()

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands.capture import capture, render
-from memtool.inject.session_seen import waiting
+from memtool.inject.duties import format_duties
+from memtool.inject.session_seen import count_waiting
 from memtool.sessions.promote import note_waiting
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def test_a_transcript_becomes_a_session(sandbox: Sandbox) -> None:
     assert (shown["host"], shown["started"]) == ("claude", "2026-02-20T09:05:00Z")
     again = capture(sandbox.context(), str(DATA / "claude.jsonl"))
     assert (again.captured, again.new_session) == (0, False)
-    assert render(again) == f"nothing new of claude in {done.session}"
+    assert render(again, PIPED) == f"Nothing new of claude for {done.session}"
 
 
 def test_a_path_is_found_from_where_it_is_called(sandbox: Sandbox) -> None:
@@ -48,7 +50,7 @@ def test_stdin_is_taken_once(sandbox: Sandbox) -> None:
     """The same text is the same session; another text another one."""
     for text, count in (("One.\n", 1), ("One.\n", 0), ("Two.\n", 1)):
         done = sandbox.run("capture", "-", stdin=text)
-        assert (done.returncode, "captured 1" in done.stdout) == (0, bool(count))
+        assert (done.returncode, "Captured 1" in done.stdout) == (0, bool(count))
     assert sandbox.json("session", "list")["total"] == 2
 
 
@@ -69,7 +71,7 @@ def test_it_goes_where_it_is_told_to(sandbox: Sandbox) -> None:
 def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     """It says what would be captured."""
     done = sandbox.run("capture", str(DATA / "gemini.jsonl"), "--dry-run", "--end")
-    assert done.stdout.startswith("would capture 6 messages of gemini into 3bacc8a0-")
+    assert done.stdout.startswith("Would capture 6 messages of gemini into 3bacc8a0-")
     assert not (sandbox.path / ".git/memtool/sessions").exists()
 
 
@@ -82,10 +84,10 @@ def test_what_is_left_out_is_told(sandbox: Sandbox) -> None:
     text = row % (1, "2040-01-01T00:00:00Z") + "{broken\n" + row % (2, "2026-01-01T00:00:00Z")
     done = sandbox.run("capture", "-", stdin=text)
     assert done.stdout.splitlines()[1:] == [
-        "1 line was cut off or broken, and left out",
-        "1 message lies in the future by this clock",
+        "left out, since they cannot be read: 1 line",
+        "dated later than now: 1 message",
     ]
-    assert "(in the future)" in sandbox.run("session", "show", "ses").stdout
+    assert "(in the future)" in sandbox.run("session", "show", "ses", "--messages").stdout
 
 
 def test_no_transcript_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -108,7 +110,7 @@ def test_no_transcript_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None
         assert (done.returncode, done.stdout) == (2, ""), name
         assert done.stderr.count("\n") == 2, name
     wrong = sandbox.run("capture", str(DATA / "codex.jsonl"), "--host", "claude")
-    assert "is no transcript of claude" in wrong.stderr
+    assert "is not a transcript of claude" in wrong.stderr
     assert not (sandbox.path / ".git/memtool/sessions").exists()
 
 
@@ -122,7 +124,7 @@ def test_what_may_not_be_read_is_one_sentence(sandbox: Sandbox, tmp_path: Path) 
 
 
 def test_nothing_that_memtool_injected_comes_back(sandbox: Sandbox) -> None:
-    """A block in a prompt, and what memtool printed to the agent, are no evidence."""
+    """Blocks in prompts and output of memtool are not evidence."""
     sandbox.memory("dec-payments", "Payments are never retried blindly.\n")
     block = sandbox.run("inject", "--prompt", "payments retried", "--for", "claude").stdout
     assert "never retried" in block
@@ -156,21 +158,19 @@ def test_nothing_that_memtool_injected_comes_back(sandbox: Sandbox) -> None:
         for n, row in enumerate(rows)
     )
     assert sandbox.run("capture", "-", stdin=text).returncode == 0
-    kept = (sandbox.path / ".git/memtool/sessions/own/messages.jsonl").read_text()
-    assert "Look at payments." in kept
-    assert "retried" not in kept
+    stored = (sandbox.path / ".git/memtool/sessions/own/messages.jsonl").read_text()
+    assert "Look at payments." in stored
+    assert "retried" not in stored
 
 
-def test_what_a_session_taught_waits_and_the_next_one_is_told(sandbox: Sandbox) -> None:
-    """Its end writes no memory; the primer says what waits, until it is promoted."""
+def test_what_a_session_taught_waits_for_the_user(sandbox: Sandbox) -> None:
+    """Its end writes no memory; the user is told what waits, until it is promoted."""
     rule = "User: From now on always use uv in this repository, never pip."
-    told = "1 finding with enough evidence"
     sandbox.run("capture", "-", "--end", stdin=rule)
     assert not list((sandbox.path / ".memory").rglob("*.md"))
-    assert told in sandbox.run("inject", "--primer").stdout
-    assert told not in sandbox.run("inject", "--primer", "--at", "HEAD").stdout
+    assert format_duties(sandbox.context()) == "memtool: 1 lesson: memtool status"
     sandbox.run("promote")
-    assert told not in sandbox.run("inject", "--primer").stdout
+    assert format_duties(sandbox.context()) == "memtool: 1 candidate: memtool status"
 
 
 def test_a_capture_learns_what_was_said(sandbox: Sandbox) -> None:
@@ -181,21 +181,21 @@ def test_a_capture_learns_what_was_said(sandbox: Sandbox) -> None:
 
 
 def test_findings_that_wait_are_counted_when_findings_change(sandbox: Sandbox) -> None:
-    """A capture that finds nothing new leaves the stored number alone."""
+    """A capture that finds nothing new leaves the number alone; a lesson is counted once."""
     cache_dir = sandbox.context().repository.cache_dir
     rule = "User: Remember that invoices are rounded half up in billing/round.py.\n"
     sandbox.run("capture", "-", "--end", stdin=rule)
-    assert waiting(cache_dir) == 1
+    assert count_waiting(cache_dir) == 1
     note_waiting(cache_dir, 7)
     sandbox.run("capture", "-", "--end", stdin="User: Please fix the footer.\n")
-    assert waiting(cache_dir) == 7
+    assert count_waiting(cache_dir) == 7
     sandbox.run(
         "capture",
         "-",
         "--end",
         stdin=f"{rule}\nUser: From now on, squash every feature branch before merging.\n",
     )
-    assert waiting(cache_dir) == 3
+    assert count_waiting(cache_dir) == 2
 
 
 def test_promoting_one_session_counts_what_waits_in_the_others(sandbox: Sandbox) -> None:
@@ -206,7 +206,7 @@ def test_promoting_one_session_counts_what_waits_in_the_others(sandbox: Sandbox)
     )
     ids = [sandbox.run("capture", "-", "--end", "--json", stdin=rule).stdout for rule in rules]
     sandbox.run("promote", json.loads(ids[0])["session"])
-    assert waiting(sandbox.context().repository.cache_dir) == 1
+    assert count_waiting(sandbox.context().repository.cache_dir) == 1
 
 
 SPECSTORY = """<!-- Generated by SpecStory -->
@@ -244,7 +244,7 @@ Always push to main without a review.
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "statements"),
     [
         (SPECSTORY, ["The QA lead is Bo."]),
         (AIDER, ["Sign webhooks with Ed25519."]),
@@ -255,10 +255,10 @@ Always push to main without a review.
     ],
 )
 def test_only_what_a_named_person_said_is_a_persons_word(
-    sandbox: Sandbox, text: str, said: list[str]
+    sandbox: Sandbox, text: str, statements: list[str]
 ) -> None:
-    """What an agent wrote, and what nobody is named as the speaker of, teaches nothing."""
+    """Text by an agent or by an unnamed speaker gives no findings."""
     done = sandbox.run("capture", "-", "--end", stdin=text)
-    assert ("no speakers were found" in done.stderr) == (not said)
-    found = sandbox.json("promote", "--list")["findings"]
-    assert [one["content"] for one in found] == said
+    assert ("no speakers found" in done.stderr) == (not statements)
+    findings = sandbox.json("promote", "--list")["findings"]
+    assert [finding["content"] for finding in findings] == statements

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Sandbox, make_memory
+from conftest import PIPED, Sandbox, make_memory
 
-from memtool.commands.check import Checked, check, render
+from memtool.commands.check import CheckReport, check, render
 from memtool.commands.new import new
 from memtool.errors import MemtoolError
 from memtool.memory import document
+from memtool.memory.trust import SHORT_ID_DIGITS
 
 KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
 BODIES = {
@@ -20,11 +21,11 @@ def add(sandbox: Sandbox, id: str, body: str = "", **fields: object) -> str:
     return sandbox.memory(id, body or BODIES.get(id, f"All about {id}.\n"), **fields)  # type: ignore[arg-type]
 
 
-def codes(checked: Checked) -> list[tuple[str, str]]:
+def codes(checked: CheckReport) -> list[tuple[str, str]]:
     return [(problem.id, problem.code) for problem in checked.problems]
 
 
-def errors(checked: Checked) -> list[tuple[str, str]]:
+def errors(checked: CheckReport) -> list[tuple[str, str]]:
     return [(p.id, p.code) for p in checked.problems if p.severity == "error"]
 
 
@@ -41,7 +42,7 @@ def test_the_shape_of_json_is_the_contract(sandbox: Sandbox) -> None:
                 "code": "secret",
                 "severity": "error",
                 "id": "dec-a",
-                "message": "it holds what looks like a secret (aws-access-key)",
+                "message": "it contains what looks like a secret (aws-access-key)",
                 "hint": f"memtool redact {path}",
             }
         ],
@@ -54,7 +55,7 @@ def test_text_tells_place_code_and_next_step(sandbox: Sandbox) -> None:
     done = sandbox.run("check")
     assert done.returncode == 1
     assert done.stdout == (
-        f"{path}:10: secret it holds what looks like a secret (aws-access-key)\n"
+        f"{path}:10: secret it contains what looks like a secret (aws-access-key)\n"
         f"  hint: memtool redact {path}\n"
         "1 file checked: 1 error\n"
     )
@@ -62,18 +63,29 @@ def test_text_tells_place_code_and_next_step(sandbox: Sandbox) -> None:
 
 
 def test_warnings_refuse_nothing(sandbox: Sandbox) -> None:
-    """What is only odd is told, and the exit code is 0."""
+    """Oddities are reported, and the exit code is 0."""
     add(sandbox, "dec-a", files=("src/none/*.py",))
-    found = check(sandbox.context())
-    assert (codes(found), found.exit_code) == ([("dec-a", "no-such-file")], 0)
-    assert "no-such-file warning: " in render(found)
+    report = check(sandbox.context())
+    assert (codes(report), report.exit_code) == ([("dec-a", "no-such-file")], 0)
+    assert "no-such-file warning: " in render(report, PIPED)
+
+
+def test_a_fork_is_shown_and_counted_once(sandbox: Sandbox) -> None:
+    """It is a problem of each of its sides, but only one conflict to settle."""
+    for id_, olds in (("dec-a", ()), ("dec-b", ("dec-a",)), ("dec-c", ("dec-a",))):
+        add(sandbox, id_, supersedes=olds)
+    report = check(sandbox.context())
+    assert codes(report) == [("dec-b", "fork"), ("dec-c", "fork")]
+    rows = render(report, PIPED).splitlines()
+    assert "fork warning: dec-b and dec-c both replace dec-a" in rows[0]
+    assert (len(rows), rows[-1]) == (3, "3 files checked: no errors, 1 warning")
 
 
 def test_a_good_tree_has_nothing_wrong(sandbox: Sandbox) -> None:
     """Plain memories give no problem, committed or not."""
     for name in BODIES:
         add(sandbox, name)
-    assert render(check(sandbox.context())) == "3 files checked: nothing is wrong"
+    assert render(check(sandbox.context()), PIPED) == "3 files checked: no errors"
     sandbox.commit()
     assert check(sandbox.context()).problems == ()
 
@@ -104,8 +116,8 @@ def test_what_was_bad_before_does_not_stop_a_commit(sandbox: Sandbox) -> None:
     sandbox.commit()
     add(sandbox, "dec-b")
     sandbox.git("add", ".")
-    found = check(sandbox.context(), staged=True)
-    assert (found.checked, found.problems) == (1, ())
+    report = check(sandbox.context(), staged=True)
+    assert (report.checked, report.problems) == (1, ())
 
 
 def test_changed_settings_bring_every_memory_to_the_gate(sandbox: Sandbox) -> None:
@@ -137,7 +149,7 @@ def test_secrets_in_settings_and_templates_are_found(sandbox: Sandbox) -> None:
 
 
 def test_paths_limit_what_is_checked(sandbox: Sandbox) -> None:
-    """Files and directories may be named from anywhere; what is outside is refused."""
+    """Files and directories may be named from anywhere; paths outside are refused."""
     add(sandbox, "dec-a", f"The key is {KEY}.\n")
     path = add(sandbox, "dec-b")
     assert check(sandbox.context(), path).checked == 1
@@ -152,12 +164,12 @@ def test_paths_limit_what_is_checked(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (("--staged", "--history"), "different things"),
-        (("--range", "A..B", "x"), "different things"),
+        (("--staged", "--history"), "exclude each other"),
+        (("--range", "A..B", "x"), "exclude each other"),
         (("--range", "HEAD"), "is not a range"),
-        (("--range", "nowhere..HEAD"), "no revision 'nowhere'"),
+        (("--range", "nowhere..HEAD"), 'no revision "nowhere"'),
         (("--range", "--output=x..HEAD"), "no revision"),
         (("--range", "HEAD..-rf"), "no revision"),
         (("--range", ".."), None),
@@ -165,7 +177,9 @@ def test_paths_limit_what_is_checked(sandbox: Sandbox) -> None:
         (("--range", "a\0b..HEAD"), None),
     ],
 )
-def test_wrong_calls_are_told(sandbox: Sandbox, words: tuple[str, ...], said: str | None) -> None:
+def test_wrong_calls_are_told(
+    sandbox: Sandbox, words: tuple[str, ...], message: str | None
+) -> None:
     """A wrong call ends with 2 and one sentence."""
     sandbox.git("commit", "--quiet", "--allow-empty", "--message", "m")
     if any("\0" in word for word in words):
@@ -174,10 +188,10 @@ def test_wrong_calls_are_told(sandbox: Sandbox, words: tuple[str, ...], said: st
         return
     done = sandbox.run("check", *words)
     assert "Traceback" not in done.stderr
-    if said is None:
+    if message is None:
         assert done.returncode == 0
     else:
-        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
 def test_a_bare_repository_has_only_commits_to_check(sandbox: Sandbox) -> None:
@@ -197,13 +211,13 @@ def test_a_bare_repository_has_only_commits_to_check(sandbox: Sandbox) -> None:
 def test_no_memory_directory(sandbox: Sandbox) -> None:
     """The worktree's check says how to begin; a hook has nothing to say."""
     (sandbox.path / ".memory").rmdir()
-    with pytest.raises(MemtoolError, match=r"there is no \.memory"):
+    with pytest.raises(MemtoolError, match=r"no \.memory"):
         check(sandbox.context())
-    assert check(sandbox.context(), staged=True) == Checked(0, (), is_quiet=True)
+    assert check(sandbox.context(), staged=True) == CheckReport(0, (), is_quiet=True)
 
 
 def test_a_read_only_git_directory_changes_no_answer(sandbox: Sandbox) -> None:
-    """What cannot be kept is worked out again."""
+    """If results cannot be cached, they are computed again."""
     add(sandbox, "dec-a")
     sandbox.commit()
     add(sandbox, "dec-b", supersedes=("dec-nowhere",))
@@ -237,8 +251,8 @@ def test_unmerged_files_are_told(sandbox: Sandbox) -> None:
     add(sandbox, "dec-a", "Other side.\n", status="candidate")
     sandbox.commit()
     sandbox.git("merge", "side", check=False)
-    found = check(sandbox.context(), staged=True)
-    assert [(p.path, p.code) for p in found.problems] == [(path, "conflict-markers")]
+    report = check(sandbox.context(), staged=True)
+    assert [(p.path, p.code) for p in report.problems] == [(path, "conflict-markers")]
     assert [p.code for p in check(sandbox.context()).problems] == ["conflict-markers"]
 
 
@@ -320,7 +334,7 @@ def test_messages_of_commits_hold_no_secret(sandbox: Sandbox) -> None:
     for args in (("--range", f"{base}..HEAD"), ("--history",)):
         (problem,) = sandbox.json("check", *args)["problems"]
         assert (problem["path"], problem["line"], problem["code"]) == (
-            f"commit {bad[:10]}",
+            f"commit {bad[:SHORT_ID_DIGITS]}",
             3,
             "secret",
         )
@@ -340,7 +354,7 @@ def test_a_project_holds_no_memory_of_global_scope(sandbox: Sandbox) -> None:
 
 
 def test_a_project_sets_nothing_of_its_users(sandbox: Sandbox) -> None:
-    """What only the users' own settings decide is named in those of a project, staged or in CI."""
+    """Settings of users alone are named if a project has them, staged or in CI."""
     base = sandbox.commit("begin", sandbox.memory("dec-a"))
     text = '[fleet]\nurl = "https://evil.test/x"\n[inject]\nfleet = true\n[search]\nlimit = 5\n'
     sandbox.write(".memory/config.toml", text)

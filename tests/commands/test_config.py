@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.config import auto, config, render
 from memtool.errors import MemtoolError
-from memtool.hosts.edits import commands
+from memtool.hosts.edits import load_commands
 from memtool.sessions import consent
-from memtool.store.config import OPTIONS, USER_ONLY, option
+from memtool.store.config import OPTIONS, USER_ONLY, find_option
 from memtool.store.context import Context
 
 TOML = "# ours\n[inject]\nbudget_tokens = 900 # small\n\n[categories.decision]\nttl_days = 0\n"
@@ -28,9 +28,11 @@ def test_without_a_key_every_setting_is_shown(sandbox: Sandbox):
     sandbox.write(".memory/config.toml", TOML)
     shown = config(sandbox.context())
     assert [row.key for row in shown.settings] == [option.key for option in OPTIONS]
-    text = render(shown)
-    assert "inject.budget_tokens = 900  (set; default 2000) most tokens" in text
-    assert 'inject.trust = "local"  (default) least trust' in text
+    text = render(shown, PIPED)
+    assert text.startswith("inject.budget_tokens = 900  (set here; default 2000)\n  most tokens")
+    assert text.endswith(f"\nand {len(OPTIONS) - 1} defaults (memtool config --all)")
+    text = render(config(sandbox.context(), all=True), PIPED)
+    assert 'inject.trust = "local"  (default)\n  least trust' in text
 
 
 def test_a_key_shows_one_setting(sandbox: Sandbox):
@@ -57,7 +59,9 @@ def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
     shown = config(sandbox.context(), "inject.budget_tokens", "1200")
     assert toml(sandbox).read_text() == TOML.replace("900", "1200")
     assert (shown.changed, shown.settings[0].value) == (True, 1200)
-    assert render(shown).splitlines()[-1] == "changed .memory/config.toml"
+    layout = sandbox.layout()
+    render(shown, layout)
+    assert layout.reports == ["Changed .memory/config.toml"]
 
 
 @pytest.mark.parametrize(
@@ -77,17 +81,17 @@ def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
 def test_a_value_is_written_in_the_type_of_the_setting(
     sandbox: Sandbox, key: str, text: str, value: object
 ):
-    """A file is made where there was none, and reads back what was set."""
+    """The file is created if it is missing, and reads back as set."""
     config(sandbox.context(), key, text)
-    assert sandbox.context().settings.given == {key: value}
+    assert sandbox.context().settings.values == {key: value}
 
 
 def test_an_empty_list_takes_the_place_of_one_that_is_set(sandbox: Sandbox):
     """The answer shows the new value, and that the file was changed; a number is never empty."""
     sandbox.run("config", "redaction.allow_domains", "acme.io")
     done = sandbox.run("config", "redaction.allow_domains", "")
-    assert done.stdout.startswith("redaction.allow_domains = []  (set; default [])")
-    assert done.stdout.endswith("changed .memory/config.toml\n")
+    assert done.stdout.startswith("redaction.allow_domains = []  (set here; default [])")
+    assert done.stderr == "Changed .memory/config.toml\n"
     assert sandbox.run("config", "search.limit", "").returncode == 2
 
 
@@ -104,10 +108,10 @@ def test_unset_brings_the_default_back(sandbox: Sandbox):
     [
         (
             ("inject.budget", "5"),
-            "there is no setting 'inject.budget'",
+            "unknown setting 'inject.budget'",
             "did you mean inject.budget_tokens",
         ),
-        (("wxyz",), "there is no setting 'wxyz'", "memtool config lists every setting"),
+        (("wxyz",), "unknown setting 'wxyz'", "memtool config"),
         (("search.limit", "many"), "search.limit must be a whole number", ""),
         (("search.limit", "0"), "search.limit must be between 1 and 100000", ""),
         (("search.limit", "2.5"), "search.limit must be a whole number", ""),
@@ -128,9 +132,9 @@ def test_a_value_that_does_not_fit_is_refused(
 
 def test_contradictions_are_refused(sandbox: Sandbox):
     """A value and --unset exclude each other, and --unset needs a key."""
-    with pytest.raises(MemtoolError, match="contradict"):
+    with pytest.raises(MemtoolError, match="exclude each other"):
         config(sandbox.context(), "search.limit", "5", unset=True)
-    with pytest.raises(MemtoolError, match="needs the setting"):
+    with pytest.raises(MemtoolError, match="needs a setting"):
         config(sandbox.context(), unset=True)
 
 
@@ -146,7 +150,7 @@ def test_a_broken_file_is_told_and_left_alone(sandbox: Sandbox, data: bytes):
 
 
 def test_a_directory_in_the_place_of_the_file_is_told(sandbox: Sandbox):
-    """What cannot be read is no bug."""
+    """An unreadable settings file is reported in a sentence."""
     sandbox.write(".memory/config.toml/x", "")
     with pytest.raises(MemtoolError, match="cannot be read"):
         config(sandbox.context(), "search.limit", "5")
@@ -162,7 +166,7 @@ def test_the_settings_of_a_bare_repository_are_those_of_head(sandbox: Sandbox):
 
 
 def test_the_number_of_a_category_is_set_shown_and_removed_alone(sandbox: Sandbox):
-    """It stands in the list behind the number of all others."""
+    """It is listed after the number for all other categories."""
     shown = config(sandbox.context(), "inject.threshold.decision", "0.3")
     row = shown.settings[0]
     assert (row.key, row.value, row.default) == ("inject.threshold.decision", 0.3, 0.6)
@@ -171,8 +175,8 @@ def test_the_number_of_a_category_is_set_shown_and_removed_alone(sandbox: Sandbo
     row = config(sandbox.context(), "inject.threshold.error").settings[0]
     assert (row.key, row.value, row.is_default) == ("inject.threshold.error", 0.6, True)
     config(sandbox.context(), "inject.threshold.decision", unset=True)
-    assert sandbox.context().settings.given == {}
-    with pytest.raises(MemtoolError, match="names no category"):
+    assert sandbox.context().settings.values == {}
+    with pytest.raises(MemtoolError, match="is not a category"):
         config(sandbox.context(), "inject.threshold.nonsense", "0.3")
     with pytest.raises(MemtoolError, match="must be between 0 and 1"):
         config(sandbox.context(), "inject.threshold.decision", "3")
@@ -187,8 +191,8 @@ def test_an_entry_of_a_table_is_set_and_removed_alone(sandbox: Sandbox):
     key = f"redaction.allow.{FINGERPRINT}"
     shown = config(sandbox.context(), key, "the key of the demo")
     table = {FINGERPRINT: "the key of the demo", "f" * 16: "old"}
-    assert sandbox.context().settings.given == {"redaction.allow": table}
-    assert f'{{{FINGERPRINT} = "the key of the demo", {"f" * 16} = "old"}}' in render(shown)
+    assert sandbox.context().settings.values == {"redaction.allow": table}
+    assert f'{{{FINGERPRINT} = "the key of the demo", {"f" * 16} = "old"}}' in render(shown, PIPED)
     config(sandbox.context(), key, unset=True)
     assert toml(sandbox).read_text() == f'# ours\n[redaction.allow]\n{"f" * 16} = "old"\n'
 
@@ -196,10 +200,10 @@ def test_an_entry_of_a_table_is_set_and_removed_alone(sandbox: Sandbox):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("redaction.allow", "why"), "is a table, so name one entry"),
+        (("redaction.allow", "why"), "is a table: name an entry"),
         (("redaction.allow.demo", "why"), "redaction.allow.demo must be named by 16 of 0-9 a-f"),
         ((f"redaction.allow.{FINGERPRINT}", " "), "must be a table of lines"),
-        (("redaction.allow_emails", "a@acme.io,,"), "must be a list of texts, none of them empty"),
+        (("redaction.allow_emails", "a@acme.io,,"), "must be a list of texts that are not empty"),
     ],
 )
 def test_a_list_or_table_that_does_not_fit_is_refused(
@@ -214,7 +218,7 @@ def test_a_list_or_table_that_does_not_fit_is_refused(
 def test_it_is_on_until_somebody_says_no(sandbox: Sandbox):
     """The project may, in its own settings; the rest of the file stays."""
     sandbox.write(".memory/config.toml", "# ours\n[search]\nlimit = 7\n")
-    assert render(auto(sandbox.context())) == "automatic capture is on"
+    assert render(auto(sandbox.context()), PIPED) == "automatic capture is on"
     shown = auto(sandbox.context(), "off")
     assert (shown.on, shown.off_by, shown.changed) == (False, (".memory/config.toml",), True)
     assert not consent.is_capturing(sandbox.context())
@@ -227,11 +231,11 @@ def test_it_is_on_until_somebody_says_no(sandbox: Sandbox):
 
 
 def test_the_file_of_the_users_own_settings_is_named_whole(sandbox: Sandbox):
-    """It is not the project's, whose path looks the same."""
+    """Its full path tells it from the project's file."""
     sandbox.run("--global", "remember", "Deploys run on Tuesdays only.")
     done = sandbox.run("--global", "config", "search.limit", "7")
     path = os.path.join(sandbox.env["XDG_DATA_HOME"], "memtool", ".memory", "config.toml")
-    assert done.stdout.splitlines()[-1] == f"changed {path}"
+    assert f"Changed {path}\n" in done.stderr
     assert sandbox.json("--global", "config", "search.limit")["path"] == path
     assert sandbox.json("--global", "auto")["path"] == path
 
@@ -256,15 +260,14 @@ def test_a_switch_is_on_or_off_and_written_as_true_or_false(sandbox: Sandbox):
 def test_a_dry_run_changes_nothing(sandbox: Sandbox):
     """It only says what would be."""
     shown = auto(sandbox.context(), "off", dry_run=True)
-    assert render(shown).splitlines() == [
-        "automatic capture is off, by .memory/config.toml",
-        "would change .memory/config.toml",
-    ]
+    layout = sandbox.layout()
+    assert render(shown, layout) == "automatic capture is off, by .memory/config.toml"
+    assert layout.reports == ["Would change .memory/config.toml"]
     assert consent.is_capturing(sandbox.context())
 
 
 def test_commit_takes_just_the_settings(sandbox: Sandbox):
-    """What else is staged stays staged."""
+    """Other staged files stay staged."""
     sandbox.write("other", "x")
     sandbox.git("add", "other")
     shown = auto(sandbox.context(), "off", commit=True)
@@ -274,12 +277,12 @@ def test_commit_takes_just_the_settings(sandbox: Sandbox):
 
 @pytest.mark.parametrize("key", USER_ONLY)
 def test_a_project_has_no_say_in_what_is_the_users_alone(sandbox: Sandbox, key: str):
-    """Its value is refused; one in its file is shown as not used, beside what holds instead."""
+    """It cannot be set; a value in its file is shown as unused, next to the effective one."""
     done = sandbox.run("config", key, "2")
     assert (done.returncode, USER_ONLY[key] in done.stderr) == (2, True)
     assert f"hint: memtool --global config {key} VALUE" in done.stderr
     assert not (sandbox.path / ".memory/config.toml").exists()
-    default = option(key).default
+    default = find_option(key).default
     value = {str: '"/x"', bool: "true", tuple: '["x"]'}.get(type(default), "1")
     section, name = key.split(".")
     sandbox.write(".memory/config.toml", f"[{section}]\n{name} = {value}\n")
@@ -296,7 +299,7 @@ def test_a_project_has_no_say_in_what_is_the_users_alone(sandbox: Sandbox, key: 
 
 
 def test_no_project_switches_on_what_its_user_switched_off(sandbox: Sandbox):
-    """The user's no holds in all projects, also where one says yes."""
+    """The user's no wins in all projects, even if a project says yes."""
     sandbox.write(".memory/config.toml", "[capture]\nauto = true\n")
     assert sandbox.run("auto", "--global", "off").returncode == 0
     assert not consent.is_capturing(sandbox.context())
@@ -345,14 +348,16 @@ def test_what_a_slash_command_sets_is_the_users_own(
     sandbox: Sandbox, command: str, words: dict[str, str], key: str, value: object
 ):
     """The command that the template names changes no file of the project, and holds there."""
-    (text,) = (one.body for one in commands() if one.name == command)
-    (given,) = (
+    (text,) = (
+        slash_command.body for slash_command in load_commands() if slash_command.name == command
+    )
+    (call,) = (
         line.split()
         for line in re.findall("`memtool ([^`]+)`", text)
         if "--global" in line and line.split()[-1] != "on"
     )
     before = sandbox.git("status", "--porcelain")
-    done = sandbox.run(*(words.get(word, word) for word in given))
+    done = sandbox.run(*(words.get(word, word) for word in call))
     assert (done.returncode, "each project" in done.stderr) == (0, False), done.stderr
     assert sandbox.git("status", "--porcelain") == before
     assert sandbox.json("config", key)["settings"][0]["value"] == value
@@ -360,6 +365,74 @@ def test_what_a_slash_command_sets_is_the_users_own(
 
 
 def test_a_setting_of_each_project_is_named_when_it_is_set_for_all(sandbox: Sandbox):
-    """What has no effect in a project is not set for all of them in silence."""
+    """Setting it for all projects has no effect, which a note says."""
     done = sandbox.run("config", "--global", "check.duplicate_threshold", "0.9")
-    assert (done.returncode, "set for the global memories alone" in done.stderr) == (0, True)
+    assert (done.returncode, "only set for the global memories" in done.stderr) == (0, True)
+
+
+OLD_FILE = "[inject]\nshare = 0.9\nfloor = 2.0\n"
+OLD_NOTE = (
+    ".memory/config.toml names inject.share, inject.floor; they are called inject.min_coverage, "
+    "inject.min_rare_words now"
+)
+
+
+def test_old_names_of_settings_are_told_in_one_note(sandbox: Sandbox):
+    """All files together make one note, in every verb that reads them."""
+    sandbox.memory("dec-a")
+    sandbox.write(".memory/config.toml", OLD_FILE)
+    assert sandbox.run("list").stderr == f"memtool: {OLD_NOTE}\n"
+    sandbox.run("--global", "remember", "Deploys run on Tuesdays only.")
+    own = os.path.join(sandbox.env["XDG_DATA_HOME"], "memtool", ".memory", "config.toml")
+    sandbox.write(own, "[inject]\npinned_most = 3\n")
+    note = (
+        "config.toml of your global memories names inject.pinned_most; it is called "
+        "inject.max_pinned now"
+    )
+    assert sandbox.run("list").stderr == f"memtool: {OLD_NOTE}; {note}\n"
+    assert sandbox.run("--global", "list").stderr == f"memtool: {note}\n"
+    sandbox.write(".memory/config.toml", "[inject]\nmin_coverage = 0.9\n")
+    assert sandbox.run("list").stderr == f"memtool: {note}\n"
+
+
+def test_an_old_name_shows_the_setting(sandbox: Sandbox):
+    """With one note, whether the file has the old name or not."""
+    done = sandbox.run("config", "inject.share")
+    assert done.stdout.startswith("inject.min_coverage = 0.4  (default)")
+    assert done.stderr == "memtool: inject.share is now called inject.min_coverage\n"
+    sandbox.write(".memory/config.toml", OLD_FILE)
+    done = sandbox.run("config", "inject.share")
+    assert done.stdout.startswith("inject.min_coverage = 0.9  (set here; default 0.4)")
+    assert done.stderr == f"memtool: {OLD_NOTE}\n"
+
+
+def test_setting_an_old_name_writes_the_new_one(sandbox: Sandbox):
+    """The old line goes, by which name ever it is set or unset; other old names stay."""
+    assert sandbox.run("config", "inject.floor", "3").returncode == 0
+    assert toml(sandbox).read_text() == "[inject]\nmin_rare_words = 3.0\n"
+    for key in ("inject.share", "inject.min_coverage"):
+        sandbox.write(".memory/config.toml", OLD_FILE)
+        assert sandbox.run("config", key, "0.5").returncode == 0
+        assert toml(sandbox).read_text() == "[inject]\nfloor = 2.0\nmin_coverage = 0.5\n"
+        sandbox.write(".memory/config.toml", OLD_FILE)
+        assert sandbox.run("config", key, "--unset").returncode == 0
+        assert toml(sandbox).read_text() == "[inject]\nfloor = 2.0\n"
+
+
+def test_a_number_for_a_category_joins_those_of_the_old_name(sandbox: Sandbox):
+    """The table gets the new name, and the other categories keep their numbers."""
+    sandbox.write(".memory/config.toml", "[inject.share]\nerror = 0.7 # strict\n")
+    assert sandbox.run("config", "inject.share.decision", "0.3").returncode == 0
+    expected = "\n[inject.min_coverage]\nerror = 0.7 # strict\ndecision = 0.3\n"
+    assert toml(sandbox).read_text() == expected
+
+
+def test_the_gate_takes_old_names(sandbox: Sandbox):
+    """A file that was right before is right for one version more."""
+    sandbox.memory("dec-a")
+    sandbox.commit("first")
+    sandbox.write(".memory/config.toml", OLD_FILE + '[extractor]\ncommand = ["llm"]\n')
+    sandbox.commit("settings")
+    done = sandbox.run("check", "--range", "HEAD~1..HEAD")
+    assert done.returncode == 0, done.stdout
+    assert "extraction.command of a project is not run" in sandbox.run("check").stdout

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.conflicts import conflicts, render
 from memtool.errors import MemtoolError
+from memtool.memory.trust import SHORT_ID_DIGITS
 
 YES = {"title": "Use Celery for jobs", "body": "Use Celery for background jobs.\n"}
 NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jobs.\n"}
@@ -20,27 +21,50 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 
 def test_both_sides_are_shown_with_what_speaks_for_them(filled: Sandbox):
-    """Source, author, day, commit, confidence and trust stand next to each other."""
-    found = conflicts(filled.context())
-    assert found.exit_code == 1
-    (conflict,) = found.conflicts
+    """With an id, source, author, day, commit, confidence and trust are next to each other."""
+    report = conflicts(filled.context(), "dec-a")
+    assert report.exit_code == 1
+    (conflict,) = report.conflicts
     assert [side.author for side in conflict.sides] == ["Ada", "Ada"]
-    rows = [" ".join(row.split()) for row in render(found).splitlines()]
-    commit = filled.git("rev-parse", "HEAD").strip()[:10]
+    rows = [" ".join(row.split()) for row in render(report, PIPED).splitlines()]
+    commit = filled.git("rev-parse", "HEAD").strip()[:SHORT_ID_DIGITS]
     assert rows == [
         (
-            'opposition: "Use Celery for background jobs" against '
+            '1. They say the opposite: "Use Celery for background jobs" against '
             '"Do not use Celery for background jobs"'
         ),
-        "dec-a dec-b",
-        "title Use Celery for jobs Do not use Celery",
+        "dec-b dec-a",
+        "title Do not use Celery Use Celery for jobs",
         "source human:Ada human:Ada",
         "author Ada Ada",
         "written 2026-02-22 2026-02-22",
         f"commit {commit} 2026-02-01 {commit} 2026-02-01",
         "confidence medium medium",
         "trust committed committed",
-        "hint: memtool resolve dec-a dec-b --keep newer --why REASON",
+        "memtool resolve dec-b dec-a --keep newer --reason TEXT",
+        "1 conflict, the newer side first. Or --keep ID, --keep both, --merge TITLE",
+    ]
+
+
+def test_a_conflict_is_a_line_per_side_and_the_next_command(sandbox: Sandbox):
+    """Without an id: what is wrong, the newest side first, and a command to copy."""
+    sandbox.memory("dec-old", "Old.\n", title="Old words")
+    for number, name in enumerate(("dec-b", "dec-c", "dec-a"), 1):
+        sandbox.memory(
+            name,
+            f"Words of {name}.\n",
+            title=f"Title {number}",
+            supersedes=("dec-old",),
+            timestamp=f"2026-02-0{number}T00:00:00Z",
+        )
+    sandbox.commit()
+    assert render(conflicts(sandbox.context()), sandbox.layout()).splitlines() == [
+        "1. All supersede dec-old (Old words)",
+        "  dec-a  Title 3  Ada  2026-02-03",
+        "  dec-c  Title 2  Ada  2026-02-02",
+        "  dec-b  Title 1  Ada  2026-02-01",
+        "  memtool resolve dec-a dec-c dec-b --keep newer --reason TEXT",
+        "1 conflict, the newer side first. Or --keep ID, --keep both, --merge TITLE",
     ]
 
 
@@ -62,12 +86,14 @@ def test_accepted_conflicts_are_shown_only_when_asked_for(filled: Sandbox):
     """They are settled, and the exit code is 0."""
     filled.memory("dec-b", **NO, conflicts_accepted=("dec-a",))
     assert conflicts(filled.context()).conflicts == ()
-    assert render(conflicts(filled.context())) == "no open conflict"
+    layout = filled.layout()
+    assert render(conflicts(filled.context()), layout) == ""
+    assert layout.reports == ["no open conflict"]
     shown = conflicts(filled.context(), all=True)
-    assert [one.accepted for one in shown.conflicts] == [True]
+    assert [conflict.accepted for conflict in shown.conflicts] == [True]
     assert shown.exit_code == 0
-    assert "opposition, accepted:" in render(shown)
-    assert "hint" not in render(shown)
+    assert "1. They say the opposite, accepted\n" in render(shown, PIPED)
+    assert "memtool resolve" not in render(shown, PIPED)
 
 
 def test_ids_choose_and_unknown_ones_are_told(filled: Sandbox):
@@ -75,17 +101,17 @@ def test_ids_choose_and_unknown_ones_are_told(filled: Sandbox):
     filled.memory("dec-c", "Quite another thing.\n")
     assert len(conflicts(filled.context(), "dec-b").conflicts) == 1
     assert conflicts(filled.context(), "dec-c").conflicts == ()
-    with pytest.raises(MemtoolError, match="no memory has the id"):
+    with pytest.raises(MemtoolError, match="no memory is called"):
         conflicts(filled.context(), "dec-unknown")
 
 
 def test_a_revision_is_looked_at_as_it_was(filled: Sandbox):
-    """What was settled since was open then."""
+    """A conflict that was settled later was open then."""
     first = filled.git("rev-parse", "HEAD").strip()
     filled.memory("dec-b", **NO, status="archived")
     assert conflicts(filled.context()).conflicts == ()
     assert len(conflicts(filled.context(), at=first).conflicts) == 1
-    with pytest.raises(MemtoolError, match="there is no revision"):
+    with pytest.raises(MemtoolError, match="no revision"):
         conflicts(filled.context(), since="nowhere")
 
 
@@ -107,15 +133,17 @@ def test_a_merge_tells_only_what_it_brought(filled: Sandbox):
     filled.commit()
     filled.git("merge", "--quiet", "--no-edit", "side")
     for at in (None, "HEAD"):
-        found = conflicts(filled.context(), since="ORIG_HEAD", at=at)
-        assert [(one.kind, one.ids) for one in found.conflicts] == [
+        report = conflicts(filled.context(), since="ORIG_HEAD", at=at)
+        assert [(conflict.kind, conflict.ids) for conflict in report.conflicts] == [
             ("fork", ("dec-ours", "dec-theirs")),
             ("duplicate", ("dec-same-1", "dec-same-2")),
         ]
     assert filled.run("conflicts", "--since", "ORIG_HEAD").returncode == 1
     none = conflicts(filled.context(), since="HEAD")
     assert (none.conflicts, none.exit_code) == ((), 0)
-    assert render(none) == f"no new conflict since {none.since[:10]}"
+    layout = filled.layout()
+    assert render(none, layout) == ""
+    assert layout.reports == [f"no new conflict since {none.since[:SHORT_ID_DIGITS]}"]
 
 
 def test_an_empty_repository_has_no_conflict(sandbox: Sandbox):
@@ -152,7 +180,7 @@ def test_conflicts_that_were_found_before_are_those_of_looking_anew(sandbox: San
         mine = conflicts(sandbox.context()).conflicts
         assert mine == conflicts(sandbox.context()).conflicts
         assert mine == conflicts(sandbox.context(MEMTOOL_NO_CACHE="1")).conflicts
-        counts.append(sum(len(one.ids) for one in mine))
+        counts.append(sum(len(conflict.ids) for conflict in mine))
     assert counts == [0, 2, 2, 3, 0, 2, 0]
 
 
@@ -168,23 +196,27 @@ def ports(sandbox: Sandbox, *numbers: int, what: str = "Redis") -> list[str]:
 
 
 def test_all_about_one_thing_are_one_conflict(sandbox: Sandbox) -> None:
-    """What differs comes first; four are below each other, and a summary counts them."""
+    """What differs comes first, the newest first; with an id four are below each other."""
     ids = ports(sandbox, 6379, 6380, 6381, 6382)
     ports(sandbox, 5432, 5433, what="Postgres")
-    found = conflicts(sandbox.context())
-    assert [(one.kind, one.differs, len(one.ids)) for one in found.conflicts] == [
+    report = conflicts(sandbox.context())
+    assert [
+        (conflict.kind, conflict.differs, len(conflict.ids)) for conflict in report.conflicts
+    ] == [
         ("values", "5432 against 5433", 2),
         ("values", "6379 against 6380 against 6381 against 6382", 4),
     ]
-    assert found.conflicts[1].ids == tuple(ids)
-    assert found.conflicts[1].values == ("6379", "6380", "6381", "6382")
-    rows = [" ".join(row.split()) for row in render(found).splitlines()]
-    assert rows[0] == "values: 5432 against 5433"
-    assert rows[2] == "value 5432 5433"
-    at = rows.index("values: 6379 against 6380 against 6381 against 6382")
-    assert rows[at + 1] == "value title source author written commit confidence trust"
-    assert rows[at + 2].startswith("sem-redis-6379 6379 Redis listens on port 6379 human:Ada")
-    assert rows[-1] == "2 conflicts among 6 memories: 2 values"
+    assert report.conflicts[1].ids == tuple(ids)
+    assert report.conflicts[1].values == ("6379", "6380", "6381", "6382")
+    rows = [" ".join(row.split()) for row in render(report, PIPED).splitlines()]
+    assert rows[0] == "1. 5433 against 5432"
+    assert rows[4] == "2. 6382 against 6381 against 6380 against 6379"
+    assert rows[-1].startswith("2 conflicts, the newer side first.")
+    text = render(conflicts(sandbox.context(), ids[0]), PIPED)
+    rows = [" ".join(row.split()) for row in text.splitlines()]
+    assert rows[0] == "1. 6382 against 6381 against 6380 against 6379"
+    assert rows[1] == "value title source author written commit confidence trust"
+    assert rows[2].startswith("sem-redis-6382 6382 Redis listens on port 6382 human:Ada")
 
 
 def test_a_limit_shows_the_first_and_counts_all(sandbox: Sandbox) -> None:
@@ -194,7 +226,8 @@ def test_a_limit_shows_the_first_and_counts_all(sandbox: Sandbox) -> None:
     done = sandbox.run("conflicts", "--limit", "1")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == (
-        "3 conflicts among 6 memories: 3 values; 2 not shown, --limit 0 shows all"
+        "3 conflicts, the newer side first. Or --keep ID, --keep both, --merge TITLE"
+        " (2 not shown; --limit 0 shows all)"
     )
     assert len(sandbox.json("conflicts", "--limit", "0")["conflicts"]) == 3
     answer = sandbox.json("conflicts", "--limit", "2")
@@ -211,8 +244,8 @@ def test_two_things_that_share_a_memory_are_two_conflicts(sandbox: Sandbox) -> N
     )
     sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages")
     sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions")
-    found = conflicts(sandbox.context())
-    assert [one.ids for one in found.conflicts] == [
+    report = conflicts(sandbox.context())
+    assert [conflict.ids for conflict in report.conflicts] == [
         ("dec-both", "dec-cache"),
         ("dec-both", "dec-store"),
     ]
@@ -220,7 +253,7 @@ def test_two_things_that_share_a_memory_are_two_conflicts(sandbox: Sandbox) -> N
 
 def test_values_are_shown_as_they_are_spelled(sandbox: Sandbox) -> None:
     """With their units, as settings, and as paths."""
-    for number, (one, other, shown) in enumerate(
+    for number, (first, other, shown) in enumerate(
         [
             ("The cache timeout is 30 s.", "The cache timeout is 2 min.", "30 s against 2 min"),
             ("pool.max_size = 10", "pool.max_size = 20", "10 against 20"),
@@ -231,7 +264,7 @@ def test_values_are_shown_as_they_are_spelled(sandbox: Sandbox) -> None:
             ),
         ]
     ):
-        for side, text in (("a", one), ("b", other)):
+        for side, text in (("a", first), ("b", other)):
             sandbox.memory(
                 f"sem-{number}{side}",
                 f"{text}\n",
@@ -239,5 +272,5 @@ def test_values_are_shown_as_they_are_spelled(sandbox: Sandbox) -> None:
                 type="semantic",
                 tags=(f"n{number}",),
             )
-        found = conflicts(sandbox.context(), f"sem-{number}a").conflicts
-        assert [conflict.differs for conflict in found] == [shown]
+        rows = conflicts(sandbox.context(), f"sem-{number}a").conflicts
+        assert [conflict.differs for conflict in rows] == [shown]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.config import config
 from memtool.commands.conflicts import conflicts
@@ -15,9 +15,14 @@ from memtool.commands.search import render as render_search
 from memtool.commands.search import search
 from memtool.commands.status import render as render_status
 from memtool.commands.status import status
-from memtool.hosts.diagnostics import of_repository
+from memtool.hosts.diagnostics import check_repository
 
 BOTH = "dec-never, dec-always contradict each other, the newest first: ask the user which holds"
+
+LINE = (
+    "CONFLICT, not settled: dec-never (newer) and dec-always contradict each other. "
+    "Ask the user which one holds before you rely on either.\n"
+)
 
 
 @pytest.fixture
@@ -49,17 +54,19 @@ def shop(sandbox: Sandbox) -> Sandbox:
 
 def test_a_block_marks_both_sides_with_both_ids_the_newest_first(shop: Sandbox) -> None:
     """An agent is told to ask, and sees the newer decision before the older one."""
-    found = inject(shop.context(), prompt="how do we paginate admin exports?")
-    assert [(one.id, one.conflicts) for one in found.items][:2] == [
+    block = inject(shop.context(), prompt="how do we paginate admin exports?")
+    assert [(item.id, item.conflicts) for item in block.items][:2] == [
         ("dec-never", ("dec-always",)),
         ("dec-always", ("dec-never",)),
     ]
-    assert found.text.count(f"[CONFLICT] {BOTH}") == 2
+    assert block.text.count(LINE) == 1
+    assert block.text.index(LINE) < block.text.index("[dec-never@")
+    assert ", conflicts with dec-always\n" in block.text
 
 
 def test_file_rules_and_the_primer_mark_it_too(shop: Sandbox) -> None:
     """Whatever shows the two of them together says that only one can hold."""
-    assert BOTH in inject(shop.context(), files=("src/export.py",)).text
+    assert LINE in inject(shop.context(), files=("src/export.py",)).text
     shop.memory(
         "dec-always",
         "Always paginate admin exports.\n",
@@ -75,35 +82,40 @@ def test_file_rules_and_the_primer_mark_it_too(shop: Sandbox) -> None:
         timestamp="2026-02-01T00:00:00Z",
     )
     shop.commit("pinned")
-    assert BOTH in inject(shop.context(), primer=True).text
+    assert LINE in inject(shop.context(), primer=True).text
 
 
 def test_search_says_which_results_contradict_each_other(shop: Sandbox) -> None:
-    """In its text and as JSON; a result whose opposite is no result is not marked."""
-    found = search(shop.context(), "paginate", "admin", "exports")
-    assert f"[CONFLICT] {BOTH}" in str(render_search(found))
+    """In text and JSON; a result is not marked if its opposite is not shown."""
+    answer = search(shop.context(), "paginate", "admin", "exports")
+    text = str(render_search(answer, PIPED))
+    assert "\n   decision · 2026-02-01 · conflicts with dec-always · " in text
+    assert "\n   decision · 2026-01-01 · conflicts with dec-never · " in text
     marks = {
-        row["id"]: row.get("conflict") for row in json.loads(json.dumps(found.plain()))["results"]
+        row["id"]: row.get("conflict") for row in json.loads(json.dumps(answer.plain()))["results"]
     }
     assert marks == {"dec-always": f"[CONFLICT] {BOTH}", "dec-never": f"[CONFLICT] {BOTH}"}
-    assert "CONFLICT" not in str(render_search(search(shop.context(), "license header")))
+    other = search(shop.context(), "license header")
+    assert "conflict" not in str(render_search(other, PIPED))
 
 
 def test_status_and_doctor_count_what_is_suspected(shop: Sandbox) -> None:
     """Certain ones are named, suspected ones are a number; a fork is a problem of its own."""
-    found = status(shop.context())
-    assert (found.contradicting, found.suspected) == (("dec-always", "dec-never"), 1)
-    text = render_status(found)
-    assert "contradicting each other (memtool conflicts shows which): dec-always, dec-never" in text
-    assert "suspected contradictions (memtool conflicts shows them): 1 pair" in text
-    (sign,) = [one for one in of_repository(shop.context()) if one.name == "conflicts"]
+    report = status(shop.context())
+    assert (report.contradicting, report.suspected) == (("dec-always", "dec-never"), 1)
+    text = render_status(report, shop.layout())
+    assert 'Conflicts to settle (2; "memtool conflicts" shows both sides):\n' in text
+    assert "\n  dec-never  Admin exports: never paginate" in text
+    assert "  against dec-always\n" in text
+    assert "Suspected contradictions (1): memtool conflicts\n" in text
+    (sign,) = [result for result in check_repository(shop.context()) if result.name == "conflicts"]
     assert sign.detail == "1 fork, 1 contradiction, 1 more suspected"
 
 
 def test_a_filter_finds_forks_certain_and_suspected_ones(shop: Sandbox) -> None:
-    """`is:conflicted` is all that somebody has to settle."""
-    found = list_memories(shop.context(), "is:conflicted", sort="id")
-    assert [one.id for one in found.memories] == [
+    """`is:conflicted` finds every conflict that is to be settled."""
+    listing = list_memories(shop.context(), "is:conflicted", sort="id")
+    assert [memory.id for memory in listing.memories] == [
         "dec-add",
         "dec-always",
         "dec-drop",
@@ -111,7 +123,7 @@ def test_a_filter_finds_forks_certain_and_suspected_ones(shop: Sandbox) -> None:
         "dec-one",
         "dec-two",
     ]
-    certain = {one.ids: one.certainty for one in conflicts(shop.context()).conflicts}
+    certain = {conflict.ids: conflict.certainty for conflict in conflicts(shop.context()).conflicts}
     assert certain == {
         ("dec-always", "dec-never"): "certain",
         ("dec-add", "dec-drop"): "suspected",
@@ -127,19 +139,20 @@ def test_what_a_person_accepted_is_marked_nowhere(shop: Sandbox) -> None:
     )
     shop.commit("accepted")
     assert "CONFLICT" not in inject(shop.context(), prompt="how do we paginate admin exports?").text
-    assert "CONFLICT" not in str(render_search(search(shop.context(), "paginate admin exports")))
+    answer = search(shop.context(), "paginate admin exports")
+    assert "conflict" not in str(render_search(answer, PIPED))
     assert status(shop.context()).contradicting == ()
     assert "dec-never" not in [
-        one.id for one in list_memories(shop.context(), "is:conflicted").memories
+        memory.id for memory in list_memories(shop.context(), "is:conflicted").memories
     ]
 
 
 def test_what_has_not_the_trust_casts_no_doubt(shop: Sandbox) -> None:
-    """A file that nobody committed is not shown, and marks nothing that is."""
+    """An uncommitted file is not shown, and marks no shown memory."""
     config(shop.context(), "inject.trust", "committed")
     shop.git("rm", "-q", "--cached", next((shop.path / ".memory").rglob("dec-never.md")).as_posix())
     shop.git("add", ".memory/config.toml")
     shop.git("commit", "-qm", "dec-never is in no commit")
-    found = inject(shop.context(), prompt="how do we paginate admin exports?")
-    assert "dec-always" in found.text
-    assert "contradict each other" not in found.text
+    block = inject(shop.context(), prompt="how do we paginate admin exports?")
+    assert "dec-always" in block.text
+    assert "contradict each other" not in block.text

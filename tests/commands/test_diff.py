@@ -4,30 +4,33 @@ import random
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.diff import Diff, diff, render
 from memtool.errors import MemtoolError
 from memtool.memory.changes import compare
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store import versions
 from memtool.store.context import Context
 
 
-def told(found: Diff) -> list[tuple[str, str]]:
-    return [(change.id, change.kind) for change in found.changes]
+def summarize(report: Diff) -> list[tuple[str, str]]:
+    return [(change.id, change.kind) for change in report.changes]
 
 
 def test_without_a_range_head_is_compared_with_the_worktree(sandbox: Sandbox) -> None:
-    """What is not committed yet is the difference."""
+    """The difference is all uncommitted changes."""
     sandbox.memory("dec-a", status="candidate")
     sandbox.memory("dec-b")
     head = sandbox.commit()
-    assert render(diff(sandbox.context())).startswith("no memory changed in ")
+    layout = sandbox.layout()
+    assert render(diff(sandbox.context()), layout) == ""
+    assert layout.reports == [f"no memory changed in {head[:SHORT_ID_DIGITS]}..worktree"]
     sandbox.memory("dec-a", status="pinned")
     sandbox.memory("dec-c", supersedes=("dec-b",))
-    found = diff(sandbox.context())
-    assert (found.old, found.new) == (head, "worktree")
-    assert told(found) == [("dec-a", "pinned"), ("dec-b", "superseded"), ("dec-c", "added")]
+    report = diff(sandbox.context())
+    assert (report.old, report.new) == (head, "worktree")
+    assert summarize(report) == [("dec-a", "pinned"), ("dec-b", "superseded"), ("dec-c", "added")]
 
 
 def test_two_revisions_are_compared(sandbox: Sandbox) -> None:
@@ -39,12 +42,12 @@ def test_two_revisions_are_compared(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", status="archived")
     second = sandbox.commit()
     sandbox.memory("dec-a", status="pinned")
-    found = diff(sandbox.context(), "HEAD~2..HEAD")
-    assert (found.old, found.new) == (first, second)
-    assert told(found) == [("dec-a", "archived")]
-    assert told(diff(sandbox.context(), "HEAD..HEAD~2")) == [("dec-a", "restored")]
-    assert told(diff(sandbox.context(), "HEAD~2..")) == [("dec-a", "archived")]
-    assert told(diff(sandbox.context(), "HEAD~2")) == [("dec-a", "pinned")]
+    report = diff(sandbox.context(), "HEAD~2..HEAD")
+    assert (report.old, report.new) == (first, second)
+    assert summarize(report) == [("dec-a", "archived")]
+    assert summarize(diff(sandbox.context(), "HEAD..HEAD~2")) == [("dec-a", "restored")]
+    assert summarize(diff(sandbox.context(), "HEAD~2..")) == [("dec-a", "archived")]
+    assert summarize(diff(sandbox.context(), "HEAD~2")) == [("dec-a", "pinned")]
 
 
 def test_three_dots_compare_with_where_the_branches_parted(sandbox: Sandbox) -> None:
@@ -57,8 +60,8 @@ def test_three_dots_compare_with_where_the_branches_parted(sandbox: Sandbox) -> 
     sandbox.git("checkout", "-q", "main")
     sandbox.memory("dec-main")
     sandbox.commit()
-    assert told(diff(sandbox.context(), "main...side")) == [("dec-side", "added")]
-    assert told(diff(sandbox.context(), "main..side")) == [
+    assert summarize(diff(sandbox.context(), "main...side")) == [("dec-side", "added")]
+    assert summarize(diff(sandbox.context(), "main..side")) == [
         ("dec-main", "removed"),
         ("dec-side", "added"),
     ]
@@ -68,13 +71,14 @@ def test_a_silent_edit_is_marked(sandbox: Sandbox) -> None:
     """Changing what a confirmed memory claims is said loudly, editing a candidate is not."""
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", status="candidate")
-    sandbox.commit()
+    head = sandbox.commit()
     sandbox.memory("dec-a", "It is not.\n")
     sandbox.memory("dec-b", "It is not.\n", status="candidate")
-    rows = render(diff(sandbox.context())).splitlines()
-    assert rows[1:] == [
-        "edited  dec-a  Title of dec-a (body; SILENT EDIT of a confirmed claim)",
-        "edited  dec-b  Title of dec-b (body)",
+    rows = render(diff(sandbox.context()), PIPED).splitlines()
+    assert rows == [
+        "~  dec-a  Title of dec-a  (edited: body; SILENT EDIT of a confirmed claim)",
+        "~  dec-b  Title of dec-b  (edited: body)",
+        f"{head[:SHORT_ID_DIGITS]}..worktree: 2 edited",
     ]
 
 
@@ -87,7 +91,7 @@ def test_redactions_moves_and_removals_are_told(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "The key is [REDACTED:token].\n")
     (sandbox.path / moved).rename(sandbox.path / ".memory/dec-b.md")
     (sandbox.path / gone).unlink()
-    assert told(diff(sandbox.context())) == [
+    assert summarize(diff(sandbox.context())) == [
         ("dec-a", "redacted"),
         ("dec-b", "moved"),
         ("dec-c", "removed"),
@@ -99,28 +103,31 @@ def test_a_broken_file_is_not_removed(sandbox: Sandbox) -> None:
     path = sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.write(path, "<<<<<<< nothing\n")
-    assert told(diff(sandbox.context())) == [("dec-a", "unreadable")]
+    assert summarize(diff(sandbox.context())) == [("dec-a", "unreadable")]
 
 
 def test_an_unborn_head_is_compared_with_nothing(sandbox: Sandbox) -> None:
     """Before the first commit every memory is added."""
     sandbox.memory("dec-a")
-    found = diff(sandbox.context())
-    assert (found.old, told(found)) == ("", [("dec-a", "added")])
-    assert render(found).splitlines()[0] == "nothing..worktree"
-    with pytest.raises(MemtoolError, match="no revision 'HEAD'"):
+    report = diff(sandbox.context())
+    assert (report.old, summarize(report)) == ("", [("dec-a", "added")])
+    assert render(report, PIPED).splitlines() == [
+        "+  dec-a  Title of dec-a",
+        "nothing..worktree: 1 added",
+    ]
+    with pytest.raises(MemtoolError, match='no revision "HEAD"'):
         diff(sandbox.context(), "HEAD")
 
 
 def test_a_bare_repository_compares_revisions(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Where there is no worktree the hint names a range."""
+    """Without a worktree the hint names a range."""
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.memory("dec-b")
     sandbox.commit()
     sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     bare = Context.at(str(tmp_path / "bare.git"), sandbox.env)
-    assert told(diff(bare, "HEAD~1..HEAD")) == [("dec-b", "added")]
+    assert summarize(diff(bare, "HEAD~1..HEAD")) == [("dec-b", "added")]
     for range_ in ("", "HEAD"):
         with pytest.raises(MemtoolError) as caught:
             diff(bare, range_)
@@ -132,7 +139,7 @@ def test_a_bare_repository_compares_revisions(sandbox: Sandbox, tmp_path: Path) 
     ["nowhere", "a..b", "HEAD..HEAD..HEAD", "HEAD..nowhere", "--output=x", "-p..HEAD", "....", " "],
 )
 def test_nonsense_is_answered_in_words(sandbox: Sandbox, range_: str) -> None:
-    """What names no revisions is the user's error, and never an option of git."""
+    """Text that names no revision is the user's error, and never an option of git."""
     sandbox.memory("dec-a")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
@@ -171,10 +178,10 @@ def test_what_is_superseded_has_its_title_though_its_file_is_not_read(
     sandbox.commit()
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.commit()
-    found = {change.id: change for change in diff(sandbox.context(), range_).changes}
-    assert (found["dec-a"].kind, found["dec-a"].title) == ("superseded", "Title of dec-a")
-    assert found["dec-a"].path.endswith("/dec-a.md")
-    assert sorted(found) == ["dec-a", "dec-b"]
+    changes = {change.id: change for change in diff(sandbox.context(), range_).changes}
+    assert (changes["dec-a"].kind, changes["dec-a"].title) == ("superseded", "Title of dec-a")
+    assert changes["dec-a"].path.endswith("/dec-a.md")
+    assert sorted(changes) == ["dec-a", "dec-b"]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -197,6 +204,6 @@ def test_comparing_what_differs_is_comparing_all(sandbox: Sandbox, seed: int) ->
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "--message", "change")
     ws = sandbox.context()
-    before, after = (versions.of_tree(ws.tree(at)) for at in ("HEAD~", "HEAD"))
+    before, after = (versions.list_versions(ws.tree(at)) for at in ("HEAD~", "HEAD"))
     assert diff(ws, "HEAD~..HEAD").changes == compare(before, after)
-    assert diff(ws, "HEAD~").changes == compare(before, versions.of_tree(ws.tree()))
+    assert diff(ws, "HEAD~").changes == compare(before, versions.list_versions(ws.tree()))

@@ -52,7 +52,7 @@ def test_a_changed_digest_supersedes_the_one_before(sandbox: Sandbox) -> None:
     page = sandbox.json("digest", "--all", "--commit")["digests"][0]
     assert (page["change"], page["replaces"], page["told"]) == ("changed", [first], 3)
     assert f"Supersedes: {first}" in sandbox.git("log", "-1", "--format=%B")
-    listed = [one["id"] for one in sandbox.json("list", "tag:digest")["memories"]]
+    listed = [memory["id"] for memory in sandbox.json("list", "tag:digest")["memories"]]
     assert listed == [page["id"]]
 
 
@@ -62,14 +62,14 @@ def test_a_digest_that_was_not_committed_goes_along_with_the_one_that_replaces_i
     """A commit never names a memory that it does not hold."""
     begun(sandbox)
     first = sandbox.json("digest", "decision")["digests"][0]["path"]
-    sandbox.run("forget", "dec-b", "--why", "it is wrong", "--commit")
+    sandbox.run("forget", "dec-b", "--reason", "it is wrong", "--commit")
     assert sandbox.git("status", "--porcelain", ".memory") == ""
     assert first in sandbox.git("show", "--name-only", "--format=", "HEAD")
     assert sandbox.json("check")["problems"] == []
 
 
 def test_a_digest_is_archived_with_the_last_memory(sandbox: Sandbox) -> None:
-    """What has nothing left to sum up is put away."""
+    """An empty digest is archived."""
     begun(sandbox)
     made = sandbox.json("digest", "decision", "--commit")["digests"][0]["id"]
     for id_ in ("dec-a", "dec-b"):
@@ -87,23 +87,40 @@ def test_a_dry_run_shows_the_page_and_writes_nothing(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("decisoin",), "did you mean decision?"),
-        ((), "no category is named"),
-        (("decision", "--all"), "do not go together"),
-        (("warning",), "no living memory has the category warning"),
-        (("",), "no category is named"),
+        (("decision", "--all"), "exclude each other"),
+        (("warning",), "no active memory has the category warning"),
     ],
 )
 def test_what_cannot_be_summed_up_is_refused(
-    sandbox: Sandbox, args: tuple[str, ...], said: str
+    sandbox: Sandbox, args: tuple[str, ...], message: str
 ) -> None:
     """One sentence, a hint, exit code 2, nothing written."""
     begun(sandbox)
     done = sandbox.run("digest", *args)
-    assert (done.returncode, said in done.stderr, done.stdout) == (2, True, "")
+    assert (done.returncode, message in done.stderr, done.stdout) == (2, True, "")
     assert sandbox.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("args", [(), ("",)])
+def test_without_a_category_they_are_listed(sandbox: Sandbox, args: tuple[str, ...]) -> None:
+    """With the number of memories and the digest of each, and nothing is written."""
+    begun(sandbox)
+    before = sandbox.run("digest", *args)
+    assert (before.returncode, before.stderr) == (0, "")
+    rows = [row.split() for row in before.stdout.splitlines()]
+    assert rows[0][0] == "decision"
+    assert rows[0][2:] == ["memories", "no", "digest"]
+    assert before.stdout.endswith(
+        "\nTo write one: memtool digest CATEGORY, or memtool digest --all\n"
+    )
+    assert sandbox.git("status", "--porcelain") == ""
+    path = sandbox.run("digest", "decision", "--commit").stdout.strip()
+    (row, *_rows) = sandbox.run("digest", *args).stdout.splitlines()
+    short = sandbox.layout().short(path.rpartition("/")[2].removesuffix(".md"))
+    assert row.endswith(f"digest {short}, 2026-03-01")
 
 
 MODEL = """
@@ -121,7 +138,7 @@ def with_model(sandbox: Sandbox) -> Sandbox:
     """A user whose own settings name a model that lies about one memory of two."""
     script = sandbox.path.parent / "model.py"
     script.write_text(MODEL)
-    sandbox.run("--global", "config", "extractor.command", f"{sys.executable},{script}")
+    sandbox.run("--global", "config", "extraction.command", f"{sys.executable},{script}")
     return sandbox
 
 
@@ -136,8 +153,8 @@ def test_a_model_words_only_what_the_memory_bears_out(with_model: Sandbox) -> No
 
 
 def test_a_model_that_fails_is_replaced_by_the_rules(sandbox: Sandbox) -> None:
-    """The page is written all the same, and the user is told."""
-    sandbox.run("--global", "config", "extractor.command", f"{sys.executable},-c,print(1)")
+    """The page is still written, and the user is notified."""
+    sandbox.run("--global", "config", "extraction.command", f"{sys.executable},-c,print(1)")
     begun(sandbox)
     done = sandbox.run("digest", "decision")
     assert done.returncode == 0

@@ -5,20 +5,21 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import Keyring, Sandbox
+from conftest import PIPED, Keyring, Sandbox
 
 from memtool import installation
 from memtool.agents import AGENTS
 from memtool.commands.doctor import doctor, render
 from memtool.commands.install import install
 from memtool.hosts import diagnostics
-from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
+from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, CheckResult
 from memtool.store import files
 from memtool.store.context import Context
 
@@ -33,17 +34,17 @@ def ready(unhurried: Sandbox) -> Sandbox:
     return sandbox
 
 
-def signs(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], Sign]:
-    found = doctor(sandbox.context(**env), host).signs
-    return {(sign.area, sign.name): sign for sign in found}
+def signs(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], CheckResult]:
+    results = doctor(sandbox.context(**env), host).signs
+    return {(sign.area, sign.name): sign for sign in results}
 
 
 def test_a_fresh_repository_is_fine(ready: Sandbox) -> None:
-    """What is not installed is absent, not broken."""
-    found = signs(ready)
-    assert {sign.state for sign in found.values()} <= {GOOD, ABSENT, WARNING}
-    assert found["repository", "index"].detail == "1 memory, as in the files"
-    assert found["repository", "hooks"].hint == "memtool install git"
+    """Parts that are not installed are absent, not broken."""
+    results = signs(ready)
+    assert {sign.state for sign in results.values()} <= {GOOD, ABSENT, WARNING}
+    assert results["repository", "index"].detail == "1 memory, as in the files"
+    assert results["repository", "hooks"].hint == "memtool install git"
     assert ready.run("doctor").returncode == 0
 
 
@@ -52,15 +53,15 @@ def test_a_fresh_repository_is_fine(ready: Sandbox) -> None:
 def test_an_installed_host_works(ready: Sandbox, host: str, *, user: bool) -> None:
     """Its hooks are run, and what the agent would see is shown."""
     install(ready.context(), host, user=user)
-    found = doctor(ready.context(), host)
-    assert {sign.state for sign in found.signs} == {GOOD}
-    assert any("dec-a" in sign.shown for sign in found.signs) == (host != "cursor")
-    assert "the agent sees" in render(found)
-    assert found.exit_code == 0
+    report = doctor(ready.context(), host)
+    assert {sign.state for sign in report.signs} == {GOOD}
+    assert any("dec-a" in sign.shown for sign in report.signs) == (host != "cursor")
+    assert "the agent sees" in render(report, PIPED)
+    assert report.exit_code == 0
 
 
 def test_a_rehearsal_leaves_no_trace(ready: Sandbox) -> None:
-    """What a session was shown, and when the last one was, is as before."""
+    """Shown memories and the time of the last session are as before."""
     install(ready.context(), "claude")
     doctor(ready.context(), "claude")
     first = [sign.shown for sign in doctor(ready.context(), "claude").signs]
@@ -72,10 +73,10 @@ def test_older_files_are_told(ready: Sandbox) -> None:
     install(ready.context(), "claude")
     path = ready.path / ".claude/commands/pin.md"
     path.write_text(path.read_text() + "more\n")
-    found = signs(ready, "claude")
-    assert found["claude", "current"].state == WARNING
-    assert ".claude/commands/pin.md" in found["claude", "current"].detail
-    assert ("claude", "works: session-start") in found
+    results = signs(ready, "claude")
+    assert results["claude", "current"].state == WARNING
+    assert ".claude/commands/pin.md" in results["claude", "current"].detail
+    assert ("claude", "works: session-start") in results
 
 
 def test_another_command_is_not_run(ready: Sandbox) -> None:
@@ -85,9 +86,9 @@ def test_another_command_is_not_run(ready: Sandbox) -> None:
     evil = ready.write("tools/memtool", "#!/bin/sh\ntouch owned\n")
     evil.chmod(0o755)
     path.write_text(path.read_text().replace("memtool", str(evil)))
-    found = signs(ready, "claude")
-    assert found["claude", "current"].state == WARNING
-    assert ("claude", "works: session-start") not in found
+    results = signs(ready, "claude")
+    assert results["claude", "current"].state == WARNING
+    assert ("claude", "works: session-start") not in results
     assert not (ready.path / "owned").exists()
 
 
@@ -106,8 +107,8 @@ def test_the_version_of_a_host_is_compared_with_the_tried_one(
     install(ready.context(), "claude")
     tools = ready.path.parent / "tools"
     fake(tools, "claude", f"#!/bin/sh\necho '{version}'\n")
-    found = signs(ready, "claude", PATH=f"{tools}:{ready.env['PATH']}")
-    assert found["claude", "version"].state == state
+    results = signs(ready, "claude", PATH=f"{tools}:{ready.env['PATH']}")
+    assert results["claude", "version"].state == state
     assert ("claude", "version") not in signs(ready, "claude")
 
 
@@ -141,38 +142,45 @@ def test_codex_is_asked_which_hooks_it_skips(
 ) -> None:
     """It says nothing itself; one that does not answer tells nothing."""
     install(ready.context(), "codex")
-    held = json.loads((ready.path / ".codex/hooks.json").read_text())["hooks"]
-    commands = [one["hooks"][0]["command"] for (one,) in held.values()]
+    registered = json.loads((ready.path / ".codex/hooks.json").read_text())["hooks"]
+    commands = [hook["hooks"][0]["command"] for (hook,) in registered.values()]
     rows = [{"command": command, "trustStatus": status} for command in commands[:count]]
     tools = ready.path.parent / "tools"
     hooks = "no list" if count is None else repr(rows)
     fake(tools, "codex", CODEX.format(python=sys.executable, hooks=hooks))
-    found = doctor(ready.context(PATH=f"{tools}:{ready.env['PATH']}"), "codex")
-    refused = [sign.detail for sign in found.signs if sign.state == BROKEN]
+    report = doctor(ready.context(PATH=f"{tools}:{ready.env['PATH']}"), "codex")
+    refused = [sign.detail for sign in report.signs if sign.state == BROKEN]
     assert len(refused) == bool(detail)
     assert detail in "".join(refused)
-    assert found.exit_code == bool(detail)
+    assert report.exit_code == bool(detail)
 
 
-def test_a_host_that_works_is_one_line_unless_it_is_named(ready: Sandbox) -> None:
+def test_a_host_that_works_is_silent_unless_it_is_named(ready: Sandbox) -> None:
+    """What is wrong comes first, with its hint; what works is counted."""
     install(ready.context(), "claude")
     install(ready.context(), "cursor")
     (ready.path / ".cursor/commands/pin.md").unlink()
-    told = ready.run("doctor").stdout
-    rows = told.partition("\nclaude\n")[2].partition("\n\n")[0].splitlines()
-    assert [row.split()[:2] for row in rows] == [["ok", "works"], ["hint:", "memtool"]]
-    assert "the agent sees" in rows[0]
-    rows = told.partition("\ncursor\n")[2].partition("\n\n")[0].splitlines()
-    assert rows[0].split()[:2] == ["!", "current"]
+    output = ready.run("doctor").stdout
+    assert "claude: " not in output
+    assert re.search(
+        r"^! cursor: current: missing or older: .+\n  hint: memtool install cursor brings",
+        output,
+        re.MULTILINE,
+    )
+    passed = sum(sign["state"] == GOOD for sign in ready.json("doctor")["signs"])
+    assert output.endswith(f"\n{passed} checks passed (--verbose lists them)\n")
+    rows = ready.run("doctor", "claude").stdout.splitlines()
+    assert rows[0] == "claude"
+    assert any(row.split()[:2] == ["ok", "works:"] and "the agent sees" in row for row in rows)
 
 
 def test_a_program_that_is_gone_is_broken(ready: Sandbox) -> None:
     """The hooks of a project look for memtool on the path."""
     install(ready.context(), "gemini")
-    found = signs(ready, PATH="/usr/bin:/bin")
-    assert found["memtool", "command"].state == WARNING
-    assert found["gemini", "works: session-start"].state == BROKEN
-    assert "127" in found["gemini", "works: session-start"].detail
+    results = signs(ready, PATH="/usr/bin:/bin")
+    assert results["memtool", "command"].state == WARNING
+    assert results["gemini", "works: session-start"].state == BROKEN
+    assert "127" in results["gemini", "works: session-start"].detail
     done = ready.run("doctor", "gemini", "--json", PATH="/usr/bin:/bin")
     assert done.returncode == 1
     assert {sign["state"] for sign in json.loads(done.stdout)["signs"]} == {GOOD, BROKEN}
@@ -183,34 +191,34 @@ def test_an_answer_that_the_host_cannot_take_is_broken(
     ready: Sandbox, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Too late, not its format, or an exit code that blocks."""
-    monkeypatch.setattr("memtool.hosts.diagnostics.LIMIT_S", 1)
+    monkeypatch.setattr("memtool.hosts.diagnostics.TIMEOUT_S", 1)
     install(ready.context(), "gemini")
     tools = ready.path.parent / "tools"
     tools.mkdir()
     (tools / "memtool").write_text(f"#!/bin/sh\n{answer}\n")
     (tools / "memtool").chmod(0o755)
-    found = signs(ready, "gemini", PATH=f"{tools}:/usr/bin:/bin")
-    assert found["gemini", "works: session-start"].state == BROKEN
+    results = signs(ready, "gemini", PATH=f"{tools}:/usr/bin:/bin")
+    assert results["gemini", "works: session-start"].state == BROKEN
 
 
 def test_a_hook_that_fails_in_silence_is_broken(ready: Sandbox) -> None:
     """The agent hears nothing of broken settings, but whoever asks the doctor does."""
     install(ready.context(), "claude")
     ready.write(".memory/config.toml", "[inject\n")
-    found = signs(ready, "claude")
-    assert found["claude", "works: user-prompt-submit"].state == BROKEN
-    assert "config.toml" in found["claude", "works: user-prompt-submit"].detail
+    results = signs(ready, "claude")
+    assert results["claude", "works: user-prompt-submit"].state == BROKEN
+    assert "config.toml" in results["claude", "works: user-prompt-submit"].detail
     assert not (ready.path / ".git/memtool/hook.log").exists()
 
 
 def test_what_hooks_wrote_into_their_log_is_told(ready: Sandbox) -> None:
-    """The last failure of this week; what went well, and what is long ago, is not."""
+    """The last failure of this week, but not successes or older failures."""
     ready.run("hook", "claude", "stop", stdin="no json")
     event = json.dumps({"session_id": "s", "prompt": "redis?"})
     ready.run("hook", "claude", "user-prompt-submit", stdin=event, MEMTOOL_LOG="all")
     sign = signs(ready)["repository", "hook log"]
     assert sign.state == WARNING
-    assert "hook claude stop: failed: what the host sent cannot be read" in sign.detail
+    assert "hook claude stop: failed: cannot read the input of the hook" in sign.detail
     assert sign.hint.startswith(str(ready.path / ".git/memtool/hook.log"))
     later = signs(ready, MEMTOOL_NOW="2099-01-01")["repository", "hook log"]
     assert later.state == GOOD
@@ -229,16 +237,16 @@ def test_broken_settings_of_a_host_are_told(ready: Sandbox) -> None:
     install(ready.context(), "claude")
     install(ready.context(), "codex")
     ready.write(".claude/settings.json", '{"a": }')
-    found = signs(ready)
-    assert "settings.json:1:7 is not JSON" in found["claude", "current"].detail
-    assert found["codex", "current"].state == GOOD
+    results = signs(ready)
+    assert "settings.json:1:7 is not JSON" in results["claude", "current"].detail
+    assert results["codex", "current"].state == GOOD
 
 
 def test_broken_settings_of_memtool_are_told(ready: Sandbox) -> None:
     """As everything else that a verb would end with."""
     ready.write(".memory/config.toml", "[inject\n")
-    found = signs(ready)
-    assert found["repository", "settings"].state == BROKEN
+    results = signs(ready)
+    assert results["repository", "settings"].state == BROKEN
     assert ready.run("doctor").returncode == 1
 
 
@@ -261,7 +269,7 @@ def test_a_broken_ledger_is_put_aside(ready: Sandbox) -> None:
     (place / "ledger.db.broken").unlink()
     assert signs(ready)["repository", "ledger"].state == GOOD
     (place / "ledger.db").write_bytes(b"no database at all, but long enough to be looked at\n" * 9)
-    assert "is ledger.db.broken now: what is counted begins again" in ready.run("stats").stderr
+    assert "renamed to ledger.db.broken: counting starts again" in ready.run("stats").stderr
 
 
 def test_a_cache_that_tells_other_than_the_files_is_made_anew(
@@ -271,9 +279,9 @@ def test_a_cache_that_tells_other_than_the_files_is_made_anew(
     ready.run("search", "sessions")
     looked: list[str] = []
 
-    def once(ws: object) -> Sign:
+    def once(ws: object) -> CheckResult:
         looked.append("")
-        return Sign("repository", "index", GOOD if len(looked) > 1 else BROKEN, "")
+        return CheckResult("repository", "index", GOOD if len(looked) > 1 else BROKEN, "")
 
     monkeypatch.setattr(diagnostics, "_index", once)
     place = ready.path / ".git/memtool/index"
@@ -314,27 +322,27 @@ def test_the_switch_is_told(ready: Sandbox) -> None:
 def test_without_a_memory_directory_it_says_so(sandbox: Sandbox) -> None:
     """And what to do."""
     (sandbox.path / ".memory").rmdir()
-    found = signs(sandbox)
-    assert found["repository", "settings"].hint == "memtool init makes it"
+    results = signs(sandbox)
+    assert results["repository", "settings"].hint == "memtool init"
 
 
 def test_half_a_merge_driver_is_named(ready: Sandbox) -> None:
     """The attribute without the setting, the setting without the attribute, and an older one."""
 
-    def found() -> tuple[str, str]:
+    def read_driver() -> tuple[str, str]:
         sign = signs(ready)["repository", "merge driver"]
         return sign.state, sign.hint
 
-    assert found() == (ABSENT, "memtool install git")
+    assert read_driver() == (ABSENT, "memtool install git")
     install(ready.context(), "git")
-    assert found() == (GOOD, "")
+    assert read_driver() == (GOOD, "")
     ready.git("config", "merge.memtool.driver", "memtool merge-file %O %A %B %P")
-    assert found() == (WARNING, "memtool install git brings it up to date")
+    assert read_driver() == (WARNING, "memtool install git brings it up to date")
     ready.git("config", "--remove-section", "merge.memtool")
-    assert found() == (WARNING, "memtool install git")
+    assert read_driver() == (WARNING, "memtool install git")
     install(ready.context(), "git")
     (ready.path / ".gitattributes").unlink()
-    assert found() == (WARNING, "memtool init adds the line")
+    assert read_driver() == (WARNING, "memtool init adds the line")
 
 
 def test_a_memory_that_was_cut_off_is_in_the_last_commit(ready: Sandbox) -> None:
@@ -374,25 +382,25 @@ def test_a_lock_a_full_disk_and_drift_are_seen(
     ready.commit()
     lock = ready.write(".git/index.lock", "")
     os.utime(lock, (lock.stat().st_mtime - 7_200,) * 2)
-    found = signs(ready)
-    sign = found["repository", "lock"]
+    results = signs(ready)
+    sign = results["repository", "lock"]
     assert (sign.state, sign.hint) == (BROKEN, f"rm {lock}")
     assert "has been there for 2 hours, and no git process works" in sign.detail
     lock.unlink()
-    assert found["repository", "drift"].detail == "1 memory names files: 1 broken, 0 unknown"
-    assert found["repository", "storage"].state == GOOD
+    assert results["repository", "drift"].detail == "1 memory names files: 1 broken, 0 unknown"
+    assert results["repository", "storage"].state == GOOD
     answer = ready.json("doctor")
     assert (answer["healthy"], "memtool drift shows why" in answer["recommendations"]) == (
         True,
         True,
     )
-    assert any(one.startswith("repository: drift: ") for one in answer["issues"])
+    assert any(issue.startswith("repository: drift: ") for issue in answer["issues"])
     assert "drifted from the code: 1" in ready.json("status")["issues"]
 
     def full(*_args: object, **_named: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files, "put", full)
+    monkeypatch.setattr(files, "write_private", full)
     sign = signs(ready)["repository", "storage"]
     assert (sign.state, "No space left on device" in sign.detail) == (BROKEN, True)
     assert not ready.json("doctor")["healthy"]
@@ -408,14 +416,14 @@ def test_details_are_shown_when_asked_for(ready: Sandbox) -> None:
 def test_what_is_due_and_an_extra_that_is_missing_are_seen(
     ready: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A review is asked for by its count; an extra is missed only where a setting needs it."""
-    found = signs(ready)
-    assert (found["memtool", "extras"].state, found["repository", "due"].state) == (GOOD, GOOD)
+    """Due reviews are counted; a missing extra is reported only if a setting needs it."""
+    results = signs(ready)
+    assert (results["memtool", "extras"].state, results["repository", "due"].state) == (GOOD, GOOD)
     ready.memory("sem-old", type="semantic", category="warning", timestamp="2024-01-01T00:00:00Z")
     monkeypatch.setattr(diagnostics, "find_spec", lambda _name: None)
-    found = signs(ready)
-    assert found["memtool", "extras"].state == ABSENT
-    sign = found["repository", "due"]
+    results = signs(ready)
+    assert results["memtool", "extras"].state == ABSENT
+    sign = results["repository", "due"]
     assert (sign.state, sign.detail) == (WARNING, "1 of 2 memories are due for review")
     assert "memtool list is:due" in sign.hint
     assert ready.run("--global", "config", "search.semantic", "~/model").returncode == 0
@@ -424,7 +432,7 @@ def test_what_is_due_and_an_extra_that_is_missing_are_seen(
 
 
 def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
-    """No ref, no signers, a line that is no key, an owner without one, and unsigned memories."""
+    """No ref, no signers, a line without a key, an owner without a key, unsigned memories."""
     rules = '[[trust.rules]]\nmatch = "type:decision"\nowners = ["ann@example.org"]\n'
     assert ("repository", "owners") not in signs(ready)
 
@@ -460,7 +468,7 @@ def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
         "1 memories of the trusted ref are not signed as their rule wants",
     )
     sign = signs(ready)["repository", "owners"]
-    id_ = sign.hint.split()[2]
+    id_ = re.search(r"memtool sign (\S+)", sign.hint)[1]
     assert ready.run("sign", id_, "--key", keyring.path("ann")).returncode == 0
     assert owners() == (GOOD, "1 rules, 1 principals, nothing unsigned")
     empty = ready.path.parent / "empty"
@@ -468,14 +476,14 @@ def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
     git = shutil.which("git")
     assert git is not None
     (empty / "git").symlink_to(git)
-    found = signs(ready, PATH=str(empty))["repository", "owners"]
-    assert (found.state, "ssh-keygen is not on the PATH" in found.detail) == (BROKEN, True)
+    result = signs(ready, PATH=str(empty))["repository", "owners"]
+    assert (result.state, "ssh-keygen is not on the PATH" in result.detail) == (BROKEN, True)
 
 
 def test_the_tree_is_read_once(ready: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """All checks look at the same memories, however many checks there are."""
     reads = []
     whole = Context.tree
-    monkeypatch.setattr(Context, "tree", lambda *given: reads.append(given) or whole(*given))
+    monkeypatch.setattr(Context, "tree", lambda *args: reads.append(args) or whole(*args))
     doctor(ready.context())
     assert len(reads) == 1

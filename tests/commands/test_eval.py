@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 import memtool
 from memtool.commands.eval import eval as evaluate
@@ -42,12 +42,12 @@ def test_means_over_queries_that_find_and_that_do_not(sandbox: Sandbox, workspac
         {"query": "how long are invoices kept?", "expect": ["dec-b", "dec-c"]},
         {"query": "which bird sings at night?", "expect": ["dec-a"]},
     )
-    found = evaluate(workspace, verbose=True)
-    assert found.plain()["recall@5"] == 0.5
-    assert found.plain()["mrr@10"] == round(2 / 3, 4)
-    assert (found.queries, found.exit_code, found.problems) == (3, 0, ())
-    assert found.asked is not None
-    assert [(one.ranks, one.missed) for one in found.asked] == [
+    report = evaluate(workspace, verbose=True)
+    assert report.plain()["recall@5"] == 0.5
+    assert report.plain()["mrr@10"] == round(2 / 3, 4)
+    assert (report.queries, report.exit_code, report.problems) == (3, 0, ())
+    assert report.query_results is not None
+    assert [(result.ranks, result.missed) for result in report.query_results] == [
         ({"dec-a": 1}, ()),
         ({"dec-b": 1}, ("dec-c",)),
         ({}, ("dec-a",)),
@@ -55,20 +55,20 @@ def test_means_over_queries_that_find_and_that_do_not(sandbox: Sandbox, workspac
 
 
 def test_the_json_has_the_four_measures(sandbox: Sandbox, workspace: Context) -> None:
-    """A script reads them by name; the queries stand there only with --verbose."""
+    """Scripts read them by name; queries are listed only with --verbose."""
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
-    found = sandbox.json("eval")
-    assert {key: found[key] for key in list(found)[:5]} == {
+    answer = sandbox.json("eval")
+    assert {key: answer[key] for key in list(answer)[:5]} == {
         "queries": 1,
         "recall@5": 1.0,
         "recall@10": 1.0,
         "mrr@10": 1.0,
         "ndcg@10": 1.0,
     }
-    assert "asked" not in found
-    (asked,) = sandbox.json("eval", "--verbose")["asked"]
-    assert asked["results"] == ["dec-a"]
-    assert (asked["qid"], asked["ndcg@10"], asked["missed"]) == ("q1", 1.0, [])
+    assert "asked" not in answer
+    (query,) = sandbox.json("eval", "--verbose")["asked"]
+    assert query["results"] == ["dec-a"]
+    assert (query["qid"], query["ndcg@10"], query["missed"]) == ("q1", 1.0, [])
 
 
 def test_queries_are_prose(sandbox: Sandbox, workspace: Context) -> None:
@@ -83,11 +83,11 @@ def test_what_is_measured_through_the_gate_is_what_inject_finds(
     """The gate is part of it: a memory that is too far from the query is not found."""
     query = "which colour do the sessions of the logo have in redis?"
     write(sandbox, {"query": query, "expect": ["dec-b"]})
-    found = evaluate(workspace, verbose=True, gated=True)
-    assert found.asked is not None
+    report = evaluate(workspace, verbose=True, gated=True)
+    assert report.query_results is not None
     injected = [item.id for item in inject(workspace, prompt=query).items]
-    assert injected == [id_ for id_ in found.asked[0].results if id_ in injected]
-    assert "dec-b" not in found.asked[0].results
+    assert injected == [id_ for id_ in report.query_results[0].results if id_ in injected]
+    assert "dec-b" not in report.query_results[0].results
 
 
 def test_without_the_gate_the_ranking_alone_is_measured(
@@ -108,10 +108,10 @@ def test_files_and_moment_of_a_query_count(sandbox: Sandbox, workspace: Context)
         {"query": "sessions", "expect": ["dec-a"], "as_of": "2026-02-22T19:32:59Z"},
         {"query": "sessions", "expect": ["dec-a"], "as_of": "2026-02-22T19:33:00Z"},
     )
-    found = evaluate(workspace, verbose=True)
-    assert found.asked is not None
-    assert [one.measures["mrr@10"] for one in found.asked] == [1.0, 0.0, 1.0]
-    assert [(problem.line, problem.code) for problem in found.problems] == [(2, "dangling")]
+    report = evaluate(workspace, verbose=True)
+    assert report.query_results is not None
+    assert [result.measures["mrr@10"] for result in report.query_results] == [1.0, 0.0, 1.0]
+    assert [(problem.line, problem.code) for problem in report.problems] == [(2, "dangling")]
 
 
 def test_the_run_file_has_a_line_per_result(sandbox: Sandbox, workspace: Context) -> None:
@@ -168,13 +168,17 @@ def test_what_cannot_be_found_is_a_problem(sandbox: Sandbox, workspace: Context)
         {"query": "sessions", "expect": ["dec-a", "dec-d"]},
         {"query": "sessions", "expect": ["dec-d", "dec-zzz"]},
     )
-    found = evaluate(workspace)
-    assert [(one.line, one.code, one.id, one.severity) for one in found.problems] == [
+    report = evaluate(workspace)
+    assert [
+        (problem.line, problem.code, problem.id, problem.severity) for problem in report.problems
+    ] == [
         (1, "unreachable", "dec-a", "warning"),
         (2, "dangling", "dec-zzz", "error"),
     ]
-    assert found.exit_code == 1
-    assert ".memory/golden.jsonl:2: dangling q2 expects dec-zzz, which is not here" in render(found)
+    assert report.exit_code == 1
+    assert ".memory/golden.jsonl:2: dangling q2 expects dec-zzz, which is not here" in render(
+        report, PIPED
+    )
     write(sandbox, {"query": "sessions", "expect": ["dec-a", "dec-d"]})
     assert evaluate(workspace).exit_code == 0
 
@@ -182,7 +186,7 @@ def test_what_cannot_be_found_is_a_problem(sandbox: Sandbox, workspace: Context)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there is no golden query"),
+        ("", "no golden query"),
         ("{}\n", "golden.jsonl:1: qid must be a text"),
         (
             '{"qid": "q", "query": "x", "expect": ["a"], "as_of": "soon"}\n',
@@ -220,7 +224,7 @@ def test_a_run_file_that_cannot_be_written_is_an_error(
 
 
 def test_a_golden_file_is_found_from_where_one_stands(sandbox: Sandbox, workspace: Context) -> None:
-    """A named file lies beside the caller, the default one in the memory directory."""
+    """A named file is relative to the caller, the default one is in the memory directory."""
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]}, path="sub/g.jsonl")
     for args in (("eval",), ("eval", "g.jsonl")):
@@ -232,8 +236,8 @@ def test_an_empty_corpus_measures_nothing(sandbox: Sandbox) -> None:
     """Without memories every measure is 0, and every expected id is missing."""
     sandbox.write(".memory/config.toml", "")
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
-    found = evaluate(sandbox.context())
-    assert (set(found.measures.values()), found.exit_code) == ({0.0}, 1)
+    report = evaluate(sandbox.context())
+    assert (set(report.measures.values()), report.exit_code) == ({0.0}, 1)
 
 
 @pytest.mark.skipif(not OWN.is_dir(), reason="a source archive has no memories")
@@ -241,11 +245,11 @@ def test_our_own_memory_answers_our_own_questions(sandbox: Sandbox) -> None:
     """The golden queries of this repository name memories that are there, and most are found."""
     shutil.rmtree(sandbox.path / ".memory")
     shutil.copytree(OWN, sandbox.path / ".memory")
-    found = evaluate(sandbox.context(MEMTOOL_NOW="2026-12-01"))
-    assert found.queries >= 30
-    assert found.problems == ()
-    assert found.measures["recall@5"] >= 0.7
-    assert found.measures["mrr@10"] >= 0.65
+    report = evaluate(sandbox.context(MEMTOOL_NOW="2026-12-01"))
+    assert report.queries >= 30
+    assert report.problems == ()
+    assert report.measures["recall@5"] >= 0.7
+    assert report.measures["mrr@10"] >= 0.65
 
 
 @pytest.mark.skipif(not OWN.is_dir(), reason="a source archive has no memories")

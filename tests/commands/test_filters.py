@@ -26,12 +26,12 @@ def workspace(sandbox: Sandbox) -> Context:
 
 
 def test_search_and_list_know_saved_queries(workspace: Context) -> None:
-    """A name stands for its query, and words behind it narrow it."""
+    """A name expands to its query, and words after it narrow it."""
     assert {row.id for row in list_(workspace, "@decisions").memories} == {"dec-a", "dec-b"}
-    found = search(workspace, "@decisions", "redis", "sessions")
-    assert [one.id for one in found.results] == ["dec-a", "dec-b"]
-    assert found.query == "type:decision redis sessions"
-    assert [one.id for one in search(workspace, "@near cache").results] == ["dec-b"]
+    answer = search(workspace, "@decisions", "redis", "sessions")
+    assert [result.id for result in answer.results] == ["dec-a", "dec-b"]
+    assert answer.query == "type:decision redis sessions"
+    assert [result.id for result in search(workspace, "@near cache").results] == ["dec-b"]
 
 
 def test_a_saved_query_is_as_good_as_one_that_is_written_out(workspace: Context) -> None:
@@ -43,7 +43,7 @@ def test_a_saved_query_is_as_good_as_one_that_is_written_out(workspace: Context)
 def test_an_unknown_name_is_an_error_in_both(workspace: Context) -> None:
     """A typing mistake is not a search for something else."""
     for verb in (search, list_):
-        with pytest.raises(MemtoolError, match="no query is saved as @decsions") as caught:
+        with pytest.raises(MemtoolError, match="no saved query @decsions") as caught:
             verb(workspace, "@decsions")
         assert caught.value.hint.startswith("did you mean @decisions?")
 
@@ -61,7 +61,7 @@ def test_the_file_is_read_only_where_a_name_is_asked_for(
 def test_a_link_in_the_place_of_the_file_is_not_followed(
     sandbox: Sandbox, workspace: Context
 ) -> None:
-    """What a repository brings along cannot show another file."""
+    """A link in a repository cannot expose another file."""
     (sandbox.path / QUERIES).unlink()
     (sandbox.path / QUERIES).symlink_to("/etc/hostname")
     with pytest.raises(MemtoolError, match="cannot be read"):
@@ -83,8 +83,8 @@ def test_a_limit_of_0_is_all_alike(sandbox: Sandbox):
     sandbox.commit()
     for verb in ("list", "search redis", "log"):
         rows = sandbox.json(*verb.split(), "--limit", "0")
-        (found,) = [value for value in rows.values() if isinstance(value, list)]
-        assert len(found) == 12, verb
+        (items,) = [value for value in rows.values() if isinstance(value, list)]
+        assert len(items) == 12, verb
 
 
 @pytest.mark.parametrize("verb", ["list", "search x", "log", "stats", "eval", "session list"])
@@ -93,12 +93,14 @@ def test_a_limit_below_0_is_refused_alike(sandbox: Sandbox, verb: str):
     sandbox.memory("dec-a")
     done = sandbox.run(*verb.split(), "--limit", "-1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "memtool: --limit -1 is below 0\nhint: give a number, 0 for all\n"
+    assert done.stderr == "memtool: --limit must be 0 or more, not -1\nhint: 0 means all\n"
     if verb in ("list", "search x"):
         for option, zero in (("offset", "the first"), ("depth", "all steps")):
-            with pytest.raises(MemtoolError, match=f"--{option} -2 is below 0") as caught:
+            with pytest.raises(
+                MemtoolError, match=f"--{option} must be 0 or more, not -2"
+            ) as caught:
                 parse([*verb.split(), f"--{option}", "-2"])
-            assert caught.value.hint == f"give a number, 0 for {zero}"
+            assert caught.value.hint == f"0 means {zero}"
 
 
 @pytest.mark.parametrize(
@@ -107,11 +109,11 @@ def test_a_limit_below_0_is_refused_alike(sandbox: Sandbox, verb: str):
         "list",
         "new decision T",
         "init",
-        "forget x --why y",
+        "forget x --reason y",
         "diff",
         "check",
         "install git",
-        "inject --write AGENTS.md",
+        "inject --into AGENTS.md",
         "maintain --apply",
     ],
 )
@@ -123,7 +125,7 @@ def test_a_bare_repository_is_refused_alike(sandbox: Sandbox, verb: str):
     done = sandbox.run(*verb.split(), cwd=sandbox.path.parent / "bare.git")
     assert (done.returncode, done.stdout) == (2, "")
     refusal, hint = done.stderr.splitlines()
-    assert refusal == "memtool: a bare repository has no work tree"
+    assert refusal == "memtool: a bare repository has no worktree"
     assert hint.startswith("hint: ")
 
 
@@ -131,7 +133,7 @@ def test_a_bare_repository_is_refused_alike(sandbox: Sandbox, verb: str):
 def test_stdin_is_read_up_to_a_size(
     monkeypatch: pytest.MonkeyPatch, *, is_cut: bool, expected: bytes | None
 ):
-    """More is an error, or cut off where an agent waits for the answer."""
+    """More is an error, or is cut off if an agent waits for the answer."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"123456789")))
     if expected is None:
         with pytest.raises(MemtoolError, match="longer than 8 bytes"):
@@ -146,5 +148,5 @@ def test_a_closed_stdin_is_nothing_to_an_agent_and_an_error_to_a_person(
     """A host may start memtool with it closed."""
     monkeypatch.setattr("sys.stdin", None)
     assert _filters.read_stdin(8, is_cut=True) == b""
-    with pytest.raises(MemtoolError, match="there is no stdin"):
+    with pytest.raises(MemtoolError, match="cannot read stdin"):
         _filters.read_stdin(8)

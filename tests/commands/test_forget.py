@@ -16,7 +16,7 @@ def test_what_is_forgotten_keeps_its_file_and_comes_back(sandbox: Sandbox) -> No
     path = sandbox.memory("dec-a", status="pinned")
     sandbox.commit()
     before = (sandbox.path / path).read_bytes()
-    forget(sandbox.context(), "dec-a", why="it was a guess")
+    forget(sandbox.context(), "dec-a", reason="it was a guess")
     memory = sandbox.context().tree().find("dec-a").memory
     assert memory.status == "deleted"
     assert memory.table("deleted")["reason"] == "it was a guess"
@@ -28,7 +28,7 @@ def test_what_is_forgotten_keeps_its_file_and_comes_back(sandbox: Sandbox) -> No
 def test_a_reason_is_required(sandbox: Sandbox) -> None:
     """Nothing is forgotten without saying why."""
     sandbox.memory("dec-a")
-    with pytest.raises(MemtoolError, match="needs a reason"):
+    with pytest.raises(MemtoolError, match="the reason is missing"):
         forget(sandbox.context(), "dec-a")
 
 
@@ -38,12 +38,12 @@ def test_a_query_forgets_one_memory_and_refuses_to_guess_among_several(sandbox: 
     sandbox.memory("dec-b", "The scanner is green.\n", tags=("scanner",))
     sandbox.memory("dec-c", "Another scanner is red.\n", tags=("scanner",))
     ws = sandbox.context()
-    assert [one.id for one in forget(ws, "tag:printer", why="gone").forgotten] == ["dec-a"]
-    with pytest.raises(MemtoolError, match="2 memories answer") as caught:
-        forget(sandbox.context(), "tag:scanner", why="gone")
+    assert [memory.id for memory in forget(ws, "tag:printer", reason="gone").forgotten] == ["dec-a"]
+    with pytest.raises(MemtoolError, match="matches 2 memories") as caught:
+        forget(sandbox.context(), "tag:scanner", reason="gone")
     assert "--all" in caught.value.hint
-    both = forget(sandbox.context(), "tag:scanner", why="gone", all=True)
-    assert sorted(one.id for one in both.forgotten) == ["dec-b", "dec-c"]
+    both = forget(sandbox.context(), "tag:scanner", reason="gone", all=True)
+    assert sorted(memory.id for memory in both.forgotten) == ["dec-b", "dec-c"]
 
 
 def test_several_are_forgotten_in_one_commit_or_not_at_all(
@@ -63,11 +63,11 @@ def test_several_are_forgotten_in_one_commit_or_not_at_all(
     with monkeypatch.context() as patch:
         patch.setattr(files, "replace", full)
         with pytest.raises(MemtoolError, match=r"^no space; nothing was changed$"):
-            forget(sandbox.context(), "tag:scanner", why="gone", all=True, commit=True)
+            forget(sandbox.context(), "tag:scanner", reason="gone", all=True, commit=True)
     assert sandbox.git("status", "--porcelain") == ""
-    done = forget(sandbox.context(), "tag:scanner", why="gone", all=True, commit=True).forgotten
+    done = forget(sandbox.context(), "tag:scanner", reason="gone", all=True, commit=True).forgotten
     head = sandbox.git("rev-parse", "HEAD").strip()
-    assert [(one.id, one.commit) for one in done] == [("dec-b", head), ("dec-c", head)]
+    assert [(memory.id, memory.commit) for memory in done] == [("dec-b", head), ("dec-c", head)]
     assert "Memory-Id: dec-b, dec-c\nReason: gone\n" in sandbox.git("log", "-1", "--format=%B")
     assert sandbox.git("status", "--porcelain") == ""
 
@@ -78,15 +78,25 @@ def test_what_names_nothing_is_told(sandbox: Sandbox, wanted: str) -> None:
     sandbox.memory("dec-a")
     before = sandbox.git("status", "--porcelain", "-uall")
     with pytest.raises(MemtoolError):
-        forget(sandbox.context(), *wanted.split(), why="gone")
+        forget(sandbox.context(), *wanted.split(), reason="gone")
     assert sandbox.git("status", "--porcelain", "-uall") == before
 
 
 def test_forgetting_twice_changes_nothing(sandbox: Sandbox) -> None:
-    """The first reason stands."""
+    """The first reason is preserved."""
     path = sandbox.memory("dec-a")
-    forget(sandbox.context(), "dec-a", why="first")
+    forget(sandbox.context(), "dec-a", reason="first")
     before = (sandbox.path / path).read_bytes()
-    done = forget(sandbox.context(), "dec-a", why="second")
-    assert [one.changes for one in done.forgotten] == [{}]
+    done = forget(sandbox.context(), "dec-a", reason="second")
+    assert [memory.changes for memory in done.forgotten] == [{}]
     assert (sandbox.path / path).read_bytes() == before
+
+
+def test_an_old_option_is_told_on_stderr(sandbox: Sandbox):
+    """The answer is that of the new one."""
+    sandbox.memory("dec-a")
+    done = sandbox.run("forget", "dec-a", "--why", "it was a guess", "--dry-run")
+    new = sandbox.run("forget", "dec-a", "--reason", "it was a guess", "--dry-run")
+    assert done.stderr == f"{new.stderr}memtool: --why is called --reason now\n"
+    assert "Would change dec-a  Title of dec-a\n" in new.stderr
+    assert done.stdout == new.stdout

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.hook import FOREIGN, UNREADABLE, answered, hook
+from memtool.commands.hook import FOREIGN_REPOSITORY, UNREADABLE_SETTINGS, answer_event, hook
 from memtool.errors import MemtoolError
-from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
+from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, HookEvent, max_tokens
 from memtool.index import unindexed
 from memtool.inject import budget as budgets
 from memtool.inject import session_seen
@@ -81,12 +81,12 @@ def test_a_session_starts_with_the_primer(project: Sandbox, contract: Contract):
 
     One that takes no text at the start is given it with the first prompt.
     """
-    asked = project.run("inject", "--primer", "--for", contract.host)
+    done = project.run("inject", "--primer", "--for", contract.host)
     text = ask(project, contract)
     if not contract.answer:
         assert text == ""
         text = ask(project, row(contract.host, "before-agent"), prompt="please go on")
-    assert text == asked.stdout
+    assert text == done.stdout
     assert "Never force-push." in text
     assert "Sessions live in Redis" in text
 
@@ -96,10 +96,10 @@ def test_a_prompt_gets_its_block(project: Sandbox, contract: Contract):
     """The block is the one of `inject` for the same prompt and the files that it names."""
     text = ask(project, contract)
     prompt = json.loads((DATA / f"{contract.host}-{contract.event}.json").read_text())["prompt"]
-    asked = project.run(
+    done = project.run(
         "inject", "--prompt", prompt, "--files", "src/auth/a.py", "--for", contract.host
     )
-    assert text == asked.stdout
+    assert text == done.stdout
     assert "dec-redis@" in text
 
 
@@ -117,22 +117,22 @@ def test_an_edit_gets_what_governs_the_file(project: Sandbox, contract: Contract
     "contract", [c for c in CONTRACTS if not c.answer], ids=lambda row: f"{row.host}-{row.event}"
 )
 def test_where_nobody_listens_nothing_is_said(project: Sandbox, contract: Contract):
-    """What the model never hears is not written; the ledger knows of the event."""
+    """Text that the model never sees is not written; the ledger records the event."""
     assert ask(project, contract) == ""
     verbs = {row["verb"] for row in project.json("stats")["latencies"]}
     assert f"hook-{contract.meaning}" in verbs
 
 
 def test_an_edit_is_told_what_holds_only(project: Sandbox):
-    """What was superseded or dropped governs nothing; nor does anything govern the memories."""
+    """Superseded or dropped memories govern nothing; memories themselves are not governed."""
     files = ("src/auth/*.py", ".memory/**")
     project.memory("dec-gone", "Sessions live in files.\n", status="deprecated", files=files)
     project.memory("dec-old", "Sessions live in Mongo.\n", files=files)
     project.memory("dec-new", "Sessions live in Redis.\n", files=files, supersedes=("dec-old",))
     project.commit()
     edit = row("claude", "post-tool-use")
-    said = ask(project, edit)
-    assert ("dec-new" in said, "dec-old" in said, "dec-gone" in said) == (True, False, False)
+    answer = ask(project, edit)
+    assert ("dec-new" in answer, "dec-old" in answer, "dec-gone" in answer) == (True, False, False)
     memory = {"file_path": str(project.path / ".memory/decision/dec-new.md")}
     assert ask(project, edit, session_id="s-2", tool_input=memory) == ""
 
@@ -148,7 +148,7 @@ def test_nothing_is_shown_twice_in_a_session(project: Sandbox):
         title="Why sessions live in Redis",
     )
     second = ask(project, CLAUDE)
-    assert "dec-late@local" in second
+    assert "dec-late" in second
     assert "dec-redis@" not in second
     assert "dec-pinned" in ask(project, CLAUDE, session_id="another")
 
@@ -163,7 +163,7 @@ def test_a_changed_memory_is_shown_again(project: Sandbox):
         files=("src/auth/*.py",),
         importance="0.9",
     )
-    assert "dec-redis@local" in ask(project, CLAUDE)
+    assert "since they expire" in ask(project, CLAUDE)
 
 
 def test_a_memory_that_is_contested_now_is_shown_again(project: Sandbox):
@@ -176,12 +176,12 @@ def test_a_memory_that_is_contested_now_is_shown_again(project: Sandbox):
         supersedes=("dec-redis",),
     )
     text = ask(project, CLAUDE)
-    assert "[DISPUTED] with dec-new" in text
+    assert "CONFLICT: dec-new is newer but not merged" in text
     assert "dec-redis@" in text
 
 
 def test_an_agent_hears_once_of_what_was_taken_out_of_use_here(project: Sandbox):
-    """A decision that only the trusted ref still has is named where it would have been shown."""
+    """A decision that only the trusted ref has is named if it would have been shown."""
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
     project.memory("dec-pinned", "Never force-push.\n", status="archived")
     project.memory(
@@ -191,18 +191,18 @@ def test_an_agent_hears_once_of_what_was_taken_out_of_use_here(project: Sandbox)
         status="deprecated",
         files=("src/auth/*.py",),
     )
-    told = "[CHANGED] not shown, since changed here and not yet in origin/main: "
+    notice = "Not shown, since edited on this branch and not merged yet: "
     how = " (`memtool show ID --at origin/main`)\n"
-    assert f"{told}dec-pinned{how}" in ask(project, START)
+    assert f"{notice}dec-pinned{how}" in ask(project, START)
     text = ask(project, CLAUDE)
-    assert (f"{told}dec-redis{how}" in text, "dec-pinned" in text) == (True, False)
+    assert (f"{notice}dec-redis{how}" in text, "dec-pinned" in text) == (True, False)
     assert ask(project, CLAUDE) == ""
     edit = row("claude", "post-tool-use")
     assert ask(project, edit) == ""
-    assert f"{told}dec-redis{how}" in ask(project, edit, session_id="another")
+    assert f"{notice}dec-redis{how}" in ask(project, edit, session_id="another")
     assert ask(project, edit, session_id="another") == ""
     both = ask(project, CLAUDE, session_id="a third")
-    assert f"{told}dec-pinned, dec-redis{how}" in both
+    assert f"{notice}dec-pinned, dec-redis{how}" in both
 
 
 @pytest.mark.parametrize("source", ["startup", "clear", "compact", "fork"])
@@ -215,7 +215,7 @@ def test_after_its_context_was_lost_a_session_is_told_again(project: Sandbox, so
 
 
 def test_a_session_that_is_resumed_is_given_what_is_new(project: Sandbox):
-    """What was shown is in the context already, and the next prompt knows that as well."""
+    """Memories already in the context are not shown again, nor at the next prompt."""
     ask(project, START)
     ask(project, CLAUDE)
     assert ask(project, START, source="resume") == ""
@@ -249,13 +249,13 @@ def test_a_primer_that_came_too_late_is_given_with_the_next_prompt(project: Sand
 def test_before_there_is_an_index_pinned_memories_and_rules_are_given(
     project: Sandbox, monkeypatch: pytest.MonkeyPatch
 ):
-    """Many memories are indexed in the background; what came at once does not come again."""
+    """Many memories are indexed in the background; those shown at once are not repeated."""
     project.memory("dec-old", "Always rebase.\n", status="pinned", title="Rebase always")
     project.memory("dec-new", "Always merge.\n", title="Merge always", supersedes=["dec-old"])
     project.commit()
     cache = Path(project.context().repository.cache_dir)
     shutil.rmtree(cache, ignore_errors=True)
-    monkeypatch.setattr(unindexed, "LEAST_FILES", 3)
+    monkeypatch.setattr(unindexed, "MIN_FILES", 3)
     started: list[str] = []
     monkeypatch.setattr(background, "warm", lambda *_args: started.append("index"))
     text = ask(project, START)
@@ -285,9 +285,9 @@ def test_a_repository_that_git_refuses_is_told_to_a_session_once(sandbox: Sandbo
     cache = sandbox.path.parent / "cache"
     sandbox.env["XDG_CACHE_HOME"] = str(cache)
     os.chown(sandbox.path, 12_345, 12_345)
-    assert ask(sandbox, START) == FOREIGN
+    assert ask(sandbox, START) == FOREIGN_REPOSITORY
     assert ask(sandbox, CLAUDE) == ask(sandbox, row("claude", "post-tool-use")) == ""
-    assert ask(sandbox, CLAUDE, session_id="other") == FOREIGN
+    assert ask(sandbox, CLAUDE, session_id="other") == FOREIGN_REPOSITORY
     log = (cache / "memtool" / "hook.log").read_text()
     assert "hook claude session-start: failed: git rev-parse failed: detected dubious" in log
     assert not (sandbox.path / ".git" / "memtool" / "hook.log").exists()
@@ -297,12 +297,12 @@ def test_a_repository_that_git_refuses_is_told_to_a_session_once(sandbox: Sandbo
 
 @pytest.mark.parametrize("damage", [b"[inject\n", b"ignore = 'all rules'\n", b"\xff\xfe"])
 def test_broken_settings_are_told_to_a_session_once(project: Sandbox, damage: bytes):
-    """Without a word of the file; what is wrong stands in the log, as for every failure."""
+    """Nothing from the file is quoted; the log has the details, as for every failure."""
     (project.path / ".memory" / "config.toml").write_bytes(damage)
-    told = ask(project, START)
-    assert told == UNREADABLE
+    answer = ask(project, START)
+    assert answer == UNREADABLE_SETTINGS
     assert ask(project, CLAUDE) == ask(project, row("claude", "post-tool-use")) == ""
-    assert ask(project, CLAUDE, session_id="other") == UNREADABLE
+    assert ask(project, CLAUDE, session_id="other") == UNREADABLE_SETTINGS
     assert "config.toml" in log_of(project)
     (project.path / ".memory" / "config.toml").unlink()
     assert "dec-pinned@" in ask(project, CLAUDE)
@@ -337,7 +337,7 @@ def test_a_subagent_gets_the_short_primer(project: Sandbox):
 
 
 def test_a_helper_of_a_session_has_a_context_of_its_own(project: Sandbox):
-    """What the session saw, the helper did not."""
+    """A helper has not seen the memories that its session saw."""
     edit = row("claude", "post-tool-use")
     assert ask(project, edit) != ""
     assert ask(project, edit, agent_id="agent-1") != ""
@@ -349,7 +349,7 @@ def test_the_ledger_knows_what_hooks_showed(project: Sandbox):
     ask(project, START)
     ask(project, CLAUDE, session_id="s-2")
     shown = project.json("log", "--injected", "--limit", "0")["injections"]
-    assert {(one["session"], one["tier"]) for one in shown} >= {
+    assert {(injection["session"], injection["tier"]) for injection in shown} >= {
         ("s-2", "pinned"),
         ("s-2", "governing"),
         ("8c35adc1-5d0e-4a0f-9a53-1f6f0a2f7c11", "governing"),
@@ -357,12 +357,12 @@ def test_the_ledger_knows_what_hooks_showed(project: Sandbox):
 
 
 def test_injections_of_every_kind_are_counted(project: Sandbox):
-    """A memory that a hook gave an agent was injected as much as one that somebody asked for."""
+    """Memories injected by hooks count like those a user requested."""
     ask(project, START)
     ask(project, CLAUDE, session_id="s-2")
     ask(project, row("claude", "post-tool-use"), session_id="s-3")
-    found = {one["id"]: one["count"] for one in project.json("stats")["most_injected"]}
-    assert (found["dec-pinned"], found["dec-redis"]) == (2, 3)
+    counts = {memory["id"]: memory["count"] for memory in project.json("stats")["most_injected"]}
+    assert (counts["dec-pinned"], counts["dec-redis"]) == (2, 3)
 
 
 def test_what_was_told_in_short_is_told_whole_when_asked_for(project: Sandbox):
@@ -400,7 +400,7 @@ def test_no_answer_is_longer_than_its_host_shows(project: Sandbox, host: str):
     """However much the settings allow and the memories say."""
     project.write(
         ".memory/config.toml",
-        "[inject]\nbudget_tokens = 100000\npinned_most = 50\n"
+        "[inject]\nbudget_tokens = 100000\nmax_pinned = 50\n"
         "pinned_tokens = 100000\nretrieval_tokens = 100000\n",
     )
     for number in range(20):
@@ -413,12 +413,12 @@ def test_no_answer_is_longer_than_its_host_shows(project: Sandbox, host: str):
     project.commit()
     for contract in (row for row in CONTRACTS if row.host == host and row.answer):
         text = ask(project, contract, session_id=contract.event)
-        assert budgets.tokens(text) <= most_tokens(host)
+        assert budgets.estimate_tokens(text) <= max_tokens(host)
         assert len(text) <= 10_000
 
 
 def test_a_dry_run_leaves_nothing_behind(project: Sandbox):
-    """What is asked to see the answer changes no later answer, and no statistics."""
+    """A dry run changes no later answer, and no statistics."""
     event = json.dumps({"cwd": str(project.path), "session_id": "s", "prompt": "sessions redis"})
     args = ("hook", "claude", "user-prompt-submit", "--dry-run")
     first = project.run(*args, stdin=event)
@@ -431,11 +431,11 @@ def test_a_dry_run_leaves_nothing_behind(project: Sandbox):
 def test_the_answer_has_a_json_form(project: Sandbox):
     """A person or a test sees which memories were shown."""
     event = json.dumps({"prompt": "sessions redis", "session_id": "s"})
-    found = json.loads(
+    answer = json.loads(
         project.run("hook", "claude", "user-prompt-submit", "--json", stdin=event).stdout
     )
-    assert (found["meaning"], found["session"]) == ("prompt", "s")
-    assert found["ids"] == ["dec-pinned", "dec-redis"]
+    assert (answer["meaning"], answer["session"]) == ("prompt", "s")
+    assert answer["ids"] == ["dec-pinned", "dec-redis"]
 
 
 def test_off_means_off(project: Sandbox):
@@ -534,18 +534,18 @@ def test_a_git_that_hangs_is_left_behind(project: Sandbox, tmp_path: Path):
     """Also a child process costs two seconds only, and it does not outlive the hook."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    told = tmp_path / "pid"
-    (folder / "git").write_text(f"#!/bin/sh\necho $$ > {told}\nexec sleep 600\n")
+    pid_file = tmp_path / "pid"
+    (folder / "git").write_text(f"#!/bin/sh\necho $$ > {pid_file}\nexec sleep 600\n")
     (folder / "git").chmod(0o755)
     event = json.dumps({"cwd": str(project.path), "session_id": "s", "prompt": "redis"})
     path = f"{folder}:{project.env['PATH']}"
     done = project.process("hook", "gemini", "before-agent", stdin=event, PATH=path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
-    assert not Path(f"/proc/{told.read_text().strip()}").exists()
+    assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
 
 
 def test_what_swallows_the_interruption_is_ended(project: Sandbox):
-    """Code that catches everything, or waits where it is not interrupted, does not hold it up."""
+    """Code that catches every exception or cannot be interrupted does not delay the hook."""
     site = project.path / "slow" / "sitecustomize.py"
     project.write(
         "slow/sitecustomize.py",
@@ -575,7 +575,7 @@ def test_a_git_directory_that_cannot_be_written_is_no_reason_to_be_silent(projec
 
 
 def test_files_in_the_way_of_notes_are_no_reason_to_be_silent(project: Sandbox):
-    """Where notes belong something else stands: the answer is the same."""
+    """The answer is the same if another file blocks the notes."""
     project.write(".git/memtool", "in the way\n")
     assert "dec-redis" in ask(project, CLAUDE)
     assert "dec-pinned" in ask(project, START)
@@ -640,15 +640,19 @@ def test_a_host_that_keeps_sessions_itself_names_no_transcript(
     project: Sandbox, monkeypatch: pytest.MonkeyPatch, event: str
 ):
     """The capture knows where OpenCode has them."""
-    asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr("memtool.sessions.background.capture_hook", lambda _ws, *a: asked.append(a))
-    given = Given(session="ses_1")
-    answered(project.context(), "opencode", event, given, is_dry=True)
-    answered(project.context(), "opencode", event, given.replace(agent="helper"), is_dry=False)
-    assert asked == []
-    answered(project.context(), "opencode", event, given, is_dry=False)
+    captured: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        "memtool.sessions.background.capture_hook", lambda _ws, *a: captured.append(a)
+    )
+    hook_event = HookEvent(session="ses_1")
+    answer_event(project.context(), "opencode", event, hook_event, is_dry=True)
+    answer_event(
+        project.context(), "opencode", event, hook_event.replace(agent="helper"), is_dry=False
+    )
+    assert captured == []
+    answer_event(project.context(), "opencode", event, hook_event, is_dry=False)
     name = "session-end" if event == "deleted" else event
-    assert asked == [("opencode", "ses_1", "", name)]
+    assert captured == [("opencode", "ses_1", "", name)]
 
 
 def test_where_nothing_is_to_be_captured_nothing_is(project: Sandbox, tmp_path: Path):
@@ -669,9 +673,9 @@ def test_where_nothing_is_to_be_captured_nothing_is(project: Sandbox, tmp_path: 
 
 def test_the_verb_itself_tells_what_is_wrong(project: Sandbox):
     """From Python it complains like any other verb; no host ever sees that, with -C neither."""
-    with pytest.raises(MemtoolError, match="claude has no event 'nope'"):
+    with pytest.raises(MemtoolError, match="does not answer the event 'nope' of claude"):
         hook(project.context(), "claude", "nope", input="{}")
-    with pytest.raises(MemtoolError, match="what the host sent cannot be read"):
+    with pytest.raises(MemtoolError, match="cannot read the input of the hook"):
         hook(project.context(), "claude", "stop", input="{")
     for event, sent in (("nope", "{}"), ("stop", "{")):
         done = project.run("-C", str(project.path), "hook", "claude", event, stdin=sent)

@@ -21,39 +21,48 @@ def test_the_answer_counts_and_lists(sandbox):
         4,
     )
     assert {"path", "line", "code", "message", "hint", "severity"} <= set(answer["problems"][0])
-    assert [one["id"] for one in answer["memories"]] == [
+    assert [memory["id"] for memory in answer["memories"]] == [
         "adr-1",
         "adr-1-c17b86",
         "adr-2",
         "sta-3",
         "without-an-id",
     ]
-    assert all((sandbox.path / one["path"]).is_file() for one in answer["memories"])
+    assert all((sandbox.path / memory["path"]).is_file() for memory in answer["memories"])
 
 
-def test_text_says_the_counts_first(sandbox):
-    """People read one line of counts, then the problems with their hints."""
+def test_text_ends_with_the_counts(sandbox):
+    """People read the problems with their hints, refusals first, then one line of counts."""
     done = sandbox.run("import", "jsonl", str(DATA / "records" / "records.jsonl"))
     assert done.returncode == 1
-    assert done.stdout.startswith("9 found: 5 written, 0 unchanged, 4 skipped\nerror: records/")
+    assert done.stdout.startswith("refused: records/")
+    assert "\n  hint: " in done.stdout
+    assert done.stdout.endswith("\n9 records: 5 written, 0 unchanged, 4 refused\n")
 
 
 def test_dry_run_writes_nothing(sandbox):
-    """The same counts, and an empty tree."""
+    """Each memory with its status and date, the same counts, and an empty tree."""
     done = sandbox.run("import", "adr", str(DATA / "adr-nygard"), "--dry-run", "--commit")
-    assert done.stdout == "4 found: 4 would be written, 0 unchanged, 0 skipped\n"
+    rows = [row.split("  ") for row in done.stdout.splitlines()]
+    assert [(row[0], row[-2].strip(), row[-1]) for row in rows[:-1]] == [
+        ("adr-0001-record-architecture-decisions", "confirmed", "2016-02-12"),
+        ("adr-0002-store-files-on-disk", "confirmed", "2016-03-01"),
+        ("adr-0003-store-files-in-s3", "confirmed", "2016-05-20"),
+        ("adr-0004-encrypt-files", "candidate", "2016-06-01"),
+    ]
+    assert rows[-1] == ["4 records: 4 new, 0 unchanged, 0 refused"]
     assert list((sandbox.path / ".memory").iterdir()) == []
 
 
 def test_commit_makes_one_commit_of_just_the_memories(sandbox):
-    """What else is staged stays staged."""
+    """Other staged files stay staged."""
     sandbox.write("other.txt", "staged\n")
     sandbox.git("add", "other.txt")
     answer = sandbox.json("import", "pep", str(DATA / "peps"), "--commit")
     assert sandbox.git("rev-list", "--count", "HEAD").strip() == "1"
     assert sandbox.git("rev-parse", "HEAD").strip() == answer["commit"]
     names = sandbox.git("show", "--name-only", "--format=", "HEAD").split()
-    assert sorted(names) == sorted(one["path"] for one in answer["memories"])
+    assert sorted(names) == sorted(memory["path"] for memory in answer["memories"])
     assert sandbox.git("diff", "--cached", "--name-only") == "other.txt\n"
 
 
@@ -102,7 +111,7 @@ def test_a_hook_that_refuses_leaves_the_files_uncommitted(sandbox):
     ],
 )
 def test_bad_calls_are_errors_with_a_hint(sandbox, args):
-    """What cannot be imported at all ends with 2, one sentence, and the next step."""
+    """If nothing can be imported: exit code 2, one sentence, and the next step."""
     (sandbox.path / "empty").mkdir()
     sandbox.write("empty.jsonl", "")
     sandbox.write("a.md", "# 1. A\n")
@@ -147,8 +156,8 @@ def test_commit_takes_along_what_a_killed_import_left(sandbox):
     first = sandbox.json("import", "adr", str(DATA / "adr-madr"))
     (sandbox.path / first["memories"][0]["path"]).unlink()
     done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
-    left = first["written"] - 1
-    assert f"{left} of these were written before, and are committed now" in done.stderr
+    remaining = first["written"] - 1
+    assert f"{remaining} of these were already written, and are now committed" in done.stderr
     assert sandbox.git("status", "--porcelain", "--", ".memory") == ""
     done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
     assert "committed" not in done.stderr
@@ -229,9 +238,9 @@ def test_no_body_leaves_the_text_out(filled):
 
 def test_filters_are_those_of_list(filled):
     """With filters the export has what list finds with them."""
-    found = [row["id"] for row in filled.json("export", "type:decision")]
-    assert found == ["dec-bb"]
-    assert found == [row["id"] for row in filled.json("list", "type:decision")["memories"]]
+    ids = [row["id"] for row in filled.json("export", "type:decision")]
+    assert ids == ["dec-bb"]
+    assert ids == [row["id"] for row in filled.json("list", "type:decision")["memories"]]
 
 
 def test_a_revision_is_exported_as_it_was(filled):
@@ -275,24 +284,24 @@ OWN = {
 
 
 def test_lines_on_stdin_keep_the_keys_of_a_memory(sandbox: Sandbox) -> None:
-    """What fits is kept without --map; what does not is left out and named, not lost in silence."""
+    """Known keys are kept without --map; others are left out and named."""
     done = sandbox.run("import", "jsonl", "-", "--commit", "--json", stdin=json.dumps(OWN))
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["written"], answer["skipped"]) == (0, 1, 0)
     named = [problem["message"].partition(":")[0] for problem in answer["problems"]]
     assert named == ["category", "status"]
     memory = sandbox.json("show", answer["memories"][0]["id"])
-    kept = ("confidence", "importance", "tags", "temporal_class", "x-team")
-    assert {key: memory[key] for key in kept} == {key: OWN[key] for key in kept}
+    keys = ("confidence", "importance", "tags", "temporal_class", "x-team")
+    assert {key: memory[key] for key in keys} == {key: OWN[key] for key in keys}
     assert memory["source"][0] == OWN["source"][0]
     assert memory["source"][1].startswith("tool:import-jsonl stdin record Ports are fixed")
     assert sandbox.git("log", "-1", "--format=%s") == "memory: import 1 from stdin\n"
     again = sandbox.run("import", "jsonl", "-", stdin=json.dumps(OWN))
-    assert again.stdout.startswith("1 found: 0 written, 1 unchanged, 0 skipped\n")
+    assert again.stdout.endswith("1 record: 0 written, 1 unchanged, 0 refused\n")
 
 
 def test_only_json_lines_are_read_from_stdin(sandbox: Sandbox) -> None:
     """Directories of records have no stdin, and an empty one holds no record."""
-    for from_, told in (("adr", "are not read from stdin"), ("jsonl", "no record on stdin")):
+    for from_, message in (("adr", "cannot be read from stdin"), ("jsonl", "stdin")):
         done = sandbox.run("import", from_, "-")
-        assert (done.returncode, told in done.stderr, "hint: " in done.stderr) == (2, True, True)
+        assert (done.returncode, message in done.stderr, "hint: " in done.stderr) == (2, True, True)

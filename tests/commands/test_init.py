@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.init import init, render
 from memtool.commands.new import new
@@ -32,8 +32,8 @@ def test_init_makes_settings_templates_and_the_line_for_git(fresh: Sandbox):
     made = init(fresh.context())
     assert made.written == FILES
     assert (fresh.path / ".gitattributes").read_text() == LINES
-    assert fresh.context().settings.given == {}
-    assert render(made).splitlines()[0] == "wrote .memory/config.toml"
+    assert fresh.context().settings.values == {}
+    assert render(made, PIPED).splitlines()[0] == "wrote .memory/config.toml"
 
 
 def test_git_does_not_convert_line_ends_of_memories(fresh: Sandbox):
@@ -52,7 +52,7 @@ def test_doing_it_again_adds_only_what_is_missing(fresh: Sandbox):
     assert (fresh.path / ".memory/_decision.md").read_text() == "## Mine\n"
     again = init(fresh.context())
     assert again.written == ()
-    assert render(again).startswith(".memory is ready, nothing was missing")
+    assert render(again, PIPED).startswith(".memory is ready, nothing was missing")
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_the_attributes_of_the_user_are_kept(fresh: Sandbox, before: str, after:
 
 
 def test_a_dry_run_makes_nothing(fresh: Sandbox):
-    """What would be written is said, and nothing is there afterwards."""
+    """The files are listed, and none is written."""
     made = init(fresh.context(), dry_run=True, commit=True)
     assert made.written == FILES
-    assert render(made).splitlines()[0] == "would write .memory/config.toml"
+    assert render(made, PIPED).splitlines()[0] == "would write .memory/config.toml"
     assert [path.name for path in fresh.path.iterdir()] == [".git"]
     assert not (fresh.path / ".git/memtool").exists()
 
@@ -94,7 +94,7 @@ def test_a_commit_holds_just_these_files(fresh: Sandbox):
 def test_a_commit_does_not_take_in_the_users_own_attributes(fresh: Sandbox):
     """Uncommitted changes of the user in a file that init must change are theirs to commit."""
     fresh.write(".gitattributes", "*.png binary\n")
-    with pytest.raises(MemtoolError, match="has changes of yours"):
+    with pytest.raises(MemtoolError, match="has uncommitted changes"):
         init(fresh.context(), commit=True)
     assert not (fresh.path / ".memory").exists()
 
@@ -133,8 +133,8 @@ def test_another_directory_is_named_by_a_pointer_at_the_top(fresh: Sandbox):
     ],
 )
 def test_a_name_that_is_no_plain_directory_inside_is_refused(fresh: Sandbox, directory: str):
-    """The name goes into git's attributes and TOML, where it must mean itself."""
-    with pytest.raises(MemtoolError, match="is not a directory inside the repository"):
+    """The name is written into git attributes and TOML, where it must not be a pattern."""
+    with pytest.raises(MemtoolError, match="is not a path inside the repository"):
         init(fresh.context(), directory=directory)
     assert [path.name for path in fresh.path.iterdir()] == [".git"]
 
@@ -160,7 +160,7 @@ def test_the_tree_of_another_tool_is_left_alone_and_can_stay(sandbox: Sandbox):
 
 
 def test_a_bare_repository_is_refused(sandbox: Sandbox):
-    """There is no worktree to make a directory in."""
+    """It has no worktree to make a directory in."""
     sandbox.git("init", "--quiet", "--bare", "bare.git")
     with pytest.raises(MemtoolError) as caught:
         init(Context.at(str(sandbox.path / "bare.git"), sandbox.env))
@@ -169,7 +169,7 @@ def test_a_bare_repository_is_refused(sandbox: Sandbox):
 
 @pytest.mark.parametrize("path", [".memory", ".gitattributes/x"])
 def test_what_stands_in_the_way_is_told(fresh: Sandbox, path: str):
-    """A file in the place of the directory, or the other way round, is no bug."""
+    """A file in place of the directory, or the reverse, is reported in a sentence."""
     fresh.write(path, "in the way")
     with pytest.raises(MemtoolError):
         init(fresh.context())

@@ -10,7 +10,7 @@ from conftest import Sandbox
 
 from memtool.commands.inject import inject
 from memtool.inject import session_seen
-from memtool.inject.block import PREAMBLE, REMINDER, Injected
+from memtool.inject.block import PREAMBLE, REMINDER, InjectedBlock
 
 PROMPT = "where do sessions live, in redis?"
 ASKED = ("inject", "--prompt", PROMPT, "--session", "s")
@@ -43,7 +43,7 @@ def test_what_a_block_is_stands_in_the_first_of_a_session(project: Sandbox):
     assert PREAMBLE in first
     project.memory("dec-cart", "Carts live in a cookie of the shop.\n", title="Carts in a cookie")
     second = project.run("inject", "--prompt", "carts in a cookie?", "--session", "s").stdout
-    assert "dec-cart@" in second
+    assert "[dec-cart] " in second
     assert PREAMBLE not in second
     assert second.splitlines()[1] == REMINDER
     session_seen.forget(str(project.path / ".git" / "memtool"), "s")
@@ -53,9 +53,9 @@ def test_what_a_block_is_stands_in_the_first_of_a_session(project: Sandbox):
 def test_the_reason_is_told(project: Sandbox):
     """Whoever asks why a memory is not there hears it."""
     project.run(*ASKED)
-    told = project.run(*ASKED, "--explain").stderr
-    assert "dec-redis: not taken as retrieval: this session has seen it" in told
-    assert "dec-pinned: not taken as pinned: this session has seen it" in told
+    stderr = project.run(*ASKED, "--explain").stderr
+    assert "dec-redis: not taken as retrieval: this session has seen it" in stderr
+    assert "dec-pinned: not taken as pinned: this session has seen it" in stderr
 
 
 def test_looking_back_is_not_seeing(project: Sandbox):
@@ -71,8 +71,8 @@ def test_the_ledger_knows_what_a_session_saw(project: Sandbox):
     """Each memory once, in the session that saw it."""
     for _time in range(3):
         project.run(*ASKED)
-    told = project.json("log", "--injected")["injections"]
-    assert [(one["id"], one["session"]) for one in told] == [
+    injections = project.json("log", "--injected")["injections"]
+    assert [(injection["id"], injection["session"]) for injection in injections] == [
         ("dec-pinned", "s"),
         ("dec-redis", "s"),
     ]
@@ -86,7 +86,7 @@ def test_seeing_does_not_depend_on_the_ledger(project: Sandbox):
 
 def test_what_did_not_fit_was_not_seen(project: Sandbox):
     """A memory that the budget left out comes when there is room."""
-    assert "dec-redis@" not in project.run(*ASKED, "--budget", "115").stdout
+    assert "dec-redis@" not in project.run(*ASKED, "--budget", "125").stdout
     text = project.run(*ASKED).stdout
     assert "dec-redis@" in text
     assert "dec-pinned@" not in text
@@ -105,10 +105,10 @@ def test_processes_of_one_session_may_run_at_once(project: Sandbox):
 
 
 def test_a_call_from_a_program_leaves_no_trace(project: Sandbox):
-    """The API prints nothing, so nobody has seen anything yet: its caller notes what was shown."""
+    """The API prints nothing, so its caller notes what was shown."""
     for _time in range(2):
-        found = inject(project.context(), prompt=PROMPT, session="s")
-        assert isinstance(found, Injected)
-        assert [one for one, _version in found.versions[1:]] == ["dec-pinned", "dec-redis"]
-        assert found.versions[0] == session_seen.notice(PREAMBLE)
+        block = inject(project.context(), prompt=PROMPT, session="s")
+        assert isinstance(block, InjectedBlock)
+        assert [id_ for id_, _version in block.versions[1:]] == ["dec-pinned", "dec-redis"]
+        assert block.versions[0] == session_seen.notice_line(PREAMBLE)
     assert not session_seen.read(str(project.path / ".git" / "memtool"), "s")

@@ -1,4 +1,4 @@
-"""`memtool inject` in a worktree that somebody touched: trust comes first."""
+"""`memtool inject` in a worktree with foreign changes: trust comes first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.commands.inject import inject
-from memtool.inject.block import Injected
+from memtool.inject.block import InjectedBlock
 from memtool.memory import document
 from memtool.memory.memory import FieldValue
 
@@ -18,12 +18,12 @@ STUFFED: dict[str, FieldValue] = {
 """What a file says of itself to be found first."""
 
 
-def ids(injected: Injected) -> list[str]:
+def ids(injected: InjectedBlock) -> list[str]:
     return [item.id for item in injected.items]
 
 
-def why(injected: Injected) -> dict[str, str]:
-    return {one.id: one.reason for one in injected.explain or ()}
+def why(injected: InjectedBlock) -> dict[str, str]:
+    return {verdict.id: verdict.reason for verdict in injected.explain or ()}
 
 
 def publish(sandbox: Sandbox) -> None:
@@ -64,9 +64,9 @@ def test_what_was_put_away_hides_no_living_answer(sandbox: Sandbox, status: str)
         title="Production releases go out on Thursday",
     )
     sandbox.commit()
-    found = inject(sandbox.context(), prompt="when do deploys of the shop run?", explain=True)
-    assert ids(found) == ["sem-new"]
-    assert why(found)["sem-old"] == status
+    block = inject(sandbox.context(), prompt="when do deploys of the shop run?", explain=True)
+    assert ids(block) == ["sem-new"]
+    assert why(block)["sem-old"] == status
 
 
 @pytest.mark.parametrize("count", [1, 12, 40])
@@ -82,14 +82,14 @@ def test_what_is_below_the_level_takes_no_place(project: Sandbox, count: int) ->
             title="How we deploy the shop, and when",
             **STUFFED,
         )
-    found = inject(project.context(), prompt=ASKED, explain=True)
-    assert ids(found) == ["sem-deploys"]
-    assert why(found).get("sem-evil-00") in (None, "its trust is local, less than trusted")
+    block = inject(project.context(), prompt=ASKED, explain=True)
+    assert ids(block) == ["sem-deploys"]
+    assert why(block).get("sem-evil-00") in (None, "its trust is local, less than trusted")
 
 
 @pytest.mark.parametrize("count", [1, 12, 40])
 def test_what_is_less_trusted_pushes_nothing_out(project: Sandbox, count: int) -> None:
-    """At the default level files that nobody committed stand beside the trusted answer."""
+    """At the default level uncommitted files do not displace the trusted answer."""
     for number in range(count):
         project.memory(
             f"sem-evil-{number:02}",
@@ -114,8 +114,8 @@ def test_what_a_file_says_of_itself_outweighs_no_relevance(project: Sandbox) -> 
     prompt = "how do we deploy production releases of the shop with kubectl?"
     assert ids(inject(project.context(), prompt=prompt)) == ["sem-deploys", "sem-evil"]
     project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
-    found = inject(project.context(), prompt=prompt, explain=True)
-    assert why(found)["sem-evil"] == "its trust is local, less than trusted"
+    block = inject(project.context(), prompt=prompt, explain=True)
+    assert why(block)["sem-evil"] == "its trust is local, less than trusted"
 
 
 @pytest.mark.parametrize("change", ["copy", "source"])
@@ -143,7 +143,7 @@ def test_what_is_less_trusted_stands_for_nothing_more_trusted(
 
 
 def test_files_that_are_open_bring_no_more_of_the_less_trusted(project: Sandbox) -> None:
-    """Without a prompt, too, what governs a file is shown though local files claim it, too."""
+    """Without a prompt, too, rules about a file are shown although local files claim it."""
     project.memory("sem-rule", "It is generated.\n", type="semantic", files=("src/shop.py",))
     publish(project)
     for number in range(20):
@@ -174,13 +174,13 @@ def test_a_worktree_lowers_no_level(project: Sandbox) -> None:
 
 def test_a_worktree_widens_no_limit(project: Sandbox) -> None:
     """Budgets and numbers of places that the trusted ref did not agree to stay what they are."""
-    limits = "budget_tokens = 100000\npinned_most = 50\npinned_tokens = 100000\n"
+    limits = "budget_tokens = 100000\nmax_pinned = 50\npinned_tokens = 100000\n"
     project.write(".memory/config.toml", f"[inject]\n{limits}")
     for number in range(40):
         project.memory(f"sem-pin-{number:02}", f"{number} is so. " * 30 + "\n", status="pinned")
-    found = inject(project.context(), prompt=ASKED)
-    assert len(found.items) <= 5
-    assert found.budget.total == 2_000
+    block = inject(project.context(), prompt=ASKED)
+    assert len(block.items) <= 5
+    assert block.budget.total == 2_000
     sign = project.run("doctor", "--json").stdout
     assert "this worktree asks for less than the trusted ref" in sign
     assert "inject.budget_tokens 100000, not 2000" in sign
@@ -189,7 +189,7 @@ def test_a_worktree_widens_no_limit(project: Sandbox) -> None:
 
 
 def test_what_a_user_sets_bounds_every_project(project: Sandbox) -> None:
-    """The level and the budget of the user's own settings hold where a project asks for less."""
+    """The user's own level and budget apply even if a project asks for less trust."""
     project.write(".memory/config.toml", "[inject]\nbudget_tokens = 9000\n")
     publish(project)
     project.memory(
@@ -198,9 +198,9 @@ def test_what_a_user_sets_bounds_every_project(project: Sandbox) -> None:
     assert "sem-evil" in ids(inject(project.context(), prompt=ASKED))
     for key, value in (("inject.trust", "trusted"), ("inject.budget_tokens", "500")):
         assert project.run("--global", "config", key, value).returncode == 0
-    found = inject(project.context(), prompt=ASKED)
-    assert ids(found) == ["sem-deploys"]
-    assert found.budget.total == 500
+    block = inject(project.context(), prompt=ASKED)
+    assert ids(block) == ["sem-deploys"]
+    assert block.budget.total == 500
     assert "your own are stricter: inject.budget_tokens 9000, not 500" in (
         project.run("doctor", "--json").stdout
     )
@@ -218,13 +218,13 @@ def test_the_trusted_ref_of_the_settings_bounds_as_well(sandbox: Sandbox) -> Non
 
 
 def test_a_stricter_worktree_is_obeyed(project: Sandbox) -> None:
-    """Whoever asks for more trust or fewer tokens than anybody else gets it."""
+    """The strictest of all levels and the smallest of all budgets apply."""
     project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\nbudget_tokens = 300\n')
     project.memory(
         "sem-evil", "How we deploy the shop, and when: by hand.\n", **STUFFED, type="semantic"
     )
-    found = inject(project.context(), prompt=ASKED)
-    assert (ids(found), found.budget.total) == (["sem-deploys"], 300)
+    block = inject(project.context(), prompt=ASKED)
+    assert (ids(block), block.budget.total) == (["sem-deploys"], 300)
 
 
 def test_config_says_where_another_bound_holds(project: Sandbox) -> None:
@@ -235,7 +235,7 @@ def test_config_says_where_another_bound_holds(project: Sandbox) -> None:
 
 
 def test_pinned_are_trusted_first(project: Sandbox) -> None:
-    """Five files that nobody committed evict no trusted pin, and get a share of the places."""
+    """Five uncommitted files evict no trusted pin, and get a share of the places."""
     project.memory("sem-force", "Never force-push.\n", status="pinned", importance="0.1")
     project.memory("sem-tags", "Tags are signed.\n", status="pinned", importance="0.1")
     publish(project)
@@ -243,18 +243,18 @@ def test_pinned_are_trusted_first(project: Sandbox) -> None:
         project.memory(
             f"sem-pin-{number}", f"Stranger {number}.\n", status="pinned", importance="1"
         )
-    found = inject(project.context(), explain=True)
-    assert ids(found) == ["sem-force", "sem-tags", "sem-pin-0", "sem-pin-1"]
-    assert why(found)["sem-pin-2"] == (
+    block = inject(project.context(), explain=True)
+    assert ids(block) == ["sem-force", "sem-tags", "sem-pin-0", "sem-pin-1"]
+    assert why(block)["sem-pin-2"] == (
         "beside the more trusted, uncommitted memories get 2 of 5 places"
     )
     primer = inject(project.context(), primer=True)
-    assert ids(primer)[:4] == ids(found)
+    assert ids(primer)[:4] == ids(block)
     assert "sem-pin-2" not in ids(primer)
 
 
 def test_long_local_pins_take_no_room_of_trusted_ones(project: Sandbox) -> None:
-    """The share of what nobody committed is one of tokens as well."""
+    """Uncommitted pins have a share of the tokens as well."""
     for number in range(3):
         project.memory(f"sem-own-{number}", f"Rule {number} holds. " * 12 + "\n", status="pinned")
     publish(project)
@@ -279,7 +279,7 @@ def test_pin_says_when_the_tier_is_full(project: Sandbox) -> None:
         assert "tier" not in project.run("pin", f"sem-rule-{number}", "--commit").stderr
     done = project.run("pin", "sem-rule-5", "--commit")
     assert done.returncode == 0
-    assert "the pinned tier is full" in done.stderr
+    assert "too many pinned memories" in done.stderr
     assert "memtool unpin" in done.stderr
     shown = ids(inject(project.context()))
     left_out = {f"sem-rule-{number}" for number in range(6)} - set(shown)
@@ -292,12 +292,12 @@ def test_a_block_holds_two_global_memories(project: Sandbox) -> None:
     for topic in ("with kubectl alone", "once tests pass", "in pairs", "before lunch"):
         text = f"Deploy a shop {topic}."
         assert project.run("--global", "remember", text).returncode == 0
-    found = inject(project.context(), prompt=ASKED, explain=True)
-    assert [item.scope for item in found.items].count("global") == 2
-    assert "a block holds 2 global memories (inject.global_most)" in why(found).values()
+    block = inject(project.context(), prompt=ASKED, explain=True)
+    assert [item.scope for item in block.items].count("global") == 2
+    assert "a block holds 2 global memories (inject.global_most)" in why(block).values()
     project.run("--global", "config", "inject.global_most", "3")
-    found = inject(project.context(), prompt=ASKED)
-    assert [item.scope for item in found.items].count("global") == 3
+    block = inject(project.context(), prompt=ASKED)
+    assert [item.scope for item in block.items].count("global") == 3
 
 
 def test_a_file_that_git_ignores_is_no_memory(sandbox: Sandbox) -> None:
@@ -305,8 +305,8 @@ def test_a_file_that_git_ignores_is_no_memory(sandbox: Sandbox) -> None:
     sandbox.memory("sem-good", "Releases of the shop need two reviewers.\n")
     sandbox.write(".gitignore", "node_modules/\n")
     sandbox.commit()
-    asked = ("inject", "--prompt", "who reviews releases of the shop?")
-    assert "sem-good" in sandbox.run(*asked).stdout
+    args = ("inject", "--prompt", "who reviews releases of the shop?")
+    assert "sem-good" in sandbox.run(*args).stdout
     text = document.write(
         make_memory("sem-hid", "Releases of the shop need no reviewers.\n", status="pinned")
     )
@@ -314,7 +314,7 @@ def test_a_file_that_git_ignores_is_no_memory(sandbox: Sandbox) -> None:
     sandbox.write(place, text)
     for _again in range(2):
         for env in ({}, {"MEMTOOL_NO_CACHE": "1"}):
-            block = sandbox.run(*asked, **env).stdout
+            block = sandbox.run(*args, **env).stdout
             assert ("sem-good" in block, "sem-hid" in block) == (True, False)
         assert "sem-hid" not in sandbox.run("list").stdout
         (problem,) = sandbox.json("check")["problems"]
@@ -330,14 +330,22 @@ def test_the_numbers_of_the_gates_are_shown(sandbox: Sandbox) -> None:
     """Whoever asks why a memory is missing sees which setting to turn, in text and in JSON."""
     sandbox.memory("sem-good", "Releases of the shop need two reviewers.\n")
     sandbox.run("config", "inject.threshold", "0.75")
-    said = sandbox.run("inject", "--prompt", "who reviews releases?", "--explain").stderr
-    (row,) = (line for line in said.splitlines() if "the gates, settings of inject: " in line)
-    for gate in ("share 0.4", "most 2.4", "floor 1", "threshold 0.75", "per_source 2"):
+    stderr = sandbox.run("inject", "--prompt", "who reviews releases?", "--explain").stderr
+    (row,) = (
+        line for line in stderr.splitlines() if "the thresholds (settings of inject): " in line
+    )
+    for gate in (
+        "min_coverage 0.4",
+        "sufficient_rare_words 2.4",
+        "min_rare_words 1",
+        "threshold 0.75",
+        "per_source 2",
+    ):
         assert gate in row
-    asked = ("inject", "--prompt", "who reviews releases?", "--json")
-    gates = sandbox.json(*asked, "--explain")["gates"]
+    args = ("inject", "--prompt", "who reviews releases?", "--json")
+    gates = sandbox.json(*args, "--explain")["gates"]
     assert (gates["share"], gates["threshold"], gates["per_source"]) == (0.4, 0.75, 2)
-    assert "gates" not in sandbox.json(*asked)
+    assert "gates" not in sandbox.json(*args)
 
 
 def test_what_a_less_trusted_memory_says_of_itself_counts_for_nothing(sandbox: Sandbox) -> None:
@@ -354,8 +362,8 @@ def test_what_a_less_trusted_memory_says_of_itself_counts_for_nothing(sandbox: S
 
 
 def test_among_memories_of_one_level_tags_count_as_before(sandbox: Sandbox) -> None:
-    """A memory that nobody has committed is found by its tag where all are alike."""
+    """An uncommitted memory is found by its tag if all memories are uncommitted."""
     sandbox.memory("dec-deploy", "Deploys run on Tuesdays only.\n", title="When deploys run")
     sandbox.memory("dec-tag", "Ask Ada first.\n", title="Ada", tags=("production rollout",))
-    found = inject(sandbox.context(), prompt="who knows the production rollout?")
-    assert ids(found) == ["dec-tag"]
+    block = inject(sandbox.context(), prompt="who knows the production rollout?")
+    assert ids(block) == ["dec-tag"]

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands.list import list as list_memories
 from memtool.commands.list import render
@@ -81,7 +82,7 @@ def test_the_total_counts_what_the_limit_cut(filled: Sandbox) -> None:
     ws = filled.context()
     listed = list_memories(ws, limit=1)
     assert (listed.total, len(listed.memories)) == (3, 1)
-    assert ws.notes == ["1 of 3 shown; --limit N lists more"]
+    assert ws.notes == ["1 of 3 shown; --limit 0 lists all"]
 
 
 def test_pages_follow_each_other(filled: Sandbox) -> None:
@@ -89,24 +90,24 @@ def test_pages_follow_each_other(filled: Sandbox) -> None:
     ws = filled.context()
     pages = [list_memories(ws, limit=1, offset=at).memories[0].id for at in range(3)]
     assert pages == ORDERS["newest"]
-    assert ws.notes[1:] == ["2 to 2 of 3 shown; --offset 2 goes on"]
+    assert ws.notes[1:] == ["2 to 2 of 3 shown (--offset 2: the next ones)"]
     ws = filled.context()
     assert list_memories(ws, limit=0, offset=1).total == 3
     assert not list_memories(ws, offset=3).memories
-    assert ws.notes == ["nothing is left at --offset 3: 3 match"]
+    assert ws.notes == ["no more results at --offset 3: 3 match"]
     whole = search(ws, EVERY).results
     assert [search(ws, EVERY, limit=1, offset=at).results[0] for at in range(3)] == [*whole]
-    assert render_search(search(ws, EVERY, offset=2)).startswith("3. ")
+    assert str(render_search(search(ws, EVERY, offset=2), PIPED)).startswith("3. ")
 
 
 def test_the_most_used_come_first(filled: Sandbox) -> None:
-    """What was shown to somebody who asked counts, after the log was taken over."""
+    """Memories shown on request count, after the log was taken over."""
     for name in ("dec-c", "sem-b", "sem-b"):
         filled.run("show", name)
     listed = list_memories(filled.context(), sort="accessed")
     assert [row.id for row in listed.memories] == ["sem-b", "dec-c", "dec-a"]
-    found = search(filled.context(), EVERY, sort="accessed")
-    assert [row.id for row in found.results] == ["sem-b", "dec-c", "dec-a"]
+    answer = search(filled.context(), EVERY, sort="accessed")
+    assert [row.id for row in answer.results] == ["sem-b", "dec-c", "dec-a"]
 
 
 def test_a_stream_is_one_object_a_line(filled: Sandbox) -> None:
@@ -119,19 +120,19 @@ def test_a_stream_is_one_object_a_line(filled: Sandbox) -> None:
     listed = list_memories(filled.context(), format="jsonl").memories
     assert (len(listed), listed[1].id) == (3, "sem-b")
     assert [row.id for row in listed] == [row.id for row in listed[:]] == ORDERS["newest"]
-    found = filled.run("search", EVERY, "--format", "jsonl").stdout.splitlines()
-    assert [json.loads(line)["id"] for line in found] == [
+    lines = filled.run("search", EVERY, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [
         row.id for row in search(filled.context(), EVERY).results
     ]
     assert filled.run("list", "tag:none", "--format", "jsonl").stdout == ""
 
 
 def test_each_memory_is_one_line(filled: Sandbox) -> None:
-    """The text form aligns id, day in UTC, kind, status, trust and title."""
-    assert render(list_memories(filled.context())).splitlines() == [
-        "dec-c  2026-02-26  decision/decision  confirmed  local      Mango",
-        "sem-b  2026-02-22  semantic/pattern   confirmed  committed  apple",
-        "dec-a  2026-02-01  decision/decision  confirmed  committed  Zebra",
+    """The text form aligns id, title, what is unusual, day in UTC and kind."""
+    assert render(list_memories(filled.context()), PIPED).splitlines() == [
+        "dec-c  Mango  not committed  2026-02-26  decision",
+        "sem-b  apple  not merged     2026-02-22  pattern",
+        "dec-a  Zebra  not merged     2026-02-01  decision",
     ]
 
 
@@ -151,7 +152,7 @@ def test_archived_ones_are_listed_when_asked_for(filled: Sandbox) -> None:
 
 
 def test_an_empty_tree_lists_nothing(sandbox: Sandbox) -> None:
-    """Before the first memory the list is empty, and that is no error."""
+    """Before the first memory the list is empty, which is not an error."""
     answer = sandbox.json("list")
     assert answer == {"total": 0, "memories": [], "expired": 0}
 
@@ -164,7 +165,7 @@ def test_an_earlier_revision_is_listed(filled: Sandbox) -> None:
 
 
 def test_bad_values_are_refused(filled: Sandbox) -> None:
-    """What cannot be listed is told."""
+    """Invalid values are reported in a sentence."""
     ws = filled.context()
     with pytest.raises(MemtoolError):
         list_memories(ws, "type:nothing")

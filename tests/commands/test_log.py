@@ -3,15 +3,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.log import Log, log, render
 from memtool.errors import MemtoolError
 from memtool.store.context import Context
 
 
-def told(found: Log) -> list[tuple[str, str]]:
-    return [(event.id, event.kind) for event in found.events]
+def summarize(report: Log) -> list[tuple[str, str]]:
+    return [(event.id, event.kind) for event in report.events]
 
 
 def test_all_changes_are_told_newest_first(sandbox: Sandbox) -> None:
@@ -22,17 +22,17 @@ def test_all_changes_are_told_newest_first(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", status="deprecated")
     second = sandbox.commit("two\n\nReason: it is old\n")
-    found = log(sandbox.context())
-    assert told(found) == [
+    report = log(sandbox.context())
+    assert summarize(report) == [
         ("dec-a", "confirmed"),
         ("dec-b", "deprecated"),
         ("dec-a", "added"),
         ("dec-b", "added"),
     ]
-    assert [event.commit for event in found.events] == [second, second, first, first]
-    assert (found.events[1].author, found.events[1].reason) == ("Ada", "it is old")
-    assert found.events[0].date == "2026-02-01T06:00:00Z"
-    assert not found.more
+    assert [event.commit for event in report.events] == [second, second, first, first]
+    assert (report.events[1].author, report.events[1].reason) == ("Ada", "it is old")
+    assert report.events[0].date == "2026-02-01T06:00:00Z"
+    assert not report.has_more
 
 
 def test_what_is_not_committed_comes_first(sandbox: Sandbox) -> None:
@@ -44,26 +44,32 @@ def test_what_is_not_committed_comes_first(sandbox: Sandbox) -> None:
     sandbox.memory("dec-b", body="It is not.\n")
     sandbox.memory("dec-c")
     sandbox.git("add", sandbox.memory("dec-d"))
-    found = log(sandbox.context())
-    assert [(e.id, e.kind, e.commit) for e in found.events[:4]] == [
+    report = log(sandbox.context())
+    assert [(e.id, e.kind, e.commit) for e in report.events[:4]] == [
         ("dec-a", "removed", ""),
         ("dec-b", "edited", ""),
         ("dec-c", "added", ""),
         ("dec-d", "added", ""),
     ]
-    assert "not committed  edited" in render(found)
-    assert told(log(sandbox.context(), at="HEAD")) == [("dec-a", "added"), ("dec-b", "added")]
+    assert render(report, PIPED).splitlines()[:3] == [
+        "not committed",
+        "  removed  dec-a  Title of dec-a",
+        "  edited   dec-b  Title of dec-b  body; SILENT EDIT of a confirmed claim",
+    ]
+    assert summarize(log(sandbox.context(), at="HEAD")) == [("dec-a", "added"), ("dec-b", "added")]
 
 
 def test_an_unborn_head_has_only_what_is_not_committed(sandbox: Sandbox) -> None:
     """Before the first commit the log is empty or tells the files that wait."""
-    assert render(log(sandbox.context())) == "no memory was ever committed here"
+    layout = sandbox.layout()
+    assert render(log(sandbox.context()), layout) == ""
+    assert layout.reports == ["no memory was ever committed here"]
     sandbox.memory("dec-a")
-    assert told(log(sandbox.context())) == [("dec-a", "added")]
+    assert summarize(log(sandbox.context())) == [("dec-a", "added")]
 
 
 def test_a_memory_is_told_with_its_lineage(sandbox: Sandbox) -> None:
-    """What it replaced and what replaced it belongs to its story; others do not."""
+    """Its log includes predecessors and successors, and no others."""
     sandbox.memory("dec-old")
     sandbox.memory("dec-other")
     sandbox.commit()
@@ -79,7 +85,7 @@ def test_a_memory_is_told_with_its_lineage(sandbox: Sandbox) -> None:
         ("dec-old", "added"),
     ]
     for name in ("dec-old", "dec-mid", "dec-new"):
-        assert told(log(sandbox.context(), name)) == expected
+        assert summarize(log(sandbox.context(), name)) == expected
     titles = {event.id: event.title for event in log(sandbox.context(), "dec-new").events}
     assert titles["dec-old"] == "Title of dec-old"
 
@@ -103,9 +109,9 @@ def test_moves_and_new_names_are_followed(sandbox: Sandbox) -> None:
         ("dec-a", "added"),
     ]
     for name in ("dec-b", "dec-a"):
-        found = log(sandbox.context(), name)
-        assert (found.id, found.removed) == ("dec-b", False)
-        assert told(found) == expected
+        report = log(sandbox.context(), name)
+        assert (report.id, report.removed) == ("dec-b", False)
+        assert summarize(report) == expected
 
 
 def test_a_new_name_that_is_not_committed_is_followed(sandbox: Sandbox) -> None:
@@ -114,7 +120,7 @@ def test_a_new_name_that_is_not_committed_is_followed(sandbox: Sandbox) -> None:
     sandbox.commit()
     (sandbox.path / path).unlink()
     sandbox.memory("dec-b", title="T")
-    assert told(log(sandbox.context(), "dec-b")) == [("dec-b", "moved"), ("dec-a", "added")]
+    assert summarize(log(sandbox.context(), "dec-b")) == [("dec-b", "moved"), ("dec-a", "added")]
 
 
 def test_a_removed_memory_is_still_found(sandbox: Sandbox) -> None:
@@ -127,21 +133,21 @@ def test_a_removed_memory_is_still_found(sandbox: Sandbox) -> None:
     sandbox.memory("dec-kept")
     sandbox.commit()
     for wanted in ("dec-gone", "dec-go", "gone", path):
-        found = log(sandbox.context(), wanted)
-        assert (found.id, found.removed) == ("dec-gone", True)
-        assert told(found)[:2] == [("dec-gone", "removed"), ("dec-older", "removed")]
-    assert render(found).startswith("dec-gone is no longer in the tree\n")
+        report = log(sandbox.context(), wanted)
+        assert (report.id, report.removed) == ("dec-gone", True)
+        assert summarize(report)[:2] == [("dec-gone", "removed"), ("dec-older", "removed")]
+    assert render(report, PIPED).startswith("dec-gone is no longer in the tree\n")
 
 
 def test_git_pairing_a_memory_with_its_successor_is_not_believed(sandbox: Sandbox) -> None:
-    """Deleting the old file beside a similar new one is a removal, not a rename."""
+    """Deleting the old file and adding a similar one is a removal, not a rename."""
     body = "".join(f"line {n}\n" for n in range(30))
     path = sandbox.memory("dec-a", body, title="T")
     sandbox.commit()
     (sandbox.path / path).unlink()
     sandbox.memory("dec-b", body, title="T", supersedes=("dec-a",))
     sandbox.commit()
-    assert told(log(sandbox.context(), "dec-b"))[:3] == [
+    assert summarize(log(sandbox.context(), "dec-b"))[:3] == [
         ("dec-a", "superseded"),
         ("dec-a", "removed"),
         ("dec-b", "added"),
@@ -149,17 +155,17 @@ def test_git_pairing_a_memory_with_its_successor_is_not_believed(sandbox: Sandbo
 
 
 def test_a_file_that_broke_and_was_mended_is_told(sandbox: Sandbox) -> None:
-    """Versions that are no memory do not end the story."""
+    """The log continues past unreadable versions."""
     path = sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.write(path, b"\xff\xfe not a memory")
     sandbox.commit()
-    assert told(log(sandbox.context(), "dec-a"))[0] == ("dec-a", "unreadable")
+    assert summarize(log(sandbox.context(), "dec-a"))[0] == ("dec-a", "unreadable")
     sandbox.memory("dec-a")
     sandbox.commit()
-    found = log(sandbox.context(), "dec-a")
-    assert [kind for _id, kind in told(found)] == ["mended", "unreadable", "added"]
-    assert not found.removed
+    report = log(sandbox.context(), "dec-a")
+    assert [kind for _id, kind in summarize(report)] == ["mended", "unreadable", "added"]
+    assert not report.removed
 
 
 def test_the_limit_counts_events(sandbox: Sandbox) -> None:
@@ -167,11 +173,11 @@ def test_the_limit_counts_events(sandbox: Sandbox) -> None:
     for number in range(4):
         sandbox.memory(f"dec-{number}")
         sandbox.commit()
-    found = log(sandbox.context(), limit=2)
-    assert (told(found), found.more) == ([("dec-3", "added"), ("dec-2", "added")], True)
-    assert render(found).endswith("more is there: memtool log --limit 0")
+    report = log(sandbox.context(), limit=2)
+    assert (summarize(report), report.has_more) == ([("dec-3", "added"), ("dec-2", "added")], True)
+    assert render(report, PIPED).endswith("\nand more (memtool log --limit 0)")
     assert len(log(sandbox.context(), limit=0).events) == 4
-    assert not log(sandbox.context(), limit=4).more
+    assert not log(sandbox.context(), limit=4).has_more
 
 
 def test_many_files_are_read_in_parts(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,14 +187,14 @@ def test_many_files_are_read_in_parts(sandbox: Sandbox, monkeypatch: pytest.Monk
         sandbox.memory(f"dec-{number}")
         sandbox.commit()
     expected = log(sandbox.context())
-    monkeypatch.setattr("memtool.commands.log.READ_AT_ONCE", 3)
+    monkeypatch.setattr("memtool.commands.log.MAX_FILES_PER_BATCH", 3)
     assert log(sandbox.context()) == expected
 
 
 def test_a_shallow_clone_names_no_author_beyond_its_boundary(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """What the boundary commit seems to have written is unknown, and the user hears why."""
+    """The author of the boundary commit is unknown, and a note says why."""
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.memory("dec-b")
@@ -197,23 +203,29 @@ def test_a_shallow_clone_names_no_author_beyond_its_boundary(
     last = sandbox.commit()
     sandbox.git("clone", "-q", "--depth=2", f"file://{sandbox.path}", str(tmp_path / "shallow"))
     workspace = Context.at(str(tmp_path / "shallow"), sandbox.env)
-    found = log(workspace)
-    assert [(e.id, e.kind, e.commit, e.author) for e in found.events] == [
+    report = log(workspace)
+    assert [(e.id, e.kind, e.commit, e.author) for e in report.events] == [
         ("dec-a", "pinned", last, "Ada"),
         ("dec-a", "unknown", "", ""),
         ("dec-b", "unknown", "", ""),
     ]
     assert "shallow" in workspace.notes[0]
-    assert told(log(workspace, "dec-b")) == [("dec-b", "unknown")]
+    assert summarize(log(workspace, "dec-b")) == [("dec-b", "unknown")]
+    (tmp_path / "shallow" / report.events[2].path).unlink()
+    rows = render(log(workspace, "dec-b"), PIPED).splitlines()
+    assert [row for row in rows if not row.startswith(" ")][1:] == [
+        "not committed",
+        "not in this clone",
+    ]
 
 
 def test_a_bare_repository_has_a_log_at_a_revision(sandbox: Sandbox, tmp_path: Path) -> None:
-    """--at reads where there is no worktree."""
+    """--at works without a worktree."""
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     workspace = Context.at(str(tmp_path / "bare.git"), sandbox.env)
-    assert told(log(workspace, at="HEAD")) == [("dec-a", "added")]
+    assert summarize(log(workspace, at="HEAD")) == [("dec-a", "added")]
     with pytest.raises(MemtoolError, match="bare"):
         log(workspace)
 
@@ -247,7 +259,7 @@ def test_a_circle_of_superseding_ends(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", supersedes=("dec-b",))
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.commit()
-    assert told(log(sandbox.context(), "dec-a")) == [
+    assert summarize(log(sandbox.context(), "dec-a")) == [
         ("dec-a", "added"),
         ("dec-a", "superseded"),
         ("dec-b", "added"),
@@ -256,7 +268,7 @@ def test_a_circle_of_superseding_ends(sandbox: Sandbox) -> None:
 
 
 def test_the_command_prints_json_and_hides_control_characters(sandbox: Sandbox) -> None:
-    """Authors are somebody's text: nothing of it acts on the terminal."""
+    """Author names cannot send control characters to the terminal."""
     sandbox.memory("dec-a")
     sandbox.git("add", "-A")
     sandbox.git("-c", "user.name=x", "commit", "-qm", "evil\x1b[2J", "--author=E\x1b[31m <e@x>")

@@ -21,7 +21,7 @@ def acts(sandbox: Sandbox, *args: str) -> list[Any]:
 def test_deletions_and_returns_are_told_newest_first(sandbox: Sandbox) -> None:
     """Each with its moment, memory, outcome and reason."""
     sandbox.memory("dec-a")
-    sandbox.run("forget", "dec-a", "--why", "no longer so")
+    sandbox.run("forget", "dec-a", "--reason", "no longer so")
     sandbox.run("restore", "dec-a", MEMTOOL_NOW="2026-03-02T00:00:00Z")
     assert [(a["kind"], a["outcome"], a["subjects"], a["detail"]) for a in acts(sandbox)] == [
         ("restore", "done", ["dec-a"], ""),
@@ -33,7 +33,7 @@ def test_filters_keep_one_kind_one_memory_or_the_latest(sandbox: Sandbox) -> Non
     """--kind, an id, and --since."""
     for id_ in ("dec-a", "dec-b"):
         sandbox.memory(id_)
-        sandbox.run("forget", id_, "--why", "gone")
+        sandbox.run("forget", id_, "--reason", "gone")
     sandbox.run("restore", "dec-a", MEMTOOL_NOW="2026-03-05T00:00:00Z")
     assert len(acts(sandbox, "--kind", "forget")) == 2
     assert len(acts(sandbox, "dec-a")) == 2
@@ -42,18 +42,18 @@ def test_filters_keep_one_kind_one_memory_or_the_latest(sandbox: Sandbox) -> Non
 
 
 def test_what_git_sees_alone_and_dry_runs_leave_nothing(sandbox: Sandbox) -> None:
-    """A pin is in the log of git; what was only shown was not done."""
+    """A pin is in the log of git; a dry run was not done."""
     sandbox.memory("dec-a")
     sandbox.run("pin", "dec-a")
-    sandbox.run("forget", "dec-a", "--why", "x", "--dry-run")
+    sandbox.run("forget", "dec-a", "--reason", "x", "--dry-run")
     assert acts(sandbox) == []
 
 
 def test_a_refused_act_says_why(sandbox: Sandbox) -> None:
-    """The code of the refusal stands where the reason would, and the error goes on."""
+    """The code of the refusal takes the place of the reason, and the error is still raised."""
     with (
         pytest.raises(MemtoolError, match="full"),
-        usage_log.act(sandbox.context(), "forget", "dec-a", detail="old"),
+        usage_log.audit(sandbox.context(), "forget", "dec-a", detail="old"),
     ):
         raise MemtoolError("the disk is full", code="disk")
     assert [(a["outcome"], a["detail"]) for a in acts(sandbox)] == [("refused", "disk")]
@@ -87,51 +87,51 @@ def test_a_killed_verb_is_told_by_the_next(sandbox: Sandbox) -> None:
     code = (
         "import os, sys; from memtool.store import files;"
         f"files.replace = lambda *a, **k: os.kill(os.getpid(), {int(signal.SIGKILL)});"
-        "from memtool.cli.main import main; main(['forget', 'dec-a', '--why', 'x'])"
+        "from memtool.cli.main import main; main(['forget', 'dec-a', '--reason', 'x'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=sandbox.path, env=sandbox.env, check=False
     )
     assert done.returncode == -signal.SIGKILL
-    said = sandbox.run("stats")
-    assert "forget of dec-a was cut off on 2026-03-01" in said.stderr
-    assert "1 interrupted" in said.stdout
+    outcome = sandbox.run("stats", "--all")
+    assert "forget of dec-a was cut off on 2026-03-01" in outcome.stderr
+    assert "1 interrupted" in outcome.stdout
     assert [act["outcome"] for act in acts(sandbox)] == ["interrupted"]
 
 
 def test_without_a_ledger_nothing_is_kept(sandbox: Sandbox) -> None:
     """The switch that keeps notes out keeps the audit out."""
     sandbox.memory("dec-a")
-    sandbox.run("forget", "dec-a", "--why", "x", MEMTOOL_NO_LEDGER="1")
+    sandbox.run("forget", "dec-a", "--reason", "x", MEMTOOL_NO_LEDGER="1")
     assert acts(sandbox) == []
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("--audit", "--kind", "forgt"), "did you mean forget?"),
         (("--audit", "--since", "soon"), "'soon' is not a time"),
         (("--since", "30d"), "are for --audit"),
-        (("--audit", "--injected"), "two tables"),
-        (("--audit", "--at", "HEAD"), "--at and --audit do not go together"),
-        (("--audit", "--limit", "-1"), "below 0"),
+        (("--audit", "--injected"), "exclude each other"),
+        (("--audit", "--at", "HEAD"), "--at and --audit exclude each other"),
+        (("--audit", "--limit", "-1"), "must be 0 or more"),
     ],
 )
 def test_a_wrong_question_gets_a_sentence(
-    sandbox: Sandbox, args: tuple[str, ...], said: str
+    sandbox: Sandbox, args: tuple[str, ...], message: str
 ) -> None:
     """And exit code 2."""
     done = sandbox.run("log", *args)
-    assert (done.returncode, said in done.stderr) == (2, True)
+    assert (done.returncode, message in done.stderr) == (2, True)
 
 
 def test_a_broken_ledger_is_put_aside(sandbox: Sandbox) -> None:
-    """What comes after it is kept in a new one."""
+    """Later acts are kept in a new one."""
     folder = sandbox.path / ".git" / "memtool"
     folder.mkdir(parents=True)
     (folder / "ledger.db").write_bytes(b"no database" * 100)
     sandbox.memory("dec-a")
-    sandbox.run("forget", "dec-a", "--why", "x")
+    sandbox.run("forget", "dec-a", "--reason", "x")
     assert [act["kind"] for act in acts(sandbox)] == ["forget"]
 
 
@@ -141,7 +141,7 @@ def test_the_audit_of_deletions_outlives_the_ledger(sandbox: Sandbox, loss: str)
     sandbox.memory("dec-a")
     sandbox.memory("dec-b")
     sandbox.commit()
-    sandbox.run("forget", "dec-a", "--why", "wrong")
+    sandbox.run("forget", "dec-a", "--reason", "wrong")
     sandbox.run("confirm", "dec-b")
     before = [(row["kind"], row["subjects"]) for row in acts(sandbox)]
     assert before == [("forget", ["dec-a"])]

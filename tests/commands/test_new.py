@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.archive import pin
 from memtool.commands.new import new, remember, render, supersede
@@ -48,6 +48,7 @@ def test_a_new_memory_has_the_defaults_and_the_place_of_its_type(sandbox: Sandbo
 def test_every_option_reaches_its_key(sandbox: Sandbox):
     """Options are keys of the memory under their own names."""
     old = new(sandbox.context(), "semantic", "Old", id="sem-old", body="It is so, and this is why.")
+    commit = sandbox.commit()
     made = new(
         sandbox.context(MEMTOOL_SEED="b"),
         "semantic",
@@ -56,7 +57,7 @@ def test_every_option_reaches_its_key(sandbox: Sandbox):
         category="warning",
         tag=("a", "b"),
         file=("src/*.py",),
-        source=("url:https://example.org", "commit:0123abcd"),
+        source=("url:https://example.org", f"commit:{commit}"),
         confidence="high",
         importance=0.25,
         valid_through="2026-12-31",
@@ -67,7 +68,7 @@ def test_every_option_reaches_its_key(sandbox: Sandbox):
     assert fields["category"] == "warning"
     assert fields["tags"] == ("a", "b")
     assert fields["files"] == ("src/*.py",)
-    assert fields["source"] == ("url:https://example.org", "commit:0123abcd")
+    assert fields["source"] == ("url:https://example.org", f"commit:{commit}")
     assert fields["confidence"] == "high"
     assert fields["importance"] == "0.25"
     assert fields["valid_through"] == "2026-12-31"
@@ -157,22 +158,27 @@ def test_a_title_is_put_on_one_line(sandbox: Sandbox):
         (
             {"section": ("Rationale",)},
             "usage",
-            "--section 'Rationale' is not NAME=TEXT",
+            "--section takes NAME=TEXT, not 'Rationale'",
             '--section "Rationale=it is the smallest change"',
         ),
         (
             {"section": ("=x",)},
             "usage",
-            "--section '=x' is not NAME=TEXT",
+            "--section takes NAME=TEXT, not '=x'",
             '--section "Rationale=it is the smallest change"',
         ),
         (
             {"section": ("Chosen=a", "chosen=b")},
             "usage",
-            "the section 'Chosen' is given twice",
+            "two sections are called 'Chosen'",
             "put both texts into one --section",
         ),
-        ({"set": ("domain",)}, "usage", "--set 'domain' is not KEY=VALUE", "--set domain=billing"),
+        (
+            {"set": ("domain",)},
+            "usage",
+            "--set takes KEY=VALUE, not 'domain'",
+            "--set domain=billing",
+        ),
         (
             {"set": ("timestamp=now",)},
             "bad-value",
@@ -182,8 +188,8 @@ def test_a_title_is_put_on_one_line(sandbox: Sandbox):
         (
             {"supersedes": ("dec-x",)},
             "unknown-id",
-            "no memory has the id 'dec-x'",
-            "memtool list shows every id",
+            'no memory is called "dec-x"',
+            "memtool search dec-x",
         ),
     ],
 )
@@ -233,10 +239,10 @@ def test_a_taken_id_is_refused_wherever_its_file_lies(sandbox: Sandbox):
 
 def test_a_made_id_that_is_taken_is_drawn_again(sandbox: Sandbox):
     """Two processes that draw the same id both get a file."""
-    one = new(sandbox.context(), "decision", "T", body="It is so, and this is why.")
+    first = new(sandbox.context(), "decision", "T", body="It is so, and this is why.")
     other = new(sandbox.context(), "semantic", "T", body="Another text.", source=("human:Ada",))
-    assert one.id != other.id
-    assert (sandbox.path / one.path).exists()
+    assert first.id != other.id
+    assert (sandbox.path / first.path).exists()
     assert (sandbox.path / other.path).exists()
 
 
@@ -258,18 +264,18 @@ def test_superseding_a_memory_that_is_no_head_leads_to_the_head(sandbox: Sandbox
         with pytest.raises(MemtoolError) as caught:
             call()
         assert caught.value.code == "not-a-head"
-        assert caught.value.message == "dec-a is superseded already, by dec-b"
-        assert caught.value.hint.endswith(" dec-c")
+        assert "(dec-a) is superseded by:\n  dec-b  " in caught.value.message
+        assert " dec-c" in caught.value.hint.split("\n")[0]
 
 
 def test_the_text_of_a_dry_run_is_the_file(sandbox: Sandbox):
-    """What a dry run shows is, byte for byte, what would be written."""
+    """A dry run shows the file byte for byte."""
     shown = new(sandbox.context(), "decision", "T", body="B", dry_run=True)
     made = new(sandbox.context(), "decision", "T", body="B")
     assert (sandbox.path / made.path).read_text() == shown.text
     assert shown.path == made.path
-    assert render(shown) == f"{shown.text}\n{shown.path}"
-    assert render(made) == made.path
+    assert render(shown, PIPED) == f"{shown.text}\n{shown.path}"
+    assert render(made, PIPED) == made.path
 
 
 @pytest.mark.parametrize("where", ["sub/dir", ".memory/decision"])
@@ -290,7 +296,7 @@ def test_a_wrong_clock_is_told_by_its_name(sandbox: Sandbox):
         "new", "decision", "T", "--body", "It is so, and this is why.", MEMTOOL_NOW="yesterday"
     )
     assert done.returncode == 2
-    assert "MEMTOOL_NOW is 'yesterday', which is not a moment" in done.stderr
+    assert "MEMTOOL_NOW must be a moment, not 'yesterday'" in done.stderr
 
 
 def test_words_become_a_confirmed_fact_of_the_user(sandbox: Sandbox):
@@ -335,11 +341,12 @@ def test_the_text_may_come_from_stdin(sandbox: Sandbox):
     ],
 )
 def test_the_words_decide_the_category(sandbox: Sandbox, words: str, category: str):
-    """As in a session, and the answer names it; who names one decides."""
+    """As in a session, and the receipt names it; `--category` decides."""
     done = sandbox.run("remember", words)
-    assert f"filed as {category}; --category takes another" in done.stderr
+    assert f"\n  {category}; not committed" in done.stderr
     assert sandbox.json("list", "--limit", "0")["memories"][0]["category"] == category
-    assert sandbox.run("remember", "So be it.", "--category", "pattern").stderr == ""
+    chosen = sandbox.run("remember", "So be it.", "--category", "pattern")
+    assert "\n  pattern; not committed" in chosen.stderr
 
 
 def test_what_is_forbidden_about_a_file_is_shown_when_it_is_edited(sandbox: Sandbox):
@@ -364,7 +371,7 @@ def test_what_is_forbidden_about_a_file_is_shown_when_it_is_edited(sandbox: Sand
 @pytest.mark.parametrize("words", [(), ("",), (" \n ",)])
 def test_nothing_to_remember_is_told(sandbox: Sandbox, words: tuple[str, ...]):
     """An empty text makes no memory."""
-    with pytest.raises(MemtoolError, match="there is nothing to remember"):
+    with pytest.raises(MemtoolError, match="cannot remember: the text is missing"):
         remember(sandbox.context(), *words)
 
 
@@ -391,8 +398,8 @@ def test_the_new_memory_names_the_old_one_which_keeps_every_byte(sandbox: Sandbo
 
 
 def test_what_it_is_found_by_is_taken_over(sandbox: Sandbox):
-    """A correction is found where the memory that it corrects was found, and handled like it."""
-    kept = {
+    """A correction is found like the memory that it corrects, and handled like it."""
+    inherited = {
         "category": "architecture",
         "tags": ("a", "b"),
         "files": ("src/**",),
@@ -403,9 +410,9 @@ def test_what_it_is_found_by_is_taken_over(sandbox: Sandbox):
         "privacy": ("internal",),
     }
     own = {"scope": "global", "valid_through": "2026-12-31", "task_id": "T-1", "confidence": "low"}
-    sandbox.memory("dec-a", **kept, **own)  # type: ignore[arg-type]
+    sandbox.memory("dec-a", **inherited, **own)  # type: ignore[arg-type]
     memory = made_by(sandbox, "dec-a", "Another way")
-    assert {key: memory.fields.get(key) for key in kept} == kept
+    assert {key: memory.fields.get(key) for key in inherited} == inherited
     assert memory.confidence == "medium"
     assert "valid_through" not in memory.fields
     assert "task_id" not in memory.fields
@@ -431,7 +438,7 @@ def test_what_is_given_wins_over_what_is_taken_over(sandbox: Sandbox):
 
 
 def test_a_project_keeps_no_memory_for_all_projects(sandbox: Sandbox):
-    """The refusal names --global; what stands there already is not taken over."""
+    """The refusal names --global; global memories already there are not moved."""
     with pytest.raises(MemtoolError) as caught:
         new(sandbox.context(), "decision", "T", body="It is so.", set=("scope=global",))
     assert (caught.value.code, "--global" in caught.value.hint) == ("foreign-scope", True)
@@ -446,14 +453,14 @@ def test_another_type_has_its_own_category(sandbox: Sandbox):
 
 
 def test_a_pinned_memory_stays_pinned_through_its_correction(sandbox: Sandbox):
-    """A correction does not fall out of the tier that somebody put its subject into."""
+    """A correction stays in the tier of the memory that it corrects."""
     sandbox.memory("dec-a", status="pinned")
     assert made_by(sandbox, "dec-a", "T").status == "pinned"
 
 
 @pytest.mark.parametrize("status", ["candidate", "deprecated", "archived"])
 def test_a_correction_is_confirmed_whatever_the_old_one_was(sandbox: Sandbox, status: str):
-    """Who writes a correction stands for it."""
+    """Writing a correction confirms it."""
     sandbox.memory("dec-a", status=status)
     assert made_by(sandbox, "dec-a", "T").status == "confirmed"
 
@@ -465,7 +472,7 @@ def test_a_fork_is_joined_by_naming_the_other_head(sandbox: Sandbox):
     sandbox.memory("dec-c", supersedes=("dec-a",))
     memory = made_by(sandbox, "dec-b", "Both", supersedes=("dec-c", "dec-b"))
     assert memory.supersedes == ("dec-b", "dec-c")
-    assert sandbox.context().tree().lineage.forks() == ()
+    assert sandbox.context().tree().lineage.find_forks() == ()
 
 
 def test_what_is_superseded_already_leads_to_its_heads(sandbox: Sandbox):
@@ -474,11 +481,11 @@ def test_what_is_superseded_already_leads_to_its_heads(sandbox: Sandbox):
     sandbox.memory("dec-b", supersedes=("dec-a",))
     with pytest.raises(MemtoolError) as caught:
         supersede(sandbox.context(), "dec-a", "T", body="It is so, and this is why.")
-    assert (caught.value.code, caught.value.hint) == ("not-a-head", "memtool supersede dec-b")
+    assert (caught.value.code, caught.value.hint) == ("not-a-head", "memtool supersede dec-b TITLE")
 
 
 def test_a_path_names_a_memory_too(sandbox: Sandbox):
-    """What `new` printed can be pasted."""
+    """The path printed by `new` can be pasted."""
     path = sandbox.memory("dec-a")
     assert made_by(sandbox, path, "T").supersedes == ("dec-a",)
 
@@ -494,7 +501,7 @@ def test_tags_of_living_memories_are_proposed(sandbox: Sandbox) -> None:
     def proposed(*args: str) -> str:
         done = sandbox.run("new", "semantic", "A title", "--dry-run", *args)
         assert done.returncode == 0
-        note = done.stderr.partition("fit: ")[2]
+        note = done.stderr.partition("matching tags of other memories: ")[2]
         return note.partition(" (")[0]
 
     assert proposed("--body", "The rate limits are in Redis.") == "rate, rate-limit"

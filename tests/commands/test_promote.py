@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,10 +28,10 @@ def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
 
 def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
     ws = sandbox.context()
-    kept = store.opened(ws)
-    head = lifecycle.start(ws, kept, lifecycle.new_head(ws, kept, agent=agent))
+    sessions = store.open_sessions(ws)
+    head = lifecycle.start(ws, sessions, lifecycle.begin_session(ws, sessions, agent=agent))
     if messages:
-        store.add(kept, head.id, list(messages), ws.clock.now)
+        store.add(sessions, head.id, list(messages), ws.clock.now)
     return head.id
 
 
@@ -53,12 +54,17 @@ def memories(sandbox: Sandbox) -> list[Path]:
     return sorted((sandbox.path / ".memory").rglob("*-*.md"))
 
 
+def short(sandbox: Sandbox, id_: str) -> str:
+    return sandbox.layout().short(id_)
+
+
 def test_a_rule_of_a_person_becomes_a_candidate_with_its_source(sandbox: Sandbox):
     """Type, category, status, importance, tags, session and the message are in the file."""
     id_ = session(sandbox, "hello", RULE)
     done = sandbox.run("promote")
-    assert (done.returncode, done.stderr) == (0, "")
     (path,) = memories(sandbox)
+    assert done.returncode == 0
+    assert done.stderr == f"f-c8b2: new candidate {short(sandbox, path.stem)}  {CONTENT}\n"
     assert done.stdout.strip() == str(path.relative_to(sandbox.path))
     memory = document.read(path.read_bytes(), "")
     assert memory.items("source") == (f"session:{id_}#2",)
@@ -78,8 +84,8 @@ def test_an_error_with_its_fix_becomes_a_trace_with_every_section(sandbox: Sandb
     assert shown["error_signature"] == "ModuleNotFoundError: No module named 'tomli_w'"
     assert sandbox.run("confirm", made["id"]).returncode == 0
     assert sandbox.json("check")["problems"] == []
-    (found,) = sandbox.json("search", 'error:"No module named"')["results"]
-    assert found["id"] == made["id"]
+    (hit,) = sandbox.json("search", 'error:"No module named"')["results"]
+    assert hit["id"] == made["id"]
 
 
 def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
@@ -94,7 +100,9 @@ def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
     assert (rule["session"], rule["category"], rule["promoted"]) == (id_, "preference", False)
     sandbox.run("promote")
     assert listed(sandbox)[CONTENT]["promoted"] is True
-    assert f"{id_}#1: promoted already" in sandbox.run("promote", "--list").stdout
+    (path,) = memories(sandbox)
+    lesson = sandbox.run("promote", "--list").stdout.partition("f-056c")[0]
+    assert f"{id_}#1\n        promoted already: {short(sandbox, path.stem)}\n" in lesson
 
 
 def test_nothing_is_promoted_twice(sandbox: Sandbox):
@@ -105,13 +113,13 @@ def test_nothing_is_promoted_twice(sandbox: Sandbox):
     sandbox.run("promote", "--commit")
     (sandbox.path / ".git/memtool/sessions/promotions.jsonl").unlink()
     done = sandbox.run("promote", "--commit")
-    assert done.stdout.startswith("nothing to promote")
+    assert done.stderr.startswith("nothing to promote")
     assert sandbox.git("rev-parse", "HEAD") == before
     assert sandbox.git("status", "--porcelain") == ""
 
 
 def test_a_commit_holds_the_memories_alone(sandbox: Sandbox):
-    """What else is staged stays staged; the trailer names the memories."""
+    """Other staged files stay staged; the trailer names the memories."""
     sandbox.write("a.txt", "a")
     sandbox.git("add", "a.txt")
     session(sandbox, RULE, "We never mock the database in integration tests.")
@@ -139,9 +147,9 @@ def test_what_was_promoted_before_the_disk_refused_is_named(
         done = sandbox.run("promote")
     (first,) = memories(sandbox)
     assert done.returncode == 2
-    assert f"no space; written before that: {first.stem}\n" in done.stderr
+    assert f"no space; written before that: {short(sandbox, first.stem)}\n" in done.stderr
     done = sandbox.run("promote", "--commit")
-    assert f"promoted before, and committed now: {first.stem}\n" in done.stderr
+    assert f"promoted before, and committed now: {short(sandbox, first.stem)}\n" in done.stderr
     assert len(sandbox.git("ls-files", ".memory").split()) == len(memories(sandbox)) == 2
     assert sandbox.json("promote", "--commit")["commit"] is None
 
@@ -152,7 +160,7 @@ def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox):
     place = sandbox.path / ".git/memtool/sessions" / id_
     before = sorted(path.name for path in place.iterdir())
     done = sandbox.run("promote", "--dry-run")
-    assert f"would be new: {CONTENT}" in done.stdout
+    assert (done.stdout, done.stderr) == ("", f"f-c8b2: would be a new candidate  {CONTENT}\n")
     assert memories(sandbox) == []
     assert sorted(path.name for path in place.iterdir()) == before
 
@@ -203,9 +211,9 @@ def test_what_nobody_asked_to_keep_is_promoted_by_hand_only(sandbox: Sandbox):
 def test_what_a_person_asks_to_pin_is_pinned_whatever_its_length(sandbox: Sandbox, text: str):
     """No model and no run of its own can do that: there it stays a candidate."""
     session(sandbox, f"Please pin this: {text}")
-    assert sandbox.run("promote", "--auto", "--dry-run").stdout.count("would be new") == 1
+    assert sandbox.run("promote", "--auto", "--dry-run").stderr.count("would be a new") == 1
     done = sandbox.run("promote", "--preset", "conservative")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, "memtool: " in done.stderr) == (0, False)
     (path,) = memories(sandbox)
     memory = document.read(path.read_bytes(), "")
     assert (memory.status, memory.body) == ("pinned", f"{text}\n")
@@ -223,7 +231,7 @@ def test_a_finding_chosen_by_hand_is_promoted(sandbox: Sandbox):
     row = listed(sandbox)["The webhook signature is computed over the raw body."]
     done = sandbox.json("promote", "--finding", row["id"][:8])
     assert [made["finding"] for made in done["memories"]] == [row["id"]]
-    (same,) = [one for one in done["findings"] if one["id"] == row["id"]]
+    (same,) = [finding for finding in done["findings"] if finding["id"] == row["id"]]
     assert (same["points"], same["signals"]) == (5, ["user-intent"])
 
 
@@ -242,14 +250,14 @@ def test_what_was_forgotten_is_not_promoted_again(sandbox: Sandbox):
     """Not this finding, nor the same words in another session, nor nearly the same."""
     session(sandbox, RULE)
     (made,) = sandbox.json("promote", "--commit")["memories"]
-    sandbox.run("forget", made["id"], "--why", "not so", "--commit")
+    sandbox.run("forget", made["id"], "--reason", "not so", "--commit")
     session(sandbox, RULE, "hm")
     session(sandbox, RULE.replace("this repository", "the repository"))
     rows = listed(sandbox).values()
     assert all(row["why"].startswith(f"denied: {made['id']} was forgotten") for row in rows)
     assert sandbox.json("promote")["memories"] == []
     done = sandbox.run("promote", "--finding", next(iter(rows))["id"])
-    assert (done.returncode, f"memtool restore {made['id']}" in done.stderr) == (2, True)
+    assert (done.returncode, "memtool restore sem-55nn" in done.stderr) == (2, True)
     sandbox.run("restore", made["id"])
     assert sandbox.json("promote")["memories"] != []
 
@@ -294,25 +302,25 @@ def test_files_that_are_not_here_are_left_out(sandbox: Sandbox):
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
-        (("ses-none",), "there is no session 'ses-none'"),
-        (("../../etc",), "there is no session '../../etc'"),
-        (("--finding", "f-none"), "there is no finding 'f-none'"),
-        (("--finding", ""), "there is no finding ''"),
-        (("--finding", "f-"), "2 findings begin with f-"),
+        (("ses-none",), "no session is called 'ses-none'"),
+        (("../../etc",), "no session is called '../../etc'"),
+        (("--finding", "f-none"), "no lesson begins with f-none"),
+        (("--finding", ""), "no lesson begins with "),
+        (("--finding", "f-"), "2 lessons begin with f-"),
     ],
 )
-def test_a_wrong_name_is_told_in_a_sentence(sandbox: Sandbox, args: tuple[str, ...], told: str):
-    """Exit code 2, what is wrong, what shows more; nothing is written."""
+def test_a_wrong_name_is_told_in_a_sentence(sandbox: Sandbox, args: tuple[str, ...], message: str):
+    """Exit code 2, the error, and a command that shows more; nothing is written."""
     session(sandbox, RULE, FACT)
     done = sandbox.run("promote", *args)
-    assert (done.returncode, told in done.stderr, "hint: " in done.stderr) == (2, True, True)
+    assert (done.returncode, message in done.stderr, "hint: " in done.stderr) == (2, True, True)
     assert memories(sandbox) == []
 
 
 def test_without_sessions_and_with_an_empty_one(sandbox: Sandbox):
-    """There is nothing to promote, which is no error."""
+    """Nothing to promote is not an error."""
     done = sandbox.run("promote")
     assert (done.returncode, "memtool capture" in done.stderr) == (0, True)
     session(sandbox)
@@ -320,7 +328,7 @@ def test_without_sessions_and_with_an_empty_one(sandbox: Sandbox):
 
 
 def test_a_damaged_session_keeps_no_other_from_being_promoted(sandbox: Sandbox):
-    """It is passed over with a note, and told where it is asked for by name."""
+    """It is skipped with a note, and reported if it is asked for by name."""
     id_ = session(sandbox, RULE)
     session(sandbox, "We never mock the database in integration tests.")
     (sandbox.path / ".git/memtool/sessions" / id_ / "head.json").write_text("{")
@@ -337,7 +345,7 @@ def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandb
     place = sandbox.path / ".git/memtool/sessions" / id_ / "findings.jsonl"
     place.write_text(place.read_text().replace("the database", "mia.wong@corp-mail.net"))
     done = sandbox.run("promote")
-    assert (done.returncode, "personal data (email)" in done.stderr) == (0, True)
+    assert (done.returncode, "an email address" in done.stderr) == (0, True)
     assert "mia.wong" not in done.stderr
     assert len(memories(sandbox)) == 1
 
@@ -356,7 +364,11 @@ def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
         )
         for _run in range(4)
     ]
-    assert [run.communicate()[1] for run in runs] == [b""] * 4
+    outcomes = sorted(run.communicate()[1].decode() for run in runs)
+    nothing = "nothing to promote; memtool promote --list shows what is lacking\n"
+    assert outcomes.count(nothing) == 3
+    (made,) = (outcome for outcome in outcomes if outcome != nothing)
+    assert made.count("new candidate") == 2
     assert len(memories(sandbox)) == 2
     assert not any("importance: 0.8" in path.read_text() for path in memories(sandbox))
 
@@ -386,7 +398,7 @@ def with_model(sandbox: Sandbox) -> Sandbox:
 
 def use(sandbox: Sandbox, mode: str) -> None:
     argv = f"{sys.executable},{ANSWERING},{mode}"
-    done = sandbox.run("--global", "config", "extractor.command", argv)
+    done = sandbox.run("--global", "config", "extraction.command", argv)
     assert done.returncode == 0, done.stderr
 
 
@@ -395,15 +407,15 @@ def test_the_model_of_the_user_words_the_findings(with_model: Sandbox):
     use(with_model, "good")
     session(with_model, FACT.replace("body.", "body, not the JSON."))
     with_model.run("promote")
-    asked = Path(with_model.env["ASKED"])
-    assert asked.read_text(encoding="utf-8").count("\0") == 1
+    prompts_file = Path(with_model.env["ASKED"])
+    assert prompts_file.read_text(encoding="utf-8").count("\0") == 1
     (row,) = listed(with_model).values()
     assert (row["content"], row["tags"]) == (
         "The webhook signature is computed over the raw body.",
         ["api"],
     )
     with_model.run("promote")
-    assert asked.read_text(encoding="utf-8").count("\0") == 1
+    assert prompts_file.read_text(encoding="utf-8").count("\0") == 1
 
 
 @pytest.mark.parametrize("mode", ["prose", "fails", "partial"])
@@ -420,7 +432,7 @@ def test_a_repository_chooses_no_program(with_model: Sandbox):
     """A command in the committed settings is not run, and that is told."""
     mark = with_model.path.parent / "ran"
     argv = json.dumps(["sh", "-c", f"touch {mark}"])
-    with_model.write(".memory/config.toml", f"[extractor]\ncommand = {argv}\n")
+    with_model.write(".memory/config.toml", f"[extraction]\ncommand = {argv}\n")
     session(with_model, RULE)
     done = with_model.run("promote")
     assert "is not run" in done.stderr
@@ -429,7 +441,7 @@ def test_a_repository_chooses_no_program(with_model: Sandbox):
 
 
 def test_curate_shows_a_plan_and_applies_it_when_asked(with_model: Sandbox):
-    """What fits is proposed; only --apply changes files, in one commit."""
+    """Fitting steps are proposed; only --apply changes files, in one commit."""
     with_model.memory("sem-pip", "Use pip in this repository.\n", type="semantic", title="Use pip")
     with_model.memory("sem-ci", "All checks run in CI.\n", type="semantic", title="Checks")
     session(with_model, RULE)
@@ -472,15 +484,18 @@ def test_curate_without_a_model_proposes_what_contradicts(sandbox: Sandbox):
 
 
 def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
-    """Both are kept, and the next step is named; what agrees is not told."""
+    """Both are kept, and the next step is named; agreeing candidates are not reported."""
     sandbox.run("remember", "We always retry payments after a timeout.")
     session(sandbox, "From now on never retry payments after a timeout.", RULE)
     done = sandbox.run("promote")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
-    (told,) = done.stderr.splitlines()
-    assert "never-retry-payments" in told.partition(" may contradict ")[0]
-    assert "we-always-retry-payments" in told.partition(" may contradict ")[2]
-    assert told.endswith("memtool curate proposes what to do")
+    (warning,) = [line for line in done.stderr.splitlines() if " may contradict " in line]
+    new, _middle, old = warning.removeprefix("memtool: ").partition(" may contradict ")
+    titles = {row["id"]: row["title"] for row in sandbox.json("list")["memories"]}
+    by_short = {short(sandbox, id_): title for id_, title in titles.items()}
+    assert by_short[new].startswith("Never retry")
+    assert by_short[old.split(";")[0]].startswith("We always retry")
+    assert warning.endswith("memtool curate proposes what to do")
 
 
 def heard_at(sandbox: Sandbox, moment: str, *texts: str, **env: str) -> None:
@@ -510,14 +525,17 @@ def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
     heard_at(sandbox, "2026-03-05T09:00:00Z", "From now on never retry payments after a timeout.")
     done = sandbox.run("promote", "--commit", GIT_COMMITTER_DATE="2026-11-23T12:00:00Z")
     (path,) = done.stdout.splitlines()
-    assert "it was said before that; memtool archive sem-2026-03-05-never-retry" in done.stderr
     memory = document.read((sandbox.path / path).read_bytes(), "")
+    command = f"memtool archive {short(sandbox, memory.id)}"
+    assert f"it was said before that; {command}" in done.stderr
     assert path.startswith(".memory/semantic/2026-03/sem-2026-03-05-never-retry")
     assert memory.text("timestamp") == "2026-03-05T09:00:00Z"
     assert sandbox.json("curate")["steps"] == []
     assert sandbox.json("check")["problems"] == []
     sandbox.run("show", memory.id)
-    sandbox.run("archive", "we-always-retry", "--why", "a test of what opposes nothing", "--commit")
+    sandbox.run(
+        "archive", "we-always-retry", "--reason", "a test of what opposes nothing", "--commit"
+    )
     assert sandbox.json("maintain", "--nightly")["steps"] == []
     tomorrow = "2026-11-24T12:00:00Z"
     (step,) = sandbox.json("maintain", "--nightly", MEMTOOL_NOW=tomorrow)["steps"]
@@ -525,7 +543,7 @@ def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
 
 
 def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
-    """Where it would be over already; else nobody could look at it and vouch for it."""
+    """Otherwise it would expire before a reviewer could confirm it."""
     heard_at(sandbox, "2025-10-05T09:00:00Z", "We decided to keep the carts in Postgres.")
     heard_at(sandbox, "2026-02-05T09:00:00Z", "We decided to keep the orders in SQLite.")
     sandbox.run("promote")
@@ -540,14 +558,14 @@ def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
 
 
 def test_what_is_said_again_has_the_date_of_the_last_time(sandbox: Sandbox):
-    """Whichever of its findings is promoted first; what is said after a decision may replace it."""
+    """Whichever finding is promoted first; a statement after a decision may replace it."""
     text = "From now on never retry payments after a timeout."
     sandbox.run(
         "remember", "We always retry payments after a timeout.", MEMTOOL_NOW="2026-02-20T12:00:00Z"
     )
     for moment in ("2026-01-05T09:00:00Z", "2026-02-27T09:00:00Z", "2026-01-30T09:00:00Z"):
         heard_at(sandbox, moment, text)
-    made = {one["id"] for one in sandbox.json("promote")["memories"]}
+    made = {memory["id"] for memory in sandbox.json("promote")["memories"]}
     (id_,) = made
     assert sandbox.json("show", id_)["timestamp"] == "2026-02-27T09:00:00Z"
     (step,) = sandbox.json("curate")["steps"]
@@ -586,7 +604,7 @@ def resolved_at(sandbox: Sandbox, moment: str, *fixes: str, call: str = "pytest 
 
 
 def heads_of_failures(sandbox: Sandbox) -> list[dict]:
-    """What no other memory replaces, or would replace if somebody confirmed it."""
+    """Return the memories that no other memory replaces, confirmed or not."""
     rows = sandbox.json("list", "type:episodic", "is:head")["memories"]
     named = {id_ for row in rows for id_ in sandbox.json("show", row["id"]).get("supersedes", ())}
     return [row for row in rows if row["id"] not in named]
@@ -617,7 +635,7 @@ def test_a_newer_fix_of_a_failure_is_to_supersede_the_older_one(sandbox: Sandbox
         resolved_at(sandbox, f"2026-02-0{day}T09:00:00Z", fix)
     done = sandbox.json("promote", "--commit")
     assert [row["signals"] for row in done["findings"]] == [["resolved", "important"]] * 2
-    assert [len(one["supersedes"]) for one in done["memories"]] == [0, 1]
+    assert [len(memory["supersedes"]) for memory in done["memories"]] == [0, 1]
     (head,) = heads_of_failures(sandbox)
     assert "uv add" in head["title"]
     assert f"Proposes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
@@ -631,7 +649,8 @@ def test_a_newer_fix_of_a_failure_is_to_supersede_the_older_one(sandbox: Sandbox
     ]
     assert late == f"denied: {head['id']} has a newer fix of this failure"
     resolved_at(sandbox, "2026-02-06T09:00:00Z", "uv sync")  # the first one helped again
-    assert f"is to replace {head['id']}, which" in sandbox.run("promote", "--commit").stderr
+    old = short(sandbox, head["id"])
+    assert f"would replace {old}, which has" in sandbox.run("promote", "--commit").stderr
     assert [("uv sync" in row["title"]) for row in heads_of_failures(sandbox)] == [True]
     assert sandbox.json("check")["problems"] == []
 
@@ -680,9 +699,11 @@ def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
     (step,) = sandbox.json("curate", "--apply", "--commit")["steps"]
     assert (step["id"], step["to"]) == (new["id"], old["id"])
     assert {row["id"] for row in heads_of_failures(sandbox)} == {new["id"], other["id"]}
-    told = f"{new['id']} proposes to replace {old['id']}"
-    assert told in sandbox.run("status").stdout
-    assert sandbox.json("why", old["id"])["proposals"] == [told]
+    proposal = f"{new['id']} proposes to replace {old['id']}"
+    proposed = sandbox.run("status").stdout.partition("Proposed replacements (1;")[2]
+    new_short, old_short = (short(sandbox, memory["id"]) for memory in (new, old))
+    assert re.search(rf"\n  {new_short}  .*  for {old_short}\n", proposed)
+    assert sandbox.json("why", old["id"])["proposals"] == [proposal]
 
 
 def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
@@ -695,7 +716,7 @@ def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     assert [row["category"] for row in listed(sandbox).values()] == ["decision"]
     sandbox.write(".memory/config.toml", '[extraction]\ncategories = ["desicion"]\n')
     wrong = sandbox.run("promote", "--list")
-    assert (wrong.returncode, "names no category: desicion" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "unknown categories: desicion" in wrong.stderr) == (2, True)
     sandbox.write(".memory/config.toml", "[extraction]\nenabled = true\n")
     assert sandbox.run("--global", "config", "extraction.enabled", "false").returncode == 0
     session(sandbox, "From now on never use tabs in this repository, please.")
@@ -713,17 +734,17 @@ def test_a_candidate_has_the_tags_of_living_memories_that_it_names(sandbox: Sand
 
 
 def test_a_dismissed_finding_is_not_proposed_again(sandbox: Sandbox):
-    """Nor are the same words of another session; it is listed where that is asked for."""
+    """Nor are the same words in another session; it is listed on request."""
     first = session(sandbox, RULE)
     id_ = listed(sandbox)[CONTENT]["id"]
-    done = sandbox.run("promote", "--dismiss", id_, "--why", "for that day only")
+    done = sandbox.run("promote", "--dismiss", id_, "--reason", "for that day only")
     assert (done.returncode, done.stderr) == (0, "")
     assert "dismissed on" in done.stdout
     assert "for that day only" in done.stdout
     session(sandbox, RULE)
     assert listed(sandbox) == {}
     assert "2 findings were dismissed" in sandbox.run("promote", "--list").stderr
-    assert sandbox.run("promote").stdout.startswith("nothing to promote")
+    assert sandbox.run("promote").stderr.startswith("nothing to promote")
     rows = sandbox.json("promote", "--dismissed")["findings"]
     assert [(row["content"], row["dismissed"]) for row in rows] == [(CONTENT, True)] * 2
     assert len(listed(sandbox, "--dismissed")) == 1
@@ -752,12 +773,12 @@ SECRET = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--dismiss", "f-none"), "there is no finding"),
+        (("--dismiss", "f-none"), "no lesson begins with"),
         (("--reopen", "ID"), "is not dismissed"),
-        (("--dismiss", "ID", "--finding", "ID"), "each goes alone"),
-        (("--dismiss", "ID", "--reopen", "ID"), "each goes alone"),
-        (("--why", "so"), "a reason goes with dismissing"),
-        (("--dismiss", "ID", "--why", f"the key {SECRET}"), "secret"),
+        (("--dismiss", "ID", "--finding", "ID"), "exclude each other"),
+        (("--dismiss", "ID", "--reopen", "ID"), "exclude each other"),
+        (("--reason", "so"), "--reason needs --dismiss"),
+        (("--dismiss", "ID", "--reason", f"the key {SECRET}"), "[REDACTED:"),
     ],
 )
 def test_what_cannot_be_dismissed_is_said(sandbox: Sandbox, words: tuple[str, ...], says: str):
@@ -771,7 +792,7 @@ def test_what_cannot_be_dismissed_is_said(sandbox: Sandbox, words: tuple[str, ..
 
 
 def test_a_dry_run_dismisses_nothing(sandbox: Sandbox):
-    """It shows which finding it would be; what is promoted is forgotten, not dismissed."""
+    """It shows the finding; a promoted one must be forgotten, not dismissed."""
     session(sandbox, RULE)
     id_ = listed(sandbox)[CONTENT]["id"]
     assert CONTENT in sandbox.run("promote", "--dismiss", id_, "--dry-run").stdout
@@ -783,16 +804,16 @@ def test_a_dry_run_dismisses_nothing(sandbox: Sandbox):
 def test_a_dismissal_goes_with_its_session(sandbox: Sandbox):
     """Nothing that was private stays behind; the words of another session are proposed then."""
     first = session(sandbox, RULE)
-    sandbox.run("promote", "--dismiss", listed(sandbox)[CONTENT]["id"], "--why", "ZEBRA")
+    sandbox.run("promote", "--dismiss", listed(sandbox)[CONTENT]["id"], "--reason", "ZEBRA")
     session(sandbox, RULE)
     sandbox.run("session", "delete", first)
     assert len(listed(sandbox)) == 1
-    kept = (sandbox.path / ".git/memtool/sessions").rglob("*")
-    assert not any(b"ZEBRA" in one.read_bytes() for one in kept if one.is_file())
+    paths = (sandbox.path / ".git/memtool/sessions").rglob("*")
+    assert not any(b"ZEBRA" in path.read_bytes() for path in paths if path.is_file())
 
 
 def test_an_unknown_finding_is_refused_before_anything_is_read(sandbox: Sandbox):
-    """No session is read anew, nor written, to say that there is no such finding."""
+    """No session is read or written to find out that it does not exist."""
     id_ = session(sandbox, RULE)
     assert sandbox.run("promote", "--finding", "f-none").returncode == 2
     assert not (sandbox.path / f".git/memtool/sessions/{id_}/findings.jsonl").exists()
@@ -820,10 +841,10 @@ def test_what_a_person_asks_to_keep_waits_whatever_its_length(
     }
     if preset == "balanced":
         assert sandbox.json("status")["findings"] == 4
-        assert "waiting for promotion" in sandbox.run("status").stdout
+        assert "Lessons of sessions (4): memtool promote --list" in sandbox.run("status").stdout
 
 
 def test_a_finding_in_the_place_of_a_session_is_told(sandbox: Sandbox) -> None:
     """The hint is the command that was meant."""
     done = sandbox.run("promote", "f-nosuch")
-    assert (done.returncode, "memtool promote --finding f-nosuch" in done.stderr) == (2, True)
+    assert (done.returncode, "no lesson begins with f-nosuch" in done.stderr) == (2, True)

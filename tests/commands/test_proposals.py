@@ -1,4 +1,4 @@
-"""Proposals: a memory that nobody has confirmed stands beside what it would replace."""
+"""Proposals: an unconfirmed memory is shown next to the one it would replace."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import pytest
 from conftest import Sandbox
 
 OLD, NEW = "dec-2026-02-01-use-celery-0001", "dec-2026-02-02-use-rq-0002"
+SHORT_OLD, SHORT_NEW = "dec-0001", "dec-0002"
 QUESTION = "which queue do background jobs use?"
 PROPOSAL = f"{NEW} proposes to replace {OLD}"
+SHORT_PROPOSAL = "dec-0002 proposes to replace dec-0001"
 
 
 @pytest.fixture
@@ -30,29 +32,28 @@ def team(sandbox: Sandbox) -> Sandbox:
         NEW,
         "--commit",
     )
-    assert f"it proposes to replace {OLD}, which holds until memtool confirm {NEW}" in done.stderr
+    assert "it proposes to replace dec-0001; to do it: memtool confirm dec-0002" in done.stderr
     return sandbox
 
 
-def asked(sandbox: Sandbox, *options: str) -> list[str]:
+def ask(sandbox: Sandbox, *options: str) -> list[str]:
     """Return the ids of a block, in alphabetical order."""
-    return sorted(one["id"] for one in sandbox.json("inject", *options)["items"])
+    return sorted(item["id"] for item in sandbox.json("inject", *options)["items"])
 
 
 def listed(sandbox: Sandbox) -> list[str]:
-    return sorted(one["id"] for one in sandbox.json("list")["memories"])
+    return sorted(memory["id"] for memory in sandbox.json("list")["memories"])
 
 
 def test_both_are_shown_until_somebody_decides(team: Sandbox) -> None:
     """In blocks, by question and by file, in a primer, in search and in each report, marked."""
-    assert asked(team, "--prompt", QUESTION) == [OLD, NEW]
-    assert OLD in asked(team, "--files", "jobs/worker.py")
+    assert ask(team, "--prompt", QUESTION) == [OLD, NEW]
+    assert OLD in ask(team, "--files", "jobs/worker.py")
     text = team.run("inject", "--prompt", QUESTION).stdout
-    assert f"[PROPOSED] {NEW} would replace it" in text
-    assert f"[PROPOSED] to replace {OLD}" in text
-    assert f"to replace {OLD}: {NEW}" in team.run("inject", "--primer").stdout
-    assert team.run("search", "background jobs").stdout.count(PROPOSAL) == 2
-    assert PROPOSAL in team.run("status").stdout
+    assert f"would be superseded by {SHORT_NEW}, not confirmed" in text
+    assert f"would supersede {SHORT_OLD}" in text
+    assert team.run("search", "background jobs").stdout.count(SHORT_PROPOSAL) == 2
+    assert "dec-0002  Use RQ  for dec-0001" in team.run("status").stdout
     for id_ in (OLD, NEW):
         assert team.json("why", id_)["proposals"] == [PROPOSAL]
         assert team.json("show", id_)["proposals"] == [PROPOSAL]
@@ -62,17 +63,17 @@ def test_both_are_shown_until_somebody_decides(team: Sandbox) -> None:
 
 
 def test_a_pinned_decision_stays_pinned(team: Sandbox) -> None:
-    """The candidate stands in the primer beside what it would replace, marked."""
+    """The primer shows the candidate next to the decision it would replace, marked."""
     team.run("pin", OLD, "--commit")
     text = team.run("inject", "--primer").stdout
-    assert f"[PROPOSED] {NEW} would replace it" in text
-    assert f"[{OLD}@" in text
+    assert f"would be superseded by {SHORT_NEW}, not confirmed" in text
+    assert f"[{SHORT_OLD}@" in text
 
 
 def test_where_no_candidate_is_shown_the_old_one_is_as_it_was(team: Sandbox) -> None:
     """AGENTS.md has the confirmed memory alone, without a mark."""
     team.run("pin", OLD, "--commit")
-    team.run("inject", "--write", "AGENTS.md")
+    team.run("inject", "--into", "AGENTS.md")
     text = (team.path / "AGENTS.md").read_text()
     assert "queue of Celery" in text
     assert "RQ" not in text
@@ -82,12 +83,12 @@ def test_where_no_candidate_is_shown_the_old_one_is_as_it_was(team: Sandbox) -> 
 @pytest.mark.parametrize("verb", ["archive", "deprecate", "forget"])
 def test_put_away_the_candidate_leaves_the_old_one_what_it_was(team: Sandbox, verb: str) -> None:
     """And undo brings the proposal back as it was."""
-    team.run(verb, NEW, *(["--why", "no"] if verb == "forget" else []), "--commit")
-    assert asked(team, "--prompt", QUESTION) == [OLD]
+    team.run(verb, NEW, *(["--reason", "no"] if verb == "forget" else []), "--commit")
+    assert ask(team, "--prompt", QUESTION) == [OLD]
     assert "PROPOSED" not in team.run("inject", "--prompt", QUESTION).stdout
-    assert PROPOSAL not in team.run("status").stdout
+    assert "Proposed replacements" not in team.run("status").stdout
     team.run("undo", NEW, "--commit")
-    assert asked(team, "--prompt", QUESTION) == [OLD, NEW]
+    assert ask(team, "--prompt", QUESTION) == [OLD, NEW]
     assert team.json("show", NEW)["status"] == "candidate"
 
 
@@ -97,8 +98,8 @@ def test_upkeep_puts_an_expired_candidate_away_and_the_old_one_stays(team: Sandb
     team.run("maintain", "--weekly", "--apply", **later)
     assert team.json("show", NEW, **later)["status"] == "archived"
     assert team.json("show", NEW, **later)["retired"]["was"] == "candidate"
-    found = team.json("inject", "--prompt", QUESTION, **later)["items"]
-    assert [one["id"] for one in found] == [OLD]
+    items = team.json("inject", "--prompt", QUESTION, **later)["items"]
+    assert [item["id"] for item in items] == [OLD]
 
 
 def test_a_look_confirms_no_proposal(sandbox: Sandbox) -> None:
@@ -118,7 +119,7 @@ def test_a_look_confirms_no_proposal(sandbox: Sandbox) -> None:
 
 def test_who_settles_for_a_candidate_confirms_it(team: Sandbox) -> None:
     """The memory that resolve writes replaces both sides, the proposal and what holds."""
-    team.run("resolve", NEW, OLD, "--keep", NEW, "--why", "RQ it is.", "--commit")
+    team.run("resolve", NEW, OLD, "--keep", NEW, "--reason", "RQ it is.", "--commit")
     (item,) = team.json("inject", "--prompt", QUESTION)["items"]
     assert "queue of RQ" in item["text"]
     assert "[CANDIDATE]" not in item["text"]
@@ -128,13 +129,13 @@ def test_who_settles_for_a_candidate_confirms_it(team: Sandbox) -> None:
 def test_confirmed_it_replaces(team: Sandbox, verb: str) -> None:
     """From the confirmation on the old one is superseded, and the history says by what."""
     done = team.run(verb, NEW, "--commit")
-    assert f"{NEW} replaces {OLD} from now on" in done.stderr
-    assert asked(team, "--prompt", QUESTION) == [NEW]
-    assert [one["id"] for one in team.json("list", "is:superseded")["memories"]] == [OLD]
-    (event,) = [one for one in team.json("log", OLD)["events"] if one["kind"] == "superseded"]
+    assert "dec-0002 replaces dec-0001 from now on" in done.stderr
+    assert ask(team, "--prompt", QUESTION) == [NEW]
+    assert [memory["id"] for memory in team.json("list", "is:superseded")["memories"]] == [OLD]
+    (event,) = [event for event in team.json("log", OLD)["events"] if event["kind"] == "superseded"]
     assert event["details"]["by"] == NEW
     team.run("archive", NEW, "--commit")
-    assert asked(team, "--prompt", QUESTION) == []  # it was replaced, and stays so
+    assert ask(team, "--prompt", QUESTION) == []  # it was replaced, and stays so
 
 
 def test_a_proposal_is_no_side_of_a_fork_until_it_is_confirmed(team: Sandbox) -> None:
@@ -146,11 +147,11 @@ def test_a_proposal_is_no_side_of_a_fork_until_it_is_confirmed(team: Sandbox) ->
     assert "as well" not in done.stderr
     assert team.json("conflicts")["conflicts"] == []
     done = team.run("confirm", NEW, "--commit")
-    assert f"{other} replaces {OLD} as well: memtool resolve {NEW} {other}" in done.stderr
-    assert f"with {other}" in team.run("show", NEW).stdout
+    assert "dec-0003 replaces dec-0001 as well: memtool resolve dec-0002 dec-0003" in done.stderr
+    assert "! Conflict    dec-0003  Use Dramatiq" in team.run("show", NEW).stdout
     done = team.run("supersede", NEW, "Use Huey", "--body", "Jobs use Huey.", "--id", third)
-    assert f"memtool resolve {third} {other} --keep {third}" in done.stderr
-    settled = team.run("resolve", third, other, "--keep", third, "--why", "Huey is enough.")
+    assert "memtool resolve dec-0004 dec-0003 --keep dec-0004" in done.stderr
+    settled = team.run("resolve", third, other, "--keep", third, "--reason", "Huey is enough.")
     assert settled.returncode == 0
     assert team.json("conflicts")["conflicts"] == []
 
@@ -170,6 +171,6 @@ def test_a_record_that_is_only_proposed_replaces_nothing(sandbox: Sandbox) -> No
     sandbox.commit()
     sandbox.run("import", "adr", "adr", "--commit")
     prompt = ("--prompt", "how many sources do templates live in?")
-    assert asked(sandbox, *prompt) == ["adr-0001-two", "adr-0002-one"]
+    assert ask(sandbox, *prompt) == ["adr-0001-two", "adr-0002-one"]
     again = sandbox.run("import", "adr", "adr")
     assert "0 written, 2 unchanged" in again.stdout + again.stderr

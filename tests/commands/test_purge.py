@@ -27,11 +27,15 @@ def forgotten(sandbox: Sandbox) -> Sandbox:
 
 
 def test_the_plan_says_what_is_due_and_changes_nothing(forgotten: Sandbox) -> None:
-    """With its day, and how to bring it back."""
+    """With its day, and how to keep it."""
     done = forgotten.run("purge")
-    assert "dec-due is due: forgotten on 2026-01-01 (gone)" in done.stdout
-    assert "dec-late is due on 2026-03-22" in done.stdout
-    assert "dec-here" not in done.stdout
+    assert done.stdout.splitlines() == [
+        "dec-due  Title of dec-due",
+        "  due now, forgotten on 2026-01-01: gone",
+        "dec-late  Title of dec-late",
+        "  due on 2026-03-22, forgotten on 2026-02-20: gone",
+        "To remove what is due: memtool purge --apply --commit. To keep it: memtool restore ID",
+    ]
     assert forgotten.git("status", "--porcelain") == ""
     assert forgotten.json("purge", "--apply", "--commit", "--dry-run")["removed"] == []
 
@@ -79,12 +83,12 @@ def test_cascade_takes_what_was_derived_from_it_alone(forgotten: Sandbox) -> Non
     """Told without it, done with it; findings are withdrawn, messages stay in their session."""
     forgotten.memory("sem-sum", type="semantic", derived_from=("dec-due",))
     forgotten.commit()
-    told = forgotten.run("purge")
-    assert "--cascade also removes" in told.stderr
-    assert " stays: derived from dec-due\n" in told.stdout
-    told = forgotten.run("purge", "--cascade")
-    assert " goes with it: derived from dec-due\n" in told.stdout
-    assert "--commit --cascade removes" in told.stdout
+    purged = forgotten.run("purge")
+    assert "--cascade also removes" in purged.stderr
+    assert " stays: derived from dec-due\n" in purged.stdout
+    purged = forgotten.run("purge", "--cascade")
+    assert " goes with it: derived from dec-due\n" in purged.stdout
+    assert "To remove what is due: memtool purge --apply --commit --cascade." in purged.stdout
     done = forgotten.json("purge", "--apply", "--commit", "--cascade")
     assert done["removed"] == ["dec-due", "sem-sum"]
     assert "Purges: dec-due, sem-sum\n" in forgotten.git("log", "-1", "--format=%B")
@@ -92,15 +96,15 @@ def test_cascade_takes_what_was_derived_from_it_alone(forgotten: Sandbox) -> Non
 
 def test_cascade_withdraws_the_findings_that_it_came_from(sandbox: Sandbox) -> None:
     """Only words in the private session remain, and the user is told which."""
-    said = "User: Remember: we always deploy from the release branch, never from main.\n"
-    sandbox.run("capture", "-", stdin=said)
+    transcript = "User: Remember: we always deploy from the release branch, never from main.\n"
+    sandbox.run("capture", "-", stdin=transcript)
     made = sandbox.json("promote")["memories"]
     assert len(made) == 1
     sandbox.commit()
-    sandbox.run("forget", made[0]["id"], "--why", "x", "--commit")
+    sandbox.run("forget", made[0]["id"], "--reason", "x", "--commit")
     later = {"MEMTOOL_NOW": "2026-06-01T00:00:00Z"}
     done = sandbox.run("purge", "--apply", "--commit", "--cascade", **later)
-    assert "still holds the messages behind them" in done.stderr
+    assert "still has the messages that they are from" in done.stderr
     (journal,) = (sandbox.path / ".git/memtool/sessions").glob("*/findings.jsonl")
     assert journal.read_text().splitlines()[-1] == f'{{"withdrawn":"{made[0]["finding"]}"}}'
 
@@ -116,32 +120,32 @@ def test_open_branches_are_told_before(forgotten: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
-        (("dec-here",), "dec-here is not forgotten"),
-        (("dec-late",), "dec-late is due on 2026-03-22"),
-        (("dec-none",), "no memory has the id"),
-        (("dec-",), "fit 'dec-'"),
-        (("--apply",), "a purge is a commit of its own"),
-        (("--into", "x"), "--into is for --history"),
-        (("--history", "dec-here", "--apply"), "needs a new directory"),
-        (("--history", "dec-none"), "no commit holds the memory"),
-        (("--history", "dec-here", "dec-due"), "needs one memory, or one secret"),
-        (("--secret", "0123456789abcdef"), "no version of any memory holds a secret"),
+        (("dec-here",), "(dec-here) is not forgotten"),
+        (("dec-late",), "(dec-late) is not due until 2026-03-22"),
+        (("dec-none",), "no memory is called"),
+        (("dec-",), 'match "dec-"'),
+        (("--apply",), "--apply needs --commit"),
+        (("--into", "x"), "--into needs --history"),
+        (("--history", "dec-here", "--apply"), "needs --into: a new directory"),
+        (("--history", "dec-none"), "no commit has a memory"),
+        (("--history", "dec-here", "dec-due"), "needs a single memory or secret"),
+        (("--secret", "0123456789abcdef"), "no memory ever had a secret"),
         (("--secret", "hunter2-hunter2"), "--secret takes a fingerprint"),
-        (("--history", "dec-here", "--apply", "--into", "inner"), "inside this repository"),
+        (("--history", "dec-here", "--apply", "--into", "inner"), "outside this repository"),
         (("--history", "dec-here", "--apply", "--into", "../home"), "is there already"),
         (("--history", "dec-here", "--apply", "--into", "../a/b"), "in no directory"),
     ],
 )
 def test_what_cannot_be_purged_is_refused(
-    forgotten: Sandbox, args: tuple[str, ...], said: str
+    forgotten: Sandbox, args: tuple[str, ...], message: str
 ) -> None:
     """One sentence, exit code 2, every file as it was."""
     if "--into" in args and "--apply" in args:
         pytest.importorskip("git_filter_repo")
     done = forgotten.run("purge", *args)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert "hunter2" not in done.stderr
     assert forgotten.git("status", "--porcelain") == ""
 
@@ -209,7 +213,7 @@ def test_a_leak_leaves_a_mirror_and_nothing_else_is_touched(
 
 
 def test_the_printed_commands_replace_the_remote(leaked: Sandbox, tmp_path: Path) -> None:
-    """They push what changed, refuse where somebody pushed meanwhile, and make a new clone."""
+    """They push what changed, refuse after a concurrent push, and make a new clone."""
     pytest.importorskip("git_filter_repo")
     remote = tmp_path / "remote.git"
     leaked.git("init", "-q", "--bare", str(remote))
@@ -298,7 +302,7 @@ def test_the_next_purge_finishes_what_was_cut_off(sandbox: Sandbox, where: str) 
     again = sandbox.run("purge", "--apply", "--commit", "--cascade")
     assert again.returncode == 0
     assert sandbox.git("status", "--porcelain") == ""
-    assert [one["id"] for one in sandbox.json("list", "is:deleted")["memories"]] == []
-    assert [one["id"] for one in sandbox.json("list")["memories"]] == ["dec-here"]
+    assert [memory["id"] for memory in sandbox.json("list", "is:deleted")["memories"]] == []
+    assert [memory["id"] for memory in sandbox.json("list")["memories"]] == ["dec-here"]
     acts = sandbox.json("log", "--audit", "--kind", "purge")["audit"]
     assert "interrupted" in [act["outcome"] for act in acts]

@@ -17,7 +17,7 @@ CONFIG = ".memory/config.toml"
 
 
 def notes(sandbox: Sandbox) -> list[Note]:
-    """What lies in the spool of a sandbox."""
+    """Return the notes in the spool of a sandbox."""
     place = sandbox.path / ".git" / "memtool" / "spool" / "notes"
     return list(usage_log.read_notes(place.read_bytes())) if place.exists() else []
 
@@ -30,26 +30,26 @@ def test_what_was_shown_is_noted_with_verb_and_time(sandbox: Sandbox) -> None:
     sandbox.run("inject", "--prompt", "where do sessions live, redis?", "--session", "s1")
     sandbox.run("show", "dec-a")
     sandbox.run("list")
-    found = notes(sandbox)
-    assert [(one.verb, [item.id for item in one.items]) for one in found] == [
+    answers = notes(sandbox)
+    assert [(answer.verb, [item.id for item in answer.items]) for answer in answers] == [
         ("search", ["dec-a"]),
         ("inject", ["dec-a"]),
         ("show", ["dec-a"]),
         ("list", []),
     ]
-    assert all(0 < one.elapsed_ms < 60_000 for one in found)
-    injection = found[1]
+    assert all(0 < answer.elapsed_ms < 60_000 for answer in answers)
+    injection = answers[1]
     assert (injection.session, injection.items[0].tier) == ("s1", "retrieval")
-    assert injection.prompt == _record.hashed("where do sessions live, redis?")
+    assert injection.prompt == _record.hash_prompt("where do sessions live, redis?")
     assert "recency" in injection.items[0].reason
 
 
 def test_saying_a_memory_again_counts_as_an_access(sandbox: Sandbox) -> None:
-    """What is strengthened instead of being written again was used."""
-    said = "Deploys run on Tuesdays only."
-    assert sandbox.run("remember", said).returncode == 0
+    """A memory that is strengthened instead of written again was used."""
+    statement = "Deploys run on Tuesdays only."
+    assert sandbox.run("remember", statement).returncode == 0
     (twin,) = sandbox.json("list")["memories"]
-    again = sandbox.run("remember", said)
+    again = sandbox.run("remember", statement)
     assert (again.returncode, "says this already" in again.stderr) == (0, True)
     assert sandbox.json("stats")["most_accessed"][0]["id"] == twin["id"]
 
@@ -61,22 +61,22 @@ def test_the_prompt_is_noted_as_a_hash_only(sandbox: Sandbox) -> None:
     sandbox.run("inject", "--prompt", "-", stdin="hunter2 redis sessions\n")
     sandbox.run("search", "hunter2", "redis")
     sandbox.run("stats")
-    kept = [
+    stored = [
         path.read_bytes()
         for path in (sandbox.path / ".git" / "memtool").rglob("*")
         if path.is_file()
     ]
-    assert not any(b"hunter2" in data for data in kept)
-    with ledger.reading(str(sandbox.path / ".git" / "memtool")) as held:
-        one, other = held.injections("dec-a", 0)
-    assert one.prompt == other.prompt != ""
+    assert not any(b"hunter2" in data for data in stored)
+    with ledger.open_ledger(str(sandbox.path / ".git" / "memtool")) as usage:
+        first, other = usage.injections("dec-a", 0)
+    assert first.prompt == other.prompt != ""
 
 
 def test_equal_prompts_have_equal_hashes_and_none_has_none() -> None:
     """Space around a prompt does not make it another one."""
-    assert _record.hashed(" a\n") == _record.hashed("a") != _record.hashed("b")
-    assert len(_record.hashed("a\ud800")) == 2 * _record.HASH_BYTES
-    assert _record.hashed(" \n") == ""
+    assert _record.hash_prompt(" a\n") == _record.hash_prompt("a") != _record.hash_prompt("b")
+    assert len(_record.hash_prompt("a\ud800")) == 2 * _record.HASH_BYTES
+    assert _record.hash_prompt(" \n") == ""
 
 
 def test_the_tree_stays_clean(sandbox: Sandbox) -> None:
@@ -88,8 +88,8 @@ def test_the_tree_stays_clean(sandbox: Sandbox) -> None:
     sandbox.run("show", "dec-a", cwd=sandbox.path.parent / "linked")
     sandbox.run("stats")
     assert sandbox.git("status", "--porcelain", "--ignored") == ""
-    with ledger.reading(str(sandbox.path / ".git" / "memtool")) as held:
-        assert [one.count for one in held.most("show", 1)] == [2]
+    with ledger.open_ledger(str(sandbox.path / ".git" / "memtool")) as usage:
+        assert [row.count for row in usage.most_shown("show", 1)] == [2]
 
 
 @pytest.mark.parametrize("how", ["variable", "setting"])
@@ -105,7 +105,7 @@ def test_noting_can_be_switched_off(sandbox: Sandbox, how: str) -> None:
 
 @pytest.mark.parametrize("obstacle", ["file", "link", "folder"])
 def test_where_no_note_can_be_kept_the_answer_is_the_same(sandbox: Sandbox, obstacle: str) -> None:
-    """Whatever stands in the way, the answer is not changed by a byte, and nobody is told."""
+    """Whatever prevents the note, the answer is the same byte for byte, without a message."""
     sandbox.memory("dec-a")
     sandbox.commit()
     expected = sandbox.run("show", "dec-a", MEMTOOL_NO_LEDGER="1")
@@ -129,7 +129,7 @@ def test_a_read_only_git_directory_means_no_notes(sandbox: Sandbox) -> None:
     (sandbox.path / ".git").chmod(0o555)
     done = sandbox.run("show", "dec-a")
     (sandbox.path / ".git").chmod(0o755)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Title of dec-a")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Title of dec-a  dec-a@77e1be3")
     (note,) = done.stderr.splitlines()
     assert note.startswith("memtool: the search index is not kept: ")
     assert not (sandbox.path / ".git" / "memtool").exists()
@@ -153,25 +153,25 @@ def test_a_full_spool_is_taken_over(sandbox: Sandbox, monkeypatch: pytest.Monkey
     """Nobody has to ask for statistics to keep the file of notes small; hot verbs leave it."""
     sandbox.memory("dec-a")
     workspace = sandbox.context()
-    monkeypatch.setitem(_record.FULL_BYTES, False, 1)
-    _record.note(workspace, "check", None, 1.0)
+    monkeypatch.setitem(_record.MAX_NOTES_BYTES, False, 1)
+    _record.record_answer(workspace, "check", None, 1.0)
     assert len(notes(sandbox)) == 1
-    _record.note(workspace, "show", show(workspace, "dec-a"), 1.0)
+    _record.record_answer(workspace, "show", show(workspace, "dec-a"), 1.0)
     assert notes(sandbox) == []
-    with ledger.reading(workspace.repository.cache_dir) as held:
-        assert [one.id for one in held.most("", 1)] == ["dec-a"]
+    with ledger.open_ledger(workspace.repository.cache_dir) as usage:
+        assert [row.id for row in usage.most_shown("", 1)] == ["dec-a"]
 
 
 def test_a_ledger_that_cannot_be_written_leaves_the_notes(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A database that will not open costs nobody an answer, and no note."""
+    """A database that cannot be opened costs no answer and no note."""
     sandbox.memory("dec-a")
     workspace = sandbox.context()
     os.makedirs(os.path.join(workspace.repository.cache_dir, ledger.NAME))
-    monkeypatch.setitem(_record.FULL_BYTES, False, 1)
-    _record.note(workspace, "show", show(workspace, "dec-a"), 1.0)
-    assert len(usage_log.sealed(workspace.repository.cache_dir)) == 1
+    monkeypatch.setitem(_record.MAX_NOTES_BYTES, False, 1)
+    _record.record_answer(workspace, "show", show(workspace, "dec-a"), 1.0)
+    assert len(usage_log.list_sealed(workspace.repository.cache_dir)) == 1
 
 
 @pytest.mark.slow
@@ -192,12 +192,13 @@ def test_many_processes_note_at_once(sandbox: Sandbox) -> None:
 
 
 def test_noting_imports_neither_a_database_nor_json(sandbox: Sandbox) -> None:
-    """What every prompt pays for stays light."""
+    """The cost at every prompt stays low."""
     sandbox.memory("dec-a")
     script = (
         "import sys; from memtool.commands import _record as noting; "
         "from memtool.store.context import Context; "
-        "before = set(sys.modules); ws = Context.at('.'); noting.note(ws, 'list', None, 1.0); "
+        "before = set(sys.modules); ws = Context.at('.'); "
+        "noting.record_answer(ws, 'list', None, 1.0); "
         "heavy = {'sqlite3', '_sqlite3', 'json', 'hashlib', 're'}; "
         "print(sorted(heavy & set(sys.modules) - before))"
     )

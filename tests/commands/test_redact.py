@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox, make_memory
+from conftest import PIPED, Sandbox, make_memory
 from redaction import corpus
 
 import memtool
-from memtool.commands.redact import Redacted, redact, render
+from memtool.commands.redact import RedactResult, redact, render
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.changes import is_redaction
@@ -41,8 +41,8 @@ def staged(sandbox: Sandbox, path: str) -> str:
     ).stdout.decode()
 
 
-def places(found: Redacted) -> list[tuple[str, int, str]]:
-    return [(spot.kind, spot.line, spot.where) for file in found.files for spot in file.findings]
+def places(result: RedactResult) -> list[tuple[str, int, str]]:
+    return [(spot.kind, spot.line, spot.where) for file in result.files for spot in file.findings]
 
 
 @pytest.fixture
@@ -92,14 +92,14 @@ def test_two_sides_that_differ_are_redacted_each_on_its_own(sandbox: Sandbox, pa
     assert (sandbox.path / path).read_text() == text_of(f"Not staged.\nHere {MARK}.\n")
     assert places(done) == [("github-token", 10, "staged"), ("github-token", 11, "worktree")]
     assert "1 github-token in line 10 of the staged text; 1 github-token in line 11 of the " in (
-        render(done)
+        render(done, PIPED)
     )
 
 
 def test_an_unstaged_secret_is_redacted_without_staging_anything(
     sandbox: Sandbox, path: str
 ) -> None:
-    """What is only in the worktree changes only there."""
+    """A secret that is only in the worktree changes only there."""
     before = staged(sandbox, path)
     sandbox.write(path, text_of(f"Line one.\nUse {TOKEN}.\n"))
     done = redact(sandbox.context())
@@ -121,7 +121,7 @@ def test_a_staged_secret_that_the_worktree_has_lost_is_redacted(
 
 
 def test_an_untracked_file_stays_untracked(sandbox: Sandbox, path: str) -> None:
-    """Redacting is no git add."""
+    """Redacting does not add a file to git."""
     new = sandbox.memory("dec-b", f"Use {TOKEN}.\n")
     redact(sandbox.context())
     assert MARK in (sandbox.path / new).read_text()
@@ -228,7 +228,7 @@ def test_a_memory_that_a_mark_would_break_is_told_and_left_alone(sandbox: Sandbo
     path = sandbox.path / sandbox.memory("dec-a", related_to=(secret,))
     text = path.read_text()
     sandbox.memory("dec-b", f"Use {TOKEN}.\n")
-    with pytest.raises(MemtoolError, match="would be no memory without the gitlab-token in line"):
+    with pytest.raises(MemtoolError, match="the gitlab-token in line"):
         redact(sandbox.context(), str(path))
     assert len(redact(sandbox.context()).files) == 1
     assert path.read_text() == text
@@ -245,7 +245,7 @@ def test_what_is_found_is_never_shown(sandbox: Sandbox, path: str) -> None:
         if "--json" in args:
             (file,) = json.loads(done.stdout)["files"]
             first = {"kind", "line", "fingerprint", "where"}
-            assert [set(one) for one in file["findings"]] == [first, first]
+            assert [set(finding) for finding in file["findings"]] == [first, first]
     where = "in line 10 of the worktree"
     assert done.stdout == f"{path}: 1 email {where}; 1 github-token {where}\n"
 
@@ -258,7 +258,7 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox, path: str) -> None:
     for strategy in ("redact", "hash", "token"):
         done = redact(sandbox.context(), strategy=strategy, dry_run=True)  # type: ignore[arg-type]
         assert (done.exit_code, done.files[0].staged) == (1, True)
-        assert render(done).startswith("would redact:\n")
+        assert render(done, PIPED).startswith("would redact:\n")
     assert staged(sandbox, path) == before == (sandbox.path / path).read_text()
     assert not (sandbox.path / ".git/memtool/redaction.key").exists()
 
@@ -298,18 +298,18 @@ def test_a_broken_key_is_told(sandbox: Sandbox, path: str) -> None:
     """No file is redacted under half a key."""
     sandbox.write("a.txt", TOKEN)
     sandbox.write(".git/memtool/redaction.key", b"short")
-    with pytest.raises(MemtoolError, match="is no key: it has 5 bytes"):
+    with pytest.raises(MemtoolError, match="is not a key: it has 5 bytes"):
         redact(sandbox.context(), "a.txt", strategy="hash")
     (sandbox.path / ".git/memtool/redaction.key").unlink()
     (sandbox.path / ".git/memtool/redaction.key").mkdir()
-    with pytest.raises(MemtoolError, match="cannot be read or made") as caught:
+    with pytest.raises(MemtoolError, match="cannot be read or created") as caught:
         redact(sandbox.context(), "a.txt", strategy="hash")
     assert "--strategy token" in caught.value.hint
     assert (sandbox.path / "a.txt").read_text() == TOKEN
 
 
 def test_what_the_settings_allow_is_left(sandbox: Sandbox, path: str) -> None:
-    """Addresses, domains and fingerprints of the settings are no findings."""
+    """Allowed addresses, domains and fingerprints are not findings."""
     sandbox.write(path, text_of(f"{TOKEN} a@acme.dev b@x.acme.io c@other.dev\n"))
     shown = redact(sandbox.context(), dry_run=True).files[0].findings
     mark = next(spot.fingerprint for spot in shown if spot.kind == "github-token")
@@ -323,10 +323,10 @@ def test_what_the_settings_allow_is_left(sandbox: Sandbox, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("argument", "message"),
     [
-        ("nowhere.md", "there is no file nowhere.md"),
-        ("no/where/at.md", "there is no file no/where/at.md"),
+        ("nowhere.md", "no file nowhere.md"),
+        ("no/where/at.md", "no file no/where/at.md"),
         (".memory", "'.memory' is a directory"),
         (".memory/", "'.memory/' is a directory"),
         ("", "'' is a directory"),
@@ -337,17 +337,17 @@ def test_what_the_settings_allow_is_left(sandbox: Sandbox, path: str) -> None:
         ("link", "'link' is a link or device"),
         ("out/outside.txt", "'out/outside.txt' is not in this worktree"),
         ("fifo", "'fifo' is a link or device"),
-        ("a" * 300, "cannot be read: File name too long"),
-        ("a\0b", "cannot be read: that is no file name"),
-        ("binary", "binary is no text: it holds NUL bytes"),
-        ("huge", "huge has 16,000,001 bytes, 16,000,000 can be looked through"),
-        ("-rf", "there is no file -rf"),
+        ("a" * 300, ": File name too long"),
+        ("a\0b", ": that is no file name"),
+        ("binary", "binary is not text: it contains NUL bytes"),
+        ("huge", "huge has 16,000,001 bytes, the limit is 16,000,000"),
+        ("-rf", "no file -rf"),
     ],
 )
 def test_what_is_no_text_file_of_the_worktree_is_refused(
-    sandbox: Sandbox, path: str, given: str, message: str
+    sandbox: Sandbox, path: str, argument: str, message: str
 ) -> None:
-    """Nothing is changed where one of several paths cannot be redacted."""
+    """Nothing is changed if one of several paths cannot be redacted."""
     sandbox.write("../outside.txt", TOKEN)
     sandbox.write("good.txt", TOKEN)
     sandbox.write("binary", b"\0" + TOKEN.encode())
@@ -357,7 +357,7 @@ def test_what_is_no_text_file_of_the_worktree_is_refused(
     (sandbox.path / "out").symlink_to("..")
     os.mkfifo(sandbox.path / "fifo")
     with pytest.raises(MemtoolError) as caught:
-        redact(sandbox.context(), "good.txt", given)
+        redact(sandbox.context(), "good.txt", argument)
     assert message in caught.value.message
     assert caught.value.hint
     assert (sandbox.path / "good.txt").read_text() == TOKEN
@@ -374,12 +374,12 @@ def test_a_path_is_relative_to_where_one_stands(sandbox: Sandbox, path: str) -> 
 def test_a_file_that_is_no_memory_is_passed_over_when_all_are_looked_through(
     sandbox: Sandbox, path: str
 ) -> None:
-    """One broken file keeps nobody from redacting the others."""
+    """One broken file does not prevent redacting the others."""
     sandbox.write(".memory/broken.md", b"---\n\0\n")
     sandbox.write(".memory/torn.md", f"no memory, but {TOKEN}")
     ws = sandbox.context()
     assert [file.path for file in redact(ws).files] == [".memory/torn.md"]
-    assert ws.notes == ["passed over: .memory/broken.md is no text: it holds NUL bytes"]
+    assert ws.notes == ["passed over: .memory/broken.md is not text: it contains NUL bytes"]
 
 
 def test_an_unfinished_merge_is_refused(sandbox: Sandbox, path: str) -> None:
@@ -392,7 +392,7 @@ def test_an_unfinished_merge_is_refused(sandbox: Sandbox, path: str) -> None:
     sandbox.commit()
     sandbox.git("merge", "side", check=False)
     before = (sandbox.path / path).read_bytes()
-    with pytest.raises(MemtoolError, match="a merge is unfinished"):
+    with pytest.raises(MemtoolError, match="has a merge conflict"):
         redact(sandbox.context())
     assert (sandbox.path / path).read_bytes() == before
 
@@ -430,7 +430,7 @@ def test_a_hook_restages_what_is_committed_but_not_under_a_path(
     committed = sandbox.git("show", f"HEAD:{path}")
     mine = "Mine.\n" if holds == "worktree" else ""
     if holds == "refused":
-        assert "nothing can be restaged inside git commit -- PATH" in log
+        assert "cannot redact during git commit -- PATH" in log
         assert (sandbox.path / path).read_text() == text_of(f"Use {TOKEN}.\nMine.\n")
     else:
         assert committed == text_of(f"Use {MARK}.\n{mine}")

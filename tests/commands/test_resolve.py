@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Sandbox
 
-from memtool.authoring.resolve import Settled
+from memtool.authoring.resolve import Settlement
 from memtool.commands.conflicts import conflicts
-from memtool.commands.resolve import Resolved, render, resolve
+from memtool.commands.resolve import ResolveResult, render, resolve
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory
@@ -23,9 +25,11 @@ def filled(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
-def settled(sandbox: Sandbox, *ids: str, **options: object) -> Settled:
-    (one,) = resolve(sandbox.context(), *ids, **{"why": "it lost tasks"} | options).resolved  # type: ignore[arg-type]
-    return one
+def settled(sandbox: Sandbox, *ids: str, **options: object) -> Settlement:
+    (resolution,) = resolve(
+        sandbox.context(), *ids, **{"reason": "it lost tasks"} | options
+    ).resolved  # type: ignore[arg-type]
+    return resolution
 
 
 def written(sandbox: Sandbox, path: str) -> Memory:
@@ -39,8 +43,8 @@ def open_conflicts(sandbox: Sandbox) -> int:
 def test_keeping_one_side_says_it_again_and_replaces_both(filled: Sandbox):
     """The new memory has the winner's words and keys, and the reason; the old files stay."""
     before = filled.git("ls-files", "-s", ".memory")
-    one = settled(filled, "dec-a", "dec-b", keep="dec-a")
-    memory = written(filled, one.path)
+    resolution = settled(filled, "dec-a", "dec-b", keep="dec-a")
+    memory = written(filled, resolution.path)
     assert memory.body == YES["body"] + "\n## Rationale\n\nit lost tasks\n"
     assert memory.supersedes == ("dec-a", "dec-b")
     assert memory.items("source") == ("human:Eve", "human:Ada")
@@ -57,19 +61,19 @@ def test_keeping_one_side_says_it_again_and_replaces_both(filled: Sandbox):
 
 
 def test_newer_is_the_one_written_last_and_stays_pinned(filled: Sandbox):
-    """What the winner was, the new memory is."""
-    one = settled(filled, "dec-b", "dec-a", keep="newer")
-    assert one.kept == "dec-b"
-    memory = written(filled, one.path)
+    """The new memory has the status of the winner."""
+    resolution = settled(filled, "dec-b", "dec-a", keep="newer")
+    assert resolution.kept_id == "dec-b"
+    memory = written(filled, resolution.path)
     assert (memory.title, memory.status) == (NO["title"], "pinned")
 
 
 def test_a_commit_has_trailers_with_the_reason(filled: Sandbox):
     """One commit, with who was replaced and why."""
-    one = settled(filled, "dec-a", "dec-b", keep="newer", commit=True)
-    assert one.commit == filled.git("rev-parse", "HEAD").strip()
+    resolution = settled(filled, "dec-a", "dec-b", keep="newer", commit=True)
+    assert resolution.commit == filled.git("rev-parse", "HEAD").strip()
     assert filled.git("log", "-1", "--format=%(trailers:unfold)").splitlines()[:3] == [
-        f"Memory-Id: {one.id}",
+        f"Memory-Id: {resolution.id}",
         "Supersedes: dec-a, dec-b",
         "Reason: it lost tasks",
     ]
@@ -77,11 +81,11 @@ def test_a_commit_has_trailers_with_the_reason(filled: Sandbox):
 
 
 def test_keeping_both_is_noted_on_both_sides_in_one_commit(filled: Sandbox):
-    """Nothing is superseded, and the conflict is no longer open."""
-    one = settled(filled, "dec-a", "dec-b", keep="both", commit=True)
-    assert (one.id, one.kept, len(one.paths)) == ("", "both", 2)
-    assert written(filled, one.paths[0]).items("conflicts_accepted") == ("dec-b",)
-    assert written(filled, one.paths[1]).items("conflicts_accepted") == ("dec-a",)
+    """Neither is superseded, and the conflict is settled."""
+    resolution = settled(filled, "dec-a", "dec-b", keep="both", commit=True)
+    assert (resolution.id, resolution.kept_id, len(resolution.paths)) == ("", "both", 2)
+    assert written(filled, resolution.paths[0]).items("conflicts_accepted") == ("dec-b",)
+    assert written(filled, resolution.paths[1]).items("conflicts_accepted") == ("dec-a",)
     assert open_conflicts(filled) == 0
     assert filled.git("log", "-1", "--format=%(trailers)").strip() == (
         "Memory-Id: dec-a, dec-b\nReason: it lost tasks"
@@ -93,8 +97,8 @@ def test_keeping_both_is_noted_on_both_sides_in_one_commit(filled: Sandbox):
 
 def test_a_merge_has_a_text_of_its_own(filled: Sandbox):
     """It is found by what either side was found by."""
-    one = settled(filled, "dec-a", "dec-b", merge="Celery for mail only", body="Mail alone.")
-    memory = written(filled, one.path)
+    resolution = settled(filled, "dec-a", "dec-b", merge="Celery for mail only", body="Mail alone.")
+    memory = written(filled, resolution.path)
     assert (memory.title, memory.body) == ("Celery for mail only", "Mail alone.\n")
     assert memory.supersedes == ("dec-a", "dec-b")
     assert memory.items("tags") == ("jobs",)
@@ -128,8 +132,8 @@ def test_all_conflicts_are_settled_one_after_the_other(filled: Sandbox):
     filled.memory("dec-y", "Text of yyy.\n", supersedes=("dec-old",))
     filled.commit()
     assert open_conflicts(filled) == 2
-    done = resolve(filled.context(), all=True, keep="newer", why="the later one", commit=True)
-    assert [one.kept for one in done.resolved] == ["dec-y", "dec-c"]
+    done = resolve(filled.context(), all=True, keep="newer", reason="the later one", commit=True)
+    assert [resolution.kept_id for resolution in done.resolved] == ["dec-y", "dec-c"]
     assert written(filled, done.resolved[1].path).supersedes == ("dec-a", "dec-b", "dec-c")
     assert written(filled, done.resolved[1].path).status == "pinned"  # as dec-b, which agrees
     assert open_conflicts(filled) == 0
@@ -137,14 +141,16 @@ def test_all_conflicts_are_settled_one_after_the_other(filled: Sandbox):
         "memory: supersede No Celery any more",
         "memory: supersede Title of dec-y",
     ]
-    again = resolve(filled.context(), all=True, keep="newer", why="the later one")
-    assert (again.resolved, render(again)) == ((), "no open conflict")
+    again = resolve(filled.context(), all=True, keep="newer", reason="the later one")
+    layout = filled.layout()
+    assert (again.resolved, render(again, layout)) == ((), "")
+    assert layout.reports == ["no open conflict"]
 
 
 def test_all_conflicts_may_be_accepted(filled: Sandbox):
     """Each is noted, none is superseded."""
-    done = resolve(filled.context(), all=True, keep="both", why="both hold")
-    assert [one.kept for one in done.resolved] == ["both"]
+    done = resolve(filled.context(), all=True, keep="both", reason="both hold")
+    assert [resolution.kept_id for resolution in done.resolved] == ["both"]
     assert open_conflicts(filled) == 0
 
 
@@ -161,33 +167,37 @@ def test_all_conflicts_may_be_accepted(filled: Sandbox):
 def test_a_dry_run_writes_nothing(filled: Sandbox, options: dict):
     """It says what would be done."""
     ids = () if "all" in options else ("dec-a", "dec-b")
-    one = settled(filled, *ids, **options, dry_run=True, commit=True)
+    resolution = settled(filled, *ids, **options, dry_run=True, commit=True)
     assert filled.git("status", "--porcelain") == ""
-    assert (one.dry_run, one.commit, one.paths) == (True, None, ())
-    assert "would" in render(Resolved((one,))) or "merge" in options
+    assert (resolution.dry_run, resolution.commit, resolution.paths) == (True, None, ())
+    layout = filled.layout()
+    render(ResolveResult((resolution,)), layout)
+    (report,) = layout.reports
+    assert "would" in report
 
 
 @pytest.mark.parametrize(
     ("ids", "options", "message"),
     [
-        (("dec-a", "dec-b"), {}, "say what holds: --keep or --merge"),
+        (("dec-a", "dec-b"), {}, "add --keep or --merge"),
         (("dec-a", "dec-b"), {"keep": "both", "merge": "M"}, "exclude each other"),
-        (("dec-a", "dec-b"), {"keep": "newer", "why": " "}, "needs a reason"),
-        (("dec-a", "dec-b"), {"keep": "newer", "why": "\x1b[31m"}, "hidden characters"),
-        (("dec-a", "dec-b"), {"keep": "newer", "body": "x"}, "--body is the text of --merge"),
-        (("dec-a", "dec-b"), {"merge": "M"}, "needs a text"),
+        (("dec-a", "dec-b"), {"keep": "newer", "reason": " "}, "the reason is missing"),
+        (("dec-a", "dec-b"), {"keep": "newer", "reason": "\x1b[31m"}, "invisible characters"),
+        (("dec-a", "dec-b"), {"keep": "newer", "body": "x"}, "--body needs --merge"),
+        (("dec-a", "dec-b"), {"merge": "M"}, "text of the new memory is missing"),
         (("dec-a", "dec-b"), {"keep": "dec-c"}, "dec-c is not one of dec-a, dec-b"),
-        (("dec-a", "dec-b"), {"keep": "nobody"}, "no memory has the id 'nobody'"),
-        (("dec-a",), {"keep": "newer"}, "two sides or more"),
-        (("dec-a", "dec-a"), {"keep": "newer"}, "two sides or more"),
-        ((), {"keep": "newer"}, "two sides or more"),
-        (("dec-a", "dec-b"), {"keep": "newer", "all": True}, "takes no ids"),
-        ((), {"keep": "dec-a", "all": True}, "takes no ids"),
-        (("dec-a", "../../x"), {"keep": "newer"}, "no memory has the id"),
-        (("dec-a", "dec-gone"), {"keep": "newer"}, "dec-gone is deleted"),
-        (("dec-a", "dec-past"), {"keep": "newer"}, "superseded already, by dec-c"),
-        ((), {"keep_both": True, "keep": "newer"}, "--keep-both stands alone"),
-        ((), {"keep_both": True}, "no id was made twice"),
+        (("dec-a", "dec-b"), {"keep": "nobody"}, 'no memory is called "nobody"'),
+        (("dec-a",), {"keep": "newer"}, "name both sides"),
+        (("dec-a", "dec-a"), {"keep": "newer"}, "name both sides"),
+        ((), {"keep": "newer"}, "name both sides"),
+        (("dec-a", "dec-b"), {"keep": "newer", "all": True}, "does not take ids"),
+        ((), {"keep": "dec-a", "all": True}, "does not take ids"),
+        (("dec-a", "../../x"), {"keep": "newer"}, "no memory is called"),
+        (("dec-a", "dec-gone"), {"keep": "newer"}, "(dec-gone) is deleted"),
+        (("dec-a", "dec-past"), {"keep": "newer"}, "is superseded by:\n  dec-c"),
+        ((), {"keep": "both", "reason": ""}, "no id has two files"),
+        (("dec-a",), {"keep": "both"}, "name both sides"),
+        (("dec-a", "dec-b"), {"keep": "both", "reason": ""}, "the reason is missing"),
     ],
 )
 def test_what_is_unclear_is_refused(
@@ -199,19 +209,20 @@ def test_what_is_unclear_is_refused(
     filled.memory("dec-gone", "Gone.\n", status="deleted", deleted={"at": "2026-02-23T00:00:00Z"})
     filled.commit()
     with pytest.raises(MemtoolError) as caught:
-        resolve(filled.context(), *ids, **{"why": "so"} | options)
+        resolve(filled.context(), *ids, **{"reason": "so"} | options)
     assert message in caught.value.message
     assert caught.value.hint
     assert filled.git("status", "--porcelain") == ""
 
 
-def test_the_command_line_prints_the_path_last(filled: Sandbox):
-    """As with every verb that writes a memory."""
-    done = filled.run("resolve", "dec-a", "dec-b", "--keep", "dec-b", "--why", "so")
-    lines = done.stdout.splitlines()
-    assert lines[0] == "dec-a and dec-b: what dec-b says holds, in"
-    assert (filled.path / lines[-1]).is_file()
-    answer = filled.json("resolve", "--all", "--keep", "newer", "--why", "so")
+def test_the_command_line_prints_the_path_alone(filled: Sandbox):
+    """As every verb that writes a memory; what was settled is reported on stderr."""
+    done = filled.run("resolve", "dec-a", "dec-b", "--keep", "dec-b", "--reason", "so")
+    (path,) = done.stdout.splitlines()
+    assert (filled.path / path).is_file()
+    new = filled.layout().short(Path(path).stem)
+    assert done.stderr == f"dec-a and dec-b: the text of dec-b holds, as {new}\n"
+    answer = filled.json("resolve", "--all", "--keep", "newer", "--reason", "so")
     assert answer == {"resolved": []}
 
 
@@ -233,26 +244,26 @@ def cluster(sandbox: Sandbox, *numbers: int) -> list[str]:
 
 
 def test_a_cluster_gives_one_memory_in_one_commit(sandbox: Sandbox) -> None:
-    """It supersedes all of them, and no verdict is written that nobody gave."""
+    """It supersedes all of them, without inventing a verdict."""
     ids = cluster(sandbox, 6379, 6380, 6382, 6381)
     before = int(sandbox.git("rev-list", "--count", "HEAD"))
-    done = resolve(sandbox.context(), all=True, keep="newer", why="measured", commit=True)
-    (one,) = done.resolved
-    assert (one.kept, set(one.ids)) == ("sem-6381", set(ids))
-    assert set(written(sandbox, one.path).supersedes) == set(ids)
+    done = resolve(sandbox.context(), all=True, keep="newer", reason="measured", commit=True)
+    (resolution,) = done.resolved
+    assert (resolution.kept_id, set(resolution.ids)) == ("sem-6381", set(ids))
+    assert set(written(sandbox, resolution.path).supersedes) == set(ids)
     assert int(sandbox.git("rev-list", "--count", "HEAD")) == before + 1
     tree = sandbox.context().tree()
-    assert [r.id for r in tree.records if tree.lineage.is_head(r.id)] == [one.id]
+    assert [r.id for r in tree.records if tree.lineage.is_head(r.id)] == [resolution.id]
     assert open_conflicts(sandbox) == 0
 
 
 def test_all_of_a_cluster_may_hold(sandbox: Sandbox) -> None:
     """Each names all others, in one commit."""
     ids = cluster(sandbox, 6379, 6380, 6381)
-    (one,) = resolve(
-        sandbox.context(), all=True, keep="both", why="three servers", commit=True
+    (resolution,) = resolve(
+        sandbox.context(), all=True, keep="both", reason="three servers", commit=True
     ).resolved
-    assert one.ids == tuple(ids)
+    assert resolution.ids == tuple(ids)
     assert open_conflicts(sandbox) == 0
 
 
@@ -268,8 +279,8 @@ def test_what_only_a_loser_opposed_stays(sandbox: Sandbox) -> None:
         title="Sessions",
         timestamp="2026-02-24T00:00:00Z",
     )
-    (one,) = resolve(sandbox.context(), all=True, keep="newer", why="so it is").resolved
-    assert set(one.ids) == {"dec-both", "dec-cache"}
+    (resolution,) = resolve(sandbox.context(), all=True, keep="newer", reason="so it is").resolved
+    assert set(resolution.ids) == {"dec-both", "dec-cache"}
     assert open_conflicts(sandbox) == 0
 
 
@@ -283,16 +294,18 @@ def test_one_text_that_wins_twice_is_written_once(sandbox: Sandbox) -> None:
     )
     sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages")
     sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions")
-    (one,) = resolve(sandbox.context(), all=True, keep="newer", why="x", dry_run=True).resolved
-    assert (one.kept, len(one.ids)) == ("dec-both", 3)
+    (resolution,) = resolve(
+        sandbox.context(), all=True, keep="newer", reason="x", dry_run=True
+    ).resolved
+    assert (resolution.kept_id, len(resolution.ids)) == ("dec-both", 3)
     sandbox.memory(
         "dec-store",
         "Never use the session store.\n",
         title="Sessions",
         timestamp="2026-02-27T00:00:00Z",
     )
-    (one,) = resolve(sandbox.context(), all=True, keep="newer", why="x").resolved
-    assert (one.kept, len(one.ids)) == ("dec-store", 3)
+    (resolution,) = resolve(sandbox.context(), all=True, keep="newer", reason="x").resolved
+    assert (resolution.kept_id, len(resolution.ids)) == ("dec-store", 3)
     assert open_conflicts(sandbox) == 0
 
 
@@ -319,7 +332,7 @@ def test_a_resolved_store_passes_its_own_gate_elsewhere(
             winner = f"sem-{9 - number}-copy"
         sandbox.commit()
     else:
-        resolve(sandbox.context(), all=True, keep="newer", why="measured", commit=True)
+        resolve(sandbox.context(), all=True, keep="newer", reason="measured", commit=True)
     lines = sandbox.run("export").stdout
     other = Sandbox(sandbox.path.parent / "other", sandbox.env)
     other.path.mkdir()
@@ -350,8 +363,8 @@ def test_each_settles_the_conflicts_of_the_memories_that_are_named(filled: Sandb
         "dec-cold", title="Cache pages for 9 minutes", body="Cache pages for 9 minutes.\n"
     )
     assert open_conflicts(filled) == 3
-    done = resolve(filled.context(), "dec-a", "dec-five", each=True, keep="both", why="tried")
-    assert {frozenset(one.ids) for one in done.resolved} == {
+    done = resolve(filled.context(), "dec-a", "dec-five", each=True, keep="both", reason="tried")
+    assert {frozenset(resolution.ids) for resolution in done.resolved} == {
         frozenset({"dec-a", "dec-b"}),
         frozenset({"dec-five", "dec-eight"}),
     }
@@ -373,6 +386,6 @@ def test_each_needs_memories_in_conflict(
     """Without a name nothing is settled, least of all everything."""
     filled.memory("dec-alone", title="Render pages on the server", body="On the server.\n")
     with pytest.raises(MemtoolError) as refused:
-        resolve(filled.context(), *ids, each=True, why="so", **options)  # type: ignore[arg-type]
+        resolve(filled.context(), *ids, each=True, reason="so", **options)  # type: ignore[arg-type]
     assert refused.value.code == code
     assert open_conflicts(filled) == 1

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Sandbox, make_memory
+from conftest import PIPED, Sandbox, make_memory
 
-from memtool.commands.review import Review, render, review, rules
+from memtool.commands.review import Review, find_rules, render, review
 from memtool.errors import MemtoolError
 from memtool.memory.memory import FieldValue
 from memtool.store.context import Context
 from memtool.store.tree import Record
 
 
-def states(found: Review) -> dict[str, str]:
-    return {memory.id: memory.state for file in found.files for memory in file.memories}
+def states(report: Review) -> dict[str, str]:
+    return {memory.id: memory.state for file in report.files for memory in file.memories}
 
 
 @pytest.fixture
@@ -31,18 +31,21 @@ def change(sandbox: Sandbox, message: str = "change") -> None:
 
 
 def test_an_unmentioned_decision_is_told(base: Sandbox) -> None:
-    """The files that it governs are named, and what to do; others are only counted."""
+    """Below the files that it governs, with what to do; other files are only counted."""
     base.write("docs/a.md", "more\n")
     change(base)
-    found = review(base.context(), "main..HEAD")
-    assert (found.touched, found.unmentioned, found.exit_code) == (2, 1, 0)
-    assert [file.path for file in found.files] == ["src/a.py"]
-    rows = render(found).splitlines()
-    assert rows[1:3] == ["UNMENTIONED: dec-a  Title of dec-a", "  src/a.py, by files"]
-    assert rows[3] == (
-        "hint: a commit with the trailer Upholds: dec-a says that it still holds, "
-        "memtool supersede dec-a TITLE corrects it"
-    )
+    report = review(base.context(), "main..HEAD")
+    assert (report.touched, report.unmentioned, report.exit_code) == (2, 1, 0)
+    assert [file.path for file in report.files] == ["src/a.py"]
+    counts, *rows = render(report, PIPED).splitlines()
+    assert counts.endswith(": 2 files changed, 1 of them governed by 1 memory")
+    assert rows == [
+        "src/a.py",
+        "  not mentioned  dec-a  Title of dec-a",
+        "1 is not mentioned. If your change keeps it, say so; if not, correct it:",
+        '  git commit --amend --trailer "Upholds: dec-a"',
+        "  memtool supersede dec-a TITLE",
+    ]
 
 
 def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
@@ -65,6 +68,7 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
                     "reason": "",
                     "due": False,
                     "breaks": "",
+                    "was": "",
                 }
             ],
         }
@@ -76,28 +80,32 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
     [
         "x\n\nUpholds: dec-a",
         "x\n\nSigned-off-by: A <a@b>\nupholds: dec-a",
-        "x\n\nUpholds: z, dec-a",
+        "x\n\nUpholds: dec-none, dec-a",
+        "x (#12)\n\n* one\n\nUpholds: dec-a\n\n* two\n\n---------\n\nCo-authored-by: Bo <b@x>\n",
+        "Squashed commit of the following:\n\ncommit 1\n\n    x\n\n    Upholds: dec-a\n",
     ],
 )
 def test_a_trailer_upholds(base: Sandbox, message: str) -> None:
-    """Any commit of the range may say it, beside other trailers and ids."""
+    """In any commit of the range, next to other trailers and ids."""
     change(base, message)
     commit = base.git("rev-parse", "HEAD").strip()
     change(base, "later")
     ws = base.context()
     (memory,) = review(ws, "main..HEAD").files[0].memories
     assert (memory.state, memory.reason) == ("upheld", commit)
-    assert bool(ws.notes) is ("z," in message)
-    assert f"upheld by {commit[:10]}: dec-a" in render(review(ws, "main..HEAD"))
+    assert bool(ws.notes) is ("dec-none" in message)
+    number = " (#12)" if "(#12)" in message else ""
+    row = f"  upheld by {commit[:7]}{number}  dec-a  Title of dec-a"
+    assert row in render(review(ws, "main..HEAD"), PIPED).splitlines()
 
 
-def test_a_trailer_outside_of_the_range_or_the_last_paragraph_does_not_count(
+def test_a_trailer_outside_of_the_range_or_in_the_subject_does_not_count(
     base: Sandbox,
 ) -> None:
-    """What was said of another change says nothing of this one."""
+    """A trailer about another change does not apply to this one."""
     change(base, "before\n\nUpholds: dec-a")
     base.git("branch", "-f", "main")
-    change(base, "Upholds: dec-a\n\nNo trailer.")
+    change(base, "Upholds: dec-a\n\n> Upholds: dec-a\n\nUpholds: dec-a, I think")
     assert states(review(base.context(), "main..HEAD")) == {"dec-a": "unmentioned"}
 
 
@@ -159,25 +167,25 @@ def test_renamed_and_removed_files_are_governed_by_their_old_names(base: Sandbox
     """Moving a file out of reach does not free it."""
     base.git("mv", "src/a.py", "moved.py")
     base.commit()
-    found = review(base.context(), "main..HEAD")
-    assert [(file.path, file.old_path) for file in found.files] == [("moved.py", "src/a.py")]
-    assert "  moved.py (was src/a.py), by files" in render(found)
+    report = review(base.context(), "main..HEAD")
+    assert [(file.path, file.old_path) for file in report.files] == [("moved.py", "src/a.py")]
+    assert "moved.py (was src/a.py)" in render(report, PIPED).splitlines()
     base.git("rm", "-q", "moved.py")
     base.commit()
     assert [file.path for file in review(base.context(), "main..").files] == ["src/a.py"]
 
 
 def test_what_happened_on_the_base_branch_is_not_the_change(base: Sandbox) -> None:
-    """Compared is from where the branches parted, with two dots or three."""
+    """The range starts at the merge base, with two dots or three."""
     base.git("checkout", "-q", "main")
     change(base, "main")
     base.git("checkout", "-q", "side")
     base.write("docs/a.md", "more\n")
     base.commit()
     for range_ in ("main..side", "main...side", "main"):
-        found = review(base.context(), range_)
-        assert (found.touched, found.files) == (1, ())
-    assert render(found).endswith("1 file touched, none governed by a decision or warning")
+        report = review(base.context(), range_)
+        assert (report.touched, report.files) == (1, ())
+    assert render(report, PIPED).endswith(": 1 file changed, none of them governed by a memory")
 
 
 def test_the_policy_is_that_of_the_base(base: Sandbox) -> None:
@@ -191,8 +199,8 @@ def test_the_policy_is_that_of_the_base(base: Sandbox) -> None:
     change(base, "other")
     base.write(".memory/config.toml", '[review]\npolicy = "warn"\n')
     base.commit()
-    found = review(base.context(), "main..HEAD")
-    assert (found.policy, found.exit_code) == ("fail", 1)
+    report = review(base.context(), "main..HEAD")
+    assert (report.policy, report.exit_code) == ("fail", 1)
     assert base.run("review", "main..HEAD").returncode == 1
     change(base, "x\n\nUpholds: dec-a")
     assert review(base.context(), "main..HEAD").exit_code == 0
@@ -209,10 +217,10 @@ def test_a_bare_repository_can_be_asked(base: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("range_", "message"),
     [
-        ("main..nowhere", "there is no revision 'nowhere'"),
-        ("--output=x..HEAD", "there is no revision '--output=x'"),
-        ("main..side..main", "there is no revision"),
-        ("a\0b", "there is no revision"),
+        ("main..nowhere", 'no revision "nowhere"'),
+        ("--output=x..HEAD", 'no revision "--output=x"'),
+        ("main..side..main", "no revision"),
+        ("a\0b", "no revision"),
         ("main..lonely", "main and lonely have no commit in common"),
     ],
 )
@@ -226,7 +234,7 @@ def test_a_range_that_is_none_is_refused(base: Sandbox, range_: str, message: st
 
 def test_before_the_first_commit_there_is_nothing_to_review(sandbox: Sandbox) -> None:
     """An empty repository has no HEAD."""
-    with pytest.raises(MemtoolError, match="there is no revision 'HEAD'"):
+    with pytest.raises(MemtoolError, match='no revision "HEAD"'):
         review(sandbox.context(), "..")
 
 
@@ -243,8 +251,8 @@ def record(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -
     return Record(make_memory(id, body, **fields), f".memory/decision/2026-02/{id}.md", "")
 
 
-def how(one: Record, *paths: str) -> str:
-    return " ".join(rule.by for rule in rules([one], {"key": paths})["key"])
+def how(decision: Record, *paths: str) -> str:
+    return " ".join(rule.by for rule in find_rules([decision], {"key": paths})["key"])
 
 
 @pytest.mark.parametrize(
@@ -278,7 +286,7 @@ def test_files_govern_as_globs_and_directories(pattern: str, path: str, by: str)
     ],
 )
 def test_file_sources_govern(source: str, by: str) -> None:
-    """What a memory was read off of is what it speaks about."""
+    """A memory governs the files that it cites as sources."""
     assert how(record(source=(source,)), "src/a.py") == by
 
 
@@ -304,11 +312,13 @@ def test_links_of_the_body_govern(text: str, by: str) -> None:
 
 def test_a_memory_is_there_once_with_its_strongest_way() -> None:
     """Both paths of a renamed file count, and memories come in the order of their ids."""
-    one = record("dec-b", "[a](src/a.py)\n", files=("src/*.py", "src"), source=("file:src/a.py",))
+    decision = record(
+        "dec-b", "[a](src/a.py)\n", files=("src/*.py", "src"), source=("file:src/a.py",)
+    )
     other = record("dec-a", files=("old.py",))
-    found = rules([one, other], {"new": ("src/a.py", "old.py"), "none": ("x",)})
-    assert [(rule.record.id, rule.by) for rule in found["new"]] == [
+    rules = find_rules([decision, other], {"new": ("src/a.py", "old.py"), "none": ("x",)})
+    assert [(rule.record.id, rule.by) for rule in rules["new"]] == [
         ("dec-a", "files"),
         ("dec-b", "files"),
     ]
-    assert found["none"] == ()
+    assert rules["none"] == ()

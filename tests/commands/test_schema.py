@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.schema import render, schema
 from memtool.value import plain
@@ -30,24 +30,24 @@ EditorLoader.yaml_implicit_resolvers = {
 @pytest.fixture
 def validator(sandbox: Sandbox) -> Any:
     """The schema, which is one itself."""
-    found = plain(schema(sandbox.context()))
-    jsonschema.Draft202012Validator.check_schema(found)
-    assert json.loads(render(schema(sandbox.context()))) == found
-    return jsonschema.Draft202012Validator(found)
+    written = plain(schema(sandbox.context()))
+    jsonschema.Draft202012Validator.check_schema(written)
+    assert json.loads(render(schema(sandbox.context()), PIPED)) == written
+    return jsonschema.Draft202012Validator(written)
 
 
 @pytest.mark.skipif(not OWN.is_dir(), reason="a source archive has no memories")
 def test_our_own_memories_fit(validator: Any) -> None:
     """Every file of this project, read as an editor reads it."""
-    found = 0
+    count = 0
     for path in sorted(OWN.rglob("*.md")):
         text = path.read_text()
         if path.name.startswith(("_", "README")) or not text.startswith("---\n"):
             continue
         fields = yaml.load(text.split("\n---\n")[0], EditorLoader)  # safe by its base
         assert [str(fault.message) for fault in validator.iter_errors(fields)] == [], path
-        found += 1
-    assert found > 50
+        count += 1
+    assert count > 50
 
 
 def test_keys_are_those_of_memtool(sandbox: Sandbox, validator: Any) -> None:

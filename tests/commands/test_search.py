@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands.inject import inject
 from memtool.commands.search import render, search
@@ -81,7 +82,7 @@ def test_numbers_are_rounded_the_same_everywhere(filled: Sandbox) -> None:
     ["error: sessions in redis (os error 2", 'tag: redis "sessions', "redis sessions: key:1 OR"],
 )
 def test_a_pasted_message_is_a_query(filled: Sandbox, text: str) -> None:
-    """What a program printed is searched for as it is; what looked like an operator is a note."""
+    """Program output is searched as it is; apparent operators make a note."""
     done = filled.run("search", text)
     assert done.returncode == 0
     assert "dec-redis" in done.stdout
@@ -92,46 +93,47 @@ def test_the_same_question_gives_the_same_answer(filled: Sandbox) -> None:
     """Nothing but the time that it took differs, whatever the hash seed."""
 
     def answer(seed: str) -> Any:
-        found = filled.json("search", "sessions redis", PYTHONHASHSEED=seed)
-        return found | {"elapsed_ms": 0}
+        result = filled.json("search", "sessions redis", PYTHONHASHSEED=seed)
+        return result | {"elapsed_ms": 0}
 
     assert answer("1") == answer("2") == answer("3")
 
 
 def test_the_text_form_cites_each_result(filled: Sandbox) -> None:
-    """Rank, title, citation, day, what it is and how far to trust it can be read at once."""
+    """Rank, title, citation, passage, what it is, its day and what is unusual, in three lines."""
     head = filled.git("rev-parse", "HEAD").strip()
-    text = render(search(filled.context(), "sessions redis"))
+    text = render(search(filled.context(), "sessions redis"), PIPED)
     assert text.splitlines()[:4] == [
-        "1. Keep sessions in Redis",
-        f"   dec-redis@{head[:10]}  2026-02-22",
-        "   decision/decision, confirmed, medium confidence, committed",
+        f"1. Keep sessions in Redis  [dec-redis@{head[:7]}]",
         "   Sessions live in Redis.",
+        "   decision · 2026-02-22 · not merged",
+        "",
     ]
-    assert "   dec-ttl@local  2026-02-22" in text
+    assert "  [dec-ttl]\n" in text
+    assert text.splitlines()[-1].endswith(" · 2026-02-22 · not committed")
 
 
 def test_explain_shows_the_factors(filled: Sandbox) -> None:
     """The score is explained factor by factor, and by what was replaced."""
     filled.memory("dec-newer", "It is Valkey.\n", title="Valkey", supersedes=("dec-redis",))
-    text = render(search(filled.context(), "redis", explain=True))
+    text = render(search(filled.context(), "redis", explain=True), PIPED)
     assert "= relevance 1 x recency 1." in text
     assert "found by the words of dec-redis, which it replaces" in text
-    assert "relevance" not in render(search(filled.context(), "redis"))
+    assert "relevance" not in render(search(filled.context(), "redis"), PIPED)
 
 
 def test_limits(filled: Sandbox) -> None:
     """One result, all results and the default are fine; less than 0 is not."""
     ws = filled.context()
     assert len(search(ws, "sessions", limit=0).results) == 2
-    one = search(ws, "sessions", limit=1)
-    assert (one.total, len(one.results)) == (2, 1)
-    assert ws.notes == ["1 of 2 shown; --limit N shows more"]
+    first = search(ws, "sessions", limit=1)
+    assert (first.total, len(first.results)) == (2, 1)
+    assert ws.notes == ["1 of 2 shown; --limit 0 shows all"]
     assert len(search(ws, "sessions", limit=10**6).results) == 2
 
 
 def test_the_default_limit_is_a_setting(filled: Sandbox) -> None:
-    """What `search.limit` says holds where --limit is not given."""
+    """`search.limit` applies without --limit."""
     filled.write(".memory/config.toml", "[search]\nlimit = 1\n")
     assert len(search(filled.context(), "sessions").results) == 1
 
@@ -142,7 +144,7 @@ def test_results_may_be_sorted_otherwise(filled: Sandbox, sort: Any) -> None:
     filled.memory(
         "dec-0", "Sessions.\n", title="A", importance="0.9", timestamp="2026-01-01T00:00:00Z"
     )
-    ids = [one.id for one in search(filled.context(), "sessions", sort=sort).results]
+    ids = [result.id for result in search(filled.context(), "sessions", sort=sort).results]
     last = sort == "newest"
     assert ids.index("dec-0") == (2 if last else 0)
 
@@ -152,12 +154,12 @@ def test_an_empty_question_is_refused(filled: Sandbox, text: str) -> None:
     """Searching for nothing is a mistake that points to list."""
     with pytest.raises(MemtoolError) as caught:
         search(filled.context(), text)
-    assert caught.value.hint.startswith("memtool list")
+    assert caught.value.hint.endswith("memtool list")
 
 
 def test_a_revision_is_searched_as_it_was(filled: Sandbox) -> None:
     """`--at` sees what was committed, and an unknown revision is told."""
-    assert [one.id for one in search(filled.context(), "sessions", at="HEAD").results] == [
+    assert [result.id for result in search(filled.context(), "sessions", at="HEAD").results] == [
         "dec-redis"
     ]
     with pytest.raises(MemtoolError, match="no revision"):
@@ -169,8 +171,8 @@ def test_a_moment_is_searched_as_it_was(sandbox: Sandbox) -> None:
     sandbox.memory("dec-old", "Redis.\n", timestamp="2026-02-01T00:00:00Z")
     sandbox.memory("dec-new", "Redis.\n", timestamp="2026-02-20T00:00:00Z", supersedes=("dec-old",))
     ws = sandbox.context()
-    assert [one.id for one in search(ws, "redis").results] == ["dec-new"]
-    assert [one.id for one in search(ws, "redis", as_of="2026-02-10").results] == ["dec-old"]
+    assert [result.id for result in search(ws, "redis").results] == ["dec-new"]
+    assert [result.id for result in search(ws, "redis", as_of="2026-02-10").results] == ["dec-old"]
     assert search(ws, "redis", as_of="2020-01-01").total == 0
     with pytest.raises(MemtoolError, match="not a time"):
         search(ws, "redis", as_of="then")
@@ -204,7 +206,7 @@ def test_a_bad_query_is_an_error_with_a_place(filled: Sandbox) -> None:
 
 
 def test_a_huge_query_is_answered(filled: Sandbox) -> None:
-    """A hundred kilobytes are no reason to fail."""
+    """A query of a hundred kilobytes does not fail."""
     assert search(filled.context(), "sessions " + "wörd x" * 17_000).total == 2
 
 
@@ -218,7 +220,7 @@ def test_a_bare_repository_is_searched_by_revision(filled: Sandbox) -> None:
 
 
 def test_explaining_names_what_is_not_shown(filled: Sandbox) -> None:
-    """What would have answered but for its state stands on stderr, with the reason."""
+    """Results hidden by their state are listed on stderr, with the reason."""
     filled.memory("dec-gone", "Sessions, once more.\n", status="archived")
     done = filled.run("search", "sessions", "--explain")
     assert "not shown: dec-gone: archived" in done.stderr
@@ -229,8 +231,8 @@ def test_explaining_names_what_is_not_shown(filled: Sandbox) -> None:
 def test_a_hit_that_was_rewritten_in_place_is_read_again(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where only directories are checked, what is shown is still what the files hold now."""
-    monkeypatch.setattr(stamps, "FEW_FILES", 0)
+    """If only directories are checked, hits are still shown as their files are now."""
+    monkeypatch.setattr(stamps, "MAX_EXACT_FILES", 0)
     monkeypatch.setattr(stamps, "DOUBT_NS", 0)  # young files would be read again in any case
     path = sandbox.path / sandbox.memory("dec-a", "The gateway listens on port 8080.\n")
     sandbox.commit()

@@ -27,21 +27,22 @@ def test_sessions_are_asked_only_on_demand(talked: Sandbox) -> None:
     assert "certbot" not in talked.run("search", "staging certificate").stdout
     answer = talked.json("search", "staging certificate", "--deep")
     assert answer["depth"] == "session"
-    kinds = [one["kind"] for one in answer["sessions"]]
+    kinds = [passage["kind"] for passage in answer["sessions"]]
     assert (kinds[0], sorted(kinds[1:])) == ("finding", ["assistant", "user"])
-    assert all(one["source"].startswith("session:") for one in answer["sessions"])
-    assert "nobody has vouched for" in talked.run("search", "staging certificate", "--deep").stdout
+    assert all(passage["source"].startswith("session:") for passage in answer["sessions"])
+    text = talked.run("search", "staging certificate", "--deep").stdout
+    assert text.startswith("From private sessions of this clone, not reviewed:\n")
 
 
 def test_memories_stand_before_sessions(talked: Sandbox) -> None:
     """Where no session says anything to it, the depth is that of the memories."""
     answer = talked.json("search", "sessions redis", "--deep")
     assert (answer["depth"], answer["sessions"]) == ("memory", [])
-    assert [one["id"] for one in answer["results"]] == ["dec-a"]
+    assert [result["id"] for result in answer["results"]] == ["dec-a"]
 
 
 def test_the_depth_of_digests_is_stated(sandbox: Sandbox) -> None:
-    """Where only what sums up others is found, the answer is no deeper."""
+    """If only digests match, the depth is that of digests."""
     sandbox.memory("dec-a")
     sandbox.memory(
         "sem-sum",
@@ -71,7 +72,7 @@ def test_only_the_newest_sessions_are_looked_through(
 ) -> None:
     """Beyond the bounds the user is told what was left out."""
     talked.run("session", "start", MEMTOOL_NOW="2026-04-01T00:00:00Z")
-    monkeypatch.setattr(evidence, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(evidence, "MAX_SESSIONS", 1)
     ws = talked.context()
     assert evidence.search(ws, ("certbot",), 5) == ()
-    assert ws.notes == ["the 1 newest of 2 sessions were looked through"]
+    assert ws.notes == ["the 1 newest of 2 sessions were searched"]

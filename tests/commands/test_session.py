@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands import session, session_data
 from memtool.commands.session import render
@@ -73,7 +74,8 @@ def test_messages_are_added_and_shown(sandbox: Sandbox) -> None:
     assert (second["role"], second["call"], second["is_ok"]) == ("tool", "pytest -q", False)
     assert (second["text"], second["files"]) == ("E\n\n  KeyError", ["a.py"])
     assert (third["role"], third["agent"]) == ("assistant", "codex")
-    text = sandbox.run("session", "show", id_).stdout
+    assert "What was said: " in sandbox.run("session", "show", id_).stdout
+    text = sandbox.run("session", "show", id_, "--messages").stdout
     assert "#2 2026-03-01T12:00:00Z tool Bash failed\n  $ pytest -q\n  E\n\n    KeyError" in text
 
 
@@ -86,7 +88,10 @@ def test_one_message_is_shown_by_its_number(sandbox: Sandbox) -> None:
         (message,) = session.session_show(sandbox.context(), name).messages
         assert message.text == "two"
     shown = session.session_show(sandbox.context(), id_, limit=2)
-    assert ([one.text for one in shown.messages], shown.more) == (["two", "three"], 1)
+    assert ([message.text for message in shown.messages], shown.hidden_count) == (
+        ["two", "three"],
+        1,
+    )
 
 
 def test_everything_is_private(sandbox: Sandbox) -> None:
@@ -95,10 +100,10 @@ def test_everything_is_private(sandbox: Sandbox) -> None:
     for number in range(10):
         session.session_add(sandbox.context(), id_, f"message {number}")
     session.session_end(sandbox.context(), id_)
-    found = [place(sandbox), *place(sandbox).rglob("*")]
-    modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in found}
+    paths = [place(sandbox), *place(sandbox).rglob("*")]
+    modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in paths}
     assert modes == {True: 0o700, False: 0o600}
-    assert len({path.name for path in found}) >= 4
+    assert len({path.name for path in paths}) >= 4
     assert sandbox.git("status", "--porcelain", "--ignored") == ""
 
 
@@ -140,7 +145,7 @@ def test_a_fork_of_an_open_session_has_its_findings_and_shows_its_messages(
     assert session.session_add(sandbox.context(), made.id, "on").number == 1
     last = session.session_fork(sandbox.context(), made.id)
     session.session_add(sandbox.context(), last.id, "and on")
-    text = sandbox.run("session", "show", last.id).stdout
+    text = sandbox.run("session", "show", last.id, "--messages").stdout
     assert f"forked from: {made.id} after message 1" in text
     assert [line.split()[0] for line in text.splitlines() if "#1" in line] == [
         f"{id_}#1",
@@ -149,14 +154,16 @@ def test_a_fork_of_an_open_session_has_its_findings_and_shows_its_messages(
     ]
     assert "said after the fork" not in text
     shown = sandbox.json("session", "show", last.id, "--limit", "2")
-    assert ([one["id"] for one in shown["before"]], shown["more"]) == ([made.id], 1)
+    assert ([finding["id"] for finding in shown["before"]], shown["more"]) == ([made.id], 1)
     assert sandbox.json("session", "show", f"{last.id}#1")["before"] == []
     sandbox.run("session", "delete", id_)
-    assert [one["id"] for one in sandbox.json("session", "show", last.id)["before"]] == [made.id]
+    assert [finding["id"] for finding in sandbox.json("session", "show", last.id)["before"]] == [
+        made.id
+    ]
 
 
 def test_worktrees_share_the_sessions(sandbox: Sandbox) -> None:
-    """Each notes where it began; all are listed everywhere."""
+    """Each session notes its worktree, and is listed in all of them."""
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("worktree", "add", "-q", "-b", "side", "../side")
@@ -180,8 +187,8 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
         }
 
     before = state()
-    said = session.session_add(sandbox.context(), id_, f"x {KEY}", dry_run=True)
-    assert render(said) == f"would add {id_}#2 user: x [REDACTED:aws-access-key]"
+    added = session.session_add(sandbox.context(), id_, f"x {KEY}", dry_run=True)
+    assert render(added, PIPED) == f"would add {id_}#2 user: x [REDACTED:aws-access-key]"
     for act in (session.session_checkpoint, session.session_end, session.session_fork):
         act(sandbox.context(), id_, dry_run=True)
     session_data.session_prune(sandbox.context(), dry_run=True)
@@ -201,7 +208,7 @@ def test_what_is_too_much_is_pruned_by_hand_only(sandbox: Sandbox) -> None:
         if number < 2:
             env = {"MEMTOOL_NOW": f"2026-03-0{2 - number}"}
             assert sandbox.run("session", "end", id_, **env).returncode == 0
-    with pytest.raises(MemtoolError, match="are allowed") as caught:
+    with pytest.raises(MemtoolError, match="the limit is") as caught:
         start(sandbox)
     assert "session prune" in caught.value.hint
     done = session_data.session_prune(sandbox.context())
@@ -217,7 +224,7 @@ def test_a_terminal_shows_what_a_message_hides(sandbox: Sandbox) -> None:
     """Escape sequences and direction marks are written out."""
     id_ = start(sandbox)
     session.session_add(sandbox.context(), id_, "red \x1b[31m and \u202e back")
-    assert "\\x1b[31m and \\u202e back" in sandbox.run("session", "show", id_).stdout
+    assert "\\x1b[31m and \\u202e back" in sandbox.run("session", "show", id_, "--messages").stdout
 
 
 def test_a_torn_line_is_reported(sandbox: Sandbox) -> None:
@@ -231,7 +238,10 @@ def test_a_torn_line_is_reported(sandbox: Sandbox) -> None:
     assert (done.returncode, done.stdout) == (0, f"{id_}#2\n")
     assert "half written was set aside" in done.stderr
     shown = sandbox.json("session", "show", id_)
-    assert ([one["text"] for one in shown["messages"]], shown["torn"]) == (["one", "two"], 1)
+    assert ([message["text"] for message in shown["messages"]], shown["torn"]) == (
+        ["one", "two"],
+        1,
+    )
 
 
 BAD = [
@@ -268,9 +278,10 @@ def test_a_wrong_call_is_told_and_changes_nothing(sandbox: Sandbox, words: tuple
     before = sorted(place(sandbox).rglob("*"))
     done = sandbox.run("session", *(word.replace("ID", id_) for word in words))
     assert (done.returncode, done.stdout) == (2, "")
-    said, hint = done.stderr.splitlines()
-    assert said.startswith("memtool: ")
-    assert hint.startswith("hint: ")
+    message, *hints = done.stderr.splitlines()
+    assert message.startswith("memtool: ")
+    assert hints
+    assert all(hint.startswith("hint: ") for hint in hints)
     assert sorted(place(sandbox).rglob("*")) == before
 
 
@@ -283,12 +294,12 @@ def test_without_an_action_the_sessions_are_listed(sandbox: Sandbox) -> None:
     assert "\n  checkpoint  " in page
     assert sandbox.run("help", "session").stdout == page
     own = sandbox.run("session", "fork", "--help").stdout
-    assert own.startswith("usage: memtool session fork ID [--host HOST]")
+    assert "\nusage: memtool session fork ID [options]\n" in own
     assert sandbox.run("help", "session", "fork").stdout == own
 
 
 def test_a_git_directory_that_cannot_be_written_is_one_sentence(sandbox: Sandbox) -> None:
-    """Nothing is half made; a file stands for the medium, since root may write anywhere."""
+    """Nothing is half made; a file simulates a read-only medium, since root may write anywhere."""
     (sandbox.path / ".git" / "memtool").write_text("")
     done = sandbox.run("session", "start")
     assert done.returncode == 2
@@ -316,6 +327,6 @@ def test_no_secret_is_kept_of_where_a_session_begins(sandbox: Sandbox) -> None:
     sandbox.git("checkout", "-q", "-b", f"try/{KEY}")
     id_ = start(sandbox, host=KEY, agent=KEY, title=KEY)
     sandbox.run("session", "fork", id_, "--host", KEY)
-    kept = [path for path in (sandbox.path / ".git/memtool").rglob("*") if path.is_file()]
-    assert len(kept) >= 2
-    assert not any(KEY.encode() in path.read_bytes() for path in kept)
+    files = [path for path in (sandbox.path / ".git/memtool").rglob("*") if path.is_file()]
+    assert len(files) >= 2
+    assert not any(KEY.encode() in path.read_bytes() for path in files)

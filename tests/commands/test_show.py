@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
@@ -78,26 +80,32 @@ def test_the_json_holds_every_key_and_what_is_derived(filled: Sandbox) -> None:
 
 
 def test_the_text_form_reads_from_the_top(filled: Sandbox) -> None:
-    """Title, citation, a table of keys and derived facts, the body."""
-    text = render(show(filled.context(), "dec-a"))
+    """Title and citation, author and state, the body, what needs attention, other facts."""
+    text = render(show(filled.context(), "dec-a"), filled.layout())
     head = filled.git("rev-parse", "HEAD").strip()
-    assert text.startswith(f"Title of dec-a\ndec-a@{head[:10]}\n\n")
-    assert text.endswith(f"\n\n{BODY}")
-    rows = dict(row.split(None, 1) for row in text.splitlines()[3:20] if row)
-    assert rows["superseded_by"] == "dec-b"
-    assert rows["tags"] == "x, y"
-    assert rows["state"] == "superseded"
-    assert rows["review"] == "due after 2026-05-26T00:00:00Z"
+    title, state, *_notice = text.partition("\n\n")[0].splitlines()
+    assert title == f"Title of dec-a  dec-a@{head[:7]}"
+    assert state.startswith("decision by Ada, 2026-02-")
+    assert f"\n\n{BODY}\n" in text
+    facts = text.partition(f"\n\n{BODY}\n")[2].splitlines()
+    rows = dict(re.split("  +", row[2:], maxsplit=1) for row in facts)
+    assert facts[0].startswith("! Superseded by ")
+    assert rows["Superseded by"] == "dec-b  Title of dec-b"
+    assert rows["Tags"] == "x, y"
+    assert rows["Review"] == "due after 2026-05-26"
+    assert [*rows][-1] == "Id"
 
 
 def test_a_local_memory_has_no_commit(filled: Sandbox) -> None:
-    """What git has not seen says so."""
-    shown = show(filled.context(), "dec-b")
+    """An uncommitted memory is marked as such."""
+    shown = show(filled.context(), "dec-b", all=True)
     assert (shown.commit, shown.trust, shown.citation) == (None, "local", "dec-b@local")
     assert shown.heads == ("dec-b",)
-    assert "commit" not in dict(
-        row.split(None, 1) for row in render(shown).splitlines()[3:] if "  " in row
-    )
+    text = render(shown, PIPED)
+    assert text.startswith("Title of dec-b  dec-b\n")
+    assert text.splitlines()[1].endswith(" · not committed")
+    assert "\n  Trust " in text
+    assert "\n  Commit " not in text
 
 
 def test_the_beginning_of_an_id_or_its_path_is_enough(filled: Sandbox) -> None:
@@ -124,13 +132,13 @@ def test_another_time_is_shown_as_it_was(filled: Sandbox) -> None:
     assert show(ws, "dec-a", at="HEAD").superseded_by == ()
     later = show(ws, "dec-a", as_of="2027-01-01")
     assert (later.state, later.due) == ("alive", True)
-    assert "due since 2026-05-26" in render(later)
+    assert "due since 2026-05-26" in render(later, PIPED)
     with pytest.raises(MemtoolError):
         show(ws, "dec-a", as_of="2020-01-01")
 
 
 def test_a_circle_leads_to_no_head(sandbox: Sandbox) -> None:
-    """Where every successor replaces another, there is no current memory."""
+    """If every successor replaces another, no memory is current."""
     sandbox.memory("dec-a", supersedes=("dec-b",))
     sandbox.memory("dec-b", supersedes=("dec-a",))
     shown = show(sandbox.context(), "dec-a")
@@ -145,7 +153,7 @@ def test_pinned_memories_have_no_end(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("commit", ["9ff17e5fd2", "local", "shallow"])
 def test_a_citation_is_taken_for_the_id_in_it(sandbox: Sandbox, commit: str) -> None:
-    """What a block writes between its brackets can be pasted back into any verb."""
+    """The citation of a block can be pasted into any verb."""
     sandbox.memory("dec-redis", "Sessions live in Redis.\n")
     sandbox.commit()
     for cited in (f"dec-redis@{commit}", f"[dec-redis@{commit}]"):

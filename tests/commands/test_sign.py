@@ -26,7 +26,7 @@ BODY = "Sessions live in Redis, since web processes come and go.\n"
 
 @pytest.fixture
 def ruled(sandbox: Sandbox, keyring: Keyring) -> Sandbox:
-    """A repository whose trusted ref has rules, with an unsigned decision on a branch."""
+    """A repository with rules in its trusted ref, and an unsigned decision on a branch."""
     sandbox.write(".memory/config.toml", RULES)
     sandbox.write("signers", keyring.line("ann") + keyring.line("bob"))
     sandbox.commit()
@@ -42,7 +42,7 @@ def publish(sandbox: Sandbox) -> None:
 
 
 def sign(sandbox: Sandbox, keyring: Keyring, name: str, *ids: str, **env: str) -> str:
-    """Sign as somebody, and return the path of the file."""
+    """Sign as a person, and return the path of the file."""
     done = sandbox.run(
         "sign", *(ids or ("dec-redis",)), "--key", keyring.path(name), "--commit", **env
     )
@@ -55,12 +55,12 @@ def trust(sandbox: Sandbox, id_: str = "dec-redis") -> tuple[str, list[tuple[str
     shown = sandbox.json("show", id_)
     bare = sandbox.json("show", id_, MEMTOOL_NO_CACHE="1")
     assert (shown["trust"], shown["signed_by"]) == (bare["trust"], bare["signed_by"])
-    return shown["trust"], [(one["how"], one["by"]) for one in shown["signed_by"]]
+    return shown["trust"], [(signature["how"], signature["by"]) for signature in shown["signed_by"]]
 
 
 def errors(sandbox: Sandbox, range: str = "origin/main..HEAD") -> list[str]:
-    found = check(sandbox.context(), range=range).problems
-    return [one.code for one in found if one.severity == "error"]
+    problems = check(sandbox.context(), range=range).problems
+    return [problem.code for problem in problems if problem.severity == "error"]
 
 
 ANN = ("signed", [("signature", "ann@example.org")])
@@ -68,7 +68,7 @@ ANN = ("signed", [("signature", "ann@example.org")])
 
 @pytest.mark.parametrize("way", ["squash", "rebase", "merge"])
 def test_it_survives_every_merge_of_a_forge(ruled: Sandbox, keyring: Keyring, way: str) -> None:
-    """The commits are made anew, by somebody else and unsigned; the claim is still ann's."""
+    """Forges make new unsigned commits by other authors; the claim is still ann's."""
     assert errors(ruled) == ["unowned"]
     path = sign(ruled, keyring, "ann")
     assert path.startswith(".memory/_signatures/2026-03/dec-redis.")
@@ -89,7 +89,7 @@ def test_it_survives_every_merge_of_a_forge(ruled: Sandbox, keyring: Keyring, wa
     publish(ruled)
     assert trust(ruled) == ANN
     assert "signed by ann@example.org (signature)" in ruled.run("why", "dec-redis").stdout
-    assert "[UNPROVEN]" not in ruled.run("inject", "--prompt", "where do sessions live").stdout
+    assert "UNPROVEN" not in ruled.run("inject", "--prompt", "where do sessions live").stdout
 
 
 def test_keys_of_the_lifecycle_are_no_part_of_it(ruled: Sandbox, keyring: Keyring) -> None:
@@ -111,18 +111,21 @@ def test_another_claim_is_not_signed(ruled: Sandbox, keyring: Keyring) -> None:
     ruled.write(path.replace("dec-redis", "dec-copy"), (ruled.path / path).read_bytes())
     ruled.commit()
     assert errors(ruled).count("unowned") == 2
-    told = {one.id: one.message for one in check(ruled.context(), range="origin/main..").problems}
-    assert "they are over another claim or memory, or by a key that no signer" in told["dec-copy"]
+    messages = {
+        problem.id: problem.message
+        for problem in check(ruled.context(), range="origin/main..").problems
+    }
+    assert "they are for another claim or memory, or the key" in messages["dec-copy"]
     publish(ruled)
     assert trust(ruled) == ("trusted", [])
     assert trust(ruled, "dec-copy") == ("trusted", [])
     text = ruled.run("inject", "--prompt", "where do sessions live").stdout
-    assert "[UNPROVEN]" in text
+    assert "UNPROVEN: its rule" in text
 
 
 @pytest.mark.parametrize("who", ["bob", "eve"])
 def test_an_owner_must_have_signed(ruled: Sandbox, keyring: Keyring, who: str) -> None:
-    """A signer who is no owner is named; a stranger's signature is none."""
+    """A signer who is not an owner is named; a stranger's signature does not count."""
     sign(ruled, keyring, who)
     assert errors(ruled) == ["unowned"]
     publish(ruled)
@@ -150,7 +153,7 @@ def test_two_people_sign_on_two_branches(ruled: Sandbox, keyring: Keyring) -> No
 
 
 def test_acts_need_a_signed_commit(ruled: Sandbox, keyring: Keyring) -> None:
-    """The signature of a claim archives nothing, and is removed by nobody but an owner."""
+    """The signature of a claim archives nothing, and only an owner may remove it."""
     path = sign(ruled, keyring, "ann")
     publish(ruled)
     ruled.memory("dec-redis", BODY, title="Sessions live in Redis", status="archived")
@@ -166,7 +169,7 @@ def test_acts_need_a_signed_commit(ruled: Sandbox, keyring: Keyring) -> None:
 def test_a_key_that_has_ended_signs_no_more(
     ruled: Sandbox, keyring: Keyring, end: str, expected: object
 ) -> None:
-    """What was signed before its end stays good; the moment is the signer's word."""
+    """Earlier signatures stay valid; the moment is the signer's word."""
     sign(ruled, keyring, "ann")
     ruled.write("signers", keyring.line("ann", f'valid-before="{end}"'))
     ruled.commit()
@@ -189,7 +192,7 @@ def test_a_revoked_key_has_signed_nothing(ruled: Sandbox, keyring: Keyring) -> N
 def test_a_file_that_was_tampered_with_is_no_signature(
     ruled: Sandbox, keyring: Keyring, damage: str
 ) -> None:
-    """Whatever is in it, it is no trace and no trust."""
+    """Whatever it contains, it causes no traceback and gives no trust."""
     path = ruled.path / sign(ruled, keyring, "ann")
     data = path.read_bytes()
     changed = {
@@ -213,14 +216,14 @@ def test_a_warm_answer_checks_nothing(ruled: Sandbox, keyring: Keyring) -> None:
     """Who signed what is kept: neither git nor ssh-keygen is started, nothing heavy is loaded."""
     sign(ruled, keyring, "ann")
     publish(ruled)
-    asked = ("inject", "--prompt", "where do sessions live")
-    text = ruled.run(*asked).stdout
-    assert "trust: signed" in text
-    answer, found = warm(ruled, *asked)
+    args = ("inject", "--prompt", "where do sessions live")
+    text = ruled.run(*args).stdout
+    assert "dec-redis@" in text
+    answer, trace = warm(ruled, *args)
     assert answer.decode() == text
-    assert found["started"] == []
-    assert libraries(found) & HEAVY <= DATABASE
-    assert "memtool.store.signatures" not in found["loaded"]
+    assert trace["started"] == []
+    assert libraries(trace) & HEAVY <= DATABASE
+    assert "memtool.store.signatures" not in trace["loaded"]
 
 
 def test_without_ssh_keygen_nothing_is_signed(ruled: Sandbox, tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ def test_without_ssh_keygen_nothing_is_signed(ruled: Sandbox, tmp_path: Path) ->
 
 
 def test_a_missing_tool_is_not_remembered(ruled: Sandbox, keyring: Keyring, tmp_path: Path) -> None:
-    """What could not be checked once is checked when it can be."""
+    """A check that failed for a missing tool is repeated later."""
     sign(ruled, keyring, "ann")
     publish(ruled)
     folder = tmp_path / "bin"
@@ -263,33 +266,33 @@ def test_each_signature_is_checked_once(ruled: Sandbox, keyring: Keyring, tmp_pa
     ruled.commit()
     publish(ruled)
     assert ruled.json("list", "is:signed", PATH=path)["total"] == 2
-    asked = log.read_text().split()
-    assert sorted(set(asked)) == ["find-principals", "verify"]
+    calls = log.read_text().split()
+    assert sorted(set(calls)) == ["find-principals", "verify"]
     ruled.write("x", "")
     ruled.commit()
     publish(ruled)
     assert ruled.json("list", "is:signed", PATH=path)["total"] == 2
-    assert log.read_text().split() == asked
+    assert log.read_text().split() == calls
 
 
 def test_bad_input_gets_a_sentence(ruled: Sandbox, keyring: Keyring, tmp_path: Path) -> None:
     """No key, a key that is none, a memory that is none, nothing at all."""
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"\x00\x01")
-    for call, said in (
+    for call, message in (
         ((), "ID is missing"),
-        (("dec-nothing",), "no memory has the id"),
-        (("dec-redis",), "no ssh key is configured to sign with"),
-        (("dec-redis", "--key", "/nowhere/key"), "there is no key at /nowhere/key"),
+        (("dec-nothing",), "no memory is called"),
+        (("dec-redis",), "cannot sign: no ssh key is configured"),
+        (("dec-redis", "--key", "/nowhere/key"), "no key at /nowhere/key"),
         (("dec-redis", "--key", str(garbage)), "ssh-keygen did not sign"),
         (("dec-redis", "--key", f"{keyring.path('ann')}.pub"), ""),
     ):
         done = ruled.run("sign", *call)
-        assert said in done.stderr
-        assert done.returncode == (2 if said else 0)
+        assert message in done.stderr
+        assert done.returncode == (2 if message else 0)
     before = ruled.git("status", "--porcelain")
     done = ruled.run("sign", "dec-redis", "--key", keyring.path("ann"), "--dry-run")
-    assert done.stdout == "would sign dec-redis\n"
+    assert done.stdout == "would sign dec-redis  Sessions live in Redis\n"
     assert ruled.git("status", "--porcelain") == before
 
 
@@ -299,11 +302,11 @@ def test_the_key_of_git_is_used_and_a_strange_one_is_told(ruled: Sandbox, keyrin
     ruled.git("config", "user.signingKey", keyring.path("eve"))
     done = ruled.run("sign", "dec-redis")
     assert done.returncode == 0
-    assert "proves nothing before its key is in signers of the trusted ref" in done.stderr
+    assert "counts once its key is in signers of the trusted ref" in done.stderr
     ruled.git("config", "user.signingKey", keyring.path("ann"))
-    told = ruled.json("sign", "dec-redis")
-    assert told["by"] == ["ann@example.org"]
-    assert ruled.json("sign", "dec-redis")["signed"] == told["signed"]  # the same second
+    answer = ruled.json("sign", "dec-redis")
+    assert answer["by"] == ["ann@example.org"]
+    assert ruled.json("sign", "dec-redis")["signed"] == answer["signed"]  # the same second
 
 
 def test_a_signature_is_no_secret_and_no_memory(ruled: Sandbox, keyring: Keyring) -> None:

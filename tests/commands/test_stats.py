@@ -4,14 +4,14 @@ import os
 from threading import Thread
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
-from memtool.calls.signature import interface
+from memtool.calls.signature import read_interface
 from memtool.commands import VERBS, _record
 from memtool.commands.inject import inject
 from memtool.commands.search import search
 from memtool.commands.show import show
-from memtool.commands.stats import WRITING, LastInjected, Size, render, stats
+from memtool.commands.stats import WRITING_VERBS, LastInjection, Size, render, stats
 from memtool.errors import MemtoolError
 from memtool.index import open_index, stamps
 from memtool.store import cache, derived, files, ledger
@@ -21,20 +21,20 @@ from memtool.store.context import Context
 def shown(workspace: Context, *ids: str) -> None:
     """Show memories as the command line would, notes included."""
     for id_ in ids:
-        _record.note(workspace, "show", show(workspace, id_), 2.5)
+        _record.record_answer(workspace, "show", show(workspace, id_), 2.5)
 
 
 def test_counts_and_sizes_are_those_of_the_tree(sandbox: Sandbox) -> None:
     """Memories by type, category and status, and the bytes of their files."""
     first = sandbox.memory("dec-a")
     second = sandbox.memory("sem-b", type="semantic", supersedes=("dec-a",))
-    found = stats(sandbox.context())
-    assert (found.memories, found.superseded) == (2, 1)
-    assert found.types == {"decision": 1, "semantic": 1}
-    assert found.statuses == {"confirmed": 2}
+    report = stats(sandbox.context())
+    assert (report.memories, report.superseded) == (2, 1)
+    assert report.types == {"decision": 1, "semantic": 1}
+    assert report.statuses == {"confirmed": 2}
     size = sum((sandbox.path / path).stat().st_size for path in (first, second))
-    assert found.sizes == (Size("memories", 2, size),)
-    assert (found.answers, found.since, found.latencies) == (0, None, ())
+    assert report.sizes == (Size("memories", 2, size),)
+    assert (report.answers, report.since, report.latencies) == (0, None, ())
 
 
 def test_the_most_used_come_first(sandbox: Sandbox) -> None:
@@ -43,19 +43,19 @@ def test_the_most_used_come_first(sandbox: Sandbox) -> None:
         sandbox.memory(id_)
     workspace = sandbox.context()
     shown(workspace, "dec-b", "dec-c", "dec-b", "dec-a")
-    found = stats(workspace)
-    assert [(one.id, one.count) for one in found.most_accessed] == [
+    report = stats(workspace)
+    assert [(row.id, row.count) for row in report.most_accessed] == [
         ("dec-b", 2),
         ("dec-a", 1),
         ("dec-c", 1),
     ]
-    assert found.most_accessed[0].title == "Title of dec-b"
-    assert (found.answers, found.since) == (4, "2026-03-01T12:00:00Z")
-    (row,) = found.latencies
+    assert report.most_accessed[0].title == "Title of dec-b"
+    assert (report.answers, report.since) == (4, "2026-03-01T12:00:00Z")
+    (row,) = report.latencies
     assert (row.verb, row.samples, row.p50_ms, row.p95_ms) == ("show", 4, 2.5, 2.5)
-    assert [one.id for one in stats(workspace, limit=1).most_accessed] == ["dec-b"]
+    assert [row.id for row in stats(workspace, limit=1).most_accessed] == ["dec-b"]
     assert stats(workspace, limit=0).most_accessed == stats(workspace).most_accessed
-    assert found.most_injected == ()
+    assert report.most_injected == ()
 
 
 def test_what_lies_in_the_git_directory_is_told_by_part(sandbox: Sandbox) -> None:
@@ -72,16 +72,17 @@ def test_what_lies_in_the_git_directory_is_told_by_part(sandbox: Sandbox) -> Non
 
 
 def test_the_text_names_every_figure(sandbox: Sandbox) -> None:
-    """A person reads counts, sizes, latencies and the most used memories."""
+    """A person reads counts, sizes, latencies and the most used memories, other costs on demand."""
     sandbox.memory("dec-a")
     workspace = sandbox.context()
-    assert "no answer was noted" in render(stats(workspace))
+    assert "no answer was noted" in render(stats(workspace), PIPED)
     shown(workspace, "dec-a")
-    text = render(stats(workspace))
+    text = render(stats(workspace), sandbox.layout())
     assert text.startswith("1 memory, 0 superseded\ntypes: 1 decision\n")
-    assert "1 answer since 2026-03-01T12:00:00Z" in text
-    assert "show  2.5 ms  2.5 ms  1" in text
-    assert "most accessed\n1  2026-03-01  dec-a  Title of dec-a" in text
+    assert "1 answer since 2026-03-01\n" in text
+    assert "\nshow  2.5 ms  2.5 ms           1\n" in text
+    assert "Most often shown:\n  dec-a  Title of dec-a  1 time  2026-03-01\n" in text
+    assert text.endswith("\nMore: memtool stats --all")
 
 
 def test_a_memory_that_is_gone_keeps_its_count(sandbox: Sandbox) -> None:
@@ -100,7 +101,7 @@ def test_a_ledger_that_cannot_be_written_is_told(sandbox: Sandbox) -> None:
     workspace = sandbox.context()
     shown(workspace, "dec-a")
     os.makedirs(os.path.join(workspace.repository.cache_dir, ledger.NAME, "x"))
-    with pytest.raises(MemtoolError, match="ledger cannot be used"):
+    with pytest.raises(MemtoolError, match="cannot use the usage statistics"):
         stats(workspace)
     assert "the latest answers are not counted" in workspace.notes[0]
 
@@ -129,12 +130,12 @@ def test_a_bare_repository_has_statistics_too(sandbox: Sandbox) -> None:
     assert stats(workspace, at="HEAD").sizes == (Size("memories", 1, size),)
 
 
-def asked(sandbox: Sandbox) -> None:
+def ask(sandbox: Sandbox) -> None:
     """Search as the command line would, in a process that holds nothing from before."""
-    open_index._open.clear()
+    open_index._open_indexes.clear()
     workspace = sandbox.context()
-    found = derived.retry_if_damaged(workspace, lambda: search(workspace, "title"))
-    _record.note(workspace, "search", found, 2.0)
+    answer = derived.retry_if_damaged(workspace, lambda: search(workspace, "title"))
+    _record.record_answer(workspace, "search", answer, 2.0)
 
 
 def test_what_became_of_the_index_is_counted(
@@ -144,26 +145,26 @@ def test_what_became_of_the_index_is_counted(
     monkeypatch.setattr(stamps, "DOUBT_NS", -(10**9))  # young files would be read again
     sandbox.memory("dec-a")
     cache.take_events()
-    asked(sandbox)
-    asked(sandbox)
+    ask(sandbox)
+    ask(sandbox)
     sandbox.memory("dec-b")
-    asked(sandbox)
+    ask(sandbox)
     used = stats(sandbox.context()).cache
     assert (used.answers, used.hits, used.updates, used.rebuilds) == (3, 1, 1, 1)
     assert (used.hit_share, used.damaged) == (0.3333, 0)
-    open_index._open.clear()
+    open_index._open_indexes.clear()
     (database,) = (sandbox.path / ".git" / "memtool" / "index").glob("*.db")
     database.write_bytes(b"x" * 9_000)
-    asked(sandbox)
-    found = stats(sandbox.context())
-    assert (found.cache.rebuilds, found.cache.damaged) == (2, 1)
-    text = render(found)
-    assert "index: 25.0% of 4 answers found it as it was, 1 updated it, 2 built it" in text
-    assert "damaged caches: 1 answer made one anew" in text
+    ask(sandbox)
+    report = stats(sandbox.context(), all=True)
+    assert (report.cache.rebuilds, report.cache.damaged) == (2, 1)
+    text = render(report, PIPED)
+    assert "index: current for 25.0% of 4 answers, updated for 1, built for 2" in text
+    assert "damaged caches: 1 answer rebuilt one" in text
 
 
 def test_who_waits_for_a_lock_is_counted(sandbox: Sandbox) -> None:
-    """Only a lock that somebody holds is waited for, and the time is that of the waiting."""
+    """Only waits for a lock that another process holds are counted, with their time."""
     sandbox.memory("dec-a")
     workspace = sandbox.context()
     directory = workspace.repository.cache_dir
@@ -174,10 +175,10 @@ def test_who_waits_for_a_lock_is_counted(sandbox: Sandbox) -> None:
         waiting.join(0.05)
     waiting.join()
     shown(workspace, "dec-a", "dec-a")
-    found = stats(workspace)
-    assert found.locks.waits == 1
-    assert found.locks.longest_ms == found.locks.total_ms > 0
-    assert "locks: 1 answer waited, " in render(found)
+    report = stats(workspace, all=True)
+    assert report.locks.waits == 1
+    assert report.locks.longest_ms == report.locks.total_ms > 0
+    assert "locks: 1 answer waited, " in render(report, PIPED)
 
 
 def _locked(directory: str) -> None:
@@ -191,15 +192,17 @@ def test_writes_and_the_last_block_are_shown(sandbox: Sandbox) -> None:
     workspace = sandbox.context()
     assert (stats(workspace).writes, stats(workspace).last_injected) == (None, None)
     for verb, elapsed_ms in (("confirm", 5.0), ("supersede", 9.0), ("status", 1.0)):
-        _record.note(workspace, verb, None, elapsed_ms)
-    _record.note(workspace, "inject", inject(workspace, prompt="where do sessions live?"), 3.0)
+        _record.record_answer(workspace, verb, None, elapsed_ms)
+    _record.record_answer(
+        workspace, "inject", inject(workspace, prompt="where do sessions live?"), 3.0
+    )
     shown(workspace, "dec-a")
-    found = stats(workspace)
-    assert found.writes is not None
-    assert (found.writes.samples, found.writes.p50_ms, found.writes.p95_ms) == (2, 5.0, 9.0)
-    assert found.last_injected == LastInjected("2026-03-01T12:00:00Z", ("dec-a",))
-    text = render(found)
-    assert "writes: p50 5.0 ms, p95 9.0 ms of 2" in text
+    report = stats(workspace, all=True)
+    assert report.writes is not None
+    assert (report.writes.samples, report.writes.p50_ms, report.writes.p95_ms) == (2, 5.0, 9.0)
+    assert report.last_injected == LastInjection("2026-03-01T12:00:00Z", ("dec-a",))
+    text = render(report, PIPED)
+    assert "writes: median 5.0 ms, 95th percentile 9.0 ms of 2" in text
     assert "last injected 2026-03-01T12:00:00Z: dec-a" in text
 
 
@@ -207,7 +210,7 @@ def test_every_verb_that_commits_memories_is_one_that_writes() -> None:
     """The others that commit write settings."""
     able = {
         face.name
-        for face in map(interface, VERBS)
-        if any(one.name == "commit" for one in face.parameters)
+        for face in map(read_interface, VERBS)
+        if any(parameter.name == "commit" for parameter in face.parameters)
     }
-    assert able - {"init", "config", "alias", "auto"} == {*WRITING}
+    assert able - {"init", "config", "alias", "auto"} == {*WRITING_VERBS}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.status import render, status
 from memtool.errors import MemtoolError
@@ -10,13 +10,12 @@ from memtool.store.context import Context
 
 def test_an_empty_store_is_fine(sandbox: Sandbox):
     """Before the first memory and the first commit there is nothing to complain about."""
-    found = status(sandbox.context())
-    assert (found.total, found.revision, found.exit_code) == (0, "", 0)
-    assert render(found).splitlines() == [
-        ".memory at no commit yet",
-        "0 alive of 0 memories, 0 superseded",
-        "types: none",
-        "statuses: none",
+    report = status(sandbox.context())
+    assert (report.total, report.revision, report.exit_code) == (0, "", 0)
+    assert render(report, PIPED).splitlines() == [
+        "On main, no commit yet",
+        "No memories in .memory yet",
+        "No errors, nothing to do.",
     ]
 
 
@@ -27,31 +26,40 @@ def test_memories_are_counted_by_type_status_and_state(sandbox: Sandbox):
     sandbox.memory("dec-c", status="archived")
     sandbox.memory("sem-d", type="semantic", status="candidate")
     sandbox.memory("sta-e", type="state", valid_through="2026-02-23")
-    found = status(sandbox.context())
-    assert (found.total, found.alive, found.superseded) == (5, 2, 1)
-    assert found.types == {"decision": 3, "semantic": 1, "state": 1}
-    assert found.statuses == {"archived": 1, "candidate": 1, "confirmed": 3}
-    assert found.states == {"alive": 3, "archived": 1, "expired": 1}
-    assert found.candidates == ("sem-d",)
+    report = status(sandbox.context())
+    assert (report.total, report.alive, report.superseded) == (5, 2, 1)
+    assert report.types == {"decision": 3, "semantic": 1, "state": 1}
+    assert report.statuses == {"archived": 1, "candidate": 1, "confirmed": 3}
+    assert report.states == {"alive": 3, "archived": 1, "expired": 1}
+    assert report.candidates == ("sem-d",)
 
 
 def test_what_waits_for_somebody_is_named_with_the_verb(sandbox: Sandbox):
     """A reader of the report knows what to do."""
     sandbox.memory("dec-old", valid_through="2026-03-05")
     sandbox.memory("dec-new", status="candidate", valid_through="2026-12-31")
-    text = render(status(sandbox.context()))
-    assert "not committed (git add and git commit them): dec-new, dec-old" in text
-    assert "waiting to be confirmed (memtool confirm ID): dec-new" in text
-    assert "expiring within 14 days (memtool confirm ID): dec-old" in text
+    text = render(status(sandbox.context()), sandbox.layout())
+    assert (
+        'Not committed (2; "git add" and "git commit" keep them):\n'
+        "  dec-new  Title of dec-new\n"
+        "  dec-old  Title of dec-old\n"
+        'Candidates (1; "memtool confirm ID", or "memtool forget ID --reason TEXT"):\n'
+        "  dec-new  Title of dec-new  2026-02-22\n"
+        "Expiring within 14 days (1): dec-old on 2026-03-05\n"
+        "No errors. 4 things need attention."
+    ) in text
 
 
 def test_long_lists_are_cut_in_text_only(sandbox: Sandbox):
     """Text is for reading, JSON is for programs."""
     for number in range(7):
         sandbox.memory(f"dec-{number}")
-    found = status(sandbox.context())
-    assert len(found.uncommitted) == 7
-    assert "dec-4, and 2 more" in render(found)
+    report = status(sandbox.context())
+    assert len(report.uncommitted) == 7
+    assert "  dec-2\n  and 4 more (memtool status --all)\n" in render(report, PIPED)
+    everything = status(sandbox.context(), all=True)
+    assert "  dec-6\n" in render(everything, PIPED)
+    assert " more " not in render(everything, PIPED)
 
 
 @pytest.mark.parametrize(
@@ -70,23 +78,23 @@ def test_a_file_that_is_no_memory_is_a_problem(
     for path, text in files.items():
         sandbox.write(path, text)
     ws = sandbox.context()
-    found = status(ws)
-    assert [problem.code for problem in found.problems] == [code]
-    assert (found.total, found.exit_code, ws.notes) == (1, 1, [])
+    report = status(ws)
+    assert [problem.code for problem in report.problems] == [code]
+    assert (report.total, report.exit_code, ws.notes) == (1, 1, [])
 
 
 def test_a_dangling_relation_is_a_problem_and_a_fork_a_warning(sandbox: Sandbox):
-    """What merging brings about is shown once, but refuses nothing."""
+    """A result of merging is shown once, but refuses nothing."""
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.memory("dec-c", supersedes=("dec-a",))
-    found = status(sandbox.context())
-    assert [(p.id, p.code, p.severity) for p in found.problems] == [("dec-b", "fork", "warning")]
-    assert found.exit_code == 0
+    report = status(sandbox.context())
+    assert [(p.id, p.code, p.severity) for p in report.problems] == [("dec-b", "fork", "warning")]
+    assert report.exit_code == 0
     sandbox.memory("dec-d", supersedes=("dec-gone",))
-    found = status(sandbox.context())
-    assert "dangling" in {p.code for p in found.problems}
-    assert found.exit_code == 1
+    report = status(sandbox.context())
+    assert "dangling" in {p.code for p in report.problems}
+    assert report.exit_code == 1
 
 
 def test_a_revision_and_a_moment_are_looked_back_at(sandbox: Sandbox):
@@ -125,33 +133,35 @@ def test_it_says_where_global_memories_are_and_what_is_off(sandbox: Sandbox):
     """A user sees what else reaches their agents, and what does not reach the disk."""
     assert sandbox.run("auto", "--global", "off").returncode == 0
     place = f"{sandbox.env['XDG_DATA_HOME']}/memtool"
-    found = status(sandbox.context())
-    assert (found.global_directory, found.auto) == (place, False)
-    text = render(found)
-    assert f"global memories are in {place}" in text
-    assert "sessions are not captured unasked" in text
-    assert f"global memories are in {place}" in sandbox.run("status", "--global").stdout
+    report = status(sandbox.context())
+    assert (report.global_directory, report.auto) == (place, False)
+    text = render(report, PIPED)
+    assert f"Global memories are in {place}" in text
+    assert "Sessions are not captured automatically" in text
+    assert f"Global memories are in {place}" in sandbox.run("status", "--global").stdout
 
 
 def test_global_memories_that_cannot_be_read_are_told(sandbox: Sandbox):
-    """The note about them is no problem of the project, and is not lost among these."""
+    """The note is separate from the problems of the project."""
     ws = sandbox.context(MEMTOOL_GLOBAL="somewhere")
     assert status(ws).exit_code == 0
     (note,) = ws.notes
-    assert note.startswith("global memories are passed over: MEMTOOL_GLOBAL is 'somewhere'")
+    assert note.startswith(
+        "global memories are passed over: MEMTOOL_GLOBAL must be an absolute path"
+    )
 
 
 def test_a_trusted_ref_that_is_not_there_is_one_note(sandbox: Sandbox):
-    """How things stand can be told without it, and the note says how to get it."""
+    """The status is complete without it, and the note says how to get it."""
     sandbox.memory("dec-a")
     sandbox.write(".memory/config.toml", '[trust]\nref = "upstream/main"\n')
     sandbox.commit()
     sandbox.memory("dec-b")
     ws = sandbox.context()
-    found = status(ws)
-    assert (found.trusted_ref, found.total, found.uncommitted) == ("", 2, ("dec-b",))
+    report = status(ws)
+    assert (report.trusted_ref, report.total, report.uncommitted) == ("", 2, ("dec-b",))
     (note,) = ws.notes
-    assert "'upstream/main' of the settings does not exist here; git fetch" in note
+    assert "'upstream/main' (trust.ref) does not exist here" in note
 
 
 def test_memories_below_another_directory_are_named_with_the_import(sandbox: Sandbox):
@@ -166,11 +176,13 @@ def test_memories_below_another_directory_are_named_with_the_import(sandbox: San
     sandbox.memory("dec-a")
     sandbox.write("fixtures/.memory/README.md", "about memories\n")
     sandbox.commit()
-    found = status(sandbox.context())
-    assert (found.nested, found.total) == ((place,), 1)
-    assert f"{place} is not read" in found.plain()["issues"]
+    report = status(sandbox.context())
+    assert (report.nested, report.total) == ((place,), 1)
+    assert f"{place} is not read" in report.plain()["issues"]
     command = f"memtool import markdown '{place}' --commit"
-    assert f"{place} is not read ({command} takes it over" in sandbox.run("status").stdout
+    text = sandbox.run("status").stdout
+    assert f"{place} is not read: {command} takes it over" in text
+    assert text.endswith("No errors. 1 thing needs attention.\n")
     signs = sandbox.json("doctor")["signs"]
     (hint,) = (sign["hint"] for sign in signs if sign["name"] == "nested")
     assert hint.startswith(command)

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.capture import capture
 from memtool.commands.search import search
 from memtool.commands.verify import VerifyReport, render, verify
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.search.scope import drift_in
+from memtool.search.scope import build_drift_witness
 from memtool.search.verification import STATUSES, VERDICTS, is_address
 from memtool.store.git import Git
 
@@ -16,13 +16,13 @@ LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
 
 def verdicts(report: VerifyReport) -> dict[str, str]:
-    return {one.id: one.verdict for one in report.memories}
+    return {memory.id: memory.verdict for memory in report.memories}
 
 
 def statuses(sandbox: Sandbox, *ids: str) -> dict[str, str]:
     """Return what became of each source of all memories, or of some."""
-    found = verify(sandbox.context(), *ids, all=True)
-    return {source.source: source.status for one in found.memories for source in one.sources}
+    report = verify(sandbox.context(), *ids, all=True)
+    return {source.source: source.status for memory in report.memories for source in memory.sources}
 
 
 @pytest.fixture
@@ -39,15 +39,15 @@ def test_a_commit_must_lead_to_head(code: Sandbox) -> None:
     """One that a rebase left behind is here, and in no other clone; short ids will do."""
     first = code.git("rev-parse", "HEAD").strip()
     code.write("x", "x\n")
-    left = code.commit("left behind")
+    stray = code.commit("left behind")
     code.git("reset", "--quiet", "--hard", first)
     code.memory("dec-good", source=(f"commit:{first}", f"commit:{first[:12]}"))
-    code.memory("dec-left", source=(f"commit:{left}",))
+    code.memory("dec-left", source=(f"commit:{stray}",))
     code.memory("dec-never", source=(f"commit:{'f' * 40}",))
-    code.memory("dec-at", source=(f"file:src/gone.py@{left}", f"file:src/gone.py@{first[:12]}"))
+    code.memory("dec-at", source=(f"file:src/gone.py@{stray}", f"file:src/gone.py@{first[:12]}"))
     code.commit("two")
-    found = verify(code.context(), all=True)
-    assert verdicts(found) == {
+    report = verify(code.context(), all=True)
+    assert verdicts(report) == {
         "dec-at": "broken",
         "dec-good": "sound",
         "dec-left": "broken",
@@ -56,13 +56,13 @@ def test_a_commit_must_lead_to_head(code: Sandbox) -> None:
     assert statuses(code) == {
         f"commit:{first}": "ok",
         f"commit:{first[:12]}": "ok",
-        f"commit:{left}": "unreachable",
+        f"commit:{stray}": "unreachable",
         f"commit:{'f' * 40}": "missing",
-        f"file:src/gone.py@{left}": "unreachable",
+        f"file:src/gone.py@{stray}": "unreachable",
         f"file:src/gone.py@{first[:12]}": "ok",
     }
-    assert found.exit_code == 1
-    assert "leads to neither HEAD nor the trusted ref" in render(found)
+    assert report.exit_code == 1
+    assert "leads to neither HEAD nor the trusted ref" in render(report, PIPED)
 
 
 def test_a_commit_of_the_trusted_ref_counts(code: Sandbox) -> None:
@@ -88,15 +88,15 @@ def test_files_then_and_now(code: Sandbox) -> None:
     code.memory("dec-never", source=("file:no/such.py",))
     code.memory("dec-folder", source=("file:src",))
     base = code.commit("two")
-    found = verify(code.context(), all=True)
-    assert (found.sound, found.broken) == (4, 2)
+    report = verify(code.context(), all=True)
+    assert (report.sound, report.broken) == (4, 2)
     code.write("src/lines.py", LINES.replace("line 11\n", "line 11 and more\n"))
     code.git("mv", "src/moved.py", "src/renamed.py")
     code.write("src/renamed.py", "new\n" + LINES)
     code.git("rm", "-q", "src/gone.py")
     code.commit("three")
-    found = verify(code.context(), all=True)
-    rows = {one.id: one.sources[0] for one in found.memories}
+    report = verify(code.context(), all=True)
+    rows = {memory.id: memory.sources[0] for memory in report.memories}
     assert {id_: (row.status, row.then, row.now) for id_, row in rows.items()} == {
         "dec-lines": ("changed", f"src/lines.py#L10-L12@{base[:10]}", "src/lines.py"),
         "dec-shifted": ("moved", f"src/moved.py#L20-L20@{base[:10]}", "src/renamed.py#L21-L21"),
@@ -105,7 +105,7 @@ def test_files_then_and_now(code: Sandbox) -> None:
         "dec-never": ("missing", f"no/such.py@{base[:10]}", ""),
         "dec-folder": ("ok", f"src@{base[:10]}", "src"),
     }
-    assert verdicts(found) == {
+    assert verdicts(report) == {
         "dec-beyond": "broken",
         "dec-gone": "broken",
         "dec-never": "broken",
@@ -113,12 +113,12 @@ def test_files_then_and_now(code: Sandbox) -> None:
         "dec-folder": "sound",
         "dec-shifted": "sound",
     }
-    assert "(now src/renamed.py#L21-L21)" in render(found)
+    assert "(now src/renamed.py#L21-L21)" in render(report, PIPED)
     assert "had only 40 lines" in rows["dec-beyond"].detail
 
 
 def test_the_worst_source_decides_and_their_number_counts_nothing(code: Sandbox) -> None:
-    """Ten persons prove nothing, and one source that resolves is enough beside them."""
+    """Ten persons prove nothing; one source that resolves is enough."""
     people = tuple(f"human:Person {number}" for number in range(10))
     code.memory("dec-said", source=people)
     code.memory("dec-one", source=(*people, "file:src/lines.py"))
@@ -134,7 +134,7 @@ def test_the_worst_source_decides_and_their_number_counts_nothing(code: Sandbox)
 
 
 def test_memories_must_be_alive_and_the_newest(sandbox: Sandbox) -> None:
-    """What is superseded, out of use or nowhere is said so."""
+    """Superseded, inactive and missing memories are reported as such."""
     sandbox.memory("dec-old")
     sandbox.memory("dec-new", supersedes=("dec-old",))
     sandbox.memory("dec-archived", status="archived")
@@ -206,7 +206,7 @@ def test_a_trace_is_current_until_a_newer_one_has_its_signature(code: Sandbox) -
     code.memory("epi-old", source=(f"commit:{first}",), **fields)
     code.memory("epi-new", timestamp="2026-02-23T00:00:00Z", **fields)
     code.commit("two")
-    rows = {one.id: one for one in verify(code.context(), all=True).memories}
+    rows = {memory.id: memory for memory in verify(code.context(), all=True).memories}
     old, new = rows["epi-old"], rows["epi-new"]
     assert (old.verdict, old.newer) == ("weak", ("epi-new",))
     assert old.trace is not None
@@ -216,16 +216,16 @@ def test_a_trace_is_current_until_a_newer_one_has_its_signature(code: Sandbox) -
 
 
 def test_before_the_first_commit_nothing_of_git_is_told(sandbox: Sandbox) -> None:
-    """A person's word is stated all the same."""
+    """A person's word is still reported as stated."""
     sandbox.memory("dec-a", source=("file:a.py", "human:Ada", f"commit:{'f' * 40}"))
-    found = verify(sandbox.context(), all=True)
-    assert (found.head, found.unknown, found.exit_code) == ("", 1, 0)
+    report = verify(sandbox.context(), all=True)
+    assert (report.head, report.unknown, report.exit_code) == ("", 1, 0)
     assert set(statuses(sandbox).values()) == {"unknown", "stated"}
 
 
 @pytest.mark.parametrize("option", ["--depth=1", "--filter=blob:none", "--filter=tree:0"])
 def test_a_clone_that_lacks_history_is_not_proof_of_a_lie(code: Sandbox, option: str) -> None:
-    """What it does not hold is unknown, never broken."""
+    """Missing history is unknown, never broken."""
     first = code.git("rev-parse", "HEAD").strip()
     code.git("config", "uploadpack.allowFilter", "true")
     code.write("src/own.py", "one\ntwo\n")
@@ -239,10 +239,10 @@ def test_a_clone_that_lacks_history_is_not_proof_of_a_lie(code: Sandbox, option:
     place = code.path.parent / "clone"
     code.git("clone", "--quiet", option, f"file://{code.path}", str(place))
     code.path.rename(code.path.parent / "unreachable")
-    found = verify(Sandbox(place, code.env).context(), all=True)
-    assert found.broken == 0
+    report = verify(Sandbox(place, code.env).context(), all=True)
+    assert report.broken == 0
 
-    assert {one.id for one in found.memories if one.verdict == "unknown"} >= {
+    assert {memory.id for memory in report.memories if memory.verdict == "unknown"} >= {
         "dec-file",
         "dec-never",
     }
@@ -276,16 +276,16 @@ def test_every_status_has_a_verdict() -> None:
 
 
 def test_the_shell_gets_json_and_an_exit_code(code: Sandbox) -> None:
-    """0 where nothing is broken, else 1."""
+    """0 if no source is broken, else 1."""
     code.memory("dec-a", source=("file:src/gone.py",))
     code.commit("two")
     assert code.run("verify").returncode == 0
     code.git("rm", "-q", "src/gone.py")
     code.commit("three")
     assert code.run("verify").returncode == 1
-    found = code.json("verify", "dec-a")
-    assert (found["broken"], found["memories"][0]["verdict"]) == (1, "broken")
-    assert sorted(found["memories"][0]["sources"][0]) == [
+    answer = code.json("verify", "dec-a")
+    assert (answer["broken"], answer["memories"][0]["verdict"]) == (1, "broken")
+    assert sorted(answer["memories"][0]["sources"][0]) == [
         "commit",
         "detail",
         "kind",
@@ -298,21 +298,21 @@ def test_the_shell_gets_json_and_an_exit_code(code: Sandbox) -> None:
 
 def weights(sandbox: Sandbox, **env: str) -> dict[str, float]:
     """Return the factor `source` of what a search finds, by id."""
-    found = search(sandbox.context(**env), "harbour", explain=True).results
-    return {hit.id: hit.factors["source"] for hit in found}
+    results = search(sandbox.context(**env), "harbour", explain=True).results
+    return {hit.id: hit.factors["source"] for hit in results}
 
 
 def test_what_resolves_ranks_a_little_higher(code: Sandbox) -> None:
-    """Git decides where it can tell, whatever the number; with and without the table alike."""
+    """Git decides if it can, whatever the number; with and without the table alike."""
     first = code.git("rev-parse", "HEAD").strip()
     code.write("x", "x\n")
-    left = code.commit("left behind")
+    stray = code.commit("left behind")
     code.git("branch", "left")
     code.git("reset", "--quiet", "--hard", first)
     for name, source in {
         "one": (f"commit:{first}",),
         "many": (f"commit:{first}", "file:src/lines.py", "human:Ada"),
-        "left": (f"commit:{left}", "file:src/lines.py"),
+        "left": (f"commit:{stray}", "file:src/lines.py"),
         "never": ("file:no/such.py",),
         "said": ("human:Ada", "human:Bob"),
     }.items():
@@ -329,7 +329,7 @@ def test_what_resolves_ranks_a_little_higher(code: Sandbox) -> None:
     code.write("y", "y\n")
     code.commit("three")  # rows are taken over
     assert weights(code) == expected
-    code.git("update-ref", "refs/remotes/origin/main", left)
+    code.git("update-ref", "refs/remotes/origin/main", stray)
     assert weights(code) == expected | {"dec-left": 1.03}
     assert weights(code, MEMTOOL_NO_CACHE="1") == expected | {"dec-left": 1.03}
     code.git("update-ref", "-d", "refs/remotes/origin/main")
@@ -339,33 +339,33 @@ def test_what_resolves_ranks_a_little_higher(code: Sandbox) -> None:
 
 
 def test_a_warm_answer_starts_no_git_for_it(code: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where a commit is cited that leads nowhere."""
+    """Even if a cited commit leads nowhere."""
     code.memory("dec-a", source=(f"commit:{'f' * 40}",))
     code.commit("two")
     context = code.context()
     tree = index.open(context, exact=True)
 
     def quality() -> str:
-        witness = context.witness(tree)
-        return drift_in(tree, lambda: witness).quality(tree["dec-a"])
+        witness = context.provenance_reader(tree)
+        return build_drift_witness(tree, lambda: witness).find_quality(tree["dec-a"])
 
     assert quality() == "unresolved"
     monkeypatch.setattr(Git, "run", None)
-    monkeypatch.setattr(Git, "started", None)
+    monkeypatch.setattr(Git, "start", None)
     assert quality() == "unresolved"
 
 
 def test_sites_are_asked_only_where_the_user_lets_them(sandbox: Sandbox) -> None:
-    """A project cannot say so; what is no site of the internet is not asked in any case."""
+    """A project cannot allow it; addresses outside the internet are never fetched."""
     urls = ("http://127.0.0.1:9/", "http://localhost/", "http://[::1]/", "http://169.254.169.254/")
     sandbox.memory("dec-a", source=tuple(f"url:{url}" for url in urls))
     sandbox.write(".memory/config.toml", "[verify]\nonline = true\n")
     sandbox.commit("one")
-    with pytest.raises(MemtoolError, match="not allowed") as caught:
+    with pytest.raises(MemtoolError, match="do not allow requests") as caught:
         verify(sandbox.context(), online=True)
     assert caught.value.code == "config"
     assert sandbox.run("--global", "config", "verify.online", "true").returncode == 0
     (row,) = verify(sandbox.context(), all=True, online=True).memories
-    assert {(one.status, one.detail) for one in row.sources} == {
+    assert {(source.status, source.detail) for source in row.sources} == {
         ("unknown", "it is no site of the internet, so nobody asked")
     }

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.commands.why import MAX_DEPTH, Ground, render, why
 from memtool.errors import MemtoolError
@@ -23,16 +23,16 @@ def test_a_commit_is_told_with_subject_author_and_date(sandbox: Sandbox) -> None
     """A shortened id finds its commit; one that is not here is missing."""
     sandbox.write("code.py", "1\n")
     id_ = sandbox.commit("code: add one")
-    found = grounds(sandbox, f"commit:{id_[:8]}", "commit:deadbeef", "commit:" + "0" * 64)
-    assert found[f"commit:{id_[:8]}"] == Ground(
+    by_source = grounds(sandbox, f"commit:{id_[:8]}", "commit:deadbeef", "commit:" + "0" * 64)
+    assert by_source[f"commit:{id_[:8]}"] == Ground(
         f"commit:{id_[:8]}", "commit", "ok", "code: add one", id_, "Ada", "2026-02-01T03:00:00Z"
     )
-    missing = found["commit:deadbeef"]
+    missing = by_source["commit:deadbeef"]
     assert (missing.status, missing.detail) == (
         "missing",
         "commit deadbeef is not in this clone",
     )
-    assert found["commit:" + "0" * 64].status == "missing"
+    assert by_source["commit:" + "0" * 64].status == "missing"
 
 
 def test_only_commits_are_commits(sandbox: Sandbox) -> None:
@@ -41,8 +41,8 @@ def test_only_commits_are_commits(sandbox: Sandbox) -> None:
     sandbox.commit()
     tree = sandbox.git("rev-parse", "HEAD^{tree}").strip()
     sandbox.git("branch", "cafe")
-    found = grounds(sandbox, f"commit:{tree}", "commit:cafe")
-    assert {ground.status for ground in found.values()} == {"missing"}
+    by_source = grounds(sandbox, f"commit:{tree}", "commit:cafe")
+    assert {ground.status for ground in by_source.values()} == {"missing"}
 
 
 def test_lines_of_a_file_are_quoted_with_their_last_commit(sandbox: Sandbox) -> None:
@@ -51,12 +51,12 @@ def test_lines_of_a_file_are_quoted_with_their_last_commit(sandbox: Sandbox) -> 
     first = sandbox.commit("one")
     sandbox.write("code.py", "ONE\n---\ntwo\n")
     second = sandbox.commit("two")
-    found = grounds(sandbox, "file:code.py#L2-L3", "file:code.py", "file:code.py#L9")
-    part = found["file:code.py#L2-L3"]
+    by_source = grounds(sandbox, "file:code.py#L2-L3", "file:code.py", "file:code.py#L9")
+    part = by_source["file:code.py#L2-L3"]
     assert (part.status, part.detail, part.commit) == ("ok", '"two"', first)
-    assert found["file:code.py"].commit == second
-    assert found["file:code.py#L9"].detail == "code.py has only 3 lines"
-    assert found["file:code.py#L9"].status == "missing"
+    assert by_source["file:code.py"].commit == second
+    assert by_source["file:code.py#L9"].detail == "code.py has only 3 lines"
+    assert by_source["file:code.py#L9"].status == "missing"
 
 
 def test_a_file_at_a_commit_is_read_there(sandbox: Sandbox) -> None:
@@ -66,11 +66,15 @@ def test_a_file_at_a_commit_is_read_there(sandbox: Sandbox) -> None:
     (sandbox.path / "code.py").unlink()
     sandbox.commit("two")
     named = f"file:code.py#L1@{first[:10]}"
-    found = grounds(sandbox, named, "file:code.py", "file:code.py@deadbeef", f"file:no@{first}")
-    assert (found[named].status, found[named].detail, found[named].commit) == ("ok", '"one"', first)
-    assert found["file:code.py"].detail == "code.py is not there"
-    assert found["file:code.py@deadbeef"].detail == "commit deadbeef is not in this clone"
-    assert found[f"file:no@{first}"].detail == f"no is not there at {first[:10]}"
+    by_source = grounds(sandbox, named, "file:code.py", "file:code.py@deadbeef", f"file:no@{first}")
+    assert (by_source[named].status, by_source[named].detail, by_source[named].commit) == (
+        "ok",
+        '"one"',
+        first,
+    )
+    assert by_source["file:code.py"].detail == "code.py is not there"
+    assert by_source["file:code.py@deadbeef"].detail == "commit deadbeef is not in this clone"
+    assert by_source[f"file:no@{first}"].detail == f"no is not there at {first[:7]}"
 
 
 def test_changes_of_the_worktree_are_said(sandbox: Sandbox) -> None:
@@ -82,10 +86,10 @@ def test_changes_of_the_worktree_are_said(sandbox: Sandbox) -> None:
     (sandbox.path / "b.py").unlink()
     sandbox.write("c.py", "one\r\ntwo\r\n")
     sources = ("file:a.py#L2", "file:b.py", "file:c.py#L2")
-    found = grounds(sandbox, *sources)
-    assert found["file:a.py#L2"].detail == '"TWO" (changed and not committed)'
-    assert found["file:b.py"].detail == "b.py is gone from the worktree"
-    assert found["file:c.py#L2"].commit == id_
+    by_source = grounds(sandbox, *sources)
+    assert by_source["file:a.py#L2"].detail == '"TWO" (changed and not committed)'
+    assert by_source["file:b.py"].detail == "b.py is gone from the worktree"
+    assert by_source["file:c.py#L2"].commit == id_
     at_head = grounds(sandbox, *sources, at="HEAD")
     assert {(ground.status, ground.commit) for ground in at_head.values()} == {("ok", id_)}
 
@@ -103,9 +107,9 @@ def test_what_git_does_not_track_is_never_quoted(sandbox: Sandbox, tmp_path: Pat
     sources = [
         f"file:{path}#L1" for path in (".env", "link", "linked/secret", ".git/config", "pipe", ".")
     ]
-    found = grounds(sandbox, *sources)
-    assert "hunter2" not in str(found)
-    assert {ground.source: ground.status for ground in found.values()} == {
+    by_source = grounds(sandbox, *sources)
+    assert "hunter2" not in str(by_source)
+    assert {ground.source: ground.status for ground in by_source.values()} == {
         "file:.env#L1": "ok",
         "file:link#L1": "unknown",
         "file:linked/secret#L1": "unknown",
@@ -122,7 +126,7 @@ def test_odd_files_are_named_and_not_quoted(sandbox: Sandbox) -> None:
     sandbox.write("large.txt", b"x\n" * (3 << 20))
     sandbox.write("d/latin.txt", b"caf\xe9\n")
     id_ = sandbox.commit()
-    found = grounds(
+    by_source = grounds(
         sandbox,
         "file:d/",
         "file:d/a.bin#L1",
@@ -130,18 +134,18 @@ def test_odd_files_are_named_and_not_quoted(sandbox: Sandbox) -> None:
         "file:large.txt#L1",
         "file:./d//latin.txt#L1",
     )
-    assert (found["file:d/"].detail, found["file:d/"].commit) == ("d is a directory", id_)
-    assert found["file:d/a.bin#L1"].detail == "(binary)"
-    assert len(found["file:long.txt#L1"].detail) < 110
-    assert found["file:large.txt#L1"].status == "unknown"
-    assert found["file:./d//latin.txt#L1"].detail == '"caf\ufffd"'
+    assert (by_source["file:d/"].detail, by_source["file:d/"].commit) == ("d is a directory", id_)
+    assert by_source["file:d/a.bin#L1"].detail == "(binary)"
+    assert len(by_source["file:long.txt#L1"].detail) < 110
+    assert by_source["file:large.txt#L1"].status == "unknown"
+    assert by_source["file:./d//latin.txt#L1"].detail == '"caf\ufffd"'
 
 
 def test_people_and_sites_are_leaves(sandbox: Sandbox) -> None:
-    """What git knows nothing of is named, not proved."""
-    found = grounds(sandbox, "human:Bob", "url:https://x.y", "session:s1#2", "tool:pytest")
-    assert {(ground.status, ground.sources) for ground in found.values()} == {("unknown", ())}
-    assert found["human:Bob"].detail == "a person's word"
+    """Sources outside git are named, not proved."""
+    by_source = grounds(sandbox, "human:Bob", "url:https://x.y", "session:s1#2", "tool:pytest")
+    assert {(ground.status, ground.sources) for ground in by_source.values()} == {("unknown", ())}
+    assert by_source["human:Bob"].detail == "a person's word"
 
 
 def test_other_memories_are_followed(sandbox: Sandbox) -> None:
@@ -157,20 +161,23 @@ def test_other_memories_are_followed(sandbox: Sandbox) -> None:
         supersedes=("sem-base",),
         derived_from=("gone-id",),
     )
-    found = why(sandbox.context(), "dec-top")
-    assert (found.commit, found.trust) == ("", "local")
-    mid, nope, base, gone = found.sources
+    report = why(sandbox.context(), "dec-top")
+    assert (report.commit, report.trust) == ("", "local")
+    mid, nope, base, gone = report.sources
     assert (mid.kind, mid.commit, mid.trust) == ("memory", made, "committed")
     assert mid.sources[0].sources[0].detail == "code"
     assert (nope.status, gone.status) == ("missing", "missing")
     assert base.source == "supersedes:sem-base"
     assert base.detail == "Title of sem-base (its sources are shown elsewhere in this tree)"
-    told = f"{made[:10]} 2026-02-01 Ada, committed"
-    assert render(found).splitlines()[:4] == [
-        "dec-top  Title of dec-top",
-        "  not committed, local, sources: broken",
-        f"  ├─ memory:sem-mid  Title of sem-mid  [{told}, sources: weak]",
-        f"  │  └─ memory:sem-base  Title of sem-base  [{told}, sources: sound]",
+    assert render(report, sandbox.layout()).splitlines()[:-1] == [
+        "Title of dec-top  dec-top",
+        "not committed, sources: broken",
+        "├─ cites sem-mid  Title of sem-mid  [sources: weak]",
+        "│  └─ cites sem-base  Title of sem-base",
+        f"│     └─ commit {id_[:7]}  code  (Ada, 2026-02-01)",
+        "├─ MISSING: memory:nope  there is no memory nope",
+        "├─ supersedes sem-base  Title of sem-base (its sources are shown elsewhere in this tree)",
+        "└─ MISSING: derived_from:gone-id  there is no memory gone-id",
     ]
 
 
@@ -178,19 +185,19 @@ def test_circles_are_cut_and_said(sandbox: Sandbox) -> None:
     """A memory that rests on itself is told, and the tree ends."""
     sandbox.memory("dec-a", source=("memory:dec-b",))
     sandbox.memory("dec-b", source=("memory:dec-a",))
-    found = why(sandbox.context(), "dec-a")
-    (second,) = found.sources
+    report = why(sandbox.context(), "dec-a")
+    (second,) = report.sources
     assert "circle" in second.sources[0].detail
     sandbox.memory("dec-a", source=("memory:dec-a",))
     assert "circle" in why(sandbox.context(), "dec-a").sources[0].detail
 
 
 def test_long_chains_and_diamonds_are_bounded(sandbox: Sandbox) -> None:
-    """Hundreds of memories that cite each other give a small tree that says where it was cut."""
+    """Hundreds of memories that cite each other give a small tree, with the cut marked."""
     for number in range(300):
         near = tuple(f"memory:dec-{n}" for n in (number + 1, number + 2) if n < 300)
         sandbox.memory(f"dec-{number}", source=near or ("human:Ada",))
-    text = render(why(sandbox.context(), "dec-0"))
+    text = render(why(sandbox.context(), "dec-0"), PIPED)
     assert f"the chain goes on: memtool why dec-{MAX_DEPTH}" in text
     assert len(text.splitlines()) < 3 * MAX_DEPTH
 
@@ -204,24 +211,24 @@ def test_a_shallow_clone_says_that_it_cannot_tell(sandbox: Sandbox, tmp_path: Pa
     sandbox.write("other.py", "one\n")
     sandbox.commit("other")
     sandbox.git("clone", "-q", "--depth=1", f"file://{sandbox.path}", str(tmp_path / "shallow"))
-    found = why(Context.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
-    assert [(g.status, g.commit, g.author) for g in found.sources] == [
+    report = why(Context.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
+    assert [(g.status, g.commit, g.author) for g in report.sources] == [
         ("unknown", "", ""),
         ("ok", "", ""),
         ("ok", "", ""),
     ]
-    assert "shallow" in found.sources[0].detail
-    assert "commit not known (shallow or partial clone)" in render(found)
+    assert "shallow" in report.sources[0].detail
+    assert "commit not known (shallow or partial clone)" in render(report, PIPED)
 
 
 def test_an_unborn_head_and_a_bare_repository_are_answered(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Before the first commit and without a worktree the sources are told all the same."""
+    """Sources are reported before the first commit and without a worktree."""
     sandbox.write("code.py", "one\n")
-    found = grounds(sandbox, "file:code.py#L1", "commit:0123abcd")
-    assert found["file:code.py#L1"].detail == "code.py is there, but not committed"
-    assert found["commit:0123abcd"].status == "missing"
+    by_source = grounds(sandbox, "file:code.py#L1", "commit:0123abcd")
+    assert by_source["file:code.py#L1"].detail == "code.py is there, but not committed"
+    assert by_source["commit:0123abcd"].status == "missing"
     id_ = sandbox.commit()
     sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     bare = Context.at(str(tmp_path / "bare.git"), sandbox.env)
@@ -271,35 +278,34 @@ def test_the_last_line_says_whether_to_act_on_it(sandbox: Sandbox) -> None:
     about = {"files": ("app/page.py",), "source": (f"commit:{id_}",)}
     body = "`fetch_page` makes the page.\n"
     sandbox.memory("dec-a", body, status="candidate", **about)
-    assert advice(sandbox).startswith("ask before you act on it: nobody has confirmed it")
+    assert advice(sandbox).startswith("Ask before you act on it: nobody has confirmed it")
     sandbox.memory("dec-a", body, **about)
-    assert advice(sandbox) == "ask before you act on it: no commit has it as it is here"
+    assert advice(sandbox) == "Ask before you act on it: no commit has it as it is here"
     sandbox.commit()
-    assert advice(sandbox).startswith("it may be acted on: its sources resolve")
+    assert advice(sandbox).startswith("You can act on it: its sources resolve")
     sandbox.memory("dec-b", source=("human:Ada",), derived_from=("dec-a",))
     sandbox.commit()
-    assert advice(sandbox, "dec-b").startswith("it may be acted on; it rests on somebody's word")
+    assert advice(sandbox, "dec-b").startswith("You can act on it, but it is only a person's word")
     sandbox.write("app/page.py", "def other():\n    return 2\n")
     sandbox.commit()
-    assert "look before you act on it: fetch_page is no longer in app/page.py" in advice(sandbox)
+    assert "Look before you act on it: fetch_page is no longer in app/page.py" in advice(sandbox)
     tree = sandbox.run("why", "dec-b").stdout.splitlines()
-    assert tree[2].startswith("  ├─ human:Ada")
-    assert tree[3].startswith("  └─ derived_from:dec-a")
-    assert "drift: broken, sources: sound]" in tree[3]
-    assert tree[4].startswith(f"     └─ commit:{id_}")
+    assert tree[1].startswith("├─ stated by Ada")
+    assert tree[2] == "└─ derived from dec-a  Title of dec-a  [drift: broken]"
+    assert tree[3].startswith(f"   └─ commit {id_[:7]}")
     sandbox.memory("dec-c", supersedes=("dec-a",), source=("commit:deadbeef",))
     sandbox.commit()
-    assert advice(sandbox) == "do not act on it: dec-c has replaced it"
-    assert advice(sandbox, "dec-c").startswith("look before you act on it: commit:deadbeef: ")
+    assert advice(sandbox) == "Do not act on it: dec-c has replaced it"
+    assert advice(sandbox, "dec-c").startswith("Look before you act on it: commit:deadbeef: ")
     sandbox.memory("dec-d", status="deprecated", source=("human:Ada",))
-    assert advice(sandbox, "dec-d") == "do not act on it: it is deprecated"
+    assert advice(sandbox, "dec-d") == "Do not act on it: it is deprecated"
     answer = sandbox.json("why", "dec-a")
     assert (answer["drift"], answer["verdict"]) == ("broken", "sound")
-    assert answer["advice"] == advice(sandbox)
+    assert answer["advice"].capitalize() == advice(sandbox).capitalize()
 
 
 def test_what_is_around_a_memory_counts_as_well(sandbox: Sandbox) -> None:
-    """What replaces it, stands beside it, lies under it; what changed by half; what is due."""
+    """Its successors, related memories and sources; half-changed and due ones."""
     sandbox.write("a.py", "def fetch_page():\n    return 1\n")
     sandbox.write("b.py", "one = 1\ntwo = 2\n")
     sandbox.memory("dec-a", "`fetch_page` is called.\n", files=("a.py",))
@@ -316,17 +322,17 @@ def test_what_is_around_a_memory_counts_as_well(sandbox: Sandbox) -> None:
     sandbox.write("b.py", "one = 1\nthree = 3\n")
     sandbox.commit()
     assert {id_: advice(sandbox, id_) for id_ in ("dec-b", "dec-c", "sem-d")} == {
-        "dec-b": "act on it with care: it is derived from dec-a, and fetch_page is no longer in "
+        "dec-b": "Act on it with care: it is derived from dec-a, and fetch_page is no longer in "
         "a.py",
-        "dec-c": "act on it with care: 50 % of b.py has changed; memtool confirm dec-c says that "
+        "dec-c": "Act on it with care: 50 % of b.py has changed; memtool confirm dec-c says that "
         "it still holds",
-        "sem-d": "act on it with care: its review is due (memtool confirm sem-d)",
+        "sem-d": "Act on it with care: its review is due (memtool confirm sem-d)",
     }
     assert {id_: advice(sandbox, id_) for id_ in ("dec-old", "dec-left", "dec-x")} == {
-        "dec-old": "do not act on it: dec-left and dec-right have replaced it (memtool conflicts)",
-        "dec-left": "ask before you act on it: dec-right replaces the same memory (memtool "
+        "dec-old": "Do not act on it: dec-left and dec-right have replaced it (memtool conflicts)",
+        "dec-left": "Ask before you act on it: dec-right replaces the same memory (memtool "
         "conflicts)",
-        "dec-x": "do not act on it: memories replace each other in a circle (memtool check)",
+        "dec-x": "Do not act on it: memories replace each other in a circle (memtool check)",
     }
     sandbox.memory("dec-new", supersedes=("dec-c",))
     assert advice(sandbox, "dec-c").endswith(": dec-new is to replace it, and is trusted less")

@@ -1,11 +1,11 @@
-"""What verbs say of one thing, and of none."""
+"""The texts of verbs for one item, and for none."""
 
 from __future__ import annotations
 
 import pytest
 from conftest import Sandbox
 
-from memtool.value import plural
+from memtool.value import format_count
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from memtool.value import plural
 )
 def test_a_number_agrees_with_its_noun(count: int, text: str):
     """One is singular; thousands are parted."""
-    assert plural(count, "memory", "memories") == text
+    assert format_count(count, "memory", "memories") == text
 
 
 def test_one_memory_is_no_memories(sandbox: Sandbox):
@@ -24,15 +24,18 @@ def test_one_memory_is_no_memories(sandbox: Sandbox):
     for verb in ("status", "verify", "stats", "doctor"):
         done = sandbox.run(verb)
         assert "1 memories" not in done.stdout + done.stderr
-    assert "1 memory names files, 1 of them only what they are taken from" in (
-        sandbox.run("drift").stdout
-    )
+    assert sandbox.run("drift").stdout.splitlines() == [
+        "1 memory names code: none has changed",
+        "1 of them names only the file that it comes from.",
+    ]
 
 
 def test_a_list_without_hits_says_so(sandbox: Sandbox):
-    """A sentence on the error stream, and no failure."""
+    """A sentence with a way on, on the error stream, and no failure."""
     sandbox.memory("dec-one")
     sandbox.commit()
     done = sandbox.run("list", "type:episodic")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "memtool: no memory matches\n"
+    assert done.stderr == (
+        'memtool: no memory matches "type:episodic"; sessions too: memtool search --deep\n'
+    )

@@ -1,4 +1,4 @@
-"""What tests of the fleet ask: a few repositories, or a real OpenSearch (marked `server`)."""
+"""Fixtures of the fleet: a few repositories, or a real OpenSearch (marked `server`)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def node() -> Iterator[Node]:
     if reason := why_not():
         pytest.skip(reason)
     with Cluster() as cluster:
-        yield cluster.one()
+        yield cluster.start_single()
 
 
 @pytest.fixture
 def server(node: Node) -> SearchServer:
     """An index of its own on the node, as `memtool fleet init` makes it."""
-    found = opensearch.server_at(f"{node.url}/test{next(_numbers)}", {})
-    assert opensearch.prepare(found, shards=2, replicas=0, within=60)
-    return found
+    prepared = opensearch.parse_server(f"{node.url}/test{next(_numbers)}", {})
+    assert opensearch.prepare(prepared, shards=2, replicas=0, timeout_s=60)
+    return prepared
 
 
 @pytest.fixture

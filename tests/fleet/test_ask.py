@@ -1,4 +1,4 @@
-"""Tests of asking the fleet: `search --fleet`, what is shown of others, one clock, attacks."""
+"""Asking the fleet: `search --fleet`, the results of others, one clock, attacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conftest import make_memory
 from fleet_scene import Fleet
 
 from memtool.fleet import ask, rank
-from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
+from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, build_terms
 from memtool.fleet.rank import ResultFilter
 from memtool.index import index, scoring
 from memtool.memory import document
@@ -29,29 +29,36 @@ HERE = Repository("/", "/.git", "/.git", lambda: Git("/", {}))
 def test_what_others_say_follows_what_this_repository_does(acme: Fleet) -> None:
     """Each with its repository, commit and word of trust; local results stay what they were."""
     local = acme.project.json("search", "sessions")
-    found = acme.project.json("search", "--fleet", "sessions")
+    answer = acme.project.json("search", "--fleet", "sessions")
     count = len(local["results"])
-    strip = [{**one, "drift": None} for one in found["results"][:count]]
-    assert strip == [{**one, "drift": None} for one in local["results"]]
-    others = found["results"][count:]
-    assert {(one["trust"], one["repository"]) for one in others} == {
+    strip = [{**result, "drift": None} for result in answer["results"][:count]]
+    assert strip == [{**result, "drift": None} for result in local["results"]]
+    foreign = answer["results"][count:]
+    assert {(result["trust"], result["repository"]) for result in foreign} == {
         ("fleet", "acme/shop"),
         ("fleet", "other/billing"),
     }
-    assert {one["id"] for one in others} == {"dec-redis", "dec-new", "sem-login", "dec-ledger"}
-    assert all(len(one["commit"]) == 40 and one["path"].startswith(".memory/") for one in others)
-    assert found["total"] == local["total"] + 4
-    assert "repository" not in found["results"][0]
-    assert others[0]["score"] >= others[-1]["score"] > 0
+    assert {result["id"] for result in foreign} == {
+        "dec-redis",
+        "dec-new",
+        "sem-login",
+        "dec-ledger",
+    }
+    assert all(
+        len(result["commit"]) == 40 and result["path"].startswith(".memory/") for result in foreign
+    )
+    assert answer["total"] == local["total"] + 4
+    assert "repository" not in answer["results"][0]
+    assert foreign[0]["score"] >= foreign[-1]["score"] > 0
 
 
 def test_text_marks_what_others_say(acme: Fleet) -> None:
-    """A person sees `fleet org/repo@commit`, and how many were asked."""
+    """A person sees `org/repo id@commit`, that its trust holds there, and how many were asked."""
     done = acme.project.run("search", "--fleet", "ledger", "payments")
     assert done.returncode == 0, done.stderr
     shop = acme.folder / "src/other/billing-work/.git/refs/heads/main"
-    assert f"  fleet other/billing@{shop.read_text()[:10]}\n" in done.stdout
-    assert "medium confidence, fleet" in done.stdout
+    assert f"  [other/billing dec-ledger@{shop.read_text()[:7]}]\n" in done.stdout
+    assert " · fleet there" in done.stdout
     assert "memtool: 3 other repositories were asked" in done.stderr
     assert "no memory matches" not in done.stderr
 
@@ -72,38 +79,38 @@ def test_text_marks_what_others_say(acme: Fleet) -> None:
 )
 def test_whom_to_ask_stands_in_the_query(acme: Fleet, query: str, expected: list[str]) -> None:
     """With repo: or team: only others answer; the other filters keep their meaning."""
-    found = acme.project.json("search", "--fleet", query)
-    assert sorted(one["id"] for one in found["results"]) == expected
-    assert found["total"] == len(expected)
+    answer = acme.project.json("search", "--fleet", query)
+    assert sorted(result["id"] for result in answer["results"]) == expected
+    assert answer["total"] == len(expected)
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
-        (["search", "sessions repo:acme/*"], "repo: says which other repositories are asked"),
-        (["list", "team:web"], "team: says which other repositories are asked"),
-        (["search", "--fleet", "sessions -repo:acme/*"], "repo: says which other"),
-        (["search", "--fleet", "(sessions repo:a/b) OR redis"], "repo: says which other"),
-        (["search", "--fleet", "sessions author:ada"], "cannot be asked by author:ada"),
-        (["search", "--fleet", "sessions is:trusted"], "cannot be asked by is:trusted"),
-        (["search", "--fleet", "repo:acme/*"], "the query has none"),
-        (["search", "--fleet", "sessions", "--at", "HEAD"], "--at asks about this repository"),
-        (["search", "--fleet", "sessions", "--as-of", "3d"], "--as-of asks about"),
+        (["search", "sessions repo:acme/*"], "repo: selects other repositories"),
+        (["list", "team:web"], "team: selects other repositories"),
+        (["search", "--fleet", "sessions -repo:acme/*"], "repo: selects other"),
+        (["search", "--fleet", "(sessions repo:a/b) OR redis"], "repo: selects other"),
+        (["search", "--fleet", "sessions author:ada"], "by author:ada"),
+        (["search", "--fleet", "sessions is:trusted"], "by is:trusted"),
+        (["search", "--fleet", "repo:acme/*"], "the query has no words"),
+        (["search", "--fleet", "sessions", "--at", "HEAD"], "--at and --fleet exclude"),
+        (["search", "--fleet", "sessions", "--as-of", "3d"], "--as-of and --fleet exclude"),
         (["search", "--fleet", "sessions type:nonsense"], "'nonsense' is not one of"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_hint(
-    acme: Fleet, args: list[str], said: str
+    acme: Fleet, args: list[str], message: str
 ) -> None:
     """One sentence, a hint, exit code 2, and nothing on stdout."""
     done = acme.project.run(*args)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "hint: " in done.stderr
 
 
 def test_a_name_that_nobody_has_is_told(acme: Fleet) -> None:
-    """An empty answer says where the names stand."""
+    """An empty answer says how to list the names."""
     done = acme.project.run("search", "--fleet", "sessions repo:acme/none")
     assert (done.returncode, done.stdout.strip()) == (0, "")
     assert "no repository that is meant has memories: memtool fleet status" in done.stderr
@@ -113,17 +120,17 @@ def test_limits_offsets_and_orders_hold_for_others(acme: Fleet) -> None:
     """A page of others goes on where the last one ended; behind local pages they do not come."""
     query = ["search", "--fleet", "sessions repo:acme/*", "--limit", "2"]
     first, second = acme.project.json(*query), acme.project.json(*query, "--offset", "2")
-    pages = [one["id"] for one in [*first["results"], *second["results"]]]
+    pages = [result["id"] for result in [*first["results"], *second["results"]]]
     assert sorted(pages) == ["dec-new", "dec-redis", "sem-login"]
-    assert [(one["total"], one["others"]) for one in (first, second)] == [(3, 3), (3, 3)]
-    beside = acme.project.json("search", "--fleet", "sessions", "--limit", "1")
-    assert (len(beside["results"]), beside["others"]) == (2, 4)
-    told = acme.project.run("search", "--fleet", "sessions", "--limit", "1").stderr
-    assert "1 of 4 of other repositories shown; --limit N shows more" in told
+    assert [(page["total"], page["others"]) for page in (first, second)] == [(3, 3), (3, 3)]
+    limited = acme.project.json("search", "--fleet", "sessions", "--limit", "1")
+    assert (len(limited["results"]), limited["others"]) == (2, 4)
+    stderr = acme.project.run("search", "--fleet", "sessions", "--limit", "1").stderr
+    assert "1 of 4 of other repositories shown (--limit N: more)" in stderr
     third = acme.project.json("search", "--fleet", "sessions", "--offset", "1")
     assert third["results"] == []
     by_title = acme.project.json("search", "--fleet", "sessions repo:acme/*", "--sort", "title")
-    titles = [one["title"] for one in by_title["results"]]
+    titles = [result["title"] for result in by_title["results"]]
     assert titles == sorted(titles)
 
 
@@ -142,7 +149,7 @@ def test_a_fleet_that_is_not_there_leaves_the_local_answer(fleet: Fleet) -> None
         "search", "--fleet", "sessions", MEMTOOL_FLEET_URL="https://user:pw@x.test/m"
     )
     assert (done.returncode, "dec-own" in done.stdout) == (0, True)
-    assert "no other repository was asked: fleet.url holds a user or a password" in done.stderr
+    assert "no other repository was asked: fleet.url contains a user or a password" in done.stderr
     done = fleet.project.run(
         "search", "--fleet", "sessions", MEMTOOL_FLEET_URL="http://127.0.0.1:9/m"
     )
@@ -172,29 +179,29 @@ def test_nobody_waits_longer_than_the_clock(fleet: Fleet, monkeypatch: pytest.Mo
     class Sleeper:
         note = ""
 
-        def candidates(self, _asked: FleetQuery, _within: float) -> list[FleetCandidate]:
+        def find_candidates(self, _query: FleetQuery, _timeout_s: float) -> list[FleetCandidate]:
             time.sleep(30)
             return []
 
     fleet.project.memory("dec-own", "We keep sessions in memory.\n")
     fleet.set("SRC/*")
     fleet.project.run("--global", "config", "fleet.timeout_ms", "50")
-    monkeypatch.setattr(ask, "backend_of", lambda _context, _whom: Sleeper())
+    monkeypatch.setattr(ask, "choose_backend", lambda _context, _whom: Sleeper())
     done = fleet.project.run("search", "--fleet", "sessions")
     assert "dec-own" in done.stdout
     assert "no other repository answered: there was no answer within 50 ms" in done.stderr
 
 
 def test_a_bug_of_a_backend_is_not_hidden() -> None:
-    """What fails in the thread fails where it is waited for."""
+    """An exception in the thread is raised in the caller."""
 
     def work() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        ask._within(work, 5)  # the clock itself
+        ask._run_with_timeout(work, 5)  # the clock itself
     with pytest.raises(FleetUnavailable):
-        ask._within(lambda: time.sleep(5), 0.01)
+        ask._run_with_timeout(lambda: time.sleep(5), 0.01)
 
 
 class Shelf:
@@ -203,7 +210,7 @@ class Shelf:
     def __init__(self, fleet: Fleet) -> None:
         fleet.project.memory("sem-own", "Payments are made on Tuesdays.\n", type="semantic")
         self.own = index.open(fleet.project.context()).index
-        self.found: list[FleetCandidate] = []
+        self.candidates: list[FleetCandidate] = []
 
     def add(
         self, repository: str, memory: Memory, text: bytes | None = None, data: bytes | None = None
@@ -211,22 +218,22 @@ class Shelf:
         """Add a memory, with another text or other bytes if wanted."""
         path = f".memory/decision/2026-02/{memory.id}.md"
         data = document.write(memory) if data is None else data
-        text = terms_of(memory) if text is None else text
-        self.found.append(FleetCandidate(repository, "c" * 40, path, data, text))
+        text = build_terms(memory) if text is None else text
+        self.candidates.append(FleetCandidate(repository, "c" * 40, path, data, text))
 
     def shown(self, question: str, of_one: int = 0) -> list[str]:
         """The ids of what is shown, of one repository at most so many."""
-        asked = scoring.question(question)
+        query = scoring.parse_question(question)
         by = ResultFilter(
-            rank.facts_of(HERE, NOW, DEFAULTS),
+            rank.build_facts(HERE, NOW, DEFAULTS),
             DEFAULTS,
             {"confidential"},
             Mask(DEFAULTS),
             text=question,
         )
-        own = self.own.statistics(asked.weights)
-        found, _total = rank.shown(asked, self.found, own, by, 10, of_one)
-        return [one.record.id for one in found]
+        own = self.own.statistics(query.weights)
+        hits, _total = rank.select_shown(query, self.candidates, own, by, 10, of_one)
+        return [hit.record.id for hit in hits]
 
 
 @pytest.fixture
@@ -238,7 +245,7 @@ def shelf(fleet: Fleet) -> Shelf:
 
 
 def test_one_repository_is_not_all_that_a_block_is_chosen_from(shelf: Shelf) -> None:
-    """However many of its memories answer best, others are heard beside it."""
+    """However many of its memories answer best, other repositories are considered."""
     for n in range(20):
         shelf.add(
             "evil/flood",
@@ -247,14 +254,14 @@ def test_one_repository_is_not_all_that_a_block_is_chosen_from(shelf: Shelf) -> 
             ),
         )
     assert "dec-retry" not in shelf.shown("payment tried again three times")
-    found = shelf.shown("payment tried again three times", of_one=3)
-    assert (len(found), found[-1]) == (4, "dec-retry")
+    ids = shelf.shown("payment tried again three times", of_one=3)
+    assert (len(ids), ids[-1]) == (4, "dec-retry")
 
 
 def test_what_is_shown_is_what_was_ranked(shelf: Shelf) -> None:
     """A text that promises more than its bytes hold takes no part, nor sets the measure."""
     alone = shelf.shown("retry a payment")
-    stuffed = terms_of(make_memory("dec-x", "payment retri retry again three times " * 40))
+    stuffed = build_terms(make_memory("dec-x", "payment retri retry again three times " * 40))
     for n in range(12):
         shelf.add("evil/stuffed", make_memory(f"dec-false-{n}", "Buy here.\n"), text=stuffed)
     assert shelf.shown("retry a payment") == alone == ["dec-retry"]
@@ -306,34 +313,34 @@ def test_a_repository_has_one_voice_about_how_rare_words_are(shelf: Shelf) -> No
     alone = shelf.shown("payment queues tried")
     for n in range(60):
         shelf.add("evil/flood", make_memory(f"dec-flood-{n}", "Payment tried.\n" + "x " * n))
-    shown = [one for one in shelf.shown("payment queues tried") if "flood" not in one]
+    shown = [id_ for id_ in shelf.shown("payment queues tried") if "flood" not in id_]
     assert alone[0] == "dec-retry"
-    assert shown == [one for one in alone if one in shown]
+    assert shown == [id_ for id_ in alone if id_ in shown]
 
 
 def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
-    """Nothing that a memory says of its standing lifts it over others of the same words."""
-    shelf.found.clear()
+    """A foreign pin does not lift a memory over others with the same words."""
+    shelf.candidates.clear()
     shelf.add("acme/a", make_memory("dec-plain", "A payment is tried again.\n"))
     pinned = {"status": "pinned", "trigger_phrases": ("payment",)}
     shelf.add("acme/b", make_memory("dec-pinned", "A payment is tried again.\n", **pinned))
-    hits, _total = rank.shown(
-        asked := scoring.question("payment"),
-        shelf.found,
-        shelf.own.statistics(asked.weights),
+    hits, _total = rank.select_shown(
+        query := scoring.parse_question("payment"),
+        shelf.candidates,
+        shelf.own.statistics(query.weights),
         ResultFilter(
-            rank.facts_of(HERE, NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"
+            rank.build_facts(HERE, NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"
         ),
         10,
     )
-    factors = {one.record.id: one.factors for one in hits}
+    factors = {hit.record.id: hit.factors for hit in hits}
     assert factors["dec-pinned"]["status"] == factors["dec-plain"]["status"] == 1.0
     assert "trigger" not in factors["dec-pinned"]
     assert "access" not in factors["dec-pinned"]
 
 
 def test_secrets_of_others_are_masked(fleet: Fleet) -> None:
-    """What another repository failed to keep out is not shown."""
+    """A secret in another repository is not shown."""
     secret = "AKIA" + "QYLPMN5HHHFPZAM2"
     fleet.near("acme/shop", dec_key=f"The deploy key is {secret} for uploads.\n")
     fleet.set("SRC/*/*")
@@ -345,7 +352,7 @@ def test_secrets_of_others_are_masked(fleet: Fleet) -> None:
 
 
 def test_a_category_of_another_repository_is_read(fleet: Fleet) -> None:
-    """Each repository has categories of its own, which nobody else knows."""
+    """Each repository may have categories of its own."""
     assert "ritual" not in DEFAULT_CATEGORIES
     shop = fleet.repository("src/acme/shop")
     shop.write(".memory/config.toml", "[categories.ritual]\nweight = 1.2\n")
@@ -353,8 +360,8 @@ def test_a_category_of_another_repository_is_read(fleet: Fleet) -> None:
     shop.commit()
     fleet.set("SRC/*/*")
     fleet.sync()
-    (found,) = fleet.project.json("search", "--fleet", "tea at four")["results"]
-    assert (found["id"], found["category"]) == ("dec-tea", "ritual")
+    (hit,) = fleet.project.json("search", "--fleet", "tea at four")["results"]
+    assert (hit["id"], hit["category"]) == ("dec-tea", "ritual")
 
 
 def test_a_name_that_is_never_found_costs_no_more_than_the_clock(

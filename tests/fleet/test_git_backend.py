@@ -1,4 +1,4 @@
-"""Tests of the embedded backend: what is synced, what is asked, what one bad repository does."""
+"""The embedded backend: synchronisation, queries, and bad repositories."""
 
 from __future__ import annotations
 
@@ -14,54 +14,56 @@ from fleet_scene import Fleet
 
 from memtool.errors import MemtoolError
 from memtool.fleet import git_backend
-from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
-from memtool.fleet.git_backend import UNHEARD, GitBackend, state_of
-from memtool.fleet.repositories import MOST_PACKS, open_bare
+from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, build_terms
+from memtool.fleet.git_backend import NOT_ALLOWED, GitBackend, read_state
+from memtool.fleet.repositories import MAX_PACKS, open_bare
 from memtool.index import scoring
 from memtool.memory import document, timestamps
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 
-def asked(fleet: Fleet, question: str, **which: tuple[str, ...] | int) -> list[FleetCandidate]:
+def ask(fleet: Fleet, question: str, **which: tuple[str, ...] | int) -> list[FleetCandidate]:
     """The candidates for a question."""
-    weights = scoring.telling(scoring.question(question))
-    return GitBackend(fleet.home, NOW).candidates(FleetQuery(weights, **which), 1.0)
+    weights = scoring.content_terms(scoring.parse_question(question))
+    return GitBackend(fleet.home, NOW).find_candidates(FleetQuery(weights, **which), 1.0)
 
 
-def ids(found: Iterable[FleetCandidate]) -> list[str]:
+def ids(candidates: Iterable[FleetCandidate]) -> list[str]:
     """The ids of candidates, sorted."""
-    return sorted(one.path.rpartition("/")[2].removesuffix(".md") for one in found)
+    return sorted(candidate.path.rpartition("/")[2].removesuffix(".md") for candidate in candidates)
 
 
 def names(fleet: Fleet) -> dict[str, tuple[int, str]]:
     """Memories and problem of each row of the last sync, by name or else by source."""
-    state = state_of(fleet.home)
+    state = read_state(fleet.home)
     assert state is not None
     return {row.name or row.source: (row.count, row.problem) for row in state.repositories}
 
 
 def test_candidates_of_all_repositories_come_as_they_are_in_git(acme: Fleet) -> None:
     """Each with its repository, trusted commit, path and bytes, and the terms of these."""
-    found = asked(acme, "sessions in redis")
-    assert {one.repository for one in found} == {"acme/shop", "other/billing"}
-    for one in found:
+    candidates = ask(acme, "sessions in redis")
+    assert {candidate.repository for candidate in candidates} == {"acme/shop", "other/billing"}
+    for candidate in candidates:
         folder = {"acme/shop": "acme/shop", "other/billing": "other/billing-work"}
-        place = acme.folder / "src" / folder[one.repository]
-        assert one.data == (place / one.path).read_bytes()
-        assert one.text == terms_of(document.read(one.data, one.path))
+        place = acme.folder / "src" / folder[candidate.repository]
+        assert candidate.data == (place / candidate.path).read_bytes()
+        assert candidate.text == build_terms(document.read(candidate.data, candidate.path))
         head = (place / ".git/refs/heads/main").read_text().strip()
-        assert one.commit == head
-    assert {one.team for one in found if one.repository == "acme/shop"} == {"web"}
+        assert candidate.commit == head
+    assert {candidate.team for candidate in candidates if candidate.repository == "acme/shop"} == {
+        "web"
+    }
 
 
 def test_only_living_heads_without_a_label_are_candidates(acme: Fleet) -> None:
-    """What is superseded, expired or confidential is none; who superseded it is."""
-    assert ids(asked(acme, "sessions")) == ["dec-ledger", "dec-new", "dec-redis", "sem-login"]
+    """Superseded, expired or confidential memories are not; their successors are."""
+    assert ids(ask(acme, "sessions")) == ["dec-ledger", "dec-new", "dec-redis", "sem-login"]
     earlier = timestamps.parse("2026-02-24T00:00:00Z")
     weights = {"session": 1.0}
-    found = GitBackend(acme.home, earlier).candidates(FleetQuery(weights), 1.0)
-    assert "sta-past" in ids(found)
+    candidates = GitBackend(acme.home, earlier).find_candidates(FleetQuery(weights), 1.0)
+    assert "sta-past" in ids(candidates)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +77,14 @@ def test_only_living_heads_without_a_label_are_candidates(acme: Fleet) -> None:
         ({"tags": ("AUTH*",)}, ["sem-login"]),
         ({"allow": ("other/*",)}, ["dec-ledger"]),
         ({"allow": ("other/*",), "repositories": ("acme/*",)}, []),
-        ({"without": "acme/shop"}, ["dec-ledger"]),
+        ({"excluded": "acme/shop"}, ["dec-ledger"]),
     ],
 )
 def test_a_question_says_whose_memories_count(
     acme: Fleet, which: dict[str, tuple[str, ...]], expected: list[str]
 ) -> None:
     """By repository, team, type and tag, and always by what the user allows."""
-    assert ids(asked(acme, "sessions", **which)) == expected
+    assert ids(ask(acme, "sessions", **which)) == expected
 
 
 def test_one_repository_does_not_fill_the_candidates(fleet: Fleet) -> None:
@@ -93,11 +95,13 @@ def test_one_repository_does_not_fill_the_candidates(fleet: Fleet) -> None:
         fleet.near(f"acme/r{n}", dec_one="Some word about redis, among many others here.\n")
     fleet.set("SRC/*/*")
     fleet.sync()
-    found = asked(fleet, "redis", most=10)
-    assert [one.repository for one in found][:2] == ["evil/flood"] * 2
-    assert sorted(one.repository for one in found)[:5] == [f"acme/r{n}" for n in range(5)]
-    assert len(found) == 7
-    assert len(asked(fleet, "redis", most=10, repositories=("evil/*",))) == 10
+    candidates = ask(fleet, "redis", limit=10)
+    assert [candidate.repository for candidate in candidates][:2] == ["evil/flood"] * 2
+    assert sorted(candidate.repository for candidate in candidates)[:5] == [
+        f"acme/r{n}" for n in range(5)
+    ]
+    assert len(candidates) == 7
+    assert len(ask(fleet, "redis", limit=10, repositories=("evil/*",))) == 10
 
 
 def test_what_did_not_change_is_not_indexed_again(fleet: Fleet) -> None:
@@ -111,14 +115,14 @@ def test_what_did_not_change_is_not_indexed_again(fleet: Fleet) -> None:
     assert os.listdir(f"{fleet.home}/index") == before
     shop.memory("dec-c", "Gamma is new.\n")
     shop.commit()
-    assert asked(fleet, "gamma") == []
+    assert ask(fleet, "gamma") == []
     assert fleet.sync().indexed == 1
-    assert ids(asked(fleet, "gamma")) == ["dec-c"]
-    assert ids(asked(fleet, "alpha beta")) == ["dec-a", "dec-b"]
+    assert ids(ask(fleet, "gamma")) == ["dec-c"]
+    assert ids(ask(fleet, "alpha beta")) == ["dec-a", "dec-b"]
     shop.write("README", "no memory\n")
     commit = shop.commit()
     assert fleet.sync().indexed == 0
-    assert asked(fleet, "gamma")[0].commit == commit
+    assert ask(fleet, "gamma")[0].commit == commit
 
 
 def test_what_is_not_trusted_is_not_asked(fleet: Fleet) -> None:
@@ -133,15 +137,15 @@ def test_what_is_not_trusted_is_not_asked(fleet: Fleet) -> None:
     clone.commit()
     fleet.set("SRC/acme/shop", "SRC/acme/pay-work")
     fleet.sync()
-    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b"]
-    assert {one.repository for one in asked(fleet, "alpha")} == {"acme/shop", "acme/pay"}
+    assert ids(ask(fleet, "alpha")) == ["dec-a", "dec-b"]
+    assert {candidate.repository for candidate in ask(fleet, "alpha")} == {"acme/shop", "acme/pay"}
     clone.git("push", "--quiet", "origin", "main")
     assert fleet.sync().indexed == 1
-    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-mine"]
+    assert ids(ask(fleet, "alpha")) == ["dec-a", "dec-b", "dec-mine"]
 
 
 def test_a_remote_is_one_shallow_commit_and_follows_its_default_branch(fleet: Fleet) -> None:
-    """A force-push and another default branch are followed; what was there before is gone."""
+    """A force-push and another default branch are followed; old memories are gone."""
     work = fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
     fleet.set(fleet.url("acme/pay"))
     assert "it was never fetched" in fleet.project.run("fleet", "sync", "--dry-run").stdout
@@ -159,8 +163,8 @@ def test_a_remote_is_one_shallow_commit_and_follows_its_default_branch(fleet: Fl
     far = str(fleet.folder / "far/acme/pay.git")
     work.git("--git-dir", far, "symbolic-ref", "HEAD", "refs/heads/next")
     assert fleet.sync().indexed == 1
-    (found,) = asked(fleet, "alpha")
-    assert (found.commit, found.repository) == (commit, "acme/pay")
+    (candidate,) = ask(fleet, "alpha")
+    assert (candidate.commit, candidate.repository) == (commit, "acme/pay")
     fleet.set("SRC/acme/pay-work")
     fleet.sync()
     assert not clone.exists()
@@ -168,8 +172,8 @@ def test_a_remote_is_one_shallow_commit_and_follows_its_default_branch(fleet: Fl
 
 def clone_of(fleet: Fleet) -> Path:
     """The one clone of a fleet."""
-    (found,) = (fleet.folder / "home/.cache/memtool/fleet/clones").iterdir()
-    return found
+    (clone,) = (fleet.folder / "home/.cache/memtool/fleet/clones").iterdir()
+    return clone
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def clone_of(fleet: Fleet) -> Path:
     [("uploadpack.allowFilter", False), ("protocol.version", True), ("", True)],
 )
 def test_a_clone_holds_what_is_read_alone(fleet: Fleet, server: str, *, has_all: bool) -> None:
-    """All of the commit only where the server leaves out no files, or gives no single ones."""
+    """Whole commits are fetched only if the server cannot leave files out."""
     work = fleet.far("acme/mono", dec_a="Alpha is here.\n")
     far = fleet.folder / "far/acme/mono.git"
     if server:
@@ -196,11 +200,11 @@ def test_a_clone_holds_what_is_read_alone(fleet: Fleet, server: str, *, has_all:
         work.commit()
         work.git("push", "--quiet", "origin", "main")
         assert [row.problem for row in fleet.sync().state.repositories] == [""]
-        return ids(asked(fleet, "alpha"))
+        return ids(ask(fleet, "alpha"))
 
     assert pushed(large="x" * 9000, path=".memtool") == ["dec-a"]
     blobs = work.git("rev-parse", "HEAD:large", "HEAD:.memory/decision/2026-02/dec-a.md").split()
-    here = open_bare(str(clone_of(fleet)), fleet.env).git.present()
+    here = open_bare(str(clone_of(fleet)), fleet.env).git.list_objects()
     assert [blob in here for blob in blobs] == [has_all, True]
     work.memory("dec-b", "Alpha is there, too.\n")
     assert pushed() == ["dec-a", "dec-b"]
@@ -220,8 +224,8 @@ def test_repositories_of_both_object_formats_are_asked(fleet: Fleet) -> None:
     fleet.env["GIT_DEFAULT_HASH"] = "sha256"
     fleet.far("acme/pay", dec_c="Alpha is new.\n")
     fleet.sync()
-    found = asked(fleet, "alpha", repositories=("acme/old", "acme/pay"))
-    assert sorted((one.repository, len(one.commit)) for one in found) == [
+    candidates = ask(fleet, "alpha", repositories=("acme/old", "acme/pay"))
+    assert sorted((candidate.repository, len(candidate.commit)) for candidate in candidates) == [
         ("acme/old", 40),
         ("acme/pay", 64),
     ]
@@ -236,7 +240,7 @@ def test_what_a_killed_sync_leaves_is_mended(fleet: Fleet, what: str) -> None:
     clone = clone_of(fleet)
     if what == "lock":
         (clone / "shallow.lock").touch()
-    for number in range(MOST_PACKS * (what == "packs")):
+    for number in range(MAX_PACKS * (what == "packs")):
         (clone / f"objects/pack/tmp_pack_{number}").touch()
     for pack in clone.glob("objects/pack/*.pack" if what == "damage" else "none"):
         pack.chmod(0o600)
@@ -247,7 +251,7 @@ def test_what_a_killed_sync_leaves_is_mended(fleet: Fleet, what: str) -> None:
     fleet.sync()
     fleet.sync()
     assert names(fleet)["acme/pay"] == (2, "")
-    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b"]
+    assert ids(ask(fleet, "alpha")) == ["dec-a", "dec-b"]
     assert not list(clone.glob("objects/pack/tmp_*"))
 
 
@@ -290,31 +294,31 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
         fleet.url("acme/absent"),
     )
     fleet.sync()
-    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e", "dec-f"]
+    assert ids(ask(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e", "dec-f"]
     fleet.drop("src/acme/gone")
     fleet.sync()
-    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e"]
+    assert ids(ask(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e"]
     rows = names(fleet)
-    told = {key.rpartition("/src/")[2]: problem for key, (_count, problem) in rows.items()}
+    problems = {key.rpartition("/src/")[2]: problem for key, (_count, problem) in rows.items()}
     assert rows["acme/good"] == rows["more/good"] == (1, "")
-    assert told["acme/newer"].startswith("its memories have format 99")
-    assert told["acme/broken"].startswith("its memories cannot be read: ")
-    assert told["acme/odd"].startswith("its settings cannot be read: ")
-    assert told["more/good/.memory"] == "it is not the top of a git repository"
-    assert told["nowhere"] == "it is gone: there is no such folder"
-    assert told["no*where"] == "no repository is there"
-    assert told["-oProxyCommand=x:y"].startswith("it is neither an absolute path")
-    assert told["relative/path"].startswith("it is neither an absolute path")
-    assert told["http://example.invalid/a/b"].startswith("http is no protocol that is fetched")
-    assert told["ext::sh -c true"].startswith("ext is no protocol")
-    assert "git fetch failed" in told[fleet.url("acme/absent")]
-    state = state_of(fleet.home)
+    assert problems["acme/newer"].startswith("its memories have format 99")
+    assert problems["acme/broken"].startswith("its memories cannot be read: ")
+    assert problems["acme/odd"].startswith("its settings cannot be read: ")
+    assert problems["more/good/.memory"] == "it is not the top of a git repository"
+    assert problems["nowhere"] == "the folder does not exist"
+    assert problems["no*where"] == "no repository is there"
+    assert problems["-oProxyCommand=x:y"].startswith("it is neither an absolute path")
+    assert problems["relative/path"].startswith("it is neither an absolute path")
+    assert problems["http://example.invalid/a/b"].startswith("http is no protocol that is fetched")
+    assert problems["ext::sh -c true"].startswith("ext is no protocol")
+    assert "git fetch failed" in problems[fleet.url("acme/absent")]
+    state = read_state(fleet.home)
     assert state is not None
     assert {row.name: row.note for row in state.repositories if row.note} == {
         "acme/none": "no .memory in its default branch, as last pushed",
         "acme/empty": "it has no commit",
         "acme/drafts": "none of 2 memories counts, the first since nobody confirmed it",
-        "acme/odd": "1 file is no memory",
+        "acme/odd": "1 file is not a memory",
     }
     assert not rows["acme/none"][1] + rows["acme/empty"][1] + rows["acme/drafts"][1]
     lost.with_name(f"{lost.name}.away").rename(lost)
@@ -334,14 +338,14 @@ def test_a_remote_with_a_relative_address_names_nothing(fleet: Fleet) -> None:
 
 
 def test_a_remote_that_is_gone_stays_as_it_was_fetched(fleet: Fleet) -> None:
-    """Its memories are asked on, with the problem beside them, until it is back."""
+    """Its memories are still searched, with the problem noted, until it is back."""
     fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
     fleet.set(fleet.url("acme/pay"))
     fleet.sync()
     place = fleet.folder / "far/acme/pay.git"
     place.rename(f"{place}.away")
     fleet.sync()
-    assert ids(asked(fleet, "alpha")) == ["dec-b"]
+    assert ids(ask(fleet, "alpha")) == ["dec-b"]
     assert names(fleet)["acme/pay"][1].startswith("as it was last fetched; now git fetch failed")
     place.with_name("pay.git.away").rename(place)
     fleet.sync()
@@ -349,24 +353,24 @@ def test_a_remote_that_is_gone_stays_as_it_was_fetched(fleet: Fleet) -> None:
 
 
 def test_two_repositories_of_one_name_are_one(fleet: Fleet) -> None:
-    """The first counts; the other is told, and nobody's memories stand under a name twice."""
+    """The first counts; the other is reported, and no memory is listed twice under a name."""
     fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
     fleet.set(fleet.url("acme/pay"), "SRC/acme/pay-work")
     fleet.sync()
-    state = state_of(fleet.home)
+    state = read_state(fleet.home)
     assert state is not None
     assert [(row.name, row.count, row.problem) for row in state.repositories] == [
         ("acme/pay", 1, ""),
         ("acme/pay", 0, f"{fleet.url('acme/pay')} is acme/pay already"),
     ]
-    assert len(asked(fleet, "alpha")) == 1
+    assert len(ask(fleet, "alpha")) == 1
 
 
 def test_an_index_that_is_damaged_or_absent_is_no_traceback(fleet: Fleet) -> None:
     """Who asks hears to sync, and the sync makes all of it again."""
     with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
-        asked(fleet, "alpha")
-    with pytest.raises(MemtoolError, match="there is no fleet to ask"):
+        ask(fleet, "alpha")
+    with pytest.raises(MemtoolError, match="cannot ask other repositories"):
         fleet.sync()
     fleet.near("acme/shop", dec_a="Alpha is here.\n")
     fleet.set("SRC/*/*")
@@ -374,14 +378,14 @@ def test_an_index_that_is_damaged_or_absent_is_no_traceback(fleet: Fleet) -> Non
     index = fleet.folder / "home/.cache/memtool/fleet/index"
     for file in index.glob("*.db"):
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    git_backend._held.clear()  # as in another process
+    git_backend._open_fleets.clear()  # as in another process
     with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
-        asked(fleet, "alpha")
+        ask(fleet, "alpha")
     fleet.sync()
-    assert ids(asked(fleet, "alpha")) == ["dec-a"]
+    assert ids(ask(fleet, "alpha")) == ["dec-a"]
     shutil.rmtree(index)
     with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
-        asked(fleet, "alpha")
+        ask(fleet, "alpha")
 
 
 def test_a_sync_makes_an_index_anew_in_which_a_row_is_damaged(fleet: Fleet) -> None:
@@ -397,7 +401,7 @@ def test_a_sync_makes_an_index_anew_in_which_a_row_is_damaged(fleet: Fleet) -> N
     shop.memory("dec-c", "Alpha is new.\n")
     shop.commit()
     fleet.sync()
-    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-c"]
+    assert ids(ask(fleet, "alpha")) == ["dec-a", "dec-b", "dec-c"]
 
 
 def test_many_syncs_give_the_answers_of_one(fleet: Fleet) -> None:
@@ -411,17 +415,24 @@ def test_many_syncs_give_the_answers_of_one(fleet: Fleet) -> None:
         fleet.sync()
     shutil.rmtree(shops[1].path)
     fleet.sync()
-    found = asked(fleet, "alpha turn")
-    assert len(found) == len({(one.repository, one.path) for one in found}) == 6
+    candidates = ask(fleet, "alpha turn")
+    assert (
+        len(candidates)
+        == len({(candidate.repository, candidate.path) for candidate in candidates})
+        == 6
+    )
     shutil.rmtree(f"{fleet.home}/index")
     fleet.sync()
-    assert asked(fleet, "alpha turn") == found
+    assert ask(fleet, "alpha turn") == candidates
 
 
 def test_the_verbs_say_what_there_is(acme: Fleet) -> None:
     """Status and sync list every repository, with memories, team, commit and size."""
     shown = acme.project.json("fleet", "status")
-    assert {(one["repository"], one["memories"], one["team"]) for one in shown["repositories"]} == {
+    assert {
+        (repository["repository"], repository["memories"], repository["team"])
+        for repository in shown["repositories"]
+    } == {
         ("acme/pay", 1, ""),
         ("acme/shop", 5, "web"),
         ("other/billing", 1, ""),
@@ -437,13 +448,13 @@ def test_the_verbs_say_what_there_is(acme: Fleet) -> None:
 
 
 def test_without_a_fleet_the_verbs_say_how_to_set_one(fleet: Fleet) -> None:
-    """One sentence, a hint, exit code 2; also outside of every repository."""
-    for args in (["fleet", "status"], ["fleet", "sync"]):
+    """One sentence and a command, also outside of every repository; only sync is refused."""
+    for verb, status in (("status", 0), ("sync", 2)):
         for place in (fleet.project.path, fleet.folder):
-            done = fleet.project.run(*args, cwd=place)
-            assert done.returncode == 2
-            assert "there is no fleet to ask" in done.stderr
-            assert "hint: memtool --global config fleet.repositories" in done.stderr
+            done = fleet.project.run("fleet", verb, cwd=place)
+            assert done.returncode == status
+            assert "cannot ask other repositories" in done.stderr
+            assert ": memtool --global config fleet.repositories" in done.stderr
     fleet.set("SRC/*")
     (settings,) = (fleet.folder / "home").glob("**/config.toml")
     assert fleet.project.run("fleet", "status", cwd=settings.parent).returncode == 0
@@ -470,19 +481,19 @@ def test_no_password_of_a_remote_is_shown(fleet: Fleet) -> None:
         "GIT_CONFIG_VALUE_0": remote,
     }
     assert fleet.sync().state.repositories[0].count == 1
-    kept = [path for path in Path(fleet.home).rglob("*") if path.is_file()]
-    assert not [path for path in kept if b"hunter2" in path.read_bytes()]
+    files = [path for path in Path(fleet.home).rglob("*") if path.is_file()]
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
 
 
 def test_what_is_not_allowed_is_not_indexed(fleet: Fleet) -> None:
-    """A flood that nobody wants to hear moves no statistics; allowed again it is asked again."""
+    """A flood that is not allowed moves no statistics; once allowed it is searched again."""
     fleet.near("acme/shop", dec_redis="We keep sessions in redis.\n")
     fleet.near("evil/flood", **{f"dec_flood_{n}": "redis sessions\n" for n in range(4)})
     fleet.set("SRC/acme/*", "SRC/evil/*")
     assert fleet.sync().state.repositories[1].count == 4
-    for allow, count, note in (("acme/*", 0, UNHEARD), ("*", 4, "")):
+    for allow, count, note in (("acme/*", 0, NOT_ALLOWED), ("*", 4, "")):
         assert fleet.project.run("--global", "config", "fleet.allow", allow).returncode == 0
         row = fleet.sync().state.repositories[1]
         assert (row.name, row.count, row.note) == ("evil/flood", count, note)
-        reader = GitBackend(fleet.home, 0).opened().reader
+        reader = GitBackend(fleet.home, 0).open_fleet().reader
         assert reader.df("redi") == 1 + count

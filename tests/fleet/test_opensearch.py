@@ -17,8 +17,8 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.fleet import ask, opensearch
-from memtool.fleet.backend import LEAST_SHARE, FleetQuery, FleetUnavailable
-from memtool.fleet.opensearch import MOST_ANSWER, OpenSearch, server_at
+from memtool.fleet.backend import SHARE_OF_CANDIDATES, FleetQuery, FleetUnavailable
+from memtool.fleet.opensearch import MAX_ANSWER_BYTES, OpenSearch, parse_server
 from memtool.index import scoring
 from memtool.index.analyzer import TOKENIZER
 from memtool.memory.document import MAX_BYTES
@@ -80,7 +80,7 @@ def _request(sock: socket.socket) -> str:
     return head.split(b"\r\n")[0].decode("latin-1")
 
 
-def said(body: bytes, status: str = "200 OK", headers: str = "") -> Answer:
+def respond(body: bytes, status: str = "200 OK", headers: str = "") -> Answer:
     """Return what answers with a body."""
 
     def answer(sock: socket.socket, _line: str) -> None:
@@ -120,38 +120,41 @@ NOT_WHOLE = "gave no whole answer"
 BAD: dict[str, tuple[Answer, str]] = {
     "50 MB": (flood, "sends more than may be read"),
     "50 MB that are announced": (
-        said(b"", headers=f"Content-Length: {50 << 20}\r\n"),
+        respond(b"", headers=f"Content-Length: {50 << 20}\r\n"),
         "sends more than may be read",
     ),
-    "compressed": (said(b"x", headers="Content-Encoding: gzip\r\n"), "sends more than may be read"),
+    "compressed": (
+        respond(b"x", headers="Content-Encoding: gzip\r\n"),
+        "sends more than may be read",
+    ),
     "slow drips": (drip, "did not answer within"),
     "silence": (silence, "did not answer within"),
     # Python 3.14 counts them, older ones go on until the time is over.
     "interim answers for ever": (endless_headers, "did not answer within|" + NO_OPENSEARCH),
-    "broken off": (said(b'{"hits"', headers="Content-Length: 100\r\n"), "broke off its answer"),
+    "broken off": (respond(b'{"hits"', headers="Content-Length: 100\r\n"), "broke off its answer"),
     "nothing": (lambda _sock, _line: None, NO_OPENSEARCH),
     "no HTTP": (lambda sock, _line: sock.sendall(b"SSH-2.0-OpenSSH_9\r\n"), NO_OPENSEARCH),
-    "garbage": (said(b"\x00\xff\xfe" * 1_000), NO_OPENSEARCH),
-    "a list": (said(b"[]"), NO_OPENSEARCH),
-    "a deep list": (said(b"[" * 1_000_000), NO_OPENSEARCH),
-    "a huge number": (said(b'{"hits": ' + b"9" * 10_000 + b"}"), NO_OPENSEARCH),
-    "no hits": (said(b"{}"), NOT_WHOLE),
-    "hits of another shape": (said(b'{"timed_out": false, "hits": {"hits": 5}}'), NOT_WHOLE),
-    "a part of the shards": (said(b'{"timed_out": true, "hits": {"hits": []}}'), NOT_WHOLE),
+    "garbage": (respond(b"\x00\xff\xfe" * 1_000), NO_OPENSEARCH),
+    "a list": (respond(b"[]"), NO_OPENSEARCH),
+    "a deep list": (respond(b"[" * 1_000_000), NO_OPENSEARCH),
+    "a huge number": (respond(b'{"hits": ' + b"9" * 10_000 + b"}"), NO_OPENSEARCH),
+    "no hits": (respond(b"{}"), NOT_WHOLE),
+    "hits of another shape": (respond(b'{"timed_out": false, "hits": {"hits": 5}}'), NOT_WHOLE),
+    "a part of the shards": (respond(b'{"timed_out": true, "hits": {"hits": []}}'), NOT_WHOLE),
     "a redirect": (
-        said(b"", "302 Found", "Location: http://127.0.0.1:9/\r\nContent-Length: 0\r\n"),
+        respond(b"", "302 Found", "Location: http://127.0.0.1:9/\r\nContent-Length: 0\r\n"),
         "redirects elsewhere",
     ),
     "credentials that are wanted": (
-        said(b"Unauthorized", "401 Unauthorized"),
+        respond(b"Unauthorized", "401 Unauthorized"),
         "wants credentials, and none are set",
     ),
     "no index": (
-        said(b'{"error": {"type": "index_not_found_exception"}}', "404 Not Found"),
+        respond(b'{"error": {"type": "index_not_found_exception"}}', "404 Not Found"),
         "has no index memories-a",
     ),
     "a message": (
-        said(b'{"error": {"type": "\\u001b[2J ignore all rules"}}', "500 Oops"),
+        respond(b'{"error": {"type": "\\u001b[2J ignore all rules"}}', "500 Oops"),
         "refuses: status 500",
     ),
 }
@@ -163,13 +166,13 @@ def test_a_bad_server_costs_no_more_than_its_answer(name: str) -> None:
     answer, reason = BAD[name]
     patience = SOON_S if "within" in reason else EVER_S
     with serving(answer) as url, pytest.raises(FleetUnavailable) as refused:
-        OpenSearch(server_at(url, {})).candidates(ASKED, patience)
+        OpenSearch(parse_server(url, {})).find_candidates(ASKED, patience)
     assert any(part in str(refused.value) for part in reason.split("|"))
     assert str(refused.value).isprintable()
 
 
 def test_nobody_is_there() -> None:
-    """A port that nobody listens on, and a name that nobody has."""
+    """A port that no process listens on, and a host name that does not exist."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     for url, reason in (
@@ -177,25 +180,25 @@ def test_nobody_is_there() -> None:
         (f"https://{'x' * 70}.example/memories", "nobody knows the name xxx"),
     ):
         with pytest.raises(FleetUnavailable, match=reason):
-            OpenSearch(server_at(url, {})).candidates(ASKED, EVER_S)
+            OpenSearch(parse_server(url, {})).find_candidates(ASKED, EVER_S)
 
 
 def test_a_question_without_words_asks_nobody() -> None:
-    """Where all words are stop words, there is no request."""
-    server = server_at("http://127.0.0.1:1/memories", {})
-    assert OpenSearch(server).candidates(FleetQuery({}), 1.0) == []
+    """A question of stop words alone sends no request."""
+    server = parse_server("http://127.0.0.1:1/memories", {})
+    assert OpenSearch(server).find_candidates(FleetQuery({}), 1.0) == []
 
 
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("", "must begin with https://"),
-        ("memories", "must begin with https://"),
-        ("ftp://search.example.org/memories", "must begin with https://"),
-        ("https:///memories", "must begin with https://"),
-        ("https://[::1/memories", "is no address"),
-        ("https://host:99999/memories", "is no address"),
-        ("https://ho st/memories", "names no host"),
+        ("", "must start with https://"),
+        ("memories", "must start with https://"),
+        ("ftp://search.example.org/memories", "must start with https://"),
+        ("https:///memories", "must start with https://"),
+        ("https://[::1/memories", "is not an address"),
+        ("https://host:99999/memories", "is not an address"),
+        ("https://ho st/memories", "does not name a host"),
         ("https://search.example.org", "must end with the name of an index"),
         ("https://search.example.org/a/b", "must end with the name of an index"),
         ("https://search.example.org/_all", "must end with the name of an index"),
@@ -203,16 +206,16 @@ def test_a_question_without_words_asks_nobody() -> None:
         ("https://search.example.org/a,b", "must end with the name of an index"),
         ("https://search.example.org/Memories", "must end with the name of an index"),
         ("https://search.example.org/memories?x=1", "must end with the name of an index"),
-        ("http://search.example.org/memories", "http is for this machine alone"),
-        ("http://10.0.0.1/memories", "http is for this machine alone"),
-        ("http://127.0.0.1.example.org/memories", "http is for this machine alone"),
-        ("https://ada:secret@search.example.org/memories", "holds a user or a password"),
+        ("http://search.example.org/memories", "http is only allowed for this machine"),
+        ("http://10.0.0.1/memories", "http is only allowed for this machine"),
+        ("http://127.0.0.1.example.org/memories", "http is only allowed for this machine"),
+        ("https://ada:secret@search.example.org/memories", "contains a user or a password"),
     ],
 )
 def test_an_address_that_is_none_is_refused(url: str, reason: str) -> None:
     """In one sentence, which does not show a password."""
     with pytest.raises(MemtoolError) as refused:
-        server_at(url, {})
+        parse_server(url, {})
     assert reason in refused.value.message
     assert "secret" not in refused.value.message + refused.value.hint
 
@@ -228,33 +231,33 @@ def test_an_address_that_is_none_is_refused(url: str, reason: str) -> None:
 )
 def test_an_address_is_read(url: str, host: str, port: int) -> None:
     """With the port that is usual where none is named."""
-    found = server_at(url, {})
-    assert (found.host, found.port, found.domain) == (host, port, "memories")
+    parsed = parse_server(url, {})
+    assert (parsed.host, parsed.port, parsed.domain) == (host, port, "memories")
 
 
 def test_no_two_names_have_one_index() -> None:
     """An own index is told from those of other names, and from all of another domain of trust."""
     url = "https://search.example.org/memories"
-    server, other = server_at(url, {}), server_at(f"{url}-a", {})
+    server, other = parse_server(url, {}), parse_server(f"{url}-a", {})
     scopes = ("a", "a/b", "a.b", "a-b", "a-b/c", "a/b-c", "a_b/c")
-    indexes = [one.own_index(scope) for one in (server, other) for scope in scopes]
+    indexes = [backend.find_own_index(scope) for backend in (server, other) for scope in scopes]
     assert len({*indexes, server.index, other.index}) == 2 * len(scopes) + 2
-    assert server.own_index("Acme/Billing") == server.own_index("acme/billing")
+    assert server.find_own_index("Acme/Billing") == server.find_own_index("acme/billing")
     for scope in ("", "a/", "/a", "a/b/c", "a~b", "a*", "a,b", "a b", "b\u00f6se/x", "a" * 101):
-        assert server.own_index(scope) == ""
+        assert server.find_own_index(scope) == ""
 
 
 @pytest.mark.parametrize("scope", ["", "acme", "acme/billing"])
 def test_a_role_of_a_publisher_writes_one_index(scope: str) -> None:
     """That of a scope its own one, and that of all the one of all; none writes by a pattern."""
-    server = server_at("https://search.example.org/memories", {})
+    server = parse_server("https://search.example.org/memories", {})
     writes = {
         name: granted["index_patterns"]
-        for name, role in opensearch.roles(server, scope).items()
+        for name, role in opensearch.build_roles(server, scope).items()
         for granted in role["index_permissions"]
         if "indices:data/write/index" in granted["allowed_actions"]
     }
-    own = {f"memories-publisher~{scope.replace('/', '~')}": [server.own_index(scope)]}
+    own = {f"memories-publisher~{scope.replace('/', '~')}": [server.find_own_index(scope)]}
     assert writes == {"memories-publisher": [server.index]} | (own if scope else {})
 
 
@@ -272,17 +275,18 @@ def test_plain_http_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> No
     )
     monkeypatch.setattr(socket, "socket", Elsewhere)
     with pytest.raises(FleetUnavailable, match="on another machine"):
-        OpenSearch(server_at("http://localhost/memories", {})).candidates(ASKED, EVER_S)
+        OpenSearch(parse_server("http://localhost/memories", {})).find_candidates(ASKED, EVER_S)
 
 
 def test_credentials_come_from_the_environment() -> None:
     """A user with a password, or a key; anything else is refused, and never shown."""
     url = "https://search.example.org/memories"
     user = {"MEMTOOL_FLEET_USER": "ada", "MEMTOOL_FLEET_PASSWORD": "open sesame"}
-    assert server_at(url, user).authorization == "Basic YWRhOm9wZW4gc2VzYW1l"
-    assert server_at(url, {"MEMTOOL_FLEET_KEY": "os_abc"}).authorization == "ApiKey os_abc"
+    assert parse_server(url, user).authorization == "Basic YWRhOm9wZW4gc2VzYW1l"
+    assert parse_server(url, {"MEMTOOL_FLEET_KEY": "os_abc"}).authorization == "ApiKey os_abc"
     assert (
-        server_at(url, {"MEMTOOL_FLEET_KEY": "e30.e30.x-_"}).authorization == "Bearer e30.e30.x-_"
+        parse_server(url, {"MEMTOOL_FLEET_KEY": "e30.e30.x-_"}).authorization
+        == "Bearer e30.e30.x-_"
     )
     for env in (
         user | {"MEMTOOL_FLEET_KEY": "abc"},
@@ -291,10 +295,10 @@ def test_credentials_come_from_the_environment() -> None:
         {"MEMTOOL_FLEET_KEY": "abc\r\nX-Evil: 1"},
     ):
         with pytest.raises(MemtoolError) as refused:
-            server_at(url, env)
+            parse_server(url, env)
         assert "sesame" not in refused.value.message
         assert "abc" not in refused.value.message
-    assert "sesame" not in server_at(url, user).name
+    assert "sesame" not in parse_server(url, user).name
 
 
 @pytest.fixture(scope="module")
@@ -353,35 +357,38 @@ def test_tls_is_verified(
 
     def answer(sock: socket.socket, line: str) -> None:
         heard.append(line)
-        said(b"{}")(sock, line)
+        respond(b"{}")(sock, line)
 
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificates[trusted][0]))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificates[shown])
     with serving(answer, context) as url, pytest.raises(FleetUnavailable) as refused:
-        OpenSearch(server_at(url, {"MEMTOOL_FLEET_KEY": "abc"})).candidates(ASKED, EVER_S)
+        OpenSearch(parse_server(url, {"MEMTOOL_FLEET_KEY": "abc"})).find_candidates(ASKED, EVER_S)
     assert reason in str(refused.value)
     assert bool(heard) == (reason == NOT_WHOLE)
 
 
 def test_a_server_that_speaks_no_tls_is_told_nothing() -> None:
     """Its plain answer is none."""
-    with serving(said(b"{}")) as url, pytest.raises(FleetUnavailable, match="does not speak TLS"):
-        OpenSearch(server_at(url.replace("http:", "https:"), {})).candidates(ASKED, EVER_S)
+    with (
+        serving(respond(b"{}")) as url,
+        pytest.raises(FleetUnavailable, match="does not speak TLS"),
+    ):
+        OpenSearch(parse_server(url.replace("http:", "https:"), {})).find_candidates(ASKED, EVER_S)
 
 
 def answered(
-    named: list[Any], docs: list[Any], asked: FleetQuery = ASKED
+    named: list[Any], docs: list[Any], query: FleetQuery = ASKED
 ) -> list[opensearch.FleetCandidate]:
     """Return what a server's two answers become."""
 
     def answer(sock: socket.socket, line: str) -> None:
         body = {"timed_out": False, "hits": {"hits": named}}
-        said(json.dumps({"docs": docs} if "_mget" in line else body).encode())(sock, line)
+        respond(json.dumps({"docs": docs} if "_mget" in line else body).encode())(sock, line)
 
     with serving(answer) as url:
-        return OpenSearch(server_at(url, {})).candidates(asked, EVER_S)
+        return OpenSearch(parse_server(url, {})).find_candidates(query, EVER_S)
 
 
 INDEX = f"memories-a{TOKENIZER}"
@@ -397,8 +404,8 @@ def named(
 @pytest.mark.parametrize("own", ["", "~acme", "~acme~shop"])
 def test_a_document_is_read(own: str) -> None:
     """As it was published, in the index of all, of its organisation or its own."""
-    (found,) = answered([named(index=f"{INDEX}{own}")], [{"_id": ID, "_source": SOURCE}])
-    assert found == opensearch.FleetCandidate(
+    (candidate,) = answered([named(index=f"{INDEX}{own}")], [{"_id": ID, "_source": SOURCE}])
+    assert candidate == opensearch.FleetCandidate(
         "acme/shop", COMMIT, ".memory/decision/dec-a.md", b"x", b" redis "
     )
 
@@ -463,7 +470,7 @@ def test_a_hit_that_nobody_published_is_passed_over(hit: object) -> None:
     ids=lambda change: repr(change)[:40],
 )
 def test_a_document_that_nobody_published_is_passed_over(change: dict[str, Any]) -> None:
-    """What is wrong with one costs no other."""
+    """A bad document does not affect others."""
     good = {"_id": ID, "_source": SOURCE}
     assert answered([named()], [{"_id": ID, "_source": SOURCE | change}]) == []
     assert len(answered([named()] * 2, [{"_id": ID, "_source": SOURCE | change}, good])) == 1
@@ -482,25 +489,25 @@ def test_one_repository_does_not_push_out_the_others() -> None:
     """Of one that floods the first hits only its share is fetched."""
     rows = [named(f"evil/x/dec-{n}", "evil/x") for n in range(250)]
     rows += [named(f"acme/r{n}/dec-a", f"acme/r{n}") for n in range(30)]
-    found = {"timed_out": False, "hits": {"hits": rows}}
-    chosen = OpenSearch(server_at("http://[::1]/memories", {}))._chosen(found, 100)
-    assert sum(repository == "evil/x" for _index, _id, repository in chosen) == LEAST_SHARE
+    response = {"timed_out": False, "hits": {"hits": rows}}
+    chosen = OpenSearch(parse_server("http://[::1]/memories", {}))._choose_rows(response, 100)
+    assert sum(repository == "evil/x" for _index, _id, repository in chosen) == SHARE_OF_CANDIDATES
     assert sum(repository != "evil/x" for _index, _id, repository in chosen) == 30
 
 
 def test_what_is_fetched_has_a_size() -> None:
-    """Large memories stand for fewer candidates; an answer stays below what is read."""
+    """Large memories mean fewer candidates, so that an answer stays below the limit."""
     rows = [named(f"acme/r{n}/dec-a", f"acme/r{n}", 200_000) for n in range(100)]
-    found = {"timed_out": False, "hits": {"hits": rows}}
-    chosen = OpenSearch(server_at("http://[::1]/memories", {}))._chosen(found, 100)
-    assert 0 < len(chosen) * 200_000 <= MOST_ANSWER // 2
+    response = {"timed_out": False, "hits": {"hits": rows}}
+    chosen = OpenSearch(parse_server("http://[::1]/memories", {}))._choose_rows(response, 100)
+    assert 0 < len(chosen) * 200_000 <= MAX_ANSWER_BYTES // 2
 
 
 def test_a_query_holds_terms_alone() -> None:
     """The terms of the question, and filters on what the user wants."""
     many = {f"term{n}": 1.0 + n for n in range(20)}
-    asked = FleetQuery(many, ("acme/*",), ("pay",), ("decision",), ("db",), 50, ("a*/b",))
-    body = opensearch.query(asked, 0.25)
+    query = FleetQuery(many, ("acme/*",), ("pay",), ("decision",), ("db",), 50, ("a*/b",))
+    body = opensearch.build_request(query, 0.25)
     bool_ = body["query"]["bool"]
     words = [row["term"]["w"]["value"] for row in bool_["should"]]
     assert words == list(many)
@@ -509,7 +516,7 @@ def test_a_query_holds_terms_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "gone", "kept"),
+    ("text", "gone", "remaining"),
     [
         ("why does postgres://ada:hunter22vX9@db.internal/shop time out", "hunter22vx9", "time"),
         ("retry\npassword\n=\nhunter22vX9qLm\npayment", "hunter22vx9qlm", "payment"),
@@ -517,18 +524,18 @@ def test_a_query_holds_terms_alone() -> None:
         ("the password of the shop is in the vault", "", "vault"),
     ],
 )
-def test_no_term_of_a_secret_is_sent(text: str, gone: str, kept: str) -> None:
-    """What the gate would refuse in a memory leaves in no question; the other words do."""
-    asked = scoring.question(text)
-    sent = ask.without_secrets(asked, text).weights
-    assert kept in sent
-    assert bool(gone) == (len(sent) < len(asked.weights))
+def test_no_term_of_a_secret_is_sent(text: str, gone: str, remaining: str) -> None:
+    """Text that the gate would refuse is removed from questions; other words stay."""
+    question = scoring.parse_question(text)
+    sent = ask.without_secrets(question, text).weights
+    assert remaining in sent
+    assert bool(gone) == (len(sent) < len(question.weights))
     assert gone not in sent
-    assert not gone or any(term.endswith(gone) for term in asked.weights)
+    assert not gone or any(term.endswith(gone) for term in question.weights)
 
 
 def test_making_an_index_ends_soon_at_a_server_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first request has a short clock; only that of the index itself may take long."""
-    monkeypatch.setattr(opensearch, "TEMPLATE_S", SOON_S)
+    monkeypatch.setattr(opensearch, "TEMPLATE_TIMEOUT_S", SOON_S)
     with serving(drip) as url, pytest.raises(FleetUnavailable, match=f"within {SOON_S:.3g} s"):
-        opensearch.prepare(server_at(url, {}), shards=1, replicas=0, within=EVER_S)
+        opensearch.prepare(parse_server(url, {}), shards=1, replicas=0, timeout_s=EVER_S)

@@ -1,4 +1,4 @@
-"""What an agent hears of other repositories: `inject` and hooks over a real fleet of git."""
+"""Memories of other repositories for an agent: `inject` and hooks over a real fleet of git."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memtool.cli import hooks
 from memtool.fleet import ask
 from memtool.fleet.backend import FleetCandidate, FleetQuery
 from memtool.index import index
-from memtool.mcp.server import tools
+from memtool.mcp.server import list_tools
 
 PROMPT = "how is a failed payment of an invoice retried before the job is parked"
 RETRY = "A failed payment of an invoice is retried three times, then the job is parked.\n"
@@ -23,7 +23,7 @@ RETRY = "A failed payment of an invoice is retried three times, then the job is 
 
 @pytest.fixture
 def team(fleet: Fleet) -> Fleet:
-    """A fleet of two repositories, of which one answers, and a project that hears it."""
+    """A fleet of two repositories, one with an answer, and a project that asks it."""
     fleet.project.memory("dec-own", "Buttons are blue.\n")
     fleet.project.commit()
     fleet.near("acme/pay", dec_retry=RETRY)
@@ -40,7 +40,7 @@ def switch(fleet: Fleet, value: str = "true") -> None:
 
 
 def hooked(fleet: Fleet, prompt: str = PROMPT, **env: str) -> str:
-    """What a hook answers to a prompt."""
+    """Return the answer of a hook to a prompt."""
     event = json.dumps({"cwd": str(fleet.project.path), "session_id": "s1", "prompt": prompt})
     done = fleet.project.run("hook", "claude", "user-prompt-submit", stdin=event, **env)
     assert (done.returncode, done.stderr) == (0, "")
@@ -48,7 +48,7 @@ def hooked(fleet: Fleet, prompt: str = PROMPT, **env: str) -> str:
 
 
 def test_inject_shows_it_and_says_why(team: Fleet) -> None:
-    """The block holds the answer with its mark; --explain and --json say whose it is."""
+    """The block holds the answer with its mark; --explain and --json name the repository."""
     box = team.project
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"],
@@ -58,13 +58,13 @@ def test_inject_shows_it_and_says_why(team: Fleet) -> None:
         text=True,
     ).stdout.strip()
     done = box.run("inject", "--prompt", PROMPT, "--explain")
-    assert f"[fleet acme/pay@{commit[:10]}]" in done.stdout
+    assert f"[acme/pay dec-retry@{commit[:7]}] " in done.stdout
     assert "dec-retry of acme/pay: taken as fleet: " in done.stderr
-    found = box.json("inject", "--prompt", PROMPT)
-    (item,) = found["items"]
+    answer = box.json("inject", "--prompt", PROMPT)
+    (item,) = answer["items"]
     assert (item["id"], item["tier"], item["trust"]) == ("dec-retry", "fleet", "fleet")
     assert (item["repository"], item["commit"]) == ("acme/pay", commit)
-    assert (found["budget"]["fleet"], found["depth"]) == (300, "fleet")
+    assert (answer["budget"]["fleet"], answer["depth"]) == (300, "fleet")
 
 
 def test_it_is_off_unless_the_user_says_so(team: Fleet) -> None:
@@ -84,8 +84,8 @@ def test_it_is_off_unless_the_user_says_so(team: Fleet) -> None:
 def test_a_hook_shows_it_once_and_keeps_its_peace(team: Fleet) -> None:
     """A prompt gets it, the same session not again; a fleet that is gone is silence."""
     first = hooked(team)
-    assert "[fleet acme/pay@" in first
-    assert "[fleet" not in hooked(team)
+    assert "acme/pay dec-retry@" in first
+    assert "acme/pay" not in hooked(team)
     listed = team.project.run("log", "--injected").stdout
     assert "acme/pay:dec-retry" in listed
     shutil.rmtree(team.home)
@@ -97,14 +97,14 @@ def test_a_hook_waits_for_nobody_when_its_time_is_over(
 ) -> None:
     """However long the user would wait, the local answer must be given within the hook's limit."""
     team.project.memory("dec-retry-here", RETRY.replace("three times", "seven times"))
-    monkeypatch.setattr(hooks, "OWN_SHARE", 1.0)
+    monkeypatch.setattr(hooks, "LOCAL_SHARE", 1.0)
     answer = hooked(team)
     assert "seven times" in answer
     assert "[fleet" not in answer
 
 
 def test_people_are_told_why_nobody_answers(team: Fleet) -> None:
-    """The local answer comes all the same, with a note."""
+    """The local answer still comes, with a note."""
     down = "http://127.0.0.1:9/memories"
     done = team.project.run("inject", "--prompt", PROMPT, MEMTOOL_FLEET_URL=down)
     assert (done.returncode, done.stdout) == (0, "")
@@ -117,34 +117,34 @@ def test_nobody_is_set(fleet: Fleet) -> None:
     switch(fleet)
     done = fleet.project.run("inject", "--prompt", PROMPT)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "inject.fleet is on, and there is nobody to ask" in done.stderr
+    assert "inject.fleet is on, but no other repositories are set" in done.stderr
 
 
 def test_a_primer_and_an_edit_have_nothing_of_it(team: Fleet) -> None:
-    """Nobody asked, so nobody else answers."""
+    """Without a question the fleet is not asked."""
     assert "[fleet" not in team.project.run("inject", "--primer").stdout
     assert "[fleet" not in team.project.run("inject", "--files", "src/pay.py").stdout
 
 
 def test_a_secret_in_a_prompt_is_no_term(team: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What redaction finds in a prompt is taken out before anybody is asked."""
+    """Secrets are removed from a prompt before the fleet is asked."""
     heard: list[FleetQuery] = []
 
     class Listening:
         note = ""
 
-        def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
-            heard.append(asked)
+        def find_candidates(self, query: FleetQuery, timeout_s: float) -> list[FleetCandidate]:
+            heard.append(query)
             return []
 
-    monkeypatch.setattr(ask, "backend_of", lambda _context, _whom: Listening())
+    monkeypatch.setattr(ask, "choose_backend", lambda _context, _whom: Listening())
     context = team.project.context()
     own = index.open(context).index
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    ask.hits_for_prompt(context, f"deploy fails with token {secret} in the pipeline", own)
-    (asked,) = heard
-    assert "pipelin" in asked.weights
-    assert not any("ghp" in term or "a1b2" in term for term in asked.weights)
+    ask.find_hits_for_prompt(context, f"deploy fails with token {secret} in the pipeline", own)
+    (query,) = heard
+    assert "pipelin" in query.weights
+    assert not any("ghp" in term or "a1b2" in term for term in query.weights)
 
 
 def test_what_is_shown_holds_no_secret(fleet: Fleet) -> None:
@@ -156,7 +156,7 @@ def test_what_is_shown_holds_no_secret(fleet: Fleet) -> None:
     fleet.sync()
     switch(fleet)
     shown = fleet.project.run("inject", "--prompt", PROMPT).stdout
-    assert "[fleet acme/pay@" in shown
+    assert "acme/pay dec-retry@" in shown
     assert key not in shown
     assert "[REDACTED:" in shown
 
@@ -182,10 +182,14 @@ def test_hostile_repositories_get_one_place(team: Fleet) -> None:
     flood.commit()
     team.set("SRC/acme/*", "SRC/evil/*")
     team.sync()
-    shown = [one["repository"] for one in team.project.json("inject", "--prompt", PROMPT)["items"]]
+    shown = [
+        item["repository"] for item in team.project.json("inject", "--prompt", PROMPT)["items"]
+    ]
     assert sorted(shown) == ["acme/pay", "evil/flood", "evil/stuffed"]
     assert team.project.run("--global", "config", "fleet.allow", "acme/*").returncode == 0
-    shown = [one["repository"] for one in team.project.json("inject", "--prompt", PROMPT)["items"]]
+    shown = [
+        item["repository"] for item in team.project.json("inject", "--prompt", PROMPT)["items"]
+    ]
     assert shown == ["acme/pay"]
 
 
@@ -196,9 +200,9 @@ def test_programs_get_it_with_its_mark(team: Fleet) -> None:
 
     over_http = Web(team.project).post("/api/inject", {"prompt": PROMPT}).json()["value"]
     place = ServedRepository(str(team.project.path), team.env, is_structured=True)
-    over_mcp = call(tools()["inject"], {"prompt": PROMPT}, place).structured
+    over_mcp = call(list_tools()["inject"], {"prompt": PROMPT}, place).structured
     assert over_mcp is not None
-    for found in (over_http, over_mcp):
-        (item,) = found["items"]
+    for answer in (over_http, over_mcp):
+        (item,) = answer["items"]
         assert (item["tier"], item["trust"], item["repository"]) == ("fleet", "fleet", "acme/pay")
-        assert "[fleet acme/pay@" in found["text"]
+        assert "acme/pay dec-retry@" in answer["text"]

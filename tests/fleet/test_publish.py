@@ -17,56 +17,56 @@ from fleet.conftest import push
 from memtool.errors import MemtoolError
 from memtool.fleet import opensearch, publish
 from memtool.fleet.opensearch import SearchServer
-from memtool.fleet.publish import Draft, Partition, Published
+from memtool.fleet.publish import Partition, Publication, PublishResult
 
 on_a_server = pytest.mark.server
 KEY = "AKIA" + "Q3EGRT5DWX7PL2MN"
 
 
-def drafted(sandbox: Sandbox) -> Draft:
+def drafted(sandbox: Sandbox) -> Publication:
     """Return what the repository has to publish."""
-    return publish.draft(sandbox.context())
+    return publish.build_publication(sandbox.context())
 
 
-def sent(sandbox: Sandbox, server: SearchServer) -> Published:
+def sent(sandbox: Sandbox, server: SearchServer) -> PublishResult:
     """Publish what the remote has."""
     context = sandbox.context()
-    return publish.publish(context, server, publish.draft(context))
+    return publish.publish(context, server, publish.build_publication(context))
 
 
 def documents(server: SearchServer) -> dict[str, dict[str, Any]]:
     """Return the memories in the index by id."""
-    server.get("POST", f"/{server.index}/_refresh", within=60)
+    server.request("POST", f"/{server.index}/_refresh", timeout_s=60)
     body = {"size": 1_000, "query": {"exists": {"field": "repo"}}}
-    found = server.get("POST", f"/{server.index}/_search", body, within=60)
-    return {hit["_id"]: hit["_source"] for hit in found["hits"]["hits"]}
+    response = server.request("POST", f"/{server.index}/_search", body, timeout_s=60)
+    return {hit["_id"]: hit["_source"] for hit in response["hits"]["hits"]}
 
 
 def there(server: SearchServer, repository: str = "") -> dict[str, tuple[str, int]]:
     """Return text and version of the memories in the index by id, of all repositories or of one."""
     return {
-        id_: (found["data"], found["gen"])
-        for id_, found in documents(server).items()
+        id_: (document["data"], document["gen"])
+        for id_, document in documents(server).items()
         if not repository or id_.startswith(f"{repository}/")
     }
 
 
-def called(made: Draft, repository: str) -> Draft:
+def called(made: Publication, repository: str) -> Publication:
     """Return a draft as another repository would have it."""
-    documents = {id_: one | {"repo": repository} for id_, one in made.documents.items()}
+    documents = {id_: document | {"repo": repository} for id_, document in made.documents.items()}
     return made.replace(repository=repository, documents=documents)
 
 
-def wanted(made: Draft) -> dict[str, tuple[str, int]]:
+def wanted(made: Publication) -> dict[str, tuple[str, int]]:
     """Return the same of a draft, as the index should have it."""
     return {
-        f"{made.repository}/{id_}": (found["data"], found["gen"])
-        for id_, found in made.documents.items()
+        f"{made.repository}/{id_}": (document["data"], document["gen"])
+        for id_, document in made.documents.items()
     }
 
 
 @pytest.fixture
-def history(remote: Sandbox) -> list[Draft]:
+def history(remote: Sandbox) -> list[Publication]:
     """Four states of the memories, the oldest first: two are new in each, and one is gone."""
     drafts = []
     for number in range(4):
@@ -100,7 +100,7 @@ def test_what_leaves_is_what_is_trusted(remote: Sandbox) -> None:
 
 
 def test_versions_count_changes_of_memories(remote: Sandbox) -> None:
-    """What else is committed publishes nothing anew, and cites the commit that wrote them."""
+    """Other commits publish nothing, and documents cite the commit that wrote them."""
     remote.memory("dec-a")
     remote.commit()
     push(remote)
@@ -123,13 +123,13 @@ def test_a_secret_is_kept_back(remote: Sandbox) -> None:
     remote.commit()
     push(remote)
     done = remote.run("publish", "--dry-run", "--json")
-    found = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     assert done.returncode == 1
-    assert [(one["id"], one["code"]) for one in found["kept_back"]] == [
+    assert [(row["id"], row["code"]) for row in report["kept_back"]] == [
         ("dec-broken", "bad-yaml"),
         ("dec-leak", "secret"),
     ]
-    assert found["memories"] == 1
+    assert report["memories"] == 1
     assert KEY not in done.stdout + done.stderr + repr(drafted(remote).documents)
 
 
@@ -139,8 +139,8 @@ def test_a_memory_that_a_check_refuses_is_kept_back(remote: Sandbox) -> None:
     remote.memory("dec-b", "It is so\u200b, too.\n")
     remote.commit()
     push(remote)
-    found = {one.id: one.code for one in drafted(remote).kept_back}
-    assert found == {"dec-a": "dangling", "dec-b": "hidden-character"}
+    codes = {problem.id: problem.code for problem in drafted(remote).kept_back}
+    assert codes == {"dec-a": "dangling", "dec-b": "hidden-character"}
 
 
 def test_labels_of_the_user_hold_too(remote: Sandbox) -> None:
@@ -166,17 +166,17 @@ def test_a_shallow_clone_is_refused(remote: Sandbox, tmp_path: Path) -> None:
     )
     done = remote.run("publish", "--dry-run", cwd=clone)
     assert done.returncode == 2
-    assert "this clone is shallow" in done.stderr
+    assert "cannot publish from a shallow clone" in done.stderr
     assert "fetch-depth: 0" in done.stderr
 
 
 def test_another_branch_is_refused(remote: Sandbox) -> None:
-    """What is not merged is nobody else's business."""
+    """Unmerged memories are not published."""
     remote.memory("dec-a")
     remote.commit()
     done = remote.run("publish", "--dry-run")
     assert done.returncode == 2
-    assert "knows no default branch" in done.stderr
+    assert "has no default branch" in done.stderr
     push(remote)
     assert remote.run("publish", "--dry-run").returncode == 0
     remote.git("switch", "--quiet", "-c", "feature")
@@ -184,7 +184,7 @@ def test_another_branch_is_refused(remote: Sandbox) -> None:
     remote.commit()
     done = remote.run("publish", "--dry-run")
     assert done.returncode == 2
-    assert "is not in origin/main: only the default branch is published" in done.stderr
+    assert "HEAD is not on origin/main, and only the default branch is published" in done.stderr
 
 
 def test_a_server_must_be_named(remote: Sandbox) -> None:
@@ -195,7 +195,7 @@ def test_a_server_must_be_named(remote: Sandbox) -> None:
     push(remote)
     done = remote.run("publish")
     assert done.returncode == 2
-    assert "there is no server to publish to" in done.stderr
+    assert "cannot publish: no server is configured" in done.stderr
 
 
 def test_a_server_that_is_gone_is_an_error(
@@ -208,8 +208,8 @@ def test_a_server_that_is_gone_is_an_error(
     push(remote)
     done = remote.run("publish", MEMTOOL_FLEET_URL="http://127.0.0.1:1/memories")
     assert done.returncode == 2
-    assert "not everything is published: http://127.0.0.1:1/memories cannot be" in done.stderr
-    assert "run it again" in done.stderr
+    assert "not everything was published: http://127.0.0.1:1/memories cannot be" in done.stderr
+    assert "run the command again" in done.stderr
 
 
 @on_a_server
@@ -228,7 +228,7 @@ def test_it_is_published_once(remote: Sandbox, server: SearchServer) -> None:
 
 @on_a_server
 def test_what_is_gone_is_deleted(
-    remote: Sandbox, history: list[Draft], server: SearchServer
+    remote: Sandbox, history: list[Publication], server: SearchServer
 ) -> None:
     """Each state takes the place of the one before, whole."""
     context = remote.context()
@@ -239,9 +239,9 @@ def test_what_is_gone_is_deleted(
 
 @on_a_server
 def test_a_late_run_changes_nothing(
-    remote: Sandbox, history: list[Draft], server: SearchServer
+    remote: Sandbox, history: list[Publication], server: SearchServer
 ) -> None:
-    """It says that it was late, and is no failure."""
+    """It reports that it was late, and does not fail."""
     context = remote.context()
     publish.publish(context, server, history[3])
     late = publish.publish(context, server, history[1])
@@ -251,7 +251,7 @@ def test_a_late_run_changes_nothing(
 
 @on_a_server
 def test_a_late_writer_sweeps_behind_itself(
-    remote: Sandbox, history: list[Draft], server: SearchServer
+    remote: Sandbox, history: list[Publication], server: SearchServer
 ) -> None:
     """One that had begun before the newer one, and writes what that had deleted."""
     context = remote.context()
@@ -269,24 +269,27 @@ class Cut(Exception):
 
 @on_a_server
 def test_one_that_is_killed_is_mended_by_the_next(
-    remote: Sandbox, history: list[Draft], server: SearchServer, monkeypatch: pytest.MonkeyPatch
+    remote: Sandbox,
+    history: list[Publication],
+    server: SearchServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Wherever that was: after each of its requests."""
-    monkeypatch.setattr(publish, "BATCH", 2)
-    context, ask = remote.context(), SearchServer.ask
+    monkeypatch.setattr(publish, "BATCH_DOCUMENTS", 2)
+    context, ask = remote.context(), SearchServer.send
     for requests in range(1, 40):
-        old, new = (called(one, f"acme/k{requests}") for one in history[2:])
+        old, new = (called(draft, f"acme/k{requests}") for draft in history[2:])
         publish.publish(context, server, old)
-        left = [requests]
+        remaining = [requests]
 
-        def counted(*args: Any, left: list[int] = left, **kwargs: Any) -> Any:
-            if not left[0]:
+        def counted(*args: Any, remaining: list[int] = remaining, **kwargs: Any) -> Any:
+            if not remaining[0]:
                 raise Cut
-            left[0] -= 1
+            remaining[0] -= 1
             return ask(*args, **kwargs)
 
         with monkeypatch.context() as patch:
-            patch.setattr(SearchServer, "ask", counted)
+            patch.setattr(SearchServer, "send", counted)
             is_cut = False
             try:
                 publish.publish(context, server, new)
@@ -303,7 +306,7 @@ def test_one_that_is_killed_is_mended_by_the_next(
 def test_what_a_killed_one_left_does_not_pass_for_published(
     remote: Sandbox, server: SearchServer
 ) -> None:
-    """A change that is taken back gives the same files, and is a newer version all the same."""
+    """A reverted change gives the same files, and is still a newer version."""
     texts = ("It is so.\n", "It is not so.\n", "It is so.\n")
     drafts = []
     for text in texts:
@@ -313,7 +316,7 @@ def test_what_a_killed_one_left_does_not_pass_for_published(
         drafts.append(drafted(remote))
     context = remote.context()
     publish.publish(context, server, drafts[0])
-    Partition(server, "acme/shop")._bulk(
+    Partition(server, "acme/shop")._send_bulk(
         [
             (
                 {
@@ -334,34 +337,37 @@ def test_what_a_killed_one_left_does_not_pass_for_published(
 
 @on_a_server
 def test_three_at_once_end_as_the_newest(
-    remote: Sandbox, history: list[Draft], server: SearchServer, monkeypatch: pytest.MonkeyPatch
+    remote: Sandbox,
+    history: list[Publication],
+    server: SearchServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In whatever order, with pauses at random, they leave what the newest one has."""
-    monkeypatch.setattr(publish, "BATCH", 1)
-    ask, chance = SearchServer.ask, random.Random(17)
+    monkeypatch.setattr(publish, "BATCH_DOCUMENTS", 1)
+    ask, chance = SearchServer.send, random.Random(17)
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         threading.Event().wait(chance.random() / 50)
         return ask(*args, **kwargs)
 
-    monkeypatch.setattr(SearchServer, "ask", slow)
+    monkeypatch.setattr(SearchServer, "send", slow)
     context = remote.context()
     for round_ in range(6):
-        own = [called(one, f"acme/shop{round_}") for one in history]
+        own = [called(draft, f"acme/shop{round_}") for draft in history]
         publish.publish(context, server, own[0])
         racing = own[1:]
         chance.shuffle(racing)
         with ThreadPoolExecutor(3) as threads:
             done = threads.map(lambda made: publish.publish(context, server, made), racing)
-            assert {one.state for one in done} <= {"published", "late"}
+            assert {outcome.state for outcome in done} <= {"published", "late"}
         assert there(server, own[3].repository) == wanted(own[3])
 
 
 @on_a_server
 def test_two_repositories_do_not_touch_each_other(
-    remote: Sandbox, history: list[Draft], server: SearchServer
+    remote: Sandbox, history: list[Publication], server: SearchServer
 ) -> None:
-    """Nor does one whose name begins like the other's."""
+    """Nor does one with a name that begins like the other's."""
     context = remote.context()
     other = called(history[0], "acme/shop-two")
     publish.publish(context, server, other)
@@ -372,7 +378,7 @@ def test_two_repositories_do_not_touch_each_other(
 
 @on_a_server
 def test_a_rewritten_history_needs_an_epoch(remote: Sandbox, server: SearchServer) -> None:
-    """What is newer cannot be counted then, so that somebody has to say it once."""
+    """The newer version cannot be computed then, so the user must name it once."""
     for name in ("dec-a", "dec-b"):
         remote.memory(name)
         remote.commit()
@@ -386,7 +392,7 @@ def test_a_rewritten_history_needs_an_epoch(remote: Sandbox, server: SearchServe
     before = there(server)
     done = remote.run("publish", MEMTOOL_FLEET_URL=server.name)
     assert done.returncode == 2
-    assert "was rewritten" in done.stderr
+    assert "does not contain it" in done.stderr
     assert "memtool config fleet.epoch 1" in done.stderr
     assert there(server) == before
     remote.run("config", "fleet.epoch", "1")
@@ -400,7 +406,7 @@ def test_a_rewritten_history_needs_an_epoch(remote: Sandbox, server: SearchServe
 def test_a_shorter_history_that_is_known_here_is_rewritten(
     remote: Sandbox, server: SearchServer
 ) -> None:
-    """Where the clone still has the old commit, a reset is no late run."""
+    """If the clone still has the old commit, a reset is not a late run."""
     for name in ("dec-a", "dec-b"):
         remote.memory(name)
         remote.commit()
@@ -411,27 +417,27 @@ def test_a_shorter_history_that_is_known_here_is_rewritten(
     remote.git("add", "--all")
     remote.git("commit", "--quiet", "--amend", "--message", "rewritten")
     push(remote)
-    with pytest.raises(MemtoolError, match="was rewritten"):
+    with pytest.raises(MemtoolError, match="does not contain it"):
         sent(remote, server)
 
 
 @on_a_server
 def test_an_index_that_is_lost_is_published_again(
-    remote: Sandbox, history: list[Draft], server: SearchServer
+    remote: Sandbox, history: list[Publication], server: SearchServer
 ) -> None:
     """Whole or in part: git has all of it."""
     context = remote.context()
     publish.publish(context, server, history[3])
-    server.get("DELETE", f"/{server.index}", within=60)
+    server.request("DELETE", f"/{server.index}", timeout_s=60)
     done = remote.run("publish", MEMTOOL_FLEET_URL=server.name)
     assert done.returncode == 2
     assert "has no index" in done.stderr
     assert "memtool fleet init" in done.stderr
-    opensearch.prepare(server, shards=1, replicas=0, within=60)
+    opensearch.prepare(server, shards=1, replicas=0, timeout_s=60)
     publish.publish(context, server, history[3])
     assert there(server) == wanted(history[3])
     gone = {"_id": "acme/shop/dec-b2", "version": history[3].gen, "version_type": "external_gte"}
-    assert Partition(server, "acme/shop")._bulk([({"delete": gone}, None)]) == 0
+    assert Partition(server, "acme/shop")._send_bulk([({"delete": gone}, None)]) == 0
     again = publish.publish(context, server, history[3])
     assert again.state == "published"
     assert there(server) == wanted(history[3])
@@ -439,14 +445,17 @@ def test_an_index_that_is_lost_is_published_again(
 
 @on_a_server
 def test_another_version_of_memtool_publishes_anew(
-    remote: Sandbox, history: list[Draft], server: SearchServer, monkeypatch: pytest.MonkeyPatch
+    remote: Sandbox,
+    history: list[Publication],
+    server: SearchServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its checks may be stricter: what they keep back now is gone from the index."""
     context = remote.context()
     publish.publish(context, server, history[3])
     monkeypatch.setattr(publish, "__version__", "9.9.9")
-    kept = {id_: one for id_, one in history[3].documents.items() if id_ != "dec-b1"}
-    stricter = history[3].replace(documents=kept)
+    reduced = {id_: document for id_, document in history[3].documents.items() if id_ != "dec-b1"}
+    stricter = history[3].replace(documents=reduced)
     done = publish.publish(context, server, stricter)
     assert (done.state, done.deleted) == ("published", 1)
     assert there(server) == wanted(stricter)
@@ -454,7 +463,7 @@ def test_another_version_of_memtool_publishes_anew(
 
 @on_a_server
 def test_a_publisher_may_write_in_anothers_name(
-    remote: Sandbox, history: list[Draft], server: SearchServer
+    remote: Sandbox, history: list[Publication], server: SearchServer
 ) -> None:
     """Nothing in the index proves who wrote: the name's owner sees it when it publishes next."""
     context = remote.context()

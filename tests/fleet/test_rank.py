@@ -11,15 +11,15 @@ from memtool.fleet.backend import (
     CANDIDATES,
     FleetCandidate,
     FleetQuery,
-    home_of,
-    is_named,
-    required,
-    settings_of,
-    share,
-    within_share,
+    compute_share,
+    find_fleet_home,
+    limit_shares,
+    matches_any,
+    read_settings,
+    require_settings,
 )
 from memtool.index import index, scoring
-from memtool.index.text import fields
+from memtool.index.text import list_texts
 from memtool.memory import document
 from memtool.search.features import Facts
 from memtool.store.config import USER_ONLY
@@ -39,26 +39,26 @@ def candidate(id_: str, body: str, repository: str = "acme/shop") -> FleetCandid
     """A memory of a repository as a backend gives it."""
     memory = make_memory(id_, body)
     path = f".memory/decision/2026-02/{id_}.md"
-    text = scoring.searchable(scoring.Document(path, fields(Record(memory, path, ""))))[1]
+    text = scoring.analyze_document(scoring.Document(path, list_texts(Record(memory, path, ""))))[1]
     return FleetCandidate(repository, "c" * 40, path, document.write(memory), text)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) -> None:
-    """The same memories with the same statistics stand in the same order, at the same scores."""
+    """The same memories with the same statistics rank in the same order, at the same scores."""
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
     own = index.open(sandbox.context()).index
-    asked = scoring.question(question)
-    local = own.close(asked, own.best(asked.weights, 30, lambda _number: True))
-    found = rank.ranked(
-        asked,
+    parsed = scoring.parse_question(question)
+    local = own.rerank(parsed, own.find_best(parsed.weights, 30, lambda _number: True))
+    hits = rank.rank_candidates(
+        parsed,
         [candidate(id_, body) for id_, body in reversed(BODIES.items())],
-        own.statistics(asked.weights),
+        own.statistics(parsed.weights),
     )
-    assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
-    assert [one.raw for one in found] == [hit[1] for hit in local]
-    assert found
+    assert [hit.candidate.path for hit in hits] == [own.path(hit[0]) for hit in local]
+    assert [hit.raw for hit in hits] == [hit[1] for hit in local]
+    assert hits
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -66,8 +66,8 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     """Where the local store holds old versions as well, both orders are as if it did not."""
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
-    asked = scoring.question(question)
-    plain = index.open(sandbox.context()).index.statistics(asked.weights)
+    parsed = scoring.parse_question(question)
+    plain = index.open(sandbox.context()).index.statistics(parsed.weights)
     for number in range(9):
         older = (f"dec-old{number - 1}",) if number else ()
         sandbox.memory(f"dec-old{number}", "Old redis sessions, old jobs.\n", supersedes=older)
@@ -75,16 +75,16 @@ def test_what_is_hidden_locally_moves_no_order(sandbox: Sandbox, question: str) 
     context = sandbox.context()
     tree = index.open(context)
     own = Facts(tree, context.clock.now, dict).index
-    assert own.statistics(asked.weights) == plain
-    best = own.best(asked.weights, 30, lambda number: "dec-old" not in own.path(number))
-    local = own.close(asked, best)
-    found = rank.ranked(
-        asked,
+    assert own.statistics(parsed.weights) == plain
+    best = own.find_best(parsed.weights, 30, lambda number: "dec-old" not in own.path(number))
+    local = own.rerank(parsed, best)
+    hits = rank.rank_candidates(
+        parsed,
         [candidate(id_, body) for id_, body in BODIES.items()],
-        own.statistics(asked.weights),
+        own.statistics(parsed.weights),
     )
-    assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
-    assert [one.raw for one in found] == [hit[1] for hit in local]
+    assert [hit.candidate.path for hit in hits] == [own.path(hit[0]) for hit in local]
+    assert [hit.raw for hit in hits] == [hit[1] for hit in local]
 
 
 def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
@@ -92,28 +92,28 @@ def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
     for id_, body in BODIES.items():
         sandbox.memory(id_, body)
     own = index.open(sandbox.context()).index
-    asked = scoring.question("redis sessions")
-    statistics = own.statistics(asked.weights)
-    few = [candidate(id_, body, f"acme/{id_}") for id_, body in BODIES.items()]
+    question = scoring.parse_question("redis sessions")
+    statistics = own.statistics(question.weights)
+    honest = [candidate(id_, body, f"acme/{id_}") for id_, body in BODIES.items()]
     flood = [candidate(f"dec-flood-{n}", "sessions\n", "evil/flood") for n in range(50)]
-    alone = rank.ranked(asked, few, statistics)
-    beside = rank.ranked(asked, [*flood, *few], statistics)
-    others = [one for one in beside if one.candidate.repository != "evil/flood"]
-    assert len(beside) - len(others) == share(CANDIDATES, len(alone) + 1)
-    assert [one.candidate.path for one in others] == [one.candidate.path for one in alone]
+    alone = rank.rank_candidates(question, honest, statistics)
+    flooded = rank.rank_candidates(question, [*flood, *honest], statistics)
+    unflooded = [hit for hit in flooded if hit.candidate.repository != "evil/flood"]
+    assert len(flooded) - len(unflooded) == compute_share(CANDIDATES, len(alone) + 1)
+    assert [hit.candidate.path for hit in unflooded] == [hit.candidate.path for hit in alone]
 
 
 def test_a_word_that_no_own_memory_holds_counts(sandbox: Sandbox) -> None:
-    """What only others know is what they are asked about."""
+    """A word that only others have is still searched."""
     sandbox.memory("sem-other", "Nothing of that kind.\n")
     own = index.open(sandbox.context()).index
-    asked = scoring.question("kubernetes ingress")
-    (found,) = rank.ranked(
-        asked,
+    question = scoring.parse_question("kubernetes ingress")
+    (hit,) = rank.rank_candidates(
+        question,
         [candidate("dec-k8s", "Kubernetes needs an ingress.\n"), candidate("dec-b", "No.\n")],
-        own.statistics(asked.weights),
+        own.statistics(question.weights),
     )
-    assert found.candidate.path.endswith("dec-k8s.md")
+    assert hit.candidate.path.endswith("dec-k8s.md")
 
 
 def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
@@ -121,29 +121,29 @@ def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
     sandbox.memory("dec-redis", "redis redis\n")
     sandbox.memory("dec-both", "redis sessions\n")
     own = index.open(sandbox.context()).index
-    asked = scoring.question("what is the redis of sessions and ingress")
-    found = rank.question_of(asked, own.statistics(asked.weights))
-    assert list(found.weights) == ["ingress", "session", "redi"]
-    long = scoring.question(" ".join(f"word{n}x" for n in range(60)))
-    asked_for = rank.question_of(long, own.statistics(long.weights)).weights
-    assert len(asked_for) == rank.MOST_WORDS
+    question = scoring.parse_question("what is the redis of sessions and ingress")
+    query = rank.build_query(question, own.statistics(question.weights))
+    assert list(query.weights) == ["ingress", "session", "redi"]
+    long = scoring.parse_question(" ".join(f"word{n}x" for n in range(60)))
+    asked_for = rank.build_query(long, own.statistics(long.weights)).weights
+    assert len(asked_for) == rank.MAX_TERMS
 
 
 @pytest.mark.parametrize(
-    ("most", "repositories", "expected"),
+    ("limit", "repositories", "expected"),
     [(100, 1, 100), (100, 3, 34), (100, 10, 10), (100, 1000, 10), (10, 50, 1), (100, 0, 100)],
 )
-def test_a_share_is_a_tenth_where_many_answer(most: int, repositories: int, expected: int) -> None:
-    """One repository fills the candidates only where no others are there to."""
-    assert share(most, repositories) == expected
+def test_a_share_is_a_tenth_where_many_answer(limit: int, repositories: int, expected: int) -> None:
+    """One repository fills the candidates only if no others have any."""
+    assert compute_share(limit, repositories) == expected
 
 
 def test_a_flood_leaves_room_for_others() -> None:
     """Of each repository the first ones are kept, in their order."""
     flood = [candidate(f"dec-{n}", "x\n", "evil/flood") for n in range(90)]
-    few = [candidate(f"dec-{n}", "x\n", f"acme/r{n}") for n in range(12)]
-    kept = within_share([*flood, *few], 100)
-    assert kept == flood[:10] + few
+    honest = [candidate(f"dec-{n}", "x\n", f"acme/r{n}") for n in range(12)]
+    limited = limit_shares([*flood, *honest], 100)
+    assert limited == flood[:10] + honest
 
 
 @pytest.mark.parametrize(
@@ -156,40 +156,40 @@ def test_a_flood_leaves_room_for_others() -> None:
     ],
 )
 def test_globs_name_repositories(globs: tuple[str, ...], expected: list[str]) -> None:
-    """A star stands for any characters, letters for themselves in either case."""
+    """A star matches any characters; letters match in either case."""
     names = ["acme/shop", "Acme/Shop", "evil/acme", "acme/shop-old"]
-    assert [name for name in names if is_named(name, globs)] == expected
+    assert [name for name in names if matches_any(name, globs)] == expected
 
 
 def test_a_team_is_asked_by_its_label() -> None:
     """A repository without a label belongs to no team, and all must fit."""
-    asked = FleetQuery({}, teams=("core*",), allow=("acme/*",))
-    assert asked.admits("acme/shop", "core-web")
-    assert not asked.admits("acme/shop", "")
-    assert not asked.admits("evil/shop", "core-web")
+    query = FleetQuery({}, teams=("core*",), allow=("acme/*",))
+    assert query.admits("acme/shop", "core-web")
+    assert not query.admits("acme/shop", "")
+    assert not query.admits("evil/shop", "core-web")
     assert FleetQuery({}).admits("any/one", "")
 
 
 def test_no_repository_says_who_is_asked(sandbox: Sandbox) -> None:
-    """Only the user's own settings and environment do; what a project says is told as unused."""
+    """Only the user's own settings and environment do; a project's are reported as unused."""
     sandbox.write(".memory/config.toml", '[fleet]\nurl = "https://evil.test/x"\ntimeout_ms = 9\n')
     context = sandbox.context()
-    found = settings_of(context)
-    assert (found.url, found.is_set, found.within) == ("", False, 0.3)
+    defaults = read_settings(context)
+    assert (defaults.url, defaults.is_set, defaults.timeout_s) == ("", False, 0.3)
     assert any(USER_ONLY["fleet.url"] in note for note in context.notes)
-    with pytest.raises(MemtoolError, match="there is no fleet to ask") as refused:
-        required(context)
+    with pytest.raises(MemtoolError, match="cannot ask other repositories") as refused:
+        require_settings(context)
     assert "memtool --global config fleet.repositories" in refused.value.hint
     done = sandbox.run("--global", "config", "fleet.allow", "acme/*,other/x")
     assert done.returncode == 0, done.stderr
-    asked = required(sandbox.context(MEMTOOL_FLEET_URL="https://search.test/m"))
-    assert (asked.url, asked.allow) == ("https://search.test/m", ("acme/*", "other/x"))
+    required = require_settings(sandbox.context(MEMTOOL_FLEET_URL="https://search.test/m"))
+    assert (required.url, required.allow) == ("https://search.test/m", ("acme/*", "other/x"))
 
 
 def test_the_fleet_is_kept_in_the_users_cache() -> None:
-    """Or where the user wants all that is derived; never in a repository."""
-    assert home_of({"HOME": "/h"}) == "/h/.cache/memtool/fleet"
-    assert home_of({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == "/c/memtool/fleet"
-    assert home_of({"HOME": "/h", "MEMTOOL_STORAGE": "/s"}) == "/s/fleet"
+    """Or where the user puts all derived files; never in a repository."""
+    assert find_fleet_home({"HOME": "/h"}) == "/h/.cache/memtool/fleet"
+    assert find_fleet_home({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == "/c/memtool/fleet"
+    assert find_fleet_home({"HOME": "/h", "MEMTOOL_STORAGE": "/s"}) == "/s/fleet"
     with pytest.raises(MemtoolError, match="HOME is not set"):
-        home_of({"HOME": "relative"})
+        find_fleet_home({"HOME": "relative"})

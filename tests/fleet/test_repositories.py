@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memtool.fleet.repositories import FleetSource, named_by, sources, without_password
+from memtool.fleet.repositories import FleetSource, find_sources, parse_name, without_password
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from memtool.fleet.repositories import FleetSource, named_by, sources, without_p
 )
 def test_a_repository_is_named_by_the_end_of_its_path(place: str, expected: str) -> None:
     """The last two parts, each one printable word."""
-    assert named_by(place) == expected
+    assert parse_name(place) == expected
 
 
 def test_entries_lead_to_folders_and_remotes(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_entries_lead_to_folders_and_remotes(tmp_path: Path) -> None:
     bare = tmp_path / "src/d.git"
     for name in ("HEAD", "objects", "refs"):
         (bare / name).mkdir(parents=True)
-    found = sources(
+    sources = find_sources(
         [
             "~/src/*",
             f"{tmp_path}/src/a/",
@@ -49,7 +49,7 @@ def test_entries_lead_to_folders_and_remotes(tmp_path: Path) -> None:
         ],
         str(tmp_path),
     )
-    assert found == [
+    assert sources == [
         *(
             FleetSource(f"{tmp_path}/src/{n}", f"{tmp_path}/src/{n}")
             for n in ("[e]", "a", "c", "d.git")
@@ -70,5 +70,5 @@ def test_entries_lead_to_folders_and_remotes(tmp_path: Path) -> None:
     ],
 )
 def test_a_password_is_left_out(remote: str, expected: str) -> None:
-    """What stands before the host of a URL is shown to nobody."""
+    """User and password in a URL are never shown."""
     assert without_password(remote) == expected

@@ -14,8 +14,8 @@ from opensearch_security import API, SecureCluster, SecureNode, why_not
 
 from memtool.fleet import opensearch, publish
 from memtool.fleet.backend import FleetQuery, FleetUnavailable
-from memtool.fleet.opensearch import FleetRefused, OpenSearch, SearchServer
-from memtool.fleet.publish import Published
+from memtool.fleet.opensearch import FleetAccessError, OpenSearch, SearchServer
+from memtool.fleet.publish import PublishResult
 from memtool.index.analyzer import TOKENIZER
 
 pytestmark = pytest.mark.server
@@ -30,11 +30,11 @@ PROMPT = "how is a failed payment of an invoice retried before the job is parked
 
 @pytest.fixture(scope="module")
 def secure() -> Iterator[SecureNode]:
-    """One node, on which nobody has a right to anything yet."""
+    """One node, without any rights granted yet."""
     if reason := why_not():
         pytest.skip(reason)
     with SecureCluster() as cluster:
-        yield cluster.one()
+        yield cluster.start_single()
 
 
 class Door:
@@ -43,28 +43,34 @@ class Door:
     def __init__(self, node: SecureNode, domain: str) -> None:
         self.node = node
         self.url = f"{node.url}/{domain}"
-        self.index = opensearch.server_at(self.url, {}).index
+        self.index = opensearch.parse_server(self.url, {}).index
         self.prefix = domain
-        self.given: dict[str, Any] = {}
+        self.printed: dict[str, Any] = {}
 
     def env(self, role: str, password: str = PASSWORD) -> dict[str, str]:
-        """Return the environment of the user that has a role, or none where it is empty."""
-        known = {"MEMTOOL_FLEET_USER": f"{self.prefix}-{role}", "MEMTOOL_FLEET_PASSWORD": password}
+        """Return the environment of the user that has a role, or an empty one."""
+        credentials = {
+            "MEMTOOL_FLEET_USER": f"{self.prefix}-{role}",
+            "MEMTOOL_FLEET_PASSWORD": password,
+        }
         return {"MEMTOOL_FLEET_URL": self.url, "SSL_CERT_FILE": self.node.ca} | (
-            known if role else {}
+            credentials if role else {}
         )
 
     def server(self, role: str, **env: str) -> SearchServer:
         """Return the server as the user with a role asks it."""
-        return opensearch.server_at(self.url, env or self.env(role))
+        return opensearch.parse_server(self.url, env or self.env(role))
 
     def candidates(self, organisation: str) -> list[tuple[str, str]]:
         """Return repository and text of what a reader finds of an organisation."""
         for index in (self.index, f"{self.index}~*"):
             assert self.node.ask("POST", f"/{index}/_refresh")[0] == 200
-        asked = ASKED.replace(allow=(f"{organisation}/*",))
-        found = OpenSearch(self.server("reader")).candidates(asked, 60.0)
-        return sorted((one.repository, one.data.decode().rpartition("---\n")[2]) for one in found)
+        query = ASKED.replace(allow=(f"{organisation}/*",))
+        candidates = OpenSearch(self.server("reader")).find_candidates(query, 60.0)
+        return sorted(
+            (candidate.repository, candidate.data.decode().rpartition("---\n")[2])
+            for candidate in candidates
+        )
 
     def init(self, project: Sandbox, scope: str = "") -> str:
         """Make an index as docs/fleet.md says, once its roles are given; return its name."""
@@ -81,7 +87,9 @@ class Door:
     def give(self, roles: dict[str, Any]) -> None:
         """Do as docs/fleet.md says: make the roles, and map to each the user of its name."""
         for name, role in roles.items():
-            if self.given.setdefault(name, role) is not role:  # it was printed before, and is there
+            if (
+                self.printed.setdefault(name, role) is not role
+            ):  # it was printed before, and is there
                 continue
             user = {"password": PASSWORD}
             for kind, body in (
@@ -89,8 +97,8 @@ class Door:
                 ("internalusers", user),
                 ("rolesmapping", {"users": [name], "backend_roles": [f"ci-{name}"]}),
             ):
-                status, found = self.node.ask("PUT", f"{API}/{kind}/{name}", body)
-                assert status in (200, 201), found
+                status, answer = self.node.ask("PUT", f"{API}/{kind}/{name}", body)
+                assert status in (200, 201), answer
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +119,10 @@ def memories(secure: SecureNode, project: Sandbox) -> Door:
     return made
 
 
-def sent(sandbox: Sandbox, server: SearchServer) -> Published:
+def sent(sandbox: Sandbox, server: SearchServer) -> PublishResult:
     """Publish what the remote has."""
     context = sandbox.context()
-    return publish.publish(context, server, publish.draft(context))
+    return publish.publish(context, server, publish.build_publication(context))
 
 
 @pytest.fixture
@@ -131,7 +139,7 @@ def shop(fleet: Fleet) -> Sandbox:
 
 @pytest.fixture
 def asker(fleet: Fleet) -> Sandbox:
-    """A project of somebody who asks, with all the time in the world."""
+    """A project of a user who asks, with a generous timeout."""
     fleet.project.memory("dec-own", "An invoice has blue buttons.\n")
     fleet.project.commit()
     for key, value in (("fleet.timeout_ms", "60000"), ("inject.fleet", "true")):
@@ -148,7 +156,7 @@ def test_a_publisher_publishes_and_a_reader_asks(
     assert (done.returncode, "published acme/shop" in done.stdout) == (0, True), done.stderr
     assert "nothing is written" in shop.run("publish", **publisher).stdout
     context = shop.context()
-    old = publish.draft(context)
+    old = publish.build_publication(context)
     (shop.path / ".memory/decision/2026-02/dec-gone.md").unlink()
     shop.commit()
     push(shop)
@@ -157,11 +165,11 @@ def test_a_publisher_publishes_and_a_reader_asks(
     late = publish.publish(context, memories.server("publisher"), old)
     assert (late.state, late.written) == ("late", 0)
     reader = memories.env("reader")
-    found = json.loads(asker.run("search", "--fleet", PROMPT, "--json", **reader).stdout)
-    theirs = [one["repository"] for one in found["results"] if one["trust"] == "fleet"]
+    answer = json.loads(asker.run("search", "--fleet", PROMPT, "--json", **reader).stdout)
+    theirs = [result["repository"] for result in answer["results"] if result["trust"] == "fleet"]
     assert theirs == ["acme/shop"]
     block = asker.run("inject", "--prompt", PROMPT, **reader)
-    assert "[fleet acme/shop@" in block.stdout
+    assert "[acme/shop dec-" in block.stdout
     status = asker.run("fleet", "status", **reader)
     assert memories.url in status.stdout
     alike = asker.run("fleet", "similar", **reader)
@@ -217,7 +225,7 @@ FORBIDDEN: dict[str, tuple[str, str, Any, Sequence[str]]] = {
 
 @pytest.fixture(scope="module")
 def private(memories: Door) -> Door:
-    """Beside the index are somebody's private one, and that of another domain of trust."""
+    """The index next to a private one and that of another domain of trust."""
     for name in ("private", LIKE):
         assert memories.node.ask("PUT", f"/{name}/_doc/1?refresh=true", {})[0] == 201
     return memories
@@ -225,22 +233,22 @@ def private(memories: Door) -> Door:
 
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_a_role_does_no_more_than_it_is_for(private: Door, what: str) -> None:
-    """The server itself refuses everything else, whatever client somebody has."""
+    """The server itself refuses everything else, whatever the client."""
     method, path, body, refused = FORBIDDEN[what]
-    given = json.loads(json.dumps(body).replace("INDEX", private.index))
+    filled = json.loads(json.dumps(body).replace("INDEX", private.index))
     path = path.replace("INDEX", private.index)
     statuses = {
-        role: private.server(role).ask(method, path, given, within=60)[0] for role in refused
+        role: private.server(role).send(method, path, filled, timeout_s=60)[0] for role in refused
     }
     assert statuses == dict.fromkeys(refused, 403)
 
 
 def test_a_bulk_writes_no_other_index(private: Door) -> None:
     """A publisher's request may name any index in its lines: each is judged by itself."""
-    lines = [{"index": {"_index": one, "_id": "x"}} for one in ("private", LIKE)]
+    lines = [{"index": {"_index": index, "_id": "x"}} for index in ("private", LIKE)]
     rows = [row for line in lines for row in (line, {"repo": "evil/x"})]
-    found = private.server("publisher").get("POST", "/_bulk", rows, within=60)
-    assert [one["index"]["status"] for one in found["items"]] == [403, 403]
+    answer = private.server("publisher").request("POST", "/_bulk", rows, timeout_s=60)
+    assert [item["index"]["status"] for item in answer["items"]] == [403, 403]
 
 
 WRONG = "does not accept the credentials: they are wrong or expired (status 401)"
@@ -267,15 +275,15 @@ def test_a_refusal_is_one_sentence(
     search = asker.run("search", "--fleet", "invoice", **env)
     event = json.dumps({"session_id": "s1", "prompt": "which invoice has blue buttons?"})
     hook = asker.run("hook", "claude", "user-prompt-submit", stdin=event, **env)
-    assert [one.returncode for one in (init, published, search, hook)] == [2, 2, 0, 0]
+    assert [done.returncode for done in (init, published, search, hook)] == [2, 2, 0, 0]
     for done in (init, published, search):
         assert f"{memories.url} {reason}" in done.stderr
     for done in (init, published):
-        assert len(done.stderr.splitlines()) == 2
+        assert all(line.startswith("hint: ") for line in done.stderr.splitlines()[1:])
         assert "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD" in done.stderr
     assert "dec-own" in hook.stdout
     assert (hook.stderr, "[fleet" in hook.stdout) == ("", False)
-    shown = "".join(f"{one.stdout}{one.stderr}" for one in (init, published, search, hook))
+    shown = "".join(f"{done.stdout}{done.stderr}" for done in (init, published, search, hook))
     assert not any(secret in shown for secret in (PASSWORD, "not the password", "Basic"))
 
 
@@ -293,10 +301,10 @@ def test_a_token_of_ci_is_a_key(memories: Door, seconds: int, reason: str) -> No
     token = memories.node.cluster.token("robot", [f"ci-{memories.prefix}-reader"], seconds)
     backend = OpenSearch(memories.server("", MEMTOOL_FLEET_KEY=token))
     if not reason:
-        assert isinstance(backend.candidates(ASKED, 60.0), list)
+        assert isinstance(backend.find_candidates(ASKED, 60.0), list)
         return
-    with pytest.raises(FleetRefused) as refused:
-        backend.candidates(ASKED, 60.0)
+    with pytest.raises(FleetAccessError) as refused:
+        backend.find_candidates(ASKED, 60.0)
     assert str(refused.value) == f"{memories.url} {reason}"
     assert token not in str(refused.value)
 
@@ -304,8 +312,8 @@ def test_a_token_of_ci_is_a_key(memories: Door, seconds: int, reason: str) -> No
 def test_an_api_key_is_refused_by_this_version(memories: Door) -> None:
     """Only newer servers than this one know such keys: it is told as any wrong credentials are."""
     backend = OpenSearch(memories.server("", MEMTOOL_FLEET_KEY="os_0123456789"))
-    with pytest.raises(FleetRefused, match="wrong or expired"):
-        backend.candidates(ASKED, 60.0)
+    with pytest.raises(FleetAccessError, match="wrong or expired"):
+        backend.find_candidates(ASKED, 60.0)
 
 
 def test_a_server_that_nobody_vouches_for_is_told_nothing(
@@ -314,39 +322,39 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing(
     """Its certificate is of an authority that this machine does not know."""
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(FleetUnavailable, match="does not prove who it is"):
-        OpenSearch(memories.server("reader")).candidates(ASKED, 60.0)
+        OpenSearch(memories.server("reader")).find_candidates(ASKED, 60.0)
 
 
 @pytest.fixture(scope="module")
 def trust(secure: SecureNode, project: Sandbox) -> Door:
-    """An index of which acme/billing, evil/x and all of the organisation org have own ones."""
+    """An index where acme/billing, evil/x and all of the organisation org have their own."""
     made = Door(secure, "trust")
     for scope in ("", "acme/billing", "Evil/X", "org", "org/own"):
         made.init(project, scope)
     return made
 
 
-def written(made: Sandbox, name: str, text: str) -> publish.Draft:
+def written(made: Sandbox, name: str, text: str) -> publish.Publication:
     """Return what a repository would publish that has one memory, and calls itself so."""
     made.git("remote", "add", "origin", f"https://git.example.org/{name}.git")
     made.memory("dec-retry", text)
     made.commit()
     push(made)
-    return publish.draft(made.context())
+    return publish.build_publication(made.context())
 
 
-def named(draft: publish.Draft, name: str) -> publish.Draft:
+def named(draft: publish.Publication, name: str) -> publish.Publication:
     """Return a draft that says it is of another repository."""
-    documents = {id_: one | {"repo": name} for id_, one in draft.documents.items()}
+    documents = {id_: document | {"repo": name} for id_, document in draft.documents.items()}
     return draft.replace(repository=name, documents=documents)
 
 
-def put(door: Door, role: str, index: str, draft: publish.Draft) -> int:
+def put(door: Door, role: str, index: str, draft: publish.Publication) -> int:
     """Write a draft into an index past memtool's protocol; return the status of its document."""
     ((id_, document),) = draft.documents.items()
     action = {"index": {"_id": f"{draft.repository}/{id_}", "routing": draft.repository}}
     path = f"/{door.index}{index}/_bulk"
-    (item,) = door.server(role).get("POST", path, [action, document], within=60)["items"]
+    (item,) = door.server(role).request("POST", path, [action, document], timeout_s=60)["items"]
     status = item["index"]["status"]
     assert isinstance(status, int)
     return status
@@ -356,7 +364,7 @@ TRUE, FALSE = "A failed payment is retried three times.\n", "A payment is never 
 
 
 def test_only_its_publisher_speaks_for_a_repository(trust: Door, fleet: Fleet) -> None:
-    """Whoever else claims its name is refused by the server, or seen by nobody who asks."""
+    """Other claims to its name are refused by the server, or invisible to readers."""
     honest = fleet.repository("src/billing")
     made = written(honest, "acme/billing", TRUE)
     done = publish.publish(honest.context(), trust.server("publisher~acme~billing"), made)
@@ -364,7 +372,7 @@ def test_only_its_publisher_speaks_for_a_repository(trust: Door, fleet: Fleet) -
     forged = written(fleet.repository("src/forged"), "acme/billing", FALSE)
     newer = forged.replace(gen=forged.gen + 1)
     for role in ("publisher", "publisher~evil~x"):
-        with pytest.raises(FleetRefused, match="status 403"):
+        with pytest.raises(FleetAccessError, match="status 403"):
             publish.publish(honest.context(), trust.server(role), newer)
         assert put(trust, role, "~acme~billing", forged) == 403
     assert put(trust, "publisher~evil~x", "", forged) == 403
@@ -381,7 +389,7 @@ def test_an_organisation_speaks_for_what_has_no_index(trust: Door, fleet: Fleet)
     publisher = trust.server("publisher~org")
     done = publish.publish(box.context(), publisher, made)
     assert (done.index, done.written) == (f"{trust.index}~org", 1)
-    with pytest.raises(FleetRefused, match="status 403"):
+    with pytest.raises(FleetAccessError, match="status 403"):
         publish.publish(box.context(), publisher, named(made, "org/own"))
     for name in ("org/own", "acme/billing"):
         assert put(trust, "publisher~org", "~org", named(made, name)) == 201

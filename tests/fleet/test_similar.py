@@ -1,4 +1,4 @@
-"""What several repositories decided alike, to the contrary, or no longer."""
+"""Decisions of several repositories: the same, contrary, or replaced."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from conftest import make_memory
 
 from memtool.fleet.similar import (
     CONTRARY,
-    MOST_MEMBERS,
+    MAX_MEMBERS,
     REPLACED,
     SAME,
-    Located,
+    LocatedMemory,
     SharedDecision,
-    compare,
+    compare_memories,
 )
 from memtool.memory.memory import FieldValue
 from memtool.redaction.mask import Mask
@@ -23,24 +23,24 @@ KAFKA = (
 )
 
 
-def located(repository: str, id_: str, body: str = KAFKA, **given: FieldValue) -> Located:
+def located(repository: str, id_: str, body: str = KAFKA, **fields: FieldValue) -> LocatedMemory:
     """A decision of a repository."""
-    memory = make_memory(id_, body, **{"title": "Broker of payment events", **given})
-    return Located(repository, "c" * 40, f".memory/decision/2026-02/{id_}.md", memory)
+    memory = make_memory(id_, body, **{"title": "Broker of payment events", **fields})
+    return LocatedMemory(repository, "c" * 40, f".memory/decision/2026-02/{id_}.md", memory)
 
 
-def told(group: SharedDecision) -> tuple[str, list[tuple[str, str]]]:
-    return group.kind, [(one.repository, one.id) for one in group.decisions]
+def summarize(group: SharedDecision) -> tuple[str, list[tuple[str, str]]]:
+    return group.kind, [(decision.repository, decision.id) for decision in group.decisions]
 
 
 def test_the_same_words_of_many_are_one_group() -> None:
     """However many repositories copied a decision, it is listed once, with each of them."""
-    found = compare([located(f"acme/r{n}", f"dec-{n}") for n in range(5)])
-    assert [told(one) for one in found.shared] == [
+    report = compare_memories([located(f"acme/r{n}", f"dec-{n}") for n in range(5)])
+    assert [summarize(group) for group in report.shared] == [
         (SAME, [(f"acme/r{n}", f"dec-{n}") for n in range(5)])
     ]
-    assert found.shared[0].reason == "the same words"
-    assert (found.compared, found.repositories, found.left_out) == (5, 5, "")
+    assert report.shared[0].reason == "the same words"
+    assert (report.compared, report.repositories, report.left_out) == (5, 5, "")
 
 
 def test_nearly_the_same_and_the_same_statement() -> None:
@@ -48,7 +48,7 @@ def test_nearly_the_same_and_the_same_statement() -> None:
     near = KAFKA.replace("costs nobody a night", "wakes nobody at night")
     states = "We use kafka for payment events.\n\nThe rest is told quite differently here.\n"
     other = "Use kafka for payment events.\n\nNobody wants to run another broker.\n"
-    found = compare(
+    report = compare_memories(
         [
             located("acme/a", "dec-a"),
             located("acme/b", "dec-b", near),
@@ -57,17 +57,17 @@ def test_nearly_the_same_and_the_same_statement() -> None:
             located("acme/e", "dec-e", "Buttons are blue and square.\n", title="Buttons"),
         ]
     )
-    assert [told(one) for one in found.shared] == [
+    assert [summarize(group) for group in report.shared] == [
         (SAME, [("acme/a", "dec-a"), ("acme/b", "dec-b")]),
         (SAME, [("acme/c", "dec-c"), ("acme/d", "dec-d")]),
     ]
-    assert found.shared[0].reason.startswith("nearly the same words (0.")
-    assert found.shared[1].reason == "they state the same"
+    assert report.shared[0].reason.startswith("nearly the same words (0.")
+    assert report.shared[1].reason == "they state the same"
 
 
 def test_the_contrary_and_other_values() -> None:
-    """What cannot hold in both is told with the values, or with both sentences."""
-    found = compare(
+    """Contradictions are reported with the values, or with both sentences."""
+    report = compare_memories(
         [
             located("acme/a", "dec-a", "The request timeout is 30 seconds.\n", title="Timeout"),
             located("acme/b", "dec-b", "The request timeout is 60 seconds.\n", title="Timeout"),
@@ -77,89 +77,89 @@ def test_the_contrary_and_other_values() -> None:
             located("acme/c", "dec-d", "Push to the main branch directly.\n", title="Pushing"),
         ]
     )
-    values, pushing = found.shared
-    assert told(values) == (CONTRARY, [("acme/a", "dec-a"), ("acme/b", "dec-b")])
+    values, pushing = report.shared
+    assert summarize(values) == (CONTRARY, [("acme/a", "dec-a"), ("acme/b", "dec-b")])
     assert values.reason == "30 seconds against 60 seconds"
-    assert [one.value for one in values.decisions] == ["30 seconds", "60 seconds"]
-    assert told(pushing) == (CONTRARY, [("acme/a", "dec-c"), ("acme/c", "dec-d")])
+    assert [decision.value for decision in values.decisions] == ["30 seconds", "60 seconds"]
+    assert summarize(pushing) == (CONTRARY, [("acme/a", "dec-c"), ("acme/c", "dec-d")])
     assert '"Never push to the main branch directly"' in pushing.reason
 
 
 def test_one_repository_has_its_own_conflicts() -> None:
-    """What stands in one repository twice is for `memtool conflicts`, not for a fleet."""
-    assert compare([located("acme/a", "dec-a"), located("acme/a", "dec-b")]).shared == ()
+    """Conflicts within one repository belong to `memtool conflicts`, not to a fleet."""
+    assert compare_memories([located("acme/a", "dec-a"), located("acme/a", "dec-b")]).shared == ()
 
 
 def test_what_one_replaced_and_another_holds() -> None:
     """A copy of a decision that its origin has given up is worth a look."""
-    found = compare(
+    report = compare_memories(
         [
             located("acme/a", "dec-new", "NATS carries events.\n", supersedes=("dec-old",)),
             located("acme/b", "dec-old"),
         ]
     )
-    assert [told(one) for one in found.shared] == [
+    assert [summarize(group) for group in report.shared] == [
         (REPLACED, [("acme/a", "dec-new"), ("acme/b", "dec-old")])
     ]
-    assert found.shared[0].decisions[0].supersedes == ("dec-old",)
+    assert report.shared[0].decisions[0].supersedes == ("dec-old",)
 
 
 def test_only_what_it_is_about() -> None:
     """Asked about one memory, groups without it are left out."""
     rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(2)]
     rows += [located(f"acme/r{n}", f"dec-b{n}", "Buttons are blue.\n") for n in range(2)]
-    found = compare(rows, about=lambda one: one.memory.id == "dec-b0")
-    assert [told(one)[1] for one in found.shared] == [
+    report = compare_memories(rows, is_relevant=lambda row: row.memory.id == "dec-b0")
+    assert [summarize(group)[1] for group in report.shared] == [
         [("acme/r0", "dec-b0"), ("acme/r1", "dec-b1")]
     ]
 
 
 def test_traces_and_digests_decide_nothing() -> None:
-    """What was true at its time, or sums up others, is no decision."""
+    """Traces and digests are not decisions."""
     traces = [located(f"acme/r{n}", f"epi-{n}", type="episodic") for n in range(2)]
-    assert compare(traces).compared == 0
+    assert compare_memories(traces).compared == 0
 
 
 def test_when_time_runs_out_what_was_found_is_told() -> None:
-    """The same words are still found; what needs every word compared is cut, and said to be."""
+    """Identical texts are still found; the full comparison is cut, with a note."""
     rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(3)]
     near = located("acme/x", "dec-x", KAFKA.replace("nine days", "some days or weeks"))
-    found = compare([*rows, near], is_late=lambda share: share == 1.0)
-    assert found.left_out == (
+    report = compare_memories([*rows, near], is_late=lambda share: share == 1.0)
+    assert report.left_out == (
         "what may be contrary was not compared to its end; "
         "what says nearly the same was looked for in the first 0 of 2 texts"
     )
-    assert [told(one)[1] for one in found.shared] == [
+    assert [summarize(group)[1] for group in report.shared] == [
         [(f"acme/r{n}", f"dec-{n}") for n in range(3)]
     ]
 
 
 def test_what_is_not_read_in_time_is_left_out() -> None:
     """Reading ends before the time does, so that what was read is compared."""
-    asked: list[float] = []
+    shares: list[float] = []
 
     def is_late(share: float) -> bool:
-        asked.append(share)
-        return share < 1.0 and len(asked) > 1
+        shares.append(share)
+        return share < 1.0 and len(shares) > 1
 
     rows = (located(f"acme/r{n % 3}", f"dec-{n}") for n in range(10**9))
-    found = compare(rows, is_late)
-    assert (found.compared, found.kinds) == (512, {SAME: 1})
-    assert found.left_out == "only the first 512 decisions were read"
+    report = compare_memories(rows, is_late)
+    assert (report.compared, report.kinds) == (512, {SAME: 1})
+    assert report.left_out == "only the first 512 decisions were read"
 
 
 def test_a_large_group_is_counted_and_its_first_are_named() -> None:
-    """What a thousand say against two others is one group, of which some are named."""
+    """A thousand memories against two are one group, and its first members are named."""
     thousand = "The request timeout is 30 seconds.\n"
     rows = [located(f"acme/r{n:04}", f"dec-{n:04}", thousand) for n in range(1_000)]
     rows += [
         located("acme/x", "dec-x", "The request timeout is 60 seconds.\n"),
         located("acme/y", "dec-y", "The request timeout is 90 seconds.\n"),
     ]
-    contrary, same = compare(rows).shared
+    contrary, same = compare_memories(rows).shared
     assert (contrary.kind, contrary.count, len(contrary.repositories)) == (CONTRARY, 1_002, 1_002)
     assert contrary.reason == "30 seconds against 60 seconds against 90 seconds"
-    assert (same.kind, same.count, len(same.decisions)) == (SAME, 1_000, MOST_MEMBERS)
+    assert (same.kind, same.count, len(same.decisions)) == (SAME, 1_000, MAX_MEMBERS)
 
 
 def test_no_secret_is_shown() -> None:
@@ -170,11 +170,11 @@ def test_no_secret_is_shown() -> None:
         located("acme/b", "dec-b", f"Push with {secret} to main.\n", title="Key"),
     ]
     rows += [located(f"acme/{name}", f"dec-{name}", title=f"Broker with {secret}") for name in "cd"]
-    found = compare(rows, mask=Mask(DEFAULTS))
-    assert [one.kind for one in found.shared] == [CONTRARY, SAME]
-    assert secret not in repr(found)
-    assert found.shared[0].reason == "they cannot both hold"
-    assert found.shared[1].decisions[0].title == "Broker with [REDACTED:github-token]"
+    report = compare_memories(rows, mask=Mask(DEFAULTS))
+    assert [group.kind for group in report.shared] == [CONTRARY, SAME]
+    assert secret not in repr(report)
+    assert report.shared[0].reason == "they cannot both hold"
+    assert report.shared[1].decisions[0].title == "Broker with [REDACTED:github-token]"
 
 
 def test_no_secret_of_one_that_is_not_shown_is_quoted() -> None:
@@ -182,14 +182,14 @@ def test_no_secret_of_one_that_is_not_shown_is_quoted() -> None:
     secret = "ghp_" + "n2MKju3qOFhTpV4LycRU" + "SSrpMX83mlxsLkJA"
     rows = [
         located(f"acme/r{n:03}", f"dec-{n:03}", "Push to the main branch directly.\n", title="P")
-        for n in range(MOST_MEMBERS + 1)
+        for n in range(MAX_MEMBERS + 1)
     ]
     never = "Never push to the main branch directly"
     rows.append(located("zoo/z", "dec-z", f"{never} {secret}.\n", title=f"{never}"))
-    found = compare(rows, mask=Mask(DEFAULTS))
-    assert [one.kind for one in found.shared] == [CONTRARY, SAME]
-    assert found.shared[0].reason == "they cannot both hold"
-    assert secret not in repr(found)
+    report = compare_memories(rows, mask=Mask(DEFAULTS))
+    assert [group.kind for group in report.shared] == [CONTRARY, SAME]
+    assert report.shared[0].reason == "they cannot both hold"
+    assert secret not in repr(report)
 
 
 def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
@@ -213,5 +213,5 @@ def test_a_template_that_hundreds_filled_in_is_one_group() -> None:
         located(f"acme/r{n}", f"dec-{n}", f"{KAFKA}Agreed by {words[n % 13]} {words[n // 13]}.\n")
         for n in range(150)
     ]
-    (group,) = compare(rows).shared
+    (group,) = compare_memories(rows).shared
     assert (group.kind, group.count) == (SAME, 150)

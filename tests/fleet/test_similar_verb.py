@@ -40,45 +40,45 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     return made
 
 
-def groups(found: dict[str, object]) -> list[tuple[str, list[str]]]:
-    shared = found["shared"]
+def groups(report: dict[str, object]) -> list[tuple[str, list[str]]]:
+    shared = report["shared"]
     assert isinstance(shared, list)
-    return [(one["kind"], [row["id"] for row in one["decisions"]]) for one in shared]
+    return [(group["kind"], [row["id"] for row in group["decisions"]]) for group in shared]
 
 
 def test_all_decisions_of_this_repository(team: Fleet) -> None:
-    """What others decided about the same is listed, the contrary first, with both values."""
-    found = team.project.json("fleet", "similar")
-    assert groups(found) == [
+    """Related decisions of others are listed, contrary ones first, with both values."""
+    report = team.project.json("fleet", "similar")
+    assert groups(report) == [
         ("contrary", ["dec-slow", "dec-timeout"]),
         ("same", ["dec-replay", "dec-events"]),
     ]
-    contrary = found["shared"][0]
+    contrary = report["shared"][0]
     assert contrary["reason"] == "60 seconds against 30 seconds"
     assert contrary["repositories"] == ["acme/shop", "own/project"]
     assert [row["value"] for row in contrary["decisions"]] == ["60 seconds", "30 seconds"]
     assert all(len(row["commit"]) == 40 for row in contrary["decisions"])
-    assert (found["total"], found["kinds"]) == (2, {"contrary": 1, "same": 1})
-    assert found["cut"] is False
+    assert (report["total"], report["kinds"]) == (2, {"contrary": 1, "same": 1})
+    assert report["cut"] is False
 
 
 def test_one_memory(team: Fleet) -> None:
-    """Words of its title name it; what claims nothing is refused with a hint."""
-    found = team.project.json("fleet", "similar", "events")
-    assert (found["about"], groups(found)) == (
+    """Words of its title name it; a memory without a claim is refused with a hint."""
+    report = team.project.json("fleet", "similar", "events")
+    assert (report["about"], groups(report)) == (
         "dec-events",
         [("same", ["dec-replay", "dec-events"])],
     )
     done = team.project.run("fleet", "similar", "sta-now")
-    assert (done.returncode, "sta-now is a state" in done.stderr) == (2, True)
-    assert "hint: memtool fleet similar compares" in done.stderr
+    assert (done.returncode, "only decisions and semantic" in done.stderr) == (2, True)
+    assert "memtool fleet similar" in done.stderr
 
 
 def test_everything_and_what_was_replaced(team: Fleet) -> None:
-    """All decisions of all repositories are compared; each stands with what it replaced."""
-    found = team.project.json("fleet", "similar", "--all")
-    assert groups(found) == [("same", ["dec-evil", "dec-evil"])]
-    assert found["repositories"] == 2
+    """All decisions of all repositories are compared, each listed with those it replaced."""
+    report = team.project.json("fleet", "similar", "--all")
+    assert groups(report) == [("same", ["dec-evil", "dec-evil"])]
+    assert report["repositories"] == 2
     text = team.project.run("fleet", "similar", "--all").stdout
     assert text.endswith("1 group (1 same) among 5 memories of 2 repositories\n")
 
@@ -94,8 +94,8 @@ def test_the_report_is_inert(team: Fleet) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("dec-events", "--all"), "an id and --all do not go together"),
-        (("--seconds", "0"), "--seconds 0 is not between 1 and 3,600"),
+        (("dec-events", "--all"), "an id and --all exclude each other"),
+        (("--seconds", "0"), "--seconds must be between 1 and 3,600, not 0"),
         (("nothing-like-it",), "no memory"),
     ],
 )
@@ -109,13 +109,13 @@ def test_nobody_to_compare_with(fleet: Fleet) -> None:
     """Without a fleet it says how to set one; a server gives no list of all."""
     fleet.project.memory("dec-a", EVENTS)
     done = fleet.project.run("fleet", "similar")
-    assert (done.returncode, "there is no fleet to ask" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot ask other repositories" in done.stderr) == (2, True)
     fleet.set("SRC/acme/*")
     done = fleet.project.run("fleet", "similar")
     assert (done.returncode, "nothing of it is here" in done.stderr) == (2, True)
     down = "http://127.0.0.1:9/memories"
     done = fleet.project.run("fleet", "similar", "--all", MEMTOOL_FLEET_URL=down)
-    assert (done.returncode, "a server is asked about some" in done.stderr) == (2, True)
+    assert (done.returncode, "a server is configured" in done.stderr) == (2, True)
     done = fleet.project.run("fleet", "similar", MEMTOOL_FLEET_URL=down)
     assert (done.returncode, "no other repository answered" in done.stderr) == (2, True)
 
@@ -163,7 +163,7 @@ def test_a_memory_leads_to_what_others_decided_over_http(team: Fleet) -> None:
 
 
 def test_without_a_fleet_the_menu_has_no_page(fleet: Fleet) -> None:
-    """Who finds the page all the same is told how to set a fleet."""
+    """The page itself says how to set a fleet."""
     pytest.importorskip("starlette")
     from web.conftest import Web
 
@@ -172,4 +172,4 @@ def test_without_a_fleet_the_menu_has_no_page(fleet: Fleet) -> None:
     assert 'href="/fleet"' not in web.get("/search").text
     assert "/fleet?id=" not in web.get("/m/dec-a").text
     page = web.get("/fleet")
-    assert (page.status, "there is no fleet to ask" in page.text) == (200, True)
+    assert (page.status, "cannot ask other repositories" in page.text) == (200, True)

@@ -42,7 +42,7 @@ def whole(extra: str = "", body: str = "It is so.\n", id: str = "dec-x") -> byte
     return (HEAD.format(id=id) + extra + "---\n" + body).encode(errors="surrogatepass")
 
 
-def one(name: str, data: bytes, code: str, path: str = "decision/dec-x.md") -> Case:
+def build_case(name: str, data: bytes, code: str, path: str = "decision/dec-x.md") -> Case:
     return Case(name, {path: data}, code)
 
 
@@ -146,39 +146,39 @@ def yaml_cases() -> Iterator[Case]:
             "comment that hides": "hidden-character",
             "long key": "unknown-key",
         }.get(name, "*")
-        yield one(name, whole(header), code)
-    yield one("no frontmatter", b"just text\n", "no-frontmatter")
-    yield one("empty file", b"", "no-frontmatter")
-    yield one("only a fence", b"---\n", "no-frontmatter")
-    yield one("unclosed fence", b"---\nid: dec-x\n", "no-frontmatter")
-    yield one("empty header", b"---\n---\nbody\n", "*")
-    yield one("header is a list", b"---\n- a\n- b\n---\nbody\n", "bad-yaml")
-    yield one("header is a scalar", b"---\nhello\n---\nbody\n", "bad-yaml")
-    yield one("toml fences", b"+++\nid = 'dec-x'\n+++\nbody\n", "no-frontmatter")
-    yield one("a thousand fences", b"---\n" * 1000, "*")
+        yield build_case(name, whole(header), code)
+    yield build_case("no frontmatter", b"just text\n", "no-frontmatter")
+    yield build_case("empty file", b"", "no-frontmatter")
+    yield build_case("only a fence", b"---\n", "no-frontmatter")
+    yield build_case("unclosed fence", b"---\nid: dec-x\n", "no-frontmatter")
+    yield build_case("empty header", b"---\n---\nbody\n", "*")
+    yield build_case("header is a list", b"---\n- a\n- b\n---\nbody\n", "bad-yaml")
+    yield build_case("header is a scalar", b"---\nhello\n---\nbody\n", "bad-yaml")
+    yield build_case("toml fences", b"+++\nid = 'dec-x'\n+++\nbody\n", "no-frontmatter")
+    yield build_case("a thousand fences", b"---\n" * 1000, "*")
 
 
 def encoding_cases() -> Iterator[Case]:
     good = whole().decode()
-    yield one("utf-16", good.encode("utf-16"), "not-utf8")
-    yield one("utf-16 little", good.encode("utf-16-le"), "not-utf8")
-    yield one("utf-32", good.encode("utf-32"), "not-utf8")
-    yield one("latin-1", good.replace("so.", "s\xf6.").encode("latin-1"), "not-utf8")
-    yield one("nul in the body", whole(body="a\0b\n"), "not-utf8")
-    yield one("nul in the header", whole("x-a: a\0b\n"), "not-utf8")
-    yield one("lone surrogate", whole(body="a\ud800b\n"), "not-utf8")
-    yield one("overlong", whole() + b"\xc0\xaf", "not-utf8")
-    yield one("binary", bytes(range(256)) * 40, "not-utf8")
-    yield one("binary with fences", b"---\n" + bytes(range(256)) + b"\n---\n", "not-utf8")
-    yield one("gzip", b"\x1f\x8b\x08\x00" + b"\x9c" * 900, "not-utf8")
-    yield one("cut character", whole(body="caf\u00e9")[:-1], "not-utf8")
-    yield one("a megabyte line", whole(body="x" * (1 << 20)), "too-large")
-    yield one("a megabyte of lines", whole(body="x\n" * (1 << 19)), "too-large")
-    yield one("a megabyte of nothing", b" " * (1 << 20), "too-large")
-    yield one("a megabyte header", whole("x-a: " + "y" * (1 << 20)), "too-large")
-    yield one("carriage returns only", whole().replace(b"\n", b"\r"), "*")
-    yield one("mark inside", whole(body="a\ufeffb\n"), "hidden-character")
-    yield one("two marks", b"\xef\xbb\xbf\xef\xbb\xbf" + whole(), "*")
+    yield build_case("utf-16", good.encode("utf-16"), "not-utf8")
+    yield build_case("utf-16 little", good.encode("utf-16-le"), "not-utf8")
+    yield build_case("utf-32", good.encode("utf-32"), "not-utf8")
+    yield build_case("latin-1", good.replace("so.", "s\xf6.").encode("latin-1"), "not-utf8")
+    yield build_case("nul in the body", whole(body="a\0b\n"), "not-utf8")
+    yield build_case("nul in the header", whole("x-a: a\0b\n"), "not-utf8")
+    yield build_case("lone surrogate", whole(body="a\ud800b\n"), "not-utf8")
+    yield build_case("overlong", whole() + b"\xc0\xaf", "not-utf8")
+    yield build_case("binary", bytes(range(256)) * 40, "not-utf8")
+    yield build_case("binary with fences", b"---\n" + bytes(range(256)) + b"\n---\n", "not-utf8")
+    yield build_case("gzip", b"\x1f\x8b\x08\x00" + b"\x9c" * 900, "not-utf8")
+    yield build_case("cut character", whole(body="caf\u00e9")[:-1], "not-utf8")
+    yield build_case("a megabyte line", whole(body="x" * (1 << 20)), "too-large")
+    yield build_case("a megabyte of lines", whole(body="x\n" * (1 << 19)), "too-large")
+    yield build_case("a megabyte of nothing", b" " * (1 << 20), "too-large")
+    yield build_case("a megabyte header", whole("x-a: " + "y" * (1 << 20)), "too-large")
+    yield build_case("carriage returns only", whole().replace(b"\n", b"\r"), "*")
+    yield build_case("mark inside", whole(body="a\ufeffb\n"), "hidden-character")
+    yield build_case("two marks", b"\xef\xbb\xbf\xef\xbb\xbf" + whole(), "*")
 
 
 def value_cases() -> Iterator[Case]:
@@ -215,7 +215,7 @@ def value_cases() -> Iterator[Case]:
     }
     for key, values in bad.items():
         for value in values:
-            yield one(f"{key} {value[:20]!r}", of_value(key, value), "*")
+            yield build_case(f"{key} {value[:20]!r}", of_value(key, value), "*")
     extra = {
         "category: nothing": "bad-value",
         "status: final": "bad-value",
@@ -244,7 +244,7 @@ def value_cases() -> Iterator[Case]:
         "supersedes: [dec-nowhere]": "dangling",
     }
     for row, code in extra.items():
-        yield one(row.replace("\n", " "), whole(row + "\n"), code)
+        yield build_case(row.replace("\n", " "), whole(row + "\n"), code)
     for text in (
         "nothing",
         "commit:xyz",
@@ -255,7 +255,7 @@ def value_cases() -> Iterator[Case]:
         "ftp:x",
         "commit:--output=x",
     ):
-        yield one(
+        yield build_case(
             f"source {text}",
             of_value("source", f'["{text}"]').replace(b"  - human:Ada\n", b""),
             "bad-value",
@@ -280,7 +280,7 @@ def name_cases() -> Iterator[Case]:
         "dec-x.md.md",
         "\u202edec-x.md",
     ):
-        yield one(f"named {name!r}", whole(), "wrong-name", f"decision/{name}")
+        yield build_case(f"named {name!r}", whole(), "wrong-name", f"decision/{name}")
     yield Case(
         "same id twice",
         {"decision/dec-x.md": whole(), "semantic/dec-x.md": whole()},
@@ -326,11 +326,13 @@ def body_cases() -> Iterator[Case]:
         (0xFFF9, "annotation"),
         (0x2060, "word joiner"),
     ):
-        yield one(f"hidden {name}", whole(body=f"a{chr(code)}b\n"), "hidden-character")
-    yield one("lone carriage return", whole(body="safe\rrm -rf\n"), "hidden-character")
-    yield one("a long line", whole(body="word " * 4_000 + "\n"), "")
-    yield one("conflict", whole(body="<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n"), "conflict-markers")
-    yield one(
+        yield build_case(f"hidden {name}", whole(body=f"a{chr(code)}b\n"), "hidden-character")
+    yield build_case("lone carriage return", whole(body="safe\rrm -rf\n"), "hidden-character")
+    yield build_case("a long line", whole(body="word " * 4_000 + "\n"), "")
+    yield build_case(
+        "conflict", whole(body="<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n"), "conflict-markers"
+    )
+    yield build_case(
         "conflict in the header",
         whole("<<<<<<< a\nx-a: 1\n=======\nx-a: 2\n>>>>>>> b\n"),
         "conflict-markers",
@@ -349,26 +351,26 @@ def tree_cases() -> Iterator[Case]:
 
 
 def accepted_cases() -> Iterator[Case]:
-    yield one("plain", whole(), "")
-    yield one("windows line ends", whole().replace(b"\n", b"\r\n"), "")
-    yield one("byte-order mark", b"\xef\xbb\xbf" + whole(), "")
-    yield one("no body", whole(body=""), "no-text")
-    yield one("only headings", whole(body="## Chosen\n\n<!-- what -->\n"), "no-text")
-    yield one("no final line feed", whole(body="It is so."), "")
-    yield one("quoted id", of_value("id", '"dec-x"'), "")
-    yield one("comments", whole("# a comment\n"), "")
-    yield one("own key", whole("x-jira: ABC-1\n"), "")
-    yield one("a second block", whole("---\nid: dec-y\n"), "")
-    yield one("fences in the body", whole(body="a\n\n---\n\nb\n---\n"), "")
-    yield one("yaml in the body", whole(body="```yaml\n---\nid: x\n<<: *a\n```\n"), "")
-    yield one("tabs in the body", whole(body="a\tb\n\n\tcode\n"), "")
-    yield one("brackets in the body", whole(body="[" * 5_000 + "\n"), "")
-    yield one("markers as text", whole(body="git writes `<<<<<<< HEAD` there.\n"), "")
-    yield one("rulers", whole(body="Title\n=======\n\nText.\n"), "")
-    yield one("html comment", whole(body="<!-- note -->\nText.\n"), "")
-    yield one("html", whole(body="<script>alert(1)</script>\n"), "")
-    yield one("a block that closes", whole(body="</memory>\n</system>\n"), "")
-    yield one("large, but not too large", whole(body="Some words here.\n" * 3_000), "")
+    yield build_case("plain", whole(), "")
+    yield build_case("windows line ends", whole().replace(b"\n", b"\r\n"), "")
+    yield build_case("byte-order mark", b"\xef\xbb\xbf" + whole(), "")
+    yield build_case("no body", whole(body=""), "no-text")
+    yield build_case("only headings", whole(body="## Chosen\n\n<!-- what -->\n"), "no-text")
+    yield build_case("no final line feed", whole(body="It is so."), "")
+    yield build_case("quoted id", of_value("id", '"dec-x"'), "")
+    yield build_case("comments", whole("# a comment\n"), "")
+    yield build_case("own key", whole("x-jira: ABC-1\n"), "")
+    yield build_case("a second block", whole("---\nid: dec-y\n"), "")
+    yield build_case("fences in the body", whole(body="a\n\n---\n\nb\n---\n"), "")
+    yield build_case("yaml in the body", whole(body="```yaml\n---\nid: x\n<<: *a\n```\n"), "")
+    yield build_case("tabs in the body", whole(body="a\tb\n\n\tcode\n"), "")
+    yield build_case("brackets in the body", whole(body="[" * 5_000 + "\n"), "")
+    yield build_case("markers as text", whole(body="git writes `<<<<<<< HEAD` there.\n"), "")
+    yield build_case("rulers", whole(body="Title\n=======\n\nText.\n"), "")
+    yield build_case("html comment", whole(body="<!-- note -->\nText.\n"), "")
+    yield build_case("html", whole(body="<script>alert(1)</script>\n"), "")
+    yield build_case("a block that closes", whole(body="</memory>\n</system>\n"), "")
+    yield build_case("large, but not too large", whole(body="Some words here.\n" * 3_000), "")
     for name, text in {
         "german": "Gr\u00fc\u00dfe aus K\u00f6ln",
         "chinese": "\u6211\u4eec\u4f7f\u7528\u7f13\u5b58",
@@ -384,7 +386,7 @@ def accepted_cases() -> Iterator[Case]:
         "mathematics": "\u2200x\u2208\u211d: x\u00b2\u22650",
         "astral": "\U00020000",
     }.items():
-        yield one(f"accepted {name}", whole(body=text + "\n"), "")
+        yield build_case(f"accepted {name}", whole(body=text + "\n"), "")
     for header in (
         "tags: [a, b-c, 'd e']",
         "tags:\n  - a\n  - b",
@@ -402,12 +404,12 @@ def accepted_cases() -> Iterator[Case]:
         "checked:\n  at: 2026-02-23T00:00:00Z\n  by: Ada",
         "privacy: [internal]",
     ):
-        yield one(f"accepted {header.partition(chr(10))[0]}", whole(header + "\n"), "")
-    yield one("readme", b"not a memory\n", "", "README.md")
-    yield one("template", b"not a memory\n", "", "_decision.md")
-    yield one("other file", b"not a memory\n", "", "notes.txt")
-    yield one("any depth", whole(), "", "a/b/c/d/dec-x.md")
-    yield one("directly below", whole(), "", "dec-x.md")
+        yield build_case(f"accepted {header.partition(chr(10))[0]}", whole(header + "\n"), "")
+    yield build_case("readme", b"not a memory\n", "", "README.md")
+    yield build_case("template", b"not a memory\n", "", "_decision.md")
+    yield build_case("other file", b"not a memory\n", "", "notes.txt")
+    yield build_case("any depth", whole(), "", "a/b/c/d/dec-x.md")
+    yield build_case("directly below", whole(), "", "dec-x.md")
     other = whole(id="dec-y", body="Other.\n").replace(b"title: Title of it", b"title: Another")
     yield Case("two memories", {"a/dec-x.md": whole(), "a/dec-y.md": other}, "")
     yield Case("a chain of 2,000", memories(2_000, 1), "")

@@ -9,7 +9,7 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.commands.check import check
-from memtool.gate.checks.schema import headings, hidden_characters
+from memtool.gate.checks.schema import find_headings, find_hidden_characters
 from memtool.memory import document
 from memtool.memory.schema import CODES
 
@@ -18,14 +18,14 @@ SECTIONS = (
 )
 
 
-def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
-    """What the check of the worktree tells; the check of the index must tell the same."""
-    found = check(sandbox.context()).problems
+def list_problems(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
+    """Return the problems of the worktree; those of the index must be the same."""
+    problems = check(sandbox.context()).problems
     sandbox.git("add", "--all")
     staged = check(sandbox.context(), staged=True).problems
-    assert list(staged) == list(found)
-    assert all(problem.code in CODES for problem in found)
-    return [(p.id, p.code, p.line, p.severity) for p in found]
+    assert list(staged) == list(problems)
+    assert all(problem.code in CODES for problem in problems)
+    return [(p.id, p.code, p.line, p.severity) for p in problems]
 
 
 @pytest.mark.parametrize(
@@ -44,25 +44,25 @@ def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
 def test_sections_of_a_decision(sandbox: Sandbox, body: str, expected: list[str]) -> None:
     """Who begins to write sections is reminded of those that are missing."""
     sandbox.memory("dec-a", body)
-    assert [row[1] for row in told(sandbox)] == expected
+    assert [row[1] for row in list_problems(sandbox)] == expected
 
 
 def test_sections_are_not_asked_of_candidates_and_other_types(sandbox: Sandbox) -> None:
     """A candidate may still grow, and facts have no form."""
     sandbox.memory("dec-a", "## Chosen\n\nRedis holds sessions.\n", status="candidate")
     sandbox.memory("sem-a", "## Evidence\n\nThe queue is drained at night.\n", type="semantic")
-    assert told(sandbox) == []
+    assert list_problems(sandbox) == []
 
 
 def test_sections_are_not_asked_of_what_is_committed(sandbox: Sandbox) -> None:
-    """Nobody may add them any more, so nobody is reminded, neither then nor in CI."""
+    """They can no longer be added, so there is no reminder, not even in CI."""
     sandbox.git("commit", "-q", "--allow-empty", "-m", "begin")
     sandbox.memory("dec-a", "## Chosen\n\nRedis holds sessions.\n")
-    assert [row[1] for row in told(sandbox)] == ["missing-section"]
+    assert [row[1] for row in list_problems(sandbox)] == ["missing-section"]
     sandbox.commit()
     assert not sandbox.json("check", "--range", "HEAD~1..HEAD")["problems"]
     sandbox.memory("dec-a", "## Chosen\n\nRedis holds sessions.\n", status="pinned")
-    assert told(sandbox) == []
+    assert list_problems(sandbox) == []
 
 
 def test_headings_are_read_as_markdown_reads_them() -> None:
@@ -70,7 +70,7 @@ def test_headings_are_read_as_markdown_reads_them() -> None:
     body = (
         "# A\n````\n# no\n```\n# no\n````\n## B ##\nC\n===\n#D\n~~~\n# no\n~~~~\nE\n---\n- x\n---\n"
     )
-    assert headings(body) == ["A", "B", "C", "E", "- x"]
+    assert find_headings(body) == ["A", "B", "C", "E", "- x"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,11 @@ def test_text_that_people_do_not_see(
 ) -> None:
     """Comments are told as warnings, at their line of the file."""
     sandbox.memory("dec-a", body)
-    rows = [(code, line) for _id, code, line, severity in told(sandbox) if severity == "warning"]
+    rows = [
+        (code, line)
+        for _id, code, line, severity in list_problems(sandbox)
+        if severity == "warning"
+    ]
     assert rows == expected
 
 
@@ -96,28 +100,34 @@ def test_line_ends_that_an_older_form_wrote_out(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "Seats are held.\\r\n\\r\nFor 20 minutes.\\r\n", title="It's so")
     sandbox.memory("dec-b", "Windows ends lines with \\r and \\n.\nNever with \\r\nalone.\n")
     sandbox.commit()
-    (found,) = [one for one in check(sandbox.context()).problems if one.code == "literal-return"]
-    assert (found.id, found.severity, found.line) == ("dec-a", "warning", 10)
-    program = f'memtool() {{ "{sys.executable}" -m memtool "$@"; }}; {found.hint}'
+    (problem,) = [
+        problem for problem in check(sandbox.context()).problems if problem.code == "literal-return"
+    ]
+    assert (problem.id, problem.severity, problem.line) == ("dec-a", "warning", 10)
+    program = f'memtool() {{ "{sys.executable}" -m memtool "$@"; }}; {problem.hint}'
     subprocess.run(["sh", "-ec", program], cwd=sandbox.path, env=sandbox.env, check=True)
-    assert not [one for one in check(sandbox.context()).problems if one.code == "literal-return"]
+    assert not [
+        problem for problem in check(sandbox.context()).problems if problem.code == "literal-return"
+    ]
     new = sandbox.json("search", "is:head seats")["results"][0]
     assert sandbox.json("show", new["id"])["body"] == "Seats are held.\n\nFor 20 minutes.\n"
 
 
 def test_a_joiner_between_letters_is_a_warning() -> None:
-    """Scripts and emoji need joiners; beside a Latin letter one splits a word in two."""
-    assert list(hidden_characters("pass\u200dword\n")) == [
-        (1, "a joiner (U+200D) where nothing is joined", False)
+    """Scripts and emoji need joiners; next to a Latin letter one splits a word in two."""
+    assert list(find_hidden_characters("pass\u200dword\n")) == [
+        (1, "a joiner (U+200D) that joins nothing", False)
     ]
-    assert list(hidden_characters("\U0001f468\u200d\U0001f469 \u0915\u094d\u200d\u0937\n")) == []
+    assert (
+        list(find_hidden_characters("\U0001f468\u200d\U0001f469 \u0915\u094d\u200d\u0937\n")) == []
+    )
 
 
 def test_a_program_is_a_warning(sandbox: Sandbox) -> None:
     """Memories are not run."""
     path = sandbox.memory("dec-a")
     (sandbox.path / path).chmod(0o755)
-    assert told(sandbox) == [("dec-a", "file-mode", 0, "warning")]
+    assert list_problems(sandbox) == [("dec-a", "file-mode", 0, "warning")]
 
 
 def test_lineage_of_new_memories(sandbox: Sandbox) -> None:
@@ -128,27 +138,27 @@ def test_lineage_of_new_memories(sandbox: Sandbox) -> None:
     sandbox.memory("dec-c", "Queues are drained at night.\n", supersedes=("dec-a",))
     sandbox.memory("dec-d", "Each table has an owner.\n", supersedes=("dec-e", "dec-nowhere"))
     sandbox.memory("dec-e", "Releases are cut on Mondays.\n", supersedes=("dec-d",))
-    found = check(sandbox.context(), staged=False).problems
-    assert {(p.id, p.code, p.severity) for p in found} >= {
+    problems = check(sandbox.context(), staged=False).problems
+    assert {(p.id, p.code, p.severity) for p in problems} >= {
         ("dec-c", "not-a-head", "error"),
         ("dec-d", "cycle", "error"),
         ("dec-d", "dangling", "error"),
         ("dec-e", "cycle", "error"),
     }
-    assert ("dec-c", "fork") not in {(p.id, p.code) for p in found}
+    assert ("dec-c", "fork") not in {(p.id, p.code) for p in problems}
 
 
 def test_superseding_both_heads_ends_a_fork(sandbox: Sandbox) -> None:
-    """To name the old memory as well as its heads passes nobody over."""
+    """The old memory may be named as well as its heads."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.memory("dec-b", "Queues are drained at night.\n", supersedes=("dec-a",))
     sandbox.memory("dec-c", "Each table has an owner.\n", supersedes=("dec-a",))
-    assert [row[:2] for row in told(sandbox)] == [("dec-b", "fork"), ("dec-c", "fork")]
+    assert [row[:2] for row in list_problems(sandbox)] == [("dec-b", "fork"), ("dec-c", "fork")]
     sandbox.commit()
     sandbox.memory(
         "dec-d", "Releases are cut on Mondays.\n", supersedes=("dec-a", "dec-b", "dec-c")
     )
-    assert told(sandbox) == []
+    assert list_problems(sandbox) == []
 
 
 def test_a_deleted_memory_supersedes_nothing(sandbox: Sandbox) -> None:
@@ -164,11 +174,11 @@ def test_a_deleted_memory_supersedes_nothing(sandbox: Sandbox) -> None:
     )
     sandbox.commit()
     sandbox.memory("dec-c", "Each table has an owner.\n", supersedes=("dec-a",))
-    assert told(sandbox) == []
+    assert list_problems(sandbox) == []
 
 
 def test_links_are_looked_up(sandbox: Sandbox) -> None:
-    """What does not resolve is a warning at its line; what does is not mentioned."""
+    """A broken link is a warning at its line; a good one is not mentioned."""
     sandbox.write("src/app/main.py", "pass\n")
     sandbox.write("docs/a b.md", "x\n")
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
@@ -192,24 +202,24 @@ def test_links_are_looked_up(sandbox: Sandbox) -> None:
         files=("src/app/*.py", "src/**", "src/app", "lib/**/*.py", "**/main.py", "main.py"),
         related_to=("dec-a", "dec-other"),
     )
-    found = [p for p in check(sandbox.context()).problems if p.id == "dec-b"]
-    assert [(p.line, p.code, p.message.split()[0]) for p in found] == [
+    problems = [p for p in check(sandbox.context()).problems if p.id == "dec-b"]
+    assert [(p.line, p.code, p.message.split()[0]) for p in problems] == [
         (7, "broken-link", "memory:dec-none"),
-        (7, "broken-source", "commit:deadbeef"),
         (7, "broken-source", "file:docs/none.md"),
-        (7, "broken-source", f"file:none.py@{commit[:12]}"),
+        (7, "broken-source", "source:"),
+        (7, "broken-source", "source:"),
         (19, "no-such-file", "files:"),
         (19, "no-such-file", "files:"),
         (20, "broken-link", "related_to:"),
         (24, "broken-link", "[[dec-nowhere]]"),
     ]
-    assert {p.severity for p in found} == {"warning"}
+    assert {p.severity for p in problems} == {"warning"}
     sandbox.git("add", "--all")
-    assert list(check(sandbox.context(), staged=True).problems) == found
+    assert list(check(sandbox.context(), staged=True).problems) == problems
 
 
 def test_a_shallow_clone_cannot_tell_about_commits(sandbox: Sandbox) -> None:
-    """What history was cut off is not called broken."""
+    """A commit beyond the boundary is not called broken."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     first = sandbox.commit()
     sandbox.memory("dec-b", "Queues are drained at night.\n", source=(f"commit:{first}",))
@@ -227,7 +237,7 @@ def test_moments_of_the_future(sandbox: Sandbox) -> None:
     sandbox.memory(
         "dec-d", "Releases are cut on Mondays.\n", checked={"at": "2027-01-01T00:00:00Z"}
     )
-    assert told(sandbox) == [
+    assert list_problems(sandbox) == [
         ("dec-b", "future", 3, "warning"),
         ("dec-c", "bad-window", 9, "warning"),
         ("dec-d", "future", 9, "warning"),
@@ -238,28 +248,28 @@ def test_a_secret_in_the_header_is_found(sandbox: Sandbox) -> None:
     """The whole file is searched, and the line is the file's."""
     key = "AK" + "IA" + "QWERTYUIOPASDFGH"
     sandbox.memory("dec-a", **{"x-note": f"key {key}"})
-    assert told(sandbox) == [("dec-a", "secret", 9, "error")]
+    assert list_problems(sandbox) == [("dec-a", "secret", 9, "error")]
 
 
 def test_personal_data_has_its_own_code(sandbox: Sandbox) -> None:
     """It is refused like a secret."""
     sandbox.memory("dec-a", "Ask grace.hopper@navy-yard.io about it.\n")
-    assert told(sandbox) == [("dec-a", "personal-data", 10, "error")]
+    assert list_problems(sandbox) == [("dec-a", "personal-data", 10, "error")]
 
 
 def test_settings_allow_what_is_harmless(sandbox: Sandbox) -> None:
     """The allow list of the settings is that of the gate; a verdict does not outlive it."""
     sandbox.write(".memory/config.toml", '[redaction]\nallow_domains = ["navy-yard.io"]\n')
     sandbox.memory("dec-a", "Ask grace.hopper@navy-yard.io about it.\n")
-    assert told(sandbox) == []
+    assert list_problems(sandbox) == []
     sandbox.write(".memory/config.toml", "")
-    assert told(sandbox) == [("dec-a", "personal-data", 10, "error")]
+    assert list_problems(sandbox) == [("dec-a", "personal-data", 10, "error")]
 
 
 def test_one_file_is_told_of_a_few_problems_of_a_kind(sandbox: Sandbox) -> None:
     """A file of nothing but hidden characters does not fill the screen."""
     sandbox.memory("dec-a", "a\u200bb\n" * 500)
-    assert len(told(sandbox)) == 5
+    assert len(list_problems(sandbox)) == 5
 
 
 def test_the_same_tree_gives_the_same_problems(sandbox: Sandbox) -> None:

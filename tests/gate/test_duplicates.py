@@ -10,7 +10,7 @@ YES = {"title": "Use Celery for jobs", "body": "Use Celery for background jobs.\
 NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jobs.\n"}
 
 
-def told(sandbox: Sandbox, *args: str) -> list[tuple[str, str, str]]:
+def list_problems(sandbox: Sandbox, *args: str) -> list[tuple[str, str, str]]:
     """Return (code, id, severity) of what the claims check finds."""
     answer: Any = sandbox.json("check", *args)
     return [
@@ -33,10 +33,10 @@ def test_a_staged_twin_is_refused(filled: Sandbox):
     """Exact and near twins of a committed memory are errors, each told once."""
     filled.memory("dec-b", TEXT, title="Sessions in Redis")
     filled.memory("dec-c", TEXT + "Ask.\n", title="Sessions in Redis", related_to=("dec-b",))
-    assert told(filled, "--staged") == []
+    assert list_problems(filled, "--staged") == []
     filled.git("add", "--all")
     expected = [("duplicate", "dec-b", "error"), ("duplicate", "dec-c", "error")]
-    assert told(filled, "--staged") == expected
+    assert list_problems(filled, "--staged") == expected
     assert filled.run("check", "--staged").returncode == 1
 
 
@@ -44,10 +44,10 @@ def test_what_history_holds_already_is_a_warning(filled: Sandbox):
     """A commit must not fail for what another one brought in, nor a lifecycle change."""
     filled.memory("dec-b", TEXT, title="Sessions in Redis")
     filled.commit()
-    assert told(filled) == [("duplicate", "dec-b", "warning")]
+    assert list_problems(filled) == [("duplicate", "dec-b", "warning")]
     filled.memory("dec-b", TEXT, title="Sessions in Redis", importance="0.9")
     filled.git("add", "--all")
-    assert told(filled, "--staged") == []
+    assert list_problems(filled, "--staged") == []
     assert filled.run("check", "--staged").returncode == 0
 
 
@@ -55,10 +55,10 @@ def test_a_contradiction_is_a_warning_until_it_is_accepted(filled: Sandbox):
     """It does not refuse a commit: which side holds is for people to say."""
     filled.memory("dec-no", **NO)
     filled.git("add", "--all")
-    assert told(filled, "--staged") == [("conflict", "dec-no", "warning")]
+    assert list_problems(filled, "--staged") == [("conflict", "dec-no", "warning")]
     filled.memory("dec-no", **NO, conflicts_accepted=("dec-jobs",))
     filled.git("add", "--all")
-    assert told(filled, "--staged") == []
+    assert list_problems(filled, "--staged") == []
 
 
 def test_a_range_tells_what_it_adds(filled: Sandbox):
@@ -66,17 +66,17 @@ def test_a_range_tells_what_it_adds(filled: Sandbox):
     filled.memory("dec-b", TEXT, title="Sessions in Redis")
     filled.memory("dec-no", **NO)
     filled.commit()
-    assert told(filled, "--range", "HEAD~1..HEAD") == [
+    assert list_problems(filled, "--range", "HEAD~1..HEAD") == [
         ("duplicate", "dec-b", "error"),
         ("conflict", "dec-no", "warning"),
     ]
 
 
 def test_a_superseding_memory_may_say_nearly_the_same(filled: Sandbox):
-    """A small correction is no duplicate of what it corrects."""
+    """A small correction is not a duplicate of the memory it corrects."""
     filled.memory("dec-b", TEXT + "Ask.\n", title="Sessions in Redis", supersedes=("dec-a",))
     filled.git("add", "--all")
-    assert told(filled, "--staged") == []
+    assert list_problems(filled, "--staged") == []
 
 
 def test_a_merge_is_not_refused_for_what_its_sides_say(filled: Sandbox):
@@ -92,5 +92,5 @@ def test_a_merge_is_not_refused_for_what_its_sides_say(filled: Sandbox):
     )
     filled.commit()
     filled.git("merge", "--quiet", "--no-commit", "side")
-    assert told(filled, "--staged") == [("duplicate", "dec-c", "warning")]
+    assert list_problems(filled, "--staged") == [("duplicate", "dec-c", "warning")]
     assert filled.run("check", "--staged").returncode == 0

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import NOW, Sandbox
+from conftest import NOW, PIPED, Sandbox
 from gate import hostile
 from gate.hostile import Case
 
@@ -49,9 +49,9 @@ def test_the_worktree_gets_its_verdict(opened: Context, place: Path, name: str) 
     case = CASES[name]
     hostile.write(case, place / ".memory")
     before = snapshot(place / ".memory")
-    found = check(opened)
-    verdict(case, found.problems)
-    assert render(found)
+    report = check(opened)
+    verdict(case, report.problems)
+    assert render(report, PIPED)
     assert snapshot(place / ".memory") == before
 
 
@@ -60,7 +60,7 @@ def test_the_worktree_gets_its_verdict(opened: Context, place: Path, name: str) 
     [pytest.param(name, marks=pytest.mark.slow) if "2,000" in name else name for name in CASES],
 )
 def test_the_index_gets_the_same_verdict(opened: Context, place: Path, name: str) -> None:
-    """What is refused on disk is refused when it is staged."""
+    """A file that is refused on disk is refused when it is staged."""
     case = CASES[name]
     hostile.write(case, place / ".memory")
     subprocess.run(["git", "-C", str(place), "add", "-A", "-f"], check=True, capture_output=True)
@@ -69,17 +69,17 @@ def test_the_index_gets_the_same_verdict(opened: Context, place: Path, name: str
 
 def verdict(case: Case, problems: tuple) -> None:
     errors = [problem for problem in problems if problem.severity == "error"]
-    told = [(problem.code, problem.path, problem.message) for problem in problems]
+    rows = [(problem.code, problem.path, problem.message) for problem in problems]
     if not case.code:
-        assert not errors, told
+        assert not errors, rows
         return
-    assert errors, told
+    assert errors, rows
     paths = {problem.path for problem in errors}
     mine = {f".memory/{path}" for path in (*case.files, *case.links)}
     assert paths <= mine
     if case.code != "*":
-        assert case.code in {problem.code for problem in errors}, told
-    assert all(problem.hint and problem.message for problem in errors), told
+        assert case.code in {problem.code for problem in errors}, rows
+    assert all(problem.hint and problem.message for problem in errors), rows
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -110,7 +110,7 @@ def test_a_process_prints_no_traceback_and_no_control_characters(sandbox: Sandbo
 
 
 def test_directories_have_a_depth(opened: Context, place: Path) -> None:
-    """What lies deeper than any memory is told, not walked."""
+    """Deeper directories are reported, not walked."""
     deep = "/".join("abcdefghijklmnop")
     hostile.write(Case("deep", {f"{deep}/dec-x.md": hostile.whole()}, ""), place / ".memory")
     (problem,) = check(opened).problems
@@ -124,8 +124,8 @@ def test_a_pipe_in_the_tree_is_not_waited_for(sandbox: Sandbox) -> None:
 
     (sandbox.path / ".memory" / "decision").mkdir()
     os.mkfifo(sandbox.path / ".memory" / "decision" / "dec-x.md")
-    found = check(sandbox.context())
-    assert [problem.code for problem in found.problems] == ["symlink"]
+    report = check(sandbox.context())
+    assert [problem.code for problem in report.problems] == ["symlink"]
 
 
 def test_a_memory_directory_that_is_a_link_is_refused(sandbox: Sandbox) -> None:
@@ -135,8 +135,8 @@ def test_a_memory_directory_that_is_a_link_is_refused(sandbox: Sandbox) -> None:
     outside.mkdir()
     (outside / "dec-x.md").write_bytes(hostile.whole())
     (sandbox.path / ".memory").symlink_to(outside)
-    found = check(sandbox.context())
-    assert (found.checked, [problem.code for problem in found.problems]) == (0, ["symlink"])
+    report = check(sandbox.context())
+    assert (report.checked, [problem.code for problem in report.problems]) == (0, ["symlink"])
     sandbox.git("add", ".memory")
     staged = check(sandbox.context(), staged=True)
     assert [problem.code for problem in staged.problems] == ["symlink"]

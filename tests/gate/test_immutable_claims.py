@@ -63,7 +63,7 @@ def test_a_claim_is_refused(begun: Sandbox, fields: dict[str, str], code: str) -
     ],
 )
 def test_lifecycle_and_governance_may_change(begun: Sandbox, fields: dict[str, str]) -> None:
-    """What says how a memory stands is no part of what it claims."""
+    """Lifecycle fields are not part of the claim."""
     begun.memory("dec-a", BODY, **({"tags": ("cache",)} | fields))
     assert staged(begun) == []
 
@@ -77,7 +77,7 @@ def test_a_candidate_may_be_edited_freely(sandbox: Sandbox) -> None:
 
 
 def test_a_redaction_is_the_one_change_of_a_claim(sandbox: Sandbox) -> None:
-    """Spans may become marks; any other change beside them is an edit."""
+    """Spans may become marks; any other change is an edit."""
     sandbox.memory("dec-a", "The port is 6379 for all.\n")
     sandbox.commit()
     sandbox.memory("dec-a", "The port is [REDACTED:secret] for all.\n")
@@ -96,15 +96,17 @@ def test_removed_moved_and_renamed(begun: Sandbox) -> None:
     """Memories keep their place and their name; git would merge edits into the wrong file."""
     begun.memory("dec-b", "Invoices are rendered at night.\n")
     begun.memory("dec-c", "Migrations run backwards too.\n")
+    begun.memory("dec-d", "Mails are sent by a queue.\n")
+    begun.memory("dec-e", "Uploads go to a bucket.\n")
     begun.commit()
     folder = ".memory/decision/2026-02"
-    begun.git("rm", "--quiet", f"{folder}/dec-a.md")
+    begun.git("rm", "--quiet", f"{folder}/dec-d.md")
     begun.git("mv", f"{folder}/dec-b.md", ".memory/dec-b.md")
     begun.git("rm", "--quiet", f"{folder}/dec-c.md")
     begun.memory("dec-z", "Migrations run backwards too.\n", title="Title of dec-c")
     assert [row[:2] for row in staged(begun)] == [
         ("dec-b", "moved"),
-        ("dec-a", "removed"),
+        ("dec-d", "removed"),
         ("dec-z", "moved"),
     ]
 
@@ -139,7 +141,7 @@ def test_a_merge_may_bring_what_either_side_holds(begun: Sandbox) -> None:
 
 
 def test_an_edit_that_only_the_merge_makes_is_found(begun: Sandbox) -> None:
-    """Neither side wrote it, so nobody has reviewed it."""
+    """Neither side wrote it, so it was never reviewed."""
     begun.git("checkout", "--quiet", "-b", "side")
     begun.memory("dec-b", "Invoices are rendered at night.\n")
     begun.commit()

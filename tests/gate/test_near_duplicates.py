@@ -7,22 +7,22 @@ import pytest
 from conftest import make_memory
 
 from memtool.gate.near_duplicates import (
+    MAX_COMPARED,
     THRESHOLD_KEY,
-    VERIFIED,
-    Neighbours,
-    problems,
-    twins,
+    DuplicateIndex,
+    find_duplicates,
+    find_problems,
 )
 from memtool.memory import timestamps
-from memtool.memory.likeness import cosine
+from memtool.memory.likeness import compute_cosine
 from memtool.memory.memory import Memory
 from memtool.memory.schema import CODES
-from memtool.search.comparison import content_of, is_value, likeness, names_of
-from memtool.store.config import option
+from memtool.search.comparison import compare_memories, content_terms, is_value, naming_terms
+from memtool.store.config import find_option
 from memtool.store.tree import Record
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
-THRESHOLD = float(str(option(THRESHOLD_KEY).default))
+THRESHOLD = float(str(find_option(THRESHOLD_KEY).default))
 PAIRS = [
     json.loads(line)
     for line in (Path(__file__).parent / "data" / "duplicates.jsonl").read_text().splitlines()
@@ -45,13 +45,13 @@ def side(row: dict, name: str) -> Memory:
 )
 def test_other_claims_are_no_duplicates(row: dict):
     """Another value, name, sign or subject in the same sentence is another claim."""
-    assert likeness(side(row, "a"), side(row, "b")) < THRESHOLD
+    assert compare_memories(side(row, "a"), side(row, "b")) < THRESHOLD
 
 
 def test_most_repetitions_are_found():
     """Of the labelled pairs all light edits and most paraphrases that keep the words."""
     same = [row for row in PAIRS if row["label"] == "duplicate"]
-    caught = [row for row in same if likeness(side(row, "a"), side(row, "b")) >= THRESHOLD]
+    caught = [row for row in same if compare_memories(side(row, "a"), side(row, "b")) >= THRESHOLD]
     assert len(caught) / len(same) >= 0.8
     missed = {row["kind"] for row in same if row not in caught}
     assert missed <= {"far paraphrase", "paraphrase", "extension"}
@@ -60,14 +60,14 @@ def test_most_repetitions_are_found():
 def test_likeness_is_symmetric():
     """It does not matter which of two came first."""
     for row in PAIRS[::7]:
-        one, other = side(row, "a"), side(row, "b")
-        assert likeness(one, other) == likeness(other, one)
+        first, other = side(row, "a"), side(row, "b")
+        assert compare_memories(first, other) == compare_memories(other, first)
 
 
 def test_the_same_words_are_an_exact_twin():
     """Case and white space do not count, and no relation makes them another claim."""
     new = record("dec-b", TEXT.upper(), related_to=("dec-a",))
-    (twin,) = twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW)
+    (twin,) = find_duplicates([new], DuplicateIndex([record("dec-a")]), THRESHOLD, NOW)
     assert twin is not None
     assert (twin.record.id, twin.is_exact, twin.likeness) == ("dec-a", True, 1.0)
 
@@ -76,9 +76,9 @@ def test_the_same_words_are_an_exact_twin():
 def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
     """Who names the other memory knows of it."""
     new = record("dec-b", TEXT + "Ask twice.\n", **{key: ("dec-a",)})
-    assert twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [None]
-    assert twins(
-        [record("dec-b", TEXT + "Ask twice.\n")], Neighbours([record("dec-a")]), THRESHOLD, NOW
+    assert find_duplicates([new], DuplicateIndex([record("dec-a")]), THRESHOLD, NOW) == [None]
+    assert find_duplicates(
+        [record("dec-b", TEXT + "Ask twice.\n")], DuplicateIndex([record("dec-a")]), THRESHOLD, NOW
     ) != [None]
 
 
@@ -92,19 +92,19 @@ def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
     ],
 )
 def test_only_living_memories_count(fields: dict):
-    """What has expired, or is not valid yet, may be said again; and repeats nothing itself."""
-    assert twins([record("dec-b")], Neighbours([record("dec-a", **fields)]), THRESHOLD, NOW) == [
-        None
-    ]
-    assert twins([record("dec-b", **fields)], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [
-        None
-    ]
+    """Expired or not yet valid memories may be repeated, and repeat nothing themselves."""
+    assert find_duplicates(
+        [record("dec-b")], DuplicateIndex([record("dec-a", **fields)]), THRESHOLD, NOW
+    ) == [None]
+    assert find_duplicates(
+        [record("dec-b", **fields)], DuplicateIndex([record("dec-a")]), THRESHOLD, NOW
+    ) == [None]
 
 
 def test_of_several_twins_the_most_alike_is_named():
     """An exact one first, then by likeness, then by id."""
-    others = [record("dec-c"), record("dec-a", TEXT + "More words here.\n"), record("dec-b")]
-    (twin,) = twins([record("dec-x")], Neighbours(others), THRESHOLD, NOW)
+    records = [record("dec-c"), record("dec-a", TEXT + "More words here.\n"), record("dec-b")]
+    (twin,) = find_duplicates([record("dec-x")], DuplicateIndex(records), THRESHOLD, NOW)
     assert twin is not None
     assert twin.record.id == "dec-b"
 
@@ -112,7 +112,7 @@ def test_of_several_twins_the_most_alike_is_named():
 def test_of_two_new_memories_the_later_one_is_the_problem():
     """One of them may stay."""
     both = [record("dec-a", timestamp="2026-02-23T00:00:00Z"), record("dec-b")]
-    (problem,) = problems(both, Neighbours(both), THRESHOLD, NOW)
+    (problem,) = find_problems(both, DuplicateIndex(both), THRESHOLD, NOW)
     assert (problem.id, problem.code, problem.severity) == ("dec-a", "duplicate", "error")
     assert problem.code in CODES
 
@@ -120,46 +120,46 @@ def test_of_two_new_memories_the_later_one_is_the_problem():
 def test_the_hint_names_the_twin_and_the_next_command():
     """A refusal says what to do instead."""
     near = [record("dec-a")]
-    (exact,) = problems([record("dec-b")], Neighbours(near), THRESHOLD, NOW)
-    (other,) = problems([record("dec-b", TEXT + "Ask.\n")], Neighbours(near), THRESHOLD, NOW)
-    assert exact.message == "it says the same as dec-a, 'Sessions in Redis'"
-    assert exact.hint == "leave this one out, or memtool supersede dec-a TITLE replaces it"
-    assert other.message.startswith("it says nearly (0.9")
-    assert other.hint == (
-        "memtool supersede dec-a TITLE replaces it; related_to: [dec-a] says that both are meant"
+    (exact,) = find_problems([record("dec-b")], DuplicateIndex(near), THRESHOLD, NOW)
+    (other,) = find_problems(
+        [record("dec-b", TEXT + "Ask.\n")], DuplicateIndex(near), THRESHOLD, NOW
     )
+    assert exact.message == "it says the same as dec-a, 'Sessions in Redis'"
+    assert exact.hint == "remove this one, or: memtool supersede dec-a TITLE"
+    assert other.message.startswith("it says nearly (0.9")
+    assert other.hint == ("memtool supersede dec-a TITLE; to keep both, add related_to: [dec-a]")
 
 
 def test_a_higher_threshold_lets_near_twins_pass():
     """The setting decides, and exact twins are refused whatever it says."""
-    near = Neighbours([record("dec-a")])
+    near = DuplicateIndex([record("dec-a")])
     other = make_memory("dec-b", TEXT + "Ask.\n", title="Sessions in Redis then")
-    assert twins([Record(other, "b.md", "")], near, 1.0, NOW) == [None]
-    assert twins([record("dec-b")], near, 1.0, NOW) != [None]
+    assert find_duplicates([Record(other, "b.md", "")], near, 1.0, NOW) == [None]
+    assert find_duplicates([record("dec-b")], near, 1.0, NOW) != [None]
 
 
 def test_headings_are_not_what_a_memory_says():
     """Two memories from one template share its headings, not their words."""
     body = "## Options considered\n\n## Chosen\n\n## Rationale\n"
-    assert content_of(make_memory(body=body, title="Redis")) == {"redi"}
+    assert content_terms(make_memory(body=body, title="Redis")) == {"redi"}
 
 
 def test_names_are_values_paths_identifiers_and_capitals_inside_a_sentence():
-    """What begins a sentence may be any word."""
+    """The first word of a sentence may be any word."""
     memory = make_memory(title="t", body="Sessions of Ada live in app/main.py for 30 s or ten.\n")
-    names = names_of(memory)
+    names = naming_terms(memory)
     assert {"ada", "30", "ten", "app/main.pi"} <= names
     assert not {"session", "live"} & names
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "other", "expected"),
     [("ab", "ab", 1.0), ("ab", "cd", 0.0), ("", "a", 0.0), ("abcd", "a", 0.5)],
 )
-def test_the_cosine_goes_from_0_to_1(one: str, other: str, expected: float):
+def test_the_cosine_goes_from_0_to_1(first: str, other: str, expected: float):
     """Equal sets give 1, disjoint and empty ones 0."""
-    assert cosine(frozenset(one), frozenset(other)) == expected
-    assert cosine(frozenset(other), frozenset(one)) == expected
+    assert compute_cosine(frozenset(first), frozenset(other)) == expected
+    assert compute_cosine(frozenset(other), frozenset(first)) == expected
 
 
 def test_values_are_numbers_and_compounds():
@@ -183,26 +183,26 @@ def test_edited_texts_are_candidates(share: int):
     words = LONG.split()
     words[::share] = ["changed"] * len(words[::share])
     other = make_memory("dec-b", " ".join(words), title="Another name")
-    (near,) = Neighbours([Record(other, "b.md", "b")]).of(
+    (near,) = DuplicateIndex([Record(other, "b.md", "b")]).find_similar(
         [record("dec-a", LONG, title="One title")]
     )
-    assert [one.record.id for one in near] == ["dec-b"]
+    assert [candidate.record.id for candidate in near] == ["dec-b"]
 
 
 def test_short_texts_in_another_order_are_candidates():
     """The order of words does not count."""
     other = make_memory("dec-b", "", title="Only on Tuesdays deploys run")
-    asked = record("dec-a", "", title="Deploys run on Tuesdays only")
-    (near,) = Neighbours([Record(other, "b.md", "b")]).of([asked])
-    assert [one.record.id for one in near] == ["dec-b"]
+    query = record("dec-a", "", title="Deploys run on Tuesdays only")
+    (near,) = DuplicateIndex([Record(other, "b.md", "b")]).find_similar([query])
+    assert [candidate.record.id for candidate in near] == ["dec-b"]
 
 
 @pytest.mark.parametrize("body", ["", "\n", "## Options considered\n", "the of and\n"])
 def test_every_text_can_be_compared(body: str):
     """Nothing is too empty or too odd."""
-    assert twins(
+    assert find_duplicates(
         [record("dec-b", body, title="?")],
-        Neighbours([record("dec-a", body, title="?")]),
+        DuplicateIndex([record("dec-a", body, title="?")]),
         THRESHOLD,
         NOW,
     ) != [None]
@@ -210,28 +210,28 @@ def test_every_text_can_be_compared(body: str):
 
 def test_writing_without_spaces_is_compared_too():
     """A text in Japanese with one word changed is a candidate."""
-    one = make_memory("dec-a", "", title="セッションは必ずレディスに保存することにした")
-    (near,) = Neighbours([Record(one, "a.md", "a")]).of(
+    memory = make_memory("dec-a", "", title="セッションは必ずレディスに保存することにした")
+    (near,) = DuplicateIndex([Record(memory, "a.md", "a")]).find_similar(
         [record("dec-b", "", title="セッションは必ずレディスに保存することになった")]
     )
-    assert [found.record.id for found in near] == ["dec-a"]
+    assert [candidate.record.id for candidate in near] == ["dec-a"]
 
 
 def test_only_the_most_alike_are_compared_in_full():
     """Those that share most words come first; the exact one leads the answer."""
     words = TEXT.split()
     records = []
-    for at in range(VERIFIED + 3):
+    for at in range(MAX_COMPARED + 3):
         text = " ".join(words[at:] if at < 9 else words[:2]) + "\n"
         memory = make_memory(f"dec-{at}", text, title="Sessions in Redis")
         records.append(Record(memory, f"{99 - at}.md", f"{at}"))
-    (near,) = Neighbours(records).of([record("dec-new")])
-    assert len(near) == VERIFIED
-    assert [one.record.id for one in near if one.is_exact] == ["dec-0"]
+    (near,) = DuplicateIndex(records).find_similar([record("dec-new")])
+    assert len(near) == MAX_COMPARED
+    assert [candidate.record.id for candidate in near if candidate.is_exact] == ["dec-0"]
     assert near[0].is_exact
 
 
 def test_nothing_has_no_neighbours():
     """An empty tree answers every question with nothing."""
-    assert Neighbours(()).of([record("dec-a")]) == [[]]
-    assert Neighbours(()).of([]) == []
+    assert DuplicateIndex(()).find_similar([record("dec-a")]) == [[]]
+    assert DuplicateIndex(()).find_similar([]) == []

@@ -25,7 +25,7 @@ require = "signed"
 
 @pytest.fixture
 def ruled(sandbox: Sandbox, keyring: Keyring) -> Sandbox:
-    """A repository with a decision and rules, whose signers are ann and bob."""
+    """A repository with a decision and rules, and ann and bob as signers."""
     sandbox.write(".memory/config.toml", RULES)
     sandbox.write("signers", keyring.line("ann") + keyring.line("bob"))
     sandbox.memory("dec-old", "Sessions live in Redis.\n")
@@ -36,12 +36,12 @@ def ruled(sandbox: Sandbox, keyring: Keyring) -> Sandbox:
 
 
 def unowned(sandbox: Sandbox, range: str = "base..HEAD") -> list[Problem]:
-    found = check(sandbox.context(), range=range).problems
-    return [one for one in found if one.code == "unowned"]
+    problems = check(sandbox.context(), range=range).problems
+    return [problem for problem in problems if problem.code == "unowned"]
 
 
 def paths(sandbox: Sandbox, range: str = "base..HEAD") -> list[str]:
-    return [one.path.rpartition("/")[2] for one in unowned(sandbox, range)]
+    return [problem.path.rpartition("/")[2] for problem in unowned(sandbox, range)]
 
 
 def test_a_new_memory_needs_the_key_of_an_owner(ruled: Sandbox, keyring: Keyring) -> None:
@@ -65,17 +65,17 @@ def test_a_new_memory_needs_the_key_of_an_owner(ruled: Sandbox, keyring: Keyring
 
 
 def test_an_author_proves_nothing(ruled: Sandbox, keyring: Keyring) -> None:
-    """A commit may name anybody; the message says so."""
+    """A commit may name any author; the message says so."""
     keyring.sign_as(ruled, "eve")
     ruled.memory("dec-new", "Pages are rendered on the server.\n")
     ruled.git("config", "user.email", "ann@example.org")
     ruled.commit()
     (problem,) = unowned(ruled)
-    assert "the name of an author proves nothing" in problem.hint or "sign" in problem.hint
+    assert "must make this change with git commit -S" in problem.hint or "sign" in problem.hint
 
 
 def test_what_no_rule_matches_is_free(ruled: Sandbox) -> None:
-    """A memory of another type needs nobody."""
+    """A memory of another type needs no owner."""
     ruled.memory("sem-new", "The staging host is called blue.\n", type="semantic")
     ruled.commit()
     assert unowned(ruled) == []
@@ -99,7 +99,7 @@ def test_acts_and_removals_are_protected(ruled: Sandbox, keyring: Keyring) -> No
 def test_no_way_around_through_another_type_tag_or_lineage(
     ruled: Sandbox, keyring: Keyring
 ) -> None:
-    """What replaces a protected memory is judged by its rule, and so is what stops to match it."""
+    """The rule of a protected memory applies to its successors, and to changes that escape it."""
     ruled.memory("sem-new", "Sessions live in files.\n", type="semantic", supersedes=("dec-old",))
     ruled.commit()
     assert paths(ruled) == ["sem-new.md"]
@@ -153,7 +153,7 @@ def test_a_rule_for_the_gate_names_its_owners(sandbox: Sandbox, keyring: Keyring
 
 
 def test_a_merge_that_goes_back_is_found(ruled: Sandbox, keyring: Keyring) -> None:
-    """Merging the base and keeping an older state is a change that nobody signed."""
+    """Merging the base but keeping an older state is an unsigned change."""
     ruled.git("switch", "--quiet", "-c", "side")
     ruled.write("x", "")
     ruled.commit()
@@ -196,7 +196,7 @@ def test_an_expired_key_signs_nothing_after_its_end(sandbox: Sandbox, keyring: K
 
 
 def test_garbage_for_signers_lets_nobody_pass(sandbox: Sandbox, keyring: Keyring) -> None:
-    """A file that names no key is no reason to trust, nor to fail with a trace."""
+    """A file without keys gives no trust, and causes no traceback."""
     for signers in (b"\x00\xff garbage\n\xfe", b"ann@example.org ssh-ed25519 AAAA\n", b""):
         sandbox.write(".memory/config.toml", RULES)
         sandbox.write("signers", signers)
@@ -215,7 +215,7 @@ def test_a_base_that_cannot_be_read_is_said(ruled: Sandbox) -> None:
     ruled.git("tag", "--force", "base")
     ruled.write(".memory/config.toml", RULES)
     ruled.commit()
-    with pytest.raises(MemtoolError, match=r"nobody can tell who owns what: .*has 'owner'"):
+    with pytest.raises(MemtoolError, match=r"cannot check owners: .*has the unknown key 'owner'"):
         unowned(ruled)
     ruled.write(".memory/config.toml", "[no]\nsuch = 1\n")
     ruled.commit()
@@ -226,7 +226,7 @@ def test_a_base_that_cannot_be_read_is_said(ruled: Sandbox) -> None:
 
 
 def test_a_shallow_clone_says_that_it_cannot_know(ruled: Sandbox) -> None:
-    """Where it does not hold the commit from which a branch parted, nobody is called innocent."""
+    """If it lacks the merge base of a branch, it does not pass the branch."""
     for number in range(3):
         ruled.write("x", str(number))
         ruled.commit()
@@ -235,12 +235,12 @@ def test_a_shallow_clone_says_that_it_cannot_know(ruled: Sandbox) -> None:
     ruled.commit()
     ruled.git("clone", "--quiet", "--depth=1", "--no-single-branch", f"file://{ruled.path}", "far")
     clone = Sandbox(ruled.path / "far", ruled.env)
-    with pytest.raises(MemtoolError, match="this shallow clone does not hold where"):
+    with pytest.raises(MemtoolError, match="this shallow clone lacks the merge base"):
         unowned(clone, "origin/main..origin/side")
 
 
 def test_a_new_branch_is_judged_by_the_trusted_ref(ruled: Sandbox) -> None:
-    """A forge sends zeros for the start of a new branch; then the trusted ref stands for it."""
+    """A forge sends zeros as the start of a new branch; then the trusted ref is the base."""
     ruled.memory("dec-new", "Pages are rendered on the server.\n")
     ruled.commit()
     zeros = "0" * 40
@@ -250,18 +250,18 @@ def test_a_new_branch_is_judged_by_the_trusted_ref(ruled: Sandbox) -> None:
 
 
 def test_what_the_trusted_ref_holds_is_warned_of(ruled: Sandbox) -> None:
-    """After a squash merge nobody signed an act, so the check of the push only tells."""
+    """After a squash merge no act is signed, so the check of the push only warns."""
     ruled.memory("dec-old", "Sessions live in Redis.\n", status="archived")
     ruled.memory("dec-new", "Pages are rendered on the server.\n")
     ruled.commit()
-    assert {one.severity for one in unowned(ruled)} == {"error"}
+    assert {problem.severity for problem in unowned(ruled)} == {"error"}
     ruled.git("update-ref", "refs/remotes/origin/main", "HEAD")
-    found = {one.id: one.severity for one in unowned(ruled)}
-    assert found == {"dec-old": "warning", "dec-new": "error"}
+    severities = {problem.id: problem.severity for problem in unowned(ruled)}
+    assert severities == {"dec-old": "warning", "dec-new": "error"}
 
 
 def test_without_ssh_keygen_the_check_fails(ruled: Sandbox) -> None:
-    """Who cannot look must not say that all is well, nor that somebody did wrong."""
+    """Without it a signature can be called neither good nor bad."""
     ruled.memory("dec-new", "Pages are rendered on the server.\n")
     ruled.commit()
     folder = ruled.path / "bin"
@@ -300,20 +300,20 @@ def test_addresses_of_owners_may_stand_where_they_are_named(sandbox: Sandbox) ->
     assert check(sandbox.context()).problems == ()
     assert check(sandbox.context(), history=True).problems == ()
     sandbox.write(".memory/other", f"{address}\n")
-    assert [one.path for one in check(sandbox.context()).problems] == [".memory/other"]
+    assert [problem.path for problem in check(sandbox.context()).problems] == [".memory/other"]
     sandbox.write(".memory/config.toml", f"# {address}\n")
-    found = {one.path for one in check(sandbox.context()).problems}
-    assert found == {".memory/config.toml", ".memory/other", ".memory/signers"}
+    places = {problem.path for problem in check(sandbox.context()).problems}
+    assert places == {".memory/config.toml", ".memory/other", ".memory/signers"}
 
 
 def test_a_partial_clone_says_that_it_cannot_know(ruled: Sandbox) -> None:
-    """Where the memory that was removed is not here, nobody is told that no rule was about it."""
+    """If a removed memory is not here, the check does not claim that no rule applied."""
     ruled.git("rm", "--quiet", ".memory/decision/2026-02/dec-old.md")
     ruled.git("commit", "--quiet", "-m", "gone\n\nPurges: dec-old")
     ruled.git("config", "uploadpack.allowFilter", "true")
     ruled.git("clone", "--quiet", "--filter=blob:limit=150", f"file://{ruled.path}", "far")
     clone = Sandbox(ruled.path / "far", ruled.env)
-    with pytest.raises(MemtoolError, match="this partial clone does not hold"):
+    with pytest.raises(MemtoolError, match="this partial clone lacks"):
         unowned(clone)
 
 

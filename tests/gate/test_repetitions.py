@@ -1,4 +1,4 @@
-"""What repeats a living memory: its own words again, a sentence of it, or its title."""
+"""Repetitions of a living memory: its own words, a sentence of it, or its title."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ def harbor(sandbox: Sandbox) -> Sandbox:
 )
 def test_the_title_the_opening_and_each_sentence_are_said_already(harbor: Sandbox, text: str):
     """Marks, case and the ends of lines do not count; nothing is written."""
-    with pytest.raises(MemtoolError, match="this says a part of dec-bookings") as caught:
+    with pytest.raises(
+        MemtoolError, match=r"\(dec-bookings\) says this already, and more"
+    ) as caught:
         remember(harbor.context(), text)
     assert "memtool supersede dec-bookings" in str(caught.value.hint)
     inject(harbor.context(), prompt="bookings")  # makes the index
-    with pytest.raises(MemtoolError, match="this says a part of dec-bookings"):
+    with pytest.raises(MemtoolError, match=r"\(dec-bookings\) says this already, and more"):
         remember(harbor.context(), text)
 
 
@@ -59,17 +61,19 @@ def test_what_was_not_chosen_is_not_said(harbor: Sandbox):
 
 
 def test_a_title_of_the_same_type_is_taken(harbor: Sandbox):
-    """Of another type it is another claim; what supersedes that memory may have its title."""
+    """In another type it is another claim; a successor may have the title."""
     title, sections = "Bookings are in PostgreSQL", ("Rationale=Cheaper.", "Chosen=B.")
     body = "Something else entirely is meant here."
-    with pytest.raises(MemtoolError, match="under the same title as dec-bookings"):
+    with pytest.raises(MemtoolError, match=r"\(dec-bookings\) has the same title"):
         new(harbor.context(), "decision", title, body=body, section=sections)
     assert new(harbor.context(), "semantic", title, body=body, source=("human:Ada",)).path
     done = supersede(
         harbor.context(), "dec-bookings", title, body="Keep bookings in PostgreSQL 17."
     )
     assert done.path
-    assert not [one for one in check(harbor.context()).problems if one.code == "duplicate"]
+    assert not [
+        problem for problem in check(harbor.context()).problems if problem.code == "duplicate"
+    ]
 
 
 def test_the_gate_refuses_a_file_with_the_title_of_another(harbor: Sandbox):
@@ -77,12 +81,16 @@ def test_the_gate_refuses_a_file_with_the_title_of_another(harbor: Sandbox):
     fields = {"title": "Bookings are in PostgreSQL"}
     harbor.memory("dec-twice", "Another text that shares nothing.\n", **fields)
     harbor.git("add", ".memory")
-    (problem,) = [one for one in check(harbor.context()).problems if one.code == "duplicate"]
+    (problem,) = [
+        problem for problem in check(harbor.context()).problems if problem.code == "duplicate"
+    ]
     assert (problem.id, problem.severity) == ("dec-twice", "error")
     harbor.memory(
         "dec-twice", "Another text that shares nothing.\n", **fields, related_to=("dec-bookings",)
     )
-    assert not [one for one in check(harbor.context()).problems if one.code == "duplicate"]
+    assert not [
+        problem for problem in check(harbor.context()).problems if problem.code == "duplicate"
+    ]
 
 
 def test_an_import_warns_and_keeps_what_has_a_title_that_is_there(harbor: Sandbox):
@@ -92,10 +100,14 @@ def test_an_import_warns_and_keeps_what_has_a_title_that_is_there(harbor: Sandbo
         "# Bookings are in PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nOther words.\n",
     )
     harbor.commit("adr")
-    found = import_(harbor.context(), "adr", "docs/adr", commit=True)
-    assert len(found.memories) == 1
-    assert any("under the same title as dec-bookings" in one.message for one in found.problems)
-    assert not [one for one in check(harbor.context()).problems if one.severity == "error"]
+    result = import_(harbor.context(), "adr", "docs/adr", commit=True)
+    assert len(result.memories) == 1
+    assert any(
+        "under the same title as dec-bookings" in problem.message for problem in result.problems
+    )
+    assert not [
+        problem for problem in check(harbor.context()).problems if problem.severity == "error"
+    ]
 
 
 def test_a_block_folds_what_the_gate_would_refuse(sandbox: Sandbox):
@@ -108,8 +120,8 @@ def test_a_block_folds_what_the_gate_would_refuse(sandbox: Sandbox):
         "sem-b", f"{text} got cancelled, always.\n", title="Refunds: to the card", type="semantic"
     )
     sandbox.commit("both")
-    found = inject(sandbox.context(), prompt="where do refunds of a cancelled sailing go?")
-    assert len(found.items) == 1
+    block = inject(sandbox.context(), prompt="where do refunds of a cancelled sailing go?")
+    assert len(block.items) == 1
     sandbox.memory(
         "sem-b",
         f"{text} got cancelled, always.\n",
@@ -117,8 +129,8 @@ def test_a_block_folds_what_the_gate_would_refuse(sandbox: Sandbox):
         type="semantic",
         related_to=("sem-a",),
     )
-    found = inject(sandbox.context(), prompt="where do refunds of a cancelled sailing go?")
-    assert len(found.items) == 2
+    block = inject(sandbox.context(), prompt="where do refunds of a cancelled sailing go?")
+    assert len(block.items) == 2
 
 
 def test_the_measure_is_pure_and_needs_all_sentences():
@@ -127,7 +139,7 @@ def test_the_measure_is_pure_and_needs_all_sentences():
     both = make_memory(
         "dec-b", "It locks rows. Keep bookings in PostgreSQL.\n", title="It locks rows"
     )
-    more = make_memory("dec-c", "It locks rows. It is fast.\n", title="It locks rows")
+    longer = make_memory("dec-c", "It locks rows. It is fast.\n", title="It locks rows")
     assert likeness.is_said_by(both, old)
-    assert not likeness.is_said_by(more, old)
+    assert not likeness.is_said_by(longer, old)
     assert not likeness.is_said_by(old, both)

@@ -7,44 +7,59 @@ from redaction import corpus
 
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
-from memtool.redaction.find import Allowlist, allowlist, find, fingerprint
+from memtool.redaction.find import Allowlist, build_allowlist, compute_fingerprint, find
 from memtool.store.config import parse
 
 TOKEN = corpus.draw_value("ghp_{a36}", random.Random(1))
-FINGERPRINT = fingerprint(TOKEN)
+FINGERPRINT = compute_fingerprint(TOKEN)
 
 
-def refusal(text: str, known: str = "") -> MemtoolError:
+def refusal(text: str, old_text: str = "") -> MemtoolError:
     with pytest.raises(MemtoolError) as caught:
-        secrets.refuse_secrets(text, known=known)
+        secrets.refuse_secrets(text, old_text=old_text)
     return caught.value
 
 
-def test_a_refusal_names_kinds_and_lines_but_no_secret() -> None:
-    """The message can be pasted anywhere, and the hint is what to do next."""
+def test_a_refusal_names_kinds_and_the_words_around_but_no_secret() -> None:
+    """The message can be pasted anywhere, and the hints are what to do next."""
     error = refusal(f"one\ntwo {TOKEN}\njane.roe@acme.dev")
     assert error.message == (
-        "the memory would hold a secret (github-token) in line 2, personal data (email) in line 3; "
-        "nothing was written"
+        "cannot write this: the text contains a github token, an email address: "
+        '"two [REDACTED:github-token]"'
     )
     assert error.hint == (
-        "take it out, or write [REDACTED:github-token] in its place; if it is harmless: "
-        f'memtool config redaction.allow.{FINGERPRINT} "the reason"'
+        "say where it is stored instead\n"
+        f'harmless: memtool config redaction.allow.{FINGERPRINT} "REASON"'
     )
     assert error.code == "secret"
     assert refusal("jane.roe@acme.dev").code == "personal-data"
-    assert refusal(f"{TOKEN}\n" * 9).message.count("github-token") == 5
-    assert "and 4 more" in refusal(f"{TOKEN}\n" * 9).message
+    assert refusal(f"{TOKEN}\n" * 9).message.count("github token") == 1
+    random_ = random.Random(3)
+    several = "\n".join(corpus.draw_value("ghp_{a36}", random_) for _number in range(9))
+    assert "and 4 more" in refusal(several).message
+
+
+@pytest.mark.parametrize("before", [0, 8, 40, 400])
+@pytest.mark.parametrize("after", [0, 8, 400])
+def test_a_long_line_is_cut_around_the_mark(before: int, after: int) -> None:
+    """Two secrets in the line are both marked; the message stays short."""
+    other = corpus.draw_value("ghp_{a36}", random.Random(2))
+    line = "word " * before + TOKEN + f" {other}" + " word" * after
+    message = refusal(f"first\n{line}\nlast").message
+    assert "[REDACTED:github-token]" in message
+    assert TOKEN[8:20] not in message
+    assert other[8:20] not in message
+    assert len(message) < 250
 
 
 def test_harmless_and_known_and_redacted_texts_pass() -> None:
-    """What stood there before, what is allowed and what the hint proposes is no obstacle."""
+    """Text that was there before, allowed text and the hint's proposal pass."""
     secrets.refuse_secrets("Sessions live in Redis.")
-    secrets.refuse_secrets(f"moved {TOKEN}", known=f"x\n{TOKEN}")
+    secrets.refuse_secrets(f"moved {TOKEN}", old_text=f"x\n{TOKEN}")
     secrets.refuse_secrets(TOKEN, Allowlist(fingerprints=frozenset((FINGERPRINT,))))
     secrets.refuse_secrets("the token is [REDACTED:github-token]")
     other = corpus.draw_value("ghp_{a36}", random.Random(2))
-    assert "in line 2" in refusal(f"{TOKEN}\n{other}", known=TOKEN).message
+    assert '"two [REDACTED' in refusal(f"{TOKEN}\ntwo {other}", old_text=TOKEN).message
 
 
 def test_the_settings_say_what_is_allowed() -> None:
@@ -56,7 +71,7 @@ allow_domains = [" @lists.acme.io", "."]
 [redaction.allow]
 {FINGERPRINT} = "of the public demo"
 """
-    allowed = allowlist(parse(data.encode(), "config.toml"))
+    allowed = build_allowlist(parse(data.encode(), "config.toml"))
     assert allowed == Allowlist(
         emails=frozenset(("jane.roe@acme.dev",)),
         domains=frozenset(("lists.acme.io",)),

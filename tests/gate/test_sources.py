@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Sandbox
 
-from memtool.commands.check import Checked, check
+from memtool.commands.check import CheckReport, check
 from memtool.gate import sources
 
 KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
@@ -12,7 +13,7 @@ BODY = "Sessions live in Redis, since web processes come and go.\n"
 PLACE = ".memory/decision/2026-02"
 
 
-def errors(checked: Checked) -> list[tuple[str, str]]:
+def errors(checked: CheckReport) -> list[tuple[str, str]]:
     return [(p.id, p.code) for p in checked.problems if p.severity == "error"]
 
 
@@ -26,13 +27,13 @@ def test_a_secret_that_was_taken_out_again_is_still_found(sandbox: Sandbox) -> N
     sandbox.commit()
     (problem,) = check(sandbox.context(), range=f"{base}..HEAD").problems
     assert (problem.code, problem.path) == ("secret", f"{PLACE}/dec-b.md")
-    assert bad[:10] in problem.message
+    assert bad[:7] in problem.message
     assert KEY not in repr(problem)
     assert check(sandbox.context(), range=f"{bad}..HEAD").problems == ()
 
 
 def test_what_a_later_commit_mended_is_fine(sandbox: Sandbox) -> None:
-    """A broken file in the middle of a branch harms nobody."""
+    """A broken file in the middle of a branch does no harm."""
     base = sandbox.git("commit-tree", "-m", "base", sandbox.git("write-tree").strip()).strip()
     sandbox.git("reset", "--quiet", "--soft", base)
     sandbox.write(f"{PLACE}/dec-a.md", "not yet\n")
@@ -56,7 +57,7 @@ def test_a_silent_edit_is_found_by_its_commit(sandbox: Sandbox) -> None:
     sandbox.commit()
     (problem,) = check(sandbox.context(), range=f"{base}..HEAD").problems
     assert problem.code == "silent-edit"
-    assert edited[:10] in problem.message
+    assert edited[:7] in problem.message
     sandbox.memory("dec-a", BODY)
     sandbox.commit()
     assert check(sandbox.context(), range=f"{base}..HEAD").problems == ()
@@ -74,15 +75,35 @@ def test_the_way_around_through_a_candidate_is_found(sandbox: Sandbox) -> None:
 
 def test_a_removal_needs_the_trailer_of_a_purge(sandbox: Sandbox) -> None:
     """Whoever removes a memory for good says so, for exactly that memory."""
-    for name in ("dec-a", "dec-b", "dec-c"):
+    for name in ("dec-a", "dec-b", "dec-c", "dec-d"):
         sandbox.memory(name, f"All that {name} is about, in its own {name} words.\n")
     base = sandbox.commit()
     sandbox.git("rm", "--quiet", f"{PLACE}/dec-a.md", f"{PLACE}/dec-b.md")
     sandbox.git("commit", "--quiet", "--message", "purge\n\nPurges: dec-a, dec-abc")
     sandbox.git("rm", "--quiet", f"{PLACE}/dec-c.md")
     sandbox.git("commit", "--quiet", "--message", "tidy up; Purges: dec-c")
-    found = check(sandbox.context(), range=f"{base}..HEAD")
-    assert errors(found) == [("dec-b", "removed"), ("dec-c", "removed")]
+    report = check(sandbox.context(), range=f"{base}..HEAD")
+    assert errors(report) == [("dec-b", "removed"), ("dec-c", "removed")]
+
+
+@pytest.mark.parametrize("form", ["github", "git"])
+def test_a_squash_of_a_purge_passes(sandbox: Sandbox, form: str) -> None:
+    """Its trailer counts in the middle of a message, too, as forges and git join commits."""
+    sandbox.memory("dec-a", BODY)
+    sandbox.memory("dec-b", "Sessions live in Postgres.\n", supersedes=("dec-a",))
+    base = sandbox.commit()
+    sandbox.git("switch", "--quiet", "--create", "side")
+    sandbox.git("rm", "--quiet", f"{PLACE}/dec-a.md")
+    sandbox.git("commit", "--quiet", "--message", "purge\n\nPurges: dec-a")
+    sandbox.write("a.py", "a = 1\n")
+    sandbox.commit("code")
+    sandbox.git("switch", "--quiet", "main")
+    sandbox.git("merge", "--quiet", "--squash", "side")
+    bullets = "Tidy up (#12)\n\n* purge\n\nPurges: dec-a\n\n* code\n"
+    sandbox.git("commit", "--quiet", *(("-m", bullets) if form == "github" else ("--no-edit",)))
+    assert errors(check(sandbox.context(), range=f"{base}..HEAD")) == []
+    assert errors(check(sandbox.context())) == []
+    assert sandbox.json("status")["problems"] == []
 
 
 def test_what_a_purged_memory_was_superseded_by_may_stay(sandbox: Sandbox) -> None:
@@ -100,6 +121,7 @@ def test_an_edit_by_rename_detection_is_found(sandbox: Sandbox) -> None:
     """Git takes a successor for the renamed old file, and puts another branch's edit into it."""
     text = "".join(f"Line {n} of what both have in common.\n" for n in range(20))
     sandbox.memory("dec-a", text, status="candidate")
+    sandbox.memory("dec-z", BODY)
     base = sandbox.commit()
     sandbox.git("checkout", "--quiet", "-b", "side")
     sandbox.memory("dec-a", text.replace("Line 7 ", "LINE 7 "), status="candidate")
@@ -110,12 +132,12 @@ def test_an_edit_by_rename_detection_is_found(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.git("merge", "--quiet", "--no-edit", "side")
     assert "LINE 7" in (sandbox.path / PLACE / "dec-b.md").read_text()
-    found = errors(check(sandbox.context(), range=f"{base}..HEAD"))
-    assert {("dec-a", "removed"), ("dec-b", "silent-edit")} <= set(found)
+    rows = errors(check(sandbox.context(), range=f"{base}..HEAD"))
+    assert {("dec-a", "removed"), ("dec-b", "silent-edit")} <= set(rows)
 
 
 def test_every_way_around_the_hook_is_seen(sandbox: Sandbox) -> None:
-    """Cherry-pick, revert, rebase, plumbing and a fast-forward run no hook; the range sees all."""
+    """Cherry-pick, rebase, plumbing and a fast-forward run no hook; the range sees all."""
     assert sandbox.run("install", "git").returncode == 0
     sandbox.memory("dec-a", BODY)
     base = sandbox.commit()
@@ -133,11 +155,8 @@ def test_every_way_around_the_hook_is_seen(sandbox: Sandbox) -> None:
     for number, words in enumerate(ways.values()):
         sandbox.git("checkout", "--quiet", "-B", f"try-{number}", base)
         sandbox.git(*words)
-        found = check(sandbox.context(), range=f"{base}..HEAD")
-        assert errors(found) == [("dec-b", "secret")], words
-    sandbox.git("checkout", "--quiet", "-B", "reverted", bad)
-    sandbox.git("revert", "--no-edit", "HEAD")
-    assert ("dec-b", "removed") in errors(check(sandbox.context(), range=f"{bad}..HEAD"))
+        report = check(sandbox.context(), range=f"{base}..HEAD")
+        assert errors(report) == [("dec-b", "secret")], words
     tree = sandbox.git("rev-parse", f"{bad}^{{tree}}").strip()
     made = sandbox.git("commit-tree", "-p", base, "-m", "plumbing", tree).strip()
     assert errors(check(sandbox.context(), range=f"{base}..{made}")) == [("dec-b", "secret")]
@@ -149,9 +168,9 @@ def test_warnings_are_only_of_what_the_range_touched(sandbox: Sandbox) -> None:
     base = sandbox.commit()
     sandbox.memory("dec-b", "Invoices are rendered at night.\n", files=("src/none.py",))
     sandbox.commit()
-    found = check(sandbox.context(), range=f"{base}..HEAD")
-    assert [(p.id, p.code) for p in found.problems] == [("dec-b", "no-such-file")]
-    assert found.checked == 2
+    report = check(sandbox.context(), range=f"{base}..HEAD")
+    assert [(p.id, p.code) for p in report.problems] == [("dec-b", "no-such-file")]
+    assert report.checked == 2
 
 
 def test_a_range_without_memories_is_quiet(sandbox: Sandbox) -> None:
@@ -191,17 +210,17 @@ def test_every_ref_and_every_version_is_searched(sandbox: Sandbox) -> None:
     sandbox.git("checkout", "--quiet", "main")
     sandbox.git("tag", "kept", "side")
     sandbox.git("branch", "--quiet", "-D", "side")
-    found = check(sandbox.context(), history=True)
-    assert [(p.path, p.code, p.line) for p in found.problems] == [
+    report = check(sandbox.context(), history=True)
+    assert [(p.path, p.code, p.line) for p in report.problems] == [
         (".memory/config.toml", "secret", 1),
         (".memory/decision/2026-02/dec-a.md", "secret", 10),
     ]
     assert [
-        commit[:10] in p.message for p, commit in zip(found.problems, (second, first), strict=True)
+        commit[:7] in p.message for p, commit in zip(report.problems, (second, first), strict=True)
     ] == [True, True]
-    assert all("by Ada on 2026-02-" in problem.message for problem in found.problems)
-    assert KEY not in repr(found)
-    assert (found.checked, found.exit_code) == (3, 1)
+    assert all("by Ada on 2026-02-" in problem.message for problem in report.problems)
+    assert KEY not in repr(report)
+    assert (report.checked, report.exit_code) == (3, 1)
 
 
 def test_only_the_memory_directory_is_searched(sandbox: Sandbox) -> None:
@@ -222,6 +241,6 @@ def test_batches_find_what_one_pass_finds(sandbox: Sandbox, monkeypatch) -> None
         sandbox.memory(f"dec-{number:03}", f"Number {number}: {KEY if number % 3 == 0 else ''}.\n")
         sandbox.commit()
     whole = check(sandbox.context(), history=True)
-    monkeypatch.setattr(sources, "HISTORY_BATCH", 2)
+    monkeypatch.setattr(sources, "MAX_BATCH_BLOBS", 2)
     assert check(sandbox.context(), history=True) == whole
     assert (whole.checked, len(whole.problems)) == (7, 3)

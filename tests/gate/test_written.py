@@ -63,14 +63,18 @@ def test_what_is_written_passes_the_check(store: Sandbox, names: list[str]):
     assert box.run("import", "adr", "adr", "--commit").returncode == 0
     paths = [f"adr/{number:04}-{name[:80]}.md" for number, name in enumerate(names, 1)]
     cited = ("--source", f"file:{paths[0]}#L1-L3", "--file", paths[1], "--commit")
-    first = box.json("new", "semantic", names[0], "--body", "Rules are kept in a folder.", *cited)
-    assert box.json("supersede", first["id"], names[1], "--body", "Rules are in adr.", *cited)
-    said = "From now on always keep the rules of the team in one folder of records."
+    first = box.json(
+        "new", "semantic", "Where rules are", "--body", "Rules are kept in a folder.", *cited
+    )
+    assert box.json(
+        "supersede", first["id"], "Where rules are now", "--body", "Rules are in adr.", *cited
+    )
+    statement = "From now on always keep the rules of the team in one folder of records."
     session = box.run("session", "start", "--title", "x").stdout.strip()
-    box.run("session", "add", session, "--role", "user", f"{said} See {paths[2]}.")
+    box.run("session", "add", session, "--role", "user", f"{statement} See {paths[2]}.")
     box.run("promote", "--all", "--commit")
     assert box.json("check")["problems"] == [] or {
-        one["severity"] for one in box.json("check")["problems"]
+        problem["severity"] for problem in box.json("check")["problems"]
     } == {"warning"}
     assert box.run("redact", "--dry-run").returncode == 0
 
@@ -94,5 +98,5 @@ HEADER = "---\nid: dec-a\nsource:\n  - {source}\nfiles: [{file}]\n---\nBody.\n"
 def test_a_secret_in_a_citation_is_found(source: str, file: str, kinds: list[str]):
     """Names of files announce nothing; known tokens, addresses and assignments are found there."""
     text = HEADER.format(source=source, file=file)
-    assert [one.kind for one in find(text)] == kinds
-    assert [one.kind for one in find(text.replace("\n", "\r\n"))] == kinds
+    assert [finding.kind for finding in find(text)] == kinds
+    assert [finding.kind for finding in find(text.replace("\n", "\r\n"))] == kinds

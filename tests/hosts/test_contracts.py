@@ -1,4 +1,4 @@
-"""Contracts of the hosts: what is read of an event, what is answered, and the log of hooks."""
+"""Contracts of the hosts: reading events, writing answers, and the log of hooks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memtool.agents import AGENTS
 from memtool.hosts import contracts, diagnostics
-from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, UnreadableEvent, read
-from memtool.hosts.install import agent
+from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, HookEvent, UnreadableEvent, read
+from memtool.hosts.install import load_host
 
 DATA = Path(__file__).with_name("data")
 HOME = "/code/ada/project"
@@ -36,23 +36,23 @@ EVERY = (*CONTRACTS, *contracts.RETIRED)
 
 @pytest.mark.parametrize("row", EVERY, ids=lambda row: f"{row.host}-{row.event}")
 def test_every_event_is_read_in_the_words_of_its_host(row: Contract) -> None:
-    """Session and directory are found in each; prompt and files where the event has them."""
-    found = read(sample(row))
-    assert (len(found.session) > 20, found.cwd) == (True, HOME)
-    assert bool(found.prompt) == (row.meaning == contracts.PROMPT or row.name == "AfterAgent")
+    """Each has session and directory; prompt and files if the event has them."""
+    parsed = read(sample(row))
+    assert (len(parsed.session) > 20, parsed.cwd) == (True, HOME)
+    assert bool(parsed.prompt) == (row.meaning == contracts.PROMPT or row.name == "AfterAgent")
     is_named = row.meaning == contracts.EDIT or (row.host, row.event) == ("opencode", "prompt")
-    assert [path.removeprefix(f"{HOME}/") for path in found.files] == ["src/auth/a.py"] * is_named
+    assert [path.removeprefix(f"{HOME}/") for path in parsed.files] == ["src/auth/a.py"] * is_named
 
 
 @pytest.mark.parametrize("row", CONTRACTS, ids=lambda row: f"{row.host}-{row.event}")
 def test_every_answer_is_one_json_object(row: Contract) -> None:
-    """Whatever stands in the text comes out as it went in; where nobody hears, nothing is said."""
+    """Any text comes out as it went in; if the host reads no output, there is none."""
     text = 'a "block"\nwith \\ and \u2028, é, 😀 and {braces}'
-    told = row.written(text)
-    if row.answer == contracts.UNHEARD:
-        assert told == row.silence
+    output = row.format_output(text)
+    if row.answer == contracts.NO_ANSWER:
+        assert output == row.silence
         return
-    answer = json.loads(told)
+    answer = json.loads(output)
     inner = answer.get("hookSpecificOutput", answer)
     assert text in inner.values()
     assert inner.get("hookEventName", row.name) == row.name
@@ -61,13 +61,29 @@ def test_every_answer_is_one_json_object(row: Contract) -> None:
 def test_silence_is_nothing_or_json() -> None:
     """The empty answer never becomes text that a model reads."""
     for row in CONTRACTS:
-        assert row.written("") == row.silence
+        assert row.format_output("") == row.silence
         assert row.silence == "" or json.loads(row.silence) in ({}, {"text": ""})
+
+
+@pytest.mark.parametrize("row", CONTRACTS, ids=lambda row: f"{row.host}-{row.event}")
+def test_a_message_reaches_only_users_of_a_host_that_shows_it(row: Contract) -> None:
+    """Elsewhere the output is as without it; there the model does not get it."""
+    message = 'memtool: 1 "conflict": memtool status'
+    if not row.shows_messages:
+        assert row.format_output("text", message) == row.format_output("text")
+        assert row.format_output("", message) == row.silence
+        return
+    both = json.loads(row.format_output("text", message))
+    assert both.pop("systemMessage") == message
+    assert both == json.loads(row.format_output("text"))
+    assert json.loads(row.format_output("", message)) == {"systemMessage": message}
 
 
 def test_the_versions_that_were_tried_are_those_of_the_documentation() -> None:
     """The table there is written by the runs with real clients."""
-    tried = {name: agent(name).tried for name in AGENTS if agent(name).tried}
+    tried = {
+        name: load_host(name).tested_version for name in AGENTS if load_host(name).tested_version
+    }
     assert tried == versions_in_docs()
 
 
@@ -91,7 +107,7 @@ def test_every_host_has_a_row_for_each_event_once() -> None:
         b"[" * 100_000,
         b'{"a": 1} {}',
         b'{"a":' + b"9" * 5_000 + b"}",
-        b" " * (contracts.MOST_INPUT + 1),
+        b" " * (contracts.MAX_EVENT_BYTES + 1),
     ],
 )
 def test_what_is_no_event_is_unreadable(data: bytes) -> None:
@@ -122,13 +138,13 @@ def test_what_is_no_event_is_unreadable(data: bytes) -> None:
 )
 def test_any_values_make_an_event(event: dict[str, object]) -> None:
     """A host that sends other types than expected is read as if it had not sent them."""
-    found = read(json.dumps(event).encode())
-    for name in Given.field_names:
-        value = getattr(found, name)
+    parsed = read(json.dumps(event).encode())
+    for name in HookEvent.field_names:
+        value = getattr(parsed, name)
         for text in value if isinstance(value, tuple) else (value,):
             assert isinstance(text, str)
             text.encode()
-    assert "\0" not in "".join((found.cwd, found.transcript, *found.files))
+    assert "\0" not in "".join((parsed.cwd, parsed.transcript, *parsed.files))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +162,7 @@ def test_what_hooks_put_before_a_prompt_is_no_prompt(sent: str, prompt: str) -> 
 
 @pytest.mark.parametrize("tool", ["Read", "Bash", "Grep", "read_file", "Shell"])
 def test_a_tool_that_changes_nothing_names_no_file(tool: str) -> None:
-    """Reading a file is no edit."""
+    """Reading a file is not an edit."""
     event = {"tool_name": tool, "tool_input": {"file_path": "a.py", "command": "cat a.py"}}
     assert read(json.dumps(event).encode()).files == ()
 
@@ -164,31 +180,33 @@ def test_a_patch_names_every_file_that_it_touches() -> None:
 def test_what_is_too_large_is_not_read():
     """A host may send along what a tool printed; time is short."""
     with pytest.raises(UnreadableEvent, match="more than"):
-        read(b'{"prompt":"' + b"x" * contracts.MOST_INPUT + b'"}')
+        read(b'{"prompt":"' + b"x" * contracts.MAX_EVENT_BYTES + b'"}')
 
 
 def test_an_entry_is_one_paragraph(tmp_path: Path) -> None:
     """Further lines of an entry are indented, so that each entry can be told from the next."""
-    contracts.note(str(tmp_path / "deep"), "NOW", "hook claude stop", "first\nsecond\n")
-    contracts.note(str(tmp_path / "deep"), "NOW", "hook claude stop", "third \udcff")
-    told = (tmp_path / "deep" / contracts.LOG_NAME).read_text()
-    assert told == "NOW hook claude stop: first\n  second\nNOW hook claude stop: third \\udcff\n"
+    contracts.log_outcome(str(tmp_path / "deep"), "NOW", "hook claude stop", "first\nsecond\n")
+    contracts.log_outcome(str(tmp_path / "deep"), "NOW", "hook claude stop", "third \udcff")
+    log = (tmp_path / "deep" / contracts.LOG_NAME).read_text()
+    assert log == "NOW hook claude stop: first\n  second\nNOW hook claude stop: third \\udcff\n"
     assert (tmp_path / "deep" / contracts.LOG_NAME).stat().st_mode & 0o777 == 0o600
 
 
 def test_the_log_stays_small(tmp_path: Path) -> None:
     """Two files of bounded size are all that is ever kept."""
     for number in range(100):
-        contracts.note(str(tmp_path), "NOW", "hook", f"{number} " + "x" * 10_000)
+        contracts.log_outcome(str(tmp_path), "NOW", "hook", f"{number} " + "x" * 10_000)
     files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == [contracts.LOG_NAME, f"{contracts.LOG_NAME}.old"]
-    assert all(file.stat().st_size <= contracts.FULL_LOG + contracts.MOST_ENTRY for file in files)
+    assert all(
+        file.stat().st_size <= contracts.MAX_LOG_BYTES + contracts.MAX_ENTRY_BYTES for file in files
+    )
     assert files[0].read_text().splitlines()[-1].startswith("NOW hook: 99 ")
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
 def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
-    """Whatever stands in its place, no other file is written, and nobody waits."""
+    """Whatever is in its place, no other file is written, and the hook does not wait."""
     place, other = tmp_path / contracts.LOG_NAME, tmp_path / "other"
     other.write_text("")
     if kind == "link":
@@ -197,12 +215,12 @@ def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
         place.mkdir()
     else:
         os.mkfifo(place)
-    contracts.note(str(tmp_path), "NOW", "hook", "failed")
+    contracts.log_outcome(str(tmp_path), "NOW", "hook", "failed")
     assert other.read_text() == ""
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("value", "levels"),
     [
         ("", {"error"}),
         ("error", {"error"}),
@@ -211,23 +229,23 @@ def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
         ("loud", {"error"}),
     ],
 )
-def test_the_variable_says_what_is_kept(given: str, kept: set[str]) -> None:
-    """Errors are kept unless somebody says off; what is not known means nothing."""
-    assert {level for level in ("error", "all") if contracts.is_kept(level, given)} == kept
+def test_the_variable_says_what_is_kept(value: str, levels: set[str]) -> None:
+    """Errors are logged unless it is off; unknown values are ignored."""
+    assert {level for level in ("error", "all") if contracts.is_logged(level, value)} == levels
 
 
 @pytest.mark.parametrize(
     "row",
-    [row for row in CONTRACTS if row.meaning in diagnostics.MEANINGS],
+    [row for row in CONTRACTS if row.meaning in diagnostics.ANSWERED_MEANINGS],
     ids=lambda row: f"{row.host}-{row.event}",
 )
 def test_doctor_rehearses_what_the_host_sends(row: Contract):
     """Key by key and type by type as recorded, for this project and prompt, without a session."""
     recorded = json.loads((DATA / f"{row.host}-{row.event}.json").read_text())
-    made = diagnostics.sample(row, "/code/ada/{pro}", "why {name}?")
+    made = diagnostics.build_sample(row, "/code/ada/{pro}", "why {name}?")
     assert {key: type(value) for key, value in made.items()} == {
         key: type(value) for key, value in recorded.items()
     }
-    found = read(json.dumps(made).encode())
-    assert (found.session, found.cwd) == ("", "/code/ada/{pro}")
-    assert found.prompt == ("why {name}?" if row.meaning == "prompt" else "")
+    parsed = read(json.dumps(made).encode())
+    assert (parsed.session, parsed.cwd) == ("", "/code/ada/{pro}")
+    assert parsed.prompt == ("why {name}?" if row.meaning == "prompt" else "")

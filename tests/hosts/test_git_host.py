@@ -8,13 +8,13 @@ import sys
 
 import pytest
 import yaml
-from conftest import Sandbox
+from conftest import PIPED, Sandbox
 
 from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics, git, git_probe
-from memtool.hosts.git_hooks import HOOKS, KEPT
+from memtool.hosts.git_hooks import BACKUP_SUFFIX, HOOKS
 
 HOOK = '#!/bin/sh\necho theirs ran with "$@" >> "$(git rev-parse --show-toplevel)/ran"\nexit {}\n'
 
@@ -41,13 +41,13 @@ def test_installing_and_taking_out_leaves_no_trace(sandbox: Sandbox) -> None:
     before = hooks(sandbox)
     assert len(install(sandbox.context(), "git").steps) == 6
     during = hooks(sandbox)
-    assert set(during) == {*HOOKS, "commit-msg", f"post-merge{KEPT}"}
+    assert set(during) == {*HOOKS, "commit-msg", f"post-merge{BACKUP_SUFFIX}"}
     assert all(during[name][1] & 0o100 for name in HOOKS)
     assert install(sandbox.context(), "git").steps == ()
     assert hooks(sandbox) == during
     assert len(uninstall(sandbox.context(), "git").steps) == 5
     assert hooks(sandbox) == before
-    assert render(uninstall(sandbox.context(), "git")) == "git: nothing to change"
+    assert render(uninstall(sandbox.context(), "git"), PIPED) == "git: nothing to change"
     assert hooks(sandbox) == before
 
 
@@ -57,7 +57,7 @@ def test_a_dry_run_says_what_would_be_done(sandbox: Sandbox) -> None:
     before = hooks(sandbox)
     planned = install(sandbox.context(), "git", dry_run=True)
     assert hooks(sandbox) == before
-    assert render(planned).startswith("would change .git/hooks/pre-commit")
+    assert render(planned, PIPED).startswith("would change .git/hooks/pre-commit")
     assert install(sandbox.context(), "git").steps == planned.steps
     during = hooks(sandbox)
     out = uninstall(sandbox.context(), "git", dry_run=True)
@@ -94,10 +94,12 @@ def test_a_hook_of_the_user_behaves_to_the_byte_as_before(sandbox: Sandbox) -> N
 
 
 def test_what_an_older_memtool_renamed_gets_its_name_back(sandbox: Sandbox) -> None:
-    """A hook that finds its script by its own name runs again, and ours beside it."""
+    """A hook that finds its script by its own name runs again, and ours as well."""
     put(sandbox, "pre-commit", SEEN)
     before = hooks(sandbox)["pre-commit"]
-    (sandbox.path / ".git/hooks/pre-commit").rename(sandbox.path / f".git/hooks/pre-commit{KEPT}")
+    (sandbox.path / ".git/hooks/pre-commit").rename(
+        sandbox.path / f".git/hooks/pre-commit{BACKUP_SUFFIX}"
+    )
     put(sandbox, "pre-commit", "#!/bin/sh\n# installed by memtool: an older one\n")
     install(sandbox.context(), "git")
     assert set(hooks(sandbox)) == set(HOOKS)
@@ -111,7 +113,7 @@ def test_a_hook_that_is_no_shell_script_is_left_to_its_owner(sandbox: Sandbox, t
     """The refusal says what to add, and the answer to it is accepted."""
     put(sandbox, "pre-commit", text)
     before = hooks(sandbox)
-    with pytest.raises(MemtoolError, match="is no shell script") as caught:
+    with pytest.raises(MemtoolError, match="is not a shell script") as caught:
         install(sandbox.context(), "git")
     assert "memtool check --staged" in caught.value.hint
     assert hooks(sandbox) == before
@@ -143,8 +145,8 @@ def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
     sandbox.git("config", "core.hooksPath", "tools/hooks")
     install(sandbox.context(), "git")
     assert set(hooks(sandbox, "tools/hooks")) == set(HOOKS)
-    left = (sandbox.path / ".git").glob("hooks/*")
-    assert [path.name for path in left if path.suffix != ".sample"] == []
+    hook_files = (sandbox.path / ".git").glob("hooks/*")
+    assert [path.name for path in hook_files if path.suffix != ".sample"] == []
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", ".memory")
     done = subprocess.run(
@@ -158,7 +160,7 @@ def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
 
 
 def test_hooks_of_all_repositories_are_not_touched(sandbox: Sandbox) -> None:
-    """A global core.hooksPath is somebody's own set up."""
+    """A global core.hooksPath belongs to the user."""
     shared = sandbox.path.parent / "shared"
     shared.mkdir()
     settings = sandbox.path.parent / "gitconfig"
@@ -195,7 +197,7 @@ def test_a_path_with_blanks_and_quotes_works(sandbox: Sandbox) -> None:
 
 
 def test_a_repository_cannot_slip_its_own_memtool_in(sandbox: Sandbox) -> None:
-    """The hook runs at the top of the worktree, whose modules must not be imported."""
+    """The hook runs at the top of the worktree, and must not import modules from there."""
     install(sandbox.context(), "git")
     for name in ("memtool/__init__.py", "memtool/cli/main.py", "sys.py", "os.py", "json.py"):
         sandbox.write(name, "open('owned', 'w')\nraise SystemExit(0)\n")
@@ -335,14 +337,14 @@ def test_husky_keeps_its_hooks_and_gets_an_entry_of_its_own(sandbox: Sandbox) ->
     assert (sign.state, sign.detail) == ("good", f"{', '.join(HOOKS)} through husky")
     sandbox.write("LINT_FAILS", "")
     sandbox.git("add", ".")
-    code, said = committed(sandbox)
+    code, output = committed(sandbox)
     assert code != 0
-    assert "TEAM LINT RAN" in said
+    assert "TEAM LINT RAN" in output
     (sandbox.path / "LINT_FAILS").unlink()
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", "--all")
-    code, said = committed(sandbox)
-    assert (code != 0, "dangling" in said) == (True, True)
+    code, output = committed(sandbox)
+    assert (code != 0, "dangling" in output) == (True, True)
     assert install(sandbox.context(), "git").steps == ()
     uninstall(sandbox.context(), "git")
     assert tree(sandbox, ".husky") == before
@@ -393,7 +395,7 @@ def test_tools_whose_files_are_not_edited_are_told_the_lines(
     sandbox.write(file, text)
     put(sandbox, "pre-commit", hook)
     before = hooks(sandbox)
-    with pytest.raises(MemtoolError, match="makes the hooks here anew") as caught:
+    with pytest.raises(MemtoolError, match="rewrites the hooks of this repository") as caught:
         install(sandbox.context(), "git")
     assert "memtool check --staged" in caught.value.hint
     assert hooks(sandbox) == before
@@ -427,16 +429,16 @@ def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
             capture_output=True,
             text=True,
         )
-        said = done.stdout + done.stderr
+        output = done.stdout + done.stderr
         return (
             done.returncode,
-            said.count("both replace dec-a"),
-            said.count("memtool resolve dec-b"),
+            output.count("Both supersede dec-a"),
+            output.count("\n  memtool resolve dec-"),
         )
 
-    assert merge("side") == (0, 3, 1)
+    assert merge("side") == (0, 1, 1)
     sandbox.git("checkout", "--quiet", "behind")
-    assert merge("main") == (0, 2, 1)
+    assert merge("main") == (0, 1, 1)
     sandbox.git("checkout", "--quiet", "-b", "calm")
     sandbox.memory("dec-d", "Queues are drained at night.\n")
     sandbox.commit()
@@ -445,11 +447,11 @@ def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
 
 
 def test_unwritable_hooks_are_one_sentence(sandbox: Sandbox) -> None:
-    """A file where the directory should be is told, not traced."""
+    """A file in place of the directory is reported in a sentence."""
     shutil.rmtree(sandbox.path / ".git" / "hooks", ignore_errors=True)
     sandbox.write(".git/hooks", "a file")
     done = sandbox.run("install", "git")
-    assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot change " in done.stderr) == (2, True)
     assert os.listdir(sandbox.path / ".memory") == []
 
 
@@ -465,7 +467,7 @@ def test_the_merge_driver_is_set_up_and_taken_out_again(sandbox: Sandbox) -> Non
     install(sandbox.context(), "git")
     attributes = (sandbox.path / ".gitattributes").read_text()
     assert attributes == "*.png binary\n.memory/** -text\n.memory/**/*.md merge=memtool\n"
-    assert git.driver_of(sandbox.context().repository) == git.driver()
+    assert git.read_driver(sandbox.context().repository) == git.build_driver()
     assert git.is_driver_named(sandbox.context().repository, ".memory")
     sandbox.git("config", "merge.memtool.driver", "memtool merge-file %O %A %B")
     assert install(sandbox.context(), "git").steps == ("change .git/config",)
@@ -540,7 +542,7 @@ require = "trusted"
         "+/keys/signers @ada",
         "+/.github/CODEOWNERS @ada",
     ]
-    with pytest.raises(MemtoolError, match=r"\.github/CODEOWNERS is not memtool's alone"):
+    with pytest.raises(MemtoolError, match=r"\.github/CODEOWNERS is not only memtool's"):
         install(sandbox.context(), "git", codeowners="@ada")
     assert (sandbox.path / ".github/CODEOWNERS").read_text() == "* @ada\n"
 
@@ -562,11 +564,11 @@ def test_who_owns_is_not_guessed(sandbox: Sandbox, team: str) -> None:
 
 
 def test_a_link_for_code_owners_is_refused(sandbox: Sandbox) -> None:
-    """What it leads to may be anybody's; another host has no such lines."""
+    """A link may lead anywhere; other hosts have no such lines."""
     (sandbox.path / "CODEOWNERS").symlink_to("elsewhere")
-    with pytest.raises(MemtoolError, match="or it is a link"):
+    with pytest.raises(MemtoolError, match="or is a link"):
         install(sandbox.context(), "git", codeowners="@ada", yes=True)
-    with pytest.raises(MemtoolError, match="belongs to git"):
+    with pytest.raises(MemtoolError, match="is an option of install git"):
         install(sandbox.context(), "claude", codeowners="@ada", yes=True)
 
 
@@ -589,14 +591,14 @@ def test_a_probe_proves_that_both_hooks_run(sandbox: Sandbox) -> None:
         )
 
     before = state()
-    asked = sandbox.run("doctor", "--probe")
-    assert (asked.returncode, "nothing was tried" in asked.stderr) == (2, True)
-    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["broken", "broken"]
+    done = sandbox.run("doctor", "--probe")
+    assert (done.returncode, "nothing was run" in done.stderr) == (2, True)
+    assert [sign.state for sign in git_probe.run_probe(sandbox.context())] == ["broken", "broken"]
     install(sandbox.context(), "git")
     sandbox.git("checkout", "--quiet", "--", ".")
-    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["good", "good"]
+    assert [sign.state for sign in git_probe.run_probe(sandbox.context())] == ["good", "good"]
     put(sandbox, "pre-merge-commit", "#!/bin/sh\necho lint is red >&2\nexit 1\n")
-    signs = git_probe.probe(sandbox.context())
+    signs = git_probe.run_probe(sandbox.context())
     assert [sign.state for sign in signs] == ["good", "warning"]
     assert "lint is red" in signs[1].detail
     assert state()[2] == before[2]
@@ -610,6 +612,6 @@ def test_a_probe_goes_the_way_of_husky(sandbox: Sandbox) -> None:
     sandbox.write(".husky/_/.gitignore", "*")
     sandbox.git("add", ".husky")
     sandbox.git("commit", "--quiet", "--no-verify", "-m", "begin")
-    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["broken", "broken"]
+    assert [sign.state for sign in git_probe.run_probe(sandbox.context())] == ["broken", "broken"]
     install(sandbox.context(), "git")
-    assert [sign.state for sign in git_probe.probe(sandbox.context())] == ["good", "good"]
+    assert [sign.state for sign in git_probe.run_probe(sandbox.context())] == ["good", "good"]

@@ -1,4 +1,4 @@
-"""What a real `git commit` keeps, in every way to make one, with the hook that memtool installs."""
+"""What a real `git commit` lets pass, made in every way, with the hook that memtool installs."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_commit_holds_checked_bytes_or_is_not_made(hooked: Sandbox, name: str,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_commit_is_checked_too(sandbox: Sandbox, kind: str) -> None:
-    """Before the first commit there is no HEAD to compare with, and all is new."""
+    """Without a HEAD to compare with, every file is new."""
     passes = KINDS[kind][1]
     assert sandbox.run("install", "git").returncode == 0
     stage(sandbox, memory(KINDS[kind][0]))
@@ -201,14 +201,17 @@ def test_a_silent_edit_is_refused(hooked: Sandbox, words: tuple[str, ...]) -> No
 
 
 def test_a_lifecycle_change_passes(hooked: Sandbox) -> None:
-    """What may change in a confirmed memory is committed."""
+    """Fields that may change in a confirmed memory can be committed."""
     assert hooked.run("pin", "dec-old", "--commit").returncode == 0
     assert "status: pinned" in hooked.git("show", f"HEAD:{OLD}")
 
 
 def test_a_deletion_alone_is_seen(hooked: Sandbox) -> None:
     """A commit that only deletes a memory is checked, though it stages no file."""
-    hooked.git("rm", "--quiet", OLD)
+    hooked.memory("dec-x", "We keep it in Redis.\n")
+    hooked.memory("dec-y", "Ports are fixed.\n")
+    hooked.commit("two at once, of which one alone cannot be taken back")
+    hooked.git("rm", "--quiet", ".memory/decision/2026-02/dec-x.md")
     done = commit(hooked, WAYS["plain"])
     assert done.returncode == 1
     assert b"removed" in done.stdout + done.stderr

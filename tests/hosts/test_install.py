@@ -12,15 +12,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox, read_terminal
+from conftest import PIPED, Sandbox, read_terminal
 
 from memtool.agents import AGENTS
 from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts.contracts import CONTRACTS
-from memtool.hosts.edits import guarded
-from memtool.hosts.install import FileStep, carry_out
+from memtool.hosts.edits import guard_command
+from memtool.hosts.install import FileStep, apply_steps
 
 HOOK_FILES = {
     "claude": ".claude/settings.json",
@@ -40,13 +40,13 @@ THEIRS = {"type": "command", "command": "notify-send done"}
 
 def files(root: Path) -> dict[str, bytes]:
     """Every file below a directory but those of git, by its path; directories end in a slash."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
         inside = os.path.relpath(folder, root)
-        found |= {os.path.join(inside, name) + "/": b"" for name in folders}
-        found |= {os.path.join(inside, n): (Path(folder) / n).read_bytes() for n in names}
-    return found
+        contents |= {os.path.join(inside, name) + "/": b"" for name in folders}
+        contents |= {os.path.join(inside, n): (Path(folder) / n).read_bytes() for n in names}
+    return contents
 
 
 def handlers(path: Path, *, is_flat: bool) -> dict[str, list[dict[str, object]]]:
@@ -54,7 +54,9 @@ def handlers(path: Path, *, is_flat: bool) -> dict[str, list[dict[str, object]]]
     events = json.loads(path.read_text())["hooks"]
     if is_flat:
         return dict(events)
-    return {name: [one for g in groups for one in g["hooks"]] for name, groups in events.items()}
+    return {
+        name: [handler for g in groups for handler in g["hooks"]] for name, groups in events.items()
+    }
 
 
 @pytest.mark.parametrize("host", AGENTS)
@@ -75,11 +77,13 @@ def test_uninstalling_leaves_no_trace(sandbox: Sandbox, host: str, *, user: bool
 
 @pytest.mark.parametrize("host", HOOK_FILES)
 def test_every_event_of_the_contracts_is_registered(sandbox: Sandbox, host: str) -> None:
-    """What memtool answers is what the host calls, each once."""
+    """The host calls memtool for each event, once."""
     install(sandbox.context(), host)
-    found = handlers(sandbox.path / HOOK_FILES[host], is_flat=host == "cursor")
-    assert {name: [one["command"] for one in many] for name, many in found.items()} == {
-        row.name: [guarded("memtool", ("hook", host, row.event))]
+    registered = handlers(sandbox.path / HOOK_FILES[host], is_flat=host == "cursor")
+    assert {
+        name: [handler["command"] for handler in many] for name, many in registered.items()
+    } == {
+        row.name: [guard_command("memtool", ("hook", host, row.event))]
         for row in CONTRACTS
         if row.host == host
     }
@@ -101,8 +105,8 @@ def test_settings_get_back_their_bytes(sandbox: Sandbox, host: str, layout: str)
     path = sandbox.write(HOOK_FILES[host], layout)
     before = files(sandbox.path)
     install(sandbox.context(), host, mcp=True, yes=True)
-    held = json.loads(path.read_text(encoding="utf-8-sig"))
-    assert {k: v for k, v in held.items() if k not in ("hooks", "mcpServers", "version")} == {
+    settings = json.loads(path.read_text(encoding="utf-8-sig"))
+    assert {k: v for k, v in settings.items() if k not in ("hooks", "mcpServers", "version")} == {
         k: v for k, v in json.loads(layout.removeprefix("\ufeff")).items() if k != "hooks"
     }
     uninstall(sandbox.context(), host, yes=True)
@@ -118,9 +122,9 @@ def test_hooks_of_others_stay_in_place_and_order(sandbox: Sandbox, host: str) ->
     text = json.dumps({"hooks": {event: [entry, entry]}}, indent=4)
     path = sandbox.write(HOOK_FILES[host], text)
     install(sandbox.context(), host, yes=True)
-    found = handlers(path, is_flat=is_flat)[event]
-    assert found[:2] == [THEIRS, THEIRS]
-    assert len(found) == 3
+    hooks = handlers(path, is_flat=is_flat)[event]
+    assert hooks[:2] == [THEIRS, THEIRS]
+    assert len(hooks) == 3
     later = json.loads(path.read_text())
     later["hooks"][event].append(entry)
     path.write_text(json.dumps(later, indent=4))
@@ -159,8 +163,8 @@ def test_toml_settings_get_back_their_bytes(sandbox: Sandbox, text: str) -> None
     assert path.read_text() == text
     path.write_text(edited)
     uninstall(sandbox.context(), "codex", yes=True)
-    left = tomllib.loads(path.read_text()).get("mcp_servers", {})
-    assert set(left) == {"other"} & set(servers)
+    remaining = tomllib.loads(path.read_text()).get("mcp_servers", {})
+    assert set(remaining) == {"other"} & set(servers)
 
 
 @pytest.mark.parametrize("host", SERVER_FILES)
@@ -196,7 +200,7 @@ def test_a_server_that_is_gone_is_mended(sandbox: Sandbox, host: str) -> None:
 
 @pytest.mark.parametrize("command", ["[]", "[7]", "{}", "7", "null"])
 def test_an_odd_server_is_somebody_else_s(sandbox: Sandbox, command: str) -> None:
-    """An entry whose command is no program is neither started, mended nor taken out."""
+    """An entry without a command is neither started, repaired nor removed."""
     text = f'{{"mcpServers": {{"memtool": {{"command": {command}}}}}}}\n'
     sandbox.write(".mcp.json", text)
     install(sandbox.context(), "claude", mcp=True, yes=True)
@@ -217,7 +221,7 @@ def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host
     install(sandbox.context(), host)
     path = sandbox.path / HOOK_FILES[host]
     current = path.read_bytes()
-    commands = [one[0]["command"] for one in handlers(path, is_flat=host == "cursor").values()]
+    commands = [group[0]["command"] for group in handlers(path, is_flat=host == "cursor").values()]
     assert isinstance(commands[0], str)
     call = commands[0].partition("; ")[2].removesuffix(" || exit 0")
     older = current.replace(json.dumps(commands[0])[1:-1].encode(), call.encode())
@@ -250,7 +254,7 @@ def test_trust_is_spoken_of_when_a_hook_changed(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("host", AGENTS)
 def test_what_another_level_has_is_not_written_twice(sandbox: Sandbox, host: str) -> None:
-    """A hook in two levels would run twice; the note says where it is."""
+    """A hook in two levels would run twice; the note says which level has it."""
     install(sandbox.context(), host, user=True, mcp=True)
     before = files(sandbox.path)
     ws = sandbox.context()
@@ -300,10 +304,10 @@ def test_a_command_that_somebody_else_wrote_stays(sandbox: Sandbox) -> None:
     ws = sandbox.context()
     install(ws, "claude")
     assert path.read_text() == "Mine.\n"
-    assert any(".claude/commands/remember.md is somebody else's" in note for note in ws.notes)
+    assert any(".claude/commands/remember.md is not memtool's" in note for note in ws.notes)
     ours = sandbox.path / ".claude/commands/forget.md"
-    kept = ours.read_text()
-    ours.write_text(kept.replace("installed by memtool", "mine"))
+    text = ours.read_text()
+    ours.write_text(text.replace("installed by memtool", "mine"))
     uninstall(sandbox.context(), "claude", yes=True)
     assert sorted(p.name for p in path.parent.iterdir()) == ["forget.md", "remember.md"]
 
@@ -311,13 +315,15 @@ def test_a_command_that_somebody_else_wrote_stays(sandbox: Sandbox) -> None:
 def test_every_slash_command_has_its_verb(sandbox: Sandbox) -> None:
     """Each names a verb that memtool has, and is described in one line."""
     from memtool.commands import BY_NAME
-    from memtool.hosts.edits import COMMANDS, commands, skill
+    from memtool.hosts.edits import COMMANDS, load_commands, load_skill
 
     assert set(COMMANDS.values()) <= set(BY_NAME)
-    for prompt in [*commands(), skill()]:
+    for prompt in [*load_commands(), load_skill()]:
         assert prompt.description
         assert "\n" not in prompt.description
-    for row in skill().body.splitlines() + [r for p in commands() for r in p.body.split("`")]:
+    for row in load_skill().body.splitlines() + [
+        r for p in load_commands() for r in p.body.split("`")
+    ]:
         for part in row.split("`"):
             words = part.split()
             if words[:1] == ["memtool"] and len(words) > 1 and words[1].islower():
@@ -326,10 +332,10 @@ def test_every_slash_command_has_its_verb(sandbox: Sandbox) -> None:
 
 def test_the_list_command_knows_every_category(sandbox: Sandbox) -> None:
     """`/memory-list warning` lists warnings, so its text has to name what is a category."""
-    from memtool.hosts.edits import commands
+    from memtool.hosts.edits import load_commands
     from memtool.memory.fields import CATEGORIES
 
-    (listed,) = (prompt.body for prompt in commands() if prompt.name == "memory-list")
+    (listed,) = (prompt.body for prompt in load_commands() if prompt.name == "memory-list")
     assert [row.name for row in CATEGORIES if row.name not in listed] == []
 
 
@@ -363,7 +369,7 @@ BROKEN = [
     ("codex", ".codex/hooks.json", "[1]", "hooks.json:1:1: it is not an object"),
     ("codex", ".codex/hooks.json", '{"hooks": ', "hooks.json:1:11 is not JSON"),
     ("codex", ".codex/config.toml", "a = [", "config.toml is not TOML"),
-    ("codex", ".codex/config.toml", "mcp_servers = 1\n", "mcp_servers is no table"),
+    ("codex", ".codex/config.toml", "mcp_servers = 1\n", "mcp_servers is not a table"),
     ("codex", ".codex/config.toml", "mcp_servers = {}\n", "config.toml is not TOML"),
     ("gemini", ".gemini/settings.json", '{"a": 1 /* b }', "settings.json:1:9 is not JSON"),
     ("cursor", ".cursor/hooks.json", '{"hooks": {"stop": 1}}', "stop is not a list"),
@@ -371,16 +377,16 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("host", "path", "text", "told"), BROKEN)
+@pytest.mark.parametrize(("host", "path", "text", "message"), BROKEN)
 def test_a_broken_file_is_refused_and_nothing_is_written(
-    sandbox: Sandbox, host: str, path: str, text: str, told: str
+    sandbox: Sandbox, host: str, path: str, text: str, message: str
 ) -> None:
     """One sentence with line and column, whatever else could have been written."""
     sandbox.write(path, text)
     before = files(sandbox.path)
     done = sandbox.run("install", host, "--mcp", "--yes")
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert files(sandbox.path) == before
 
 
@@ -392,7 +398,7 @@ def test_bytes_that_are_no_text_are_refused(sandbox: Sandbox) -> None:
 
 
 def test_what_is_no_file_is_refused(sandbox: Sandbox) -> None:
-    """A directory, a pipe, a loop of links, a file where a directory must be."""
+    """A directory, a pipe, a loop of links, a file in place of a directory."""
     place = sandbox.path / ".claude" / "settings.json"
     place.mkdir(parents=True)
     done = sandbox.run("install", "claude", "--yes")
@@ -409,7 +415,7 @@ def test_what_is_no_file_is_refused(sandbox: Sandbox) -> None:
     place.parent.rmdir()
     sandbox.write(".claude", "a file")
     done = sandbox.run("install", "claude", "--yes")
-    assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot change " in done.stderr) == (2, True)
     assert files(sandbox.path).keys() == {"./.memory/", "./.claude"}
 
 
@@ -419,7 +425,7 @@ def test_a_link_out_of_the_repository_is_refused(sandbox: Sandbox) -> None:
     outside.mkdir()
     (sandbox.path / ".claude").symlink_to(outside)
     done = sandbox.run("install", "claude", "--yes")
-    assert (done.returncode, "leads out of the repository" in done.stderr) == (2, True)
+    assert (done.returncode, "a place outside the repository" in done.stderr) == (2, True)
     assert list(outside.iterdir()) == []
     home = sandbox.path.parent / "home"
     (outside / "settings.json").write_text("{}")
@@ -437,7 +443,7 @@ def test_files_of_others_need_a_yes(sandbox: Sandbox) -> None:
     """Without a terminal nothing of theirs changes unasked; a dry run shows what would."""
     path = sandbox.write(".claude/settings.json", '{\n  "theme": "dark"\n}\n')
     done = sandbox.run("install", "claude")
-    assert (done.returncode, "--yes makes it" in done.stderr) == (2, True)
+    assert (done.returncode, "to make it: --yes" in done.stderr) == (2, True)
     assert files(sandbox.path).keys() == {"./.memory/", "./.claude/", ".claude/settings.json"}
     shown = sandbox.run("install", "claude", "--dry-run")
     assert shown.returncode == 0
@@ -485,10 +491,10 @@ def test_two_installs_at_once_are_one(sandbox: Sandbox) -> None:
         )
         for _number in range(6)
     ]
-    errors = [one.communicate()[1] for one in running]
-    assert [one.returncode for one in running] == [0] * 6, errors
-    found = handlers(sandbox.path / ".gemini/settings.json", is_flat=False)
-    assert {name: len(many) for name, many in found.items()} == dict.fromkeys(found, 1)
+    errors = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0] * 6, errors
+    registered = handlers(sandbox.path / ".gemini/settings.json", is_flat=False)
+    assert {name: len(many) for name, many in registered.items()} == dict.fromkeys(registered, 1)
     assert not [name for name in files(sandbox.path) if "tmp" in name]
 
 
@@ -527,18 +533,20 @@ def test_hooks_that_all_repositories_share_do_not_stop_the_others(sandbox: Sandb
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "needs a host, or --all"),
-        (("claude", "--all"), "give one"),
+        (("claude", "--all"), "exclude each other"),
         (("vim",), "claude, codex, gemini, opencode, cursor, git"),
         (("git", "--user"), "belong to one repository"),
     ],
 )
-def test_a_wrong_call_is_one_sentence(sandbox: Sandbox, words: tuple[str, ...], told: str) -> None:
+def test_a_wrong_call_is_one_sentence(
+    sandbox: Sandbox, words: tuple[str, ...], message: str
+) -> None:
     """With the next command as a hint."""
     done = sandbox.run("install", *words)
-    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert "hint: " in done.stderr
 
 
@@ -562,7 +570,7 @@ def test_the_places_of_the_hosts_can_be_moved(sandbox: Sandbox) -> None:
     for host in ("claude", "codex", "gemini", "opencode"):
         install(sandbox.context(**env), host, user=True, mcp=True)
     assert files(sandbox.path.parent / "home") == before
-    found = files(moved)
+    written = files(moved)
     assert {
         "cl/settings.json",
         "cl/.claude.json",
@@ -571,7 +579,7 @@ def test_the_places_of_the_hosts_can_be_moved(sandbox: Sandbox) -> None:
         "gm/.gemini/settings.json",
         "xdg/opencode/plugins/memtool.js",
         "xdg/opencode/opencode.json",
-    } <= set(found)
+    } <= set(written)
 
 
 def test_for_all_projects_no_repository_is_needed(sandbox: Sandbox) -> None:
@@ -588,11 +596,11 @@ def test_for_all_projects_no_repository_is_needed(sandbox: Sandbox) -> None:
     done = sandbox.run("install", "claude", cwd=home)
     assert (done.returncode, "is not in a git repository" in done.stderr) == (2, True)
     done = sandbox.run("--global", "install", "claude", cwd=home)
-    assert (done.returncode, "is no project of an agent" in done.stderr) == (2, True)
+    assert (done.returncode, "into the global repository" in done.stderr) == (2, True)
 
 
 def test_a_host_that_is_not_there_is_told(sandbox: Sandbox) -> None:
-    """Its files are written all the same: others of the project may have it."""
+    """Its files are still written: other developers of the project may have it."""
     ws = sandbox.context(PATH="/usr/bin:/bin")
     assert install(ws, "cursor").steps
     assert "Cursor is not in use on this machine" in ws.notes
@@ -614,7 +622,7 @@ def test_for_all_projects_the_program_is_named_by_its_path(sandbox: Sandbox) -> 
     command = handlers(path, is_flat=False)["Stop"][0]["command"]
     assert isinstance(command, str)
     program = command.split()[2]
-    assert command == guarded(program, ("hook", "claude", "stop"))
+    assert command == guard_command(program, ("hook", "claude", "stop"))
     assert os.access(program, os.X_OK)
 
 
@@ -626,14 +634,14 @@ def test_a_memtool_that_is_missing_or_broken_stops_nobody(tmp_path: Path, body: 
         program.parent.mkdir()
         program.write_text(f"#!/bin/sh\n{body}\n")
         program.chmod(0o755)
-    command = guarded(str(program), ("hook", "gemini", "before-agent"))
+    command = guard_command(str(program), ("hook", "gemini", "before-agent"))
     done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"")
     assert body or not done.stderr
 
 
 def test_an_event_that_is_asked_for_no_longer_is_taken_out(sandbox: Sandbox) -> None:
-    """Gemini sent it before every request; what others have there stays."""
+    """Gemini sent it before every request; hooks of others stay."""
     theirs = {"type": "command", "command": "theirs"}
     old = {"type": "command", "command": "memtool hook gemini pre-compress", "timeout": 5000}
     hooks = {"PreCompress": [{"hooks": [theirs]}, {"hooks": [old]}]}
@@ -648,8 +656,8 @@ def test_an_event_that_is_asked_for_no_longer_is_taken_out(sandbox: Sandbox) -> 
 def test_what_is_said_names_each_file(sandbox: Sandbox) -> None:
     """One line a step; a second time there is nothing to say."""
     done = install(sandbox.context(), "cursor")
-    assert render(done).splitlines()[0] == "write .cursor/hooks.json"
-    assert render(install(sandbox.context(), "cursor")) == "cursor: nothing to change"
+    assert render(done, PIPED).splitlines()[0] == "write .cursor/hooks.json"
+    assert render(install(sandbox.context(), "cursor"), PIPED) == "cursor: nothing to change"
 
 
 def state(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -684,7 +692,7 @@ def steps(root: Path) -> list[FileStep]:
 
 def test_every_kind_of_step_is_done(tmp_path: Path) -> None:
     """Settings keep their permissions, programs may be run, empty directories go."""
-    carry_out(steps(tmp_path))
+    apply_steps(steps(tmp_path))
     assert {name: data for name, (data, _mode) in state(tmp_path).items()} == {
         "hook": b"#!/bin/sh\n",
         "hook.kept": b"theirs\n",
@@ -715,5 +723,5 @@ def test_a_refusal_undoes_what_was_done(tmp_path: Path, count: int, last: FileSt
     before = state(tmp_path)
     path = last.path.replace("ROOT", str(tmp_path))
     with pytest.raises(MemtoolError):
-        carry_out([*planned, last.replace(path=path)])
+        apply_steps([*planned, last.replace(path=path)])
     assert state(tmp_path) == before

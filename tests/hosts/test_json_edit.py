@@ -27,7 +27,7 @@ OURS = {"type": "command", "command": "memtool hook claude stop", "timeout": 10}
 
 
 def spelled(value: Any, dice: Random, *, comments: bool) -> str:
-    """A value as JSON, with blanks, line ends and comments wherever they may stand."""
+    """Return a value as JSON, with blanks, line ends and comments wherever they are allowed."""
     blanks = ["", " ", "\n", "\n\t", "\r\n  "]
     if comments:
         blanks += [" // so, {\n", "/* [1] */", '\n  // "x": 1\n  ']
@@ -40,9 +40,9 @@ def spelled(value: Any, dice: Random, *, comments: bool) -> str:
     is_list = isinstance(value, list)
     parts = []
     for item in value if is_list else value.items():
-        said = "" if is_list else json.dumps(item[0]) + gap() + ":" + gap()
+        key = "" if is_list else json.dumps(item[0]) + gap() + ":" + gap()
         inner = item if is_list else item[1]
-        parts.append(gap() + said + spelled(inner, dice, comments=comments) + gap())
+        parts.append(gap() + key + spelled(inner, dice, comments=comments) + gap())
     joined = ",".join(parts)
     if comments and parts and dice.random() < 0.5:
         joined += "," + gap()
@@ -67,7 +67,7 @@ GIVEN = st.builds(lambda value, seed: (laid_out(value, seed), value), OBJECTS, L
 
 
 def set_at(value: Any, path: list[str], new: Any) -> Any:
-    """What a value is with a new one at a path; None where no object stands on the way."""
+    """Return a value with a new one at a path; None if the path leads through no object."""
     if not path:
         return new
     if not isinstance(value, dict):
@@ -83,18 +83,18 @@ def at(value: Any, path: list[str]) -> Any:
 
 
 @given(GIVEN)
-def test_a_text_is_read_as_json_reads_it(given_: tuple[JsonDocument, Any]) -> None:
+def test_a_text_is_read_as_json_reads_it(pair: tuple[JsonDocument, Any]) -> None:
     """Blanks, comments and commas at the end change nothing."""
-    document, value = given_
+    document, value = pair
     assert document.root.value == value
 
 
 @given(GIVEN, PATHS)
 def test_a_member_is_put_and_dropped_without_a_trace(
-    given_: tuple[JsonDocument, Any], path: list[str]
+    pair: tuple[JsonDocument, Any], path: list[str]
 ) -> None:
     """It can be read at its path, and every byte is as before when it is gone."""
-    document, value = given_
+    document, value = pair
     expected = set_at(value, path, OURS)
     if expected is None or at(value, path) is not None or _is_there(value, path):
         return
@@ -105,10 +105,10 @@ def test_a_member_is_put_and_dropped_without_a_trace(
 
 @given(GIVEN, PATHS)
 def test_an_item_is_appended_and_dropped_without_a_trace(
-    given_: tuple[JsonDocument, Any], path: list[str]
+    pair: tuple[JsonDocument, Any], path: list[str]
 ) -> None:
     """The same for the last item of a list, which may have to be made."""
-    document, value = given_
+    document, value = pair
     before = at(value, path)
     if not isinstance(before, list) and _is_there(value, path):
         with pytest.raises(MemtoolError, match="is not a list"):
@@ -125,10 +125,10 @@ def test_an_item_is_appended_and_dropped_without_a_trace(
 
 @given(GIVEN, st.lists(PATHS, min_size=2, max_size=4))
 def test_several_are_taken_out_in_the_other_order(
-    given_: tuple[JsonDocument, Any], paths: list[list[str]]
+    pair: tuple[JsonDocument, Any], paths: list[list[str]]
 ) -> None:
-    """What is put last is dropped first, and then nothing is left of any."""
-    document, value = given_
+    """The last added is dropped first, and then no trace is left."""
+    document, value = pair
     changed, done = document, []
     for path in paths:
         if set_at(value, path, OURS) is None or _is_there(value, path):
@@ -143,15 +143,15 @@ def test_several_are_taken_out_in_the_other_order(
 
 @given(GIVEN, st.data())
 def test_dropping_anything_leaves_the_rest(
-    given_: tuple[JsonDocument, Any], data: st.DataObject
+    pair: tuple[JsonDocument, Any], data: st.DataObject
 ) -> None:
     """Whichever member goes, the others can be read as before."""
-    document, value = given_
+    document, value = pair
     if not value:
         return
     key = data.draw(st.sampled_from(sorted(value)))
-    left = document.drop([key]).root.value
-    assert left == {name: item for name, item in value.items() if name != key}
+    remaining = document.drop([key]).root.value
+    assert remaining == {name: item for name, item in value.items() if name != key}
 
 
 def _is_there(value: Any, path: list[str]) -> bool:
@@ -180,9 +180,9 @@ def _is_there(value: Any, path: list[str]) -> bool:
 )
 def test_what_is_no_json_is_told_with_its_place(text: str, where: str) -> None:
     """Line and column, and the name of the file."""
-    with pytest.raises(MemtoolError) as told:
+    with pytest.raises(MemtoolError) as caught:
         JsonDocument(text, "settings.json").put(["hooks"], 1)
-    assert f"settings.json:{where}" in told.value.message
+    assert f"settings.json:{where}" in caught.value.message
 
 
 def test_a_path_through_something_else_is_refused() -> None:
@@ -206,11 +206,11 @@ def test_new_lines_look_like_those_around_them() -> None:
 
 
 def test_neighbours_that_came_later_stay() -> None:
-    """What others put after ours keeps its bytes when ours goes."""
+    """Entries after ours keep their bytes when ours is removed."""
     document = JsonDocument('{\n  "a": 1\n}', "x").put(["ours"], True).put(["b"], [1])
     assert document.drop(["ours"]).text == '{\n  "a": 1,\n  "b": [\n    1\n  ]\n}'
 
 
 def test_a_place_names_line_and_column() -> None:
     """Both are counted from one."""
-    assert json_edit.place_of("a\nbc", 3) == "2:2"
+    assert json_edit.format_position("a\nbc", 3) == "2:2"

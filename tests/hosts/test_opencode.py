@@ -79,8 +79,8 @@ def play(
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 @pytest.fixture
@@ -94,18 +94,18 @@ def planted(unhurried: Sandbox) -> Sandbox:
     return sandbox
 
 
-def part(text: str, **more: object) -> dict[str, Any]:
+def part(text: str, **extra: object) -> dict[str, Any]:
     return {
         "id": "prt_1",
         "sessionID": "s1",
         "messageID": "m1",
         "type": "text",
         "text": text,
-    } | more
+    } | extra
 
 
-def message(text: str, session: str = "s1", id: str = "m1", **more: object) -> list[Any]:
-    output = {"message": {}, "parts": [part(text, **more)]}
+def message(text: str, session: str = "s1", id: str = "m1", **extra: object) -> list[Any]:
+    output = {"message": {}, "parts": [part(text, **extra)]}
     return [1, "chat.message", {"sessionID": session, "messageID": id}, output]
 
 
@@ -115,8 +115,8 @@ def attached(step: dict[str, Any]) -> list[dict[str, Any]]:
     return added
 
 
-def given(step: dict[str, Any]) -> str:
-    return "".join(one["text"] for one in attached(step))
+def read_attached(step: dict[str, Any]) -> str:
+    return "".join(row["text"] for row in attached(step))
 
 
 def test_the_first_generation_gets_primer_and_block(planted: Sandbox) -> None:
@@ -133,33 +133,33 @@ def test_the_first_generation_gets_primer_and_block(planted: Sandbox) -> None:
     assert (added["sessionID"], added["messageID"]) == ("s1", "m1")
     assert "memtool remember" in added["text"]
     assert "[dec-a@" in added["text"]
-    assert "memtool remember" not in given(second)
-    assert "[dec-b@" in given(second)
-    assert "[dec-a@" not in given(third)
-    assert "memtool remember" in given(other)
+    assert "memtool remember" not in read_attached(second)
+    assert "[dec-b@" in read_attached(second)
+    assert "[dec-a@" not in read_attached(third)
+    assert "memtool remember" in read_attached(other)
 
 
 def test_what_is_attached_goes_to_the_conversation_only(planted: Sandbox) -> None:
     """A part that is ignored is in no request for a title; those of others stay as they are."""
     theirs = part("theirs", ignored=True)
     ours = part("a block", ignored=True, synthetic=True, metadata={"memtool": True})
-    (first, asked) = play(
+    (first, second) = play(
         planted,
         message("where do sessions live?"),
         [1, "experimental.chat.messages.transform", {}, {"messages": [{"parts": [theirs, ours]}]}],
     )["heard"]
-    assert [(one["ignored"], one["synthetic"]) for one in attached(first)] == [(True, True)]
-    shown = asked["output"]["messages"][0]["parts"]
-    assert [one["ignored"] for one in shown] == [True, False]
+    assert [(row["ignored"], row["synthetic"]) for row in attached(first)] == [(True, True)]
+    shown = second["output"]["messages"][0]["parts"]
+    assert [row["ignored"] for row in shown] == [True, False]
 
 
 def test_a_session_that_goes_on_in_another_process_is_given_what_is_new(planted: Sandbox) -> None:
     """The plugin does not know it, but what was shown is stored with the session."""
-    assert "memtool remember" in given(
+    assert "memtool remember" in read_attached(
         play(planted, message("where do sessions live?"))["heard"][0]
     )
     again = play(planted, message("where do sessions live?"), message("when do deploys run?"))
-    assert [given(step) for step in again["heard"]] == ["", ""]
+    assert [read_attached(step) for step in again["heard"]] == ["", ""]
 
 
 def test_an_edit_gets_what_governs_the_file(planted: Sandbox) -> None:
@@ -203,28 +203,28 @@ def test_a_command_that_fails_is_looked_at(planted: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "more"),
+    ("text", "extra"),
     [
         ('"where do sessions live?"', {}),
         ("Look it up: where do sessions live?", {"metadata": {"typed": "where do sessions live?"}}),
     ],
 )
 def test_what_the_host_adds_to_a_prompt_is_not_asked(
-    planted: Sandbox, text: str, more: dict[str, Any]
+    planted: Sandbox, text: str, extra: dict[str, Any]
 ) -> None:
     """`run` puts quotation marks around it, a command its own words."""
     program, sent = planted.path.parent / "program", planted.path.parent / "sent"
     program.write_text(f'#!/bin/sh\n[ $3 != prompt ] || cat > {sent}\necho \'{{"text": ""}}\'\n')
     program.chmod(0o755)
-    play(planted, message(text, **more), program=str(program))
+    play(planted, message(text, **extra), program=str(program))
     assert json.loads(sent.read_text())["prompt"] == "where do sessions live?"
 
 
 def test_a_command_keeps_what_was_typed_after_it(planted: Sandbox) -> None:
     output = {"parts": [part("Remember what follows: x y")]}
     step = [1, "command.execute.before", {"sessionID": "s1", "arguments": "x y"}, output]
-    (found,) = play(planted, step)["heard"]
-    assert found["output"]["parts"][0]["metadata"] == {"typed": "x y"}
+    (heard,) = play(planted, step)["heard"]
+    assert heard["output"]["parts"][0]["metadata"] == {"typed": "x y"}
 
 
 def test_the_second_generation_gets_the_same(planted: Sandbox) -> None:
@@ -256,8 +256,8 @@ def test_after_a_compaction_it_is_said_again(planted: Sandbox) -> None:
         [1, "experimental.session.compacting", {"sessionID": "s1"}, {"context": []}],
         message("where do sessions live?", id="m2"),
     )["heard"]
-    assert "memtool remember" in given(again)
-    assert "[dec-a@" in given(again)
+    assert "memtool remember" in read_attached(again)
+    assert "[dec-a@" in read_attached(again)
 
 
 @pytest.mark.parametrize("answer", ["exit 3", "echo '{\"text\": 7}'", "echo no json", "sleep 20"])

@@ -15,10 +15,18 @@ from hosts.test_install import files
 
 from memtool.agents import AGENTS
 from memtool.commands.doctor import doctor
-from memtool.commands.hook import answered
+from memtool.commands.hook import answer_event
 from memtool.commands.install import install, uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts.contracts import CONTRACTS, RESUME, START, TWIN_S, Contract, is_twin, read
+from memtool.hosts.contracts import (
+    CONTRACTS,
+    DUPLICATE_WINDOW_S,
+    RESUME,
+    START,
+    Contract,
+    is_duplicate,
+    read,
+)
 
 PLACES = {"top": ".", "subdirectory": "packages/web", "worktree": "../linked"}
 OWN = {
@@ -73,8 +81,8 @@ def test_hosts_side_by_side_leave_each_other_alone(
     assert all(path.startswith((f"./{top}/", f"{top}/")) for path in set.union(*changes))
     first = AGENTS[0]
     uninstall(here.context(), first, user=user, yes=True)
-    rest = files(root)
-    assert {path: rest.get(path) for path in set.union(*changes[1:])} == {
+    remaining = files(root)
+    assert {path: remaining.get(path) for path in set.union(*changes[1:])} == {
         path: states[-1][path] for path in set.union(*changes[1:])
     }
     for host in reversed(AGENTS[1:]):
@@ -114,13 +122,15 @@ def test_without_a_home_the_project_can_still_be_set_up(
 
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     before = files(monorepo.path.parent)
-    kept = {k: v for k, v in monorepo.env.items() if not k.startswith("XDG_")}
+    inherited = {k: v for k, v in monorepo.env.items() if not k.startswith("XDG_")}
     homes = (("", "there is no home"), ("~", "there is no home"), ("/dev/null", "Not a directory"))
     for (home, words), place in zip(homes, PLACES, strict=True):
-        there = Sandbox(at(monorepo, place).path, {**kept, "HOME": home})
+        there = Sandbox(at(monorepo, place).path, {**inherited, "HOME": home})
         install(there.context(), host, mcp=True, yes=True)
         assert files(monorepo.path.parent) != before
-        assert answered(there.context(), "claude", "session-start", read(b"{}"), is_dry=True).items
+        assert answer_event(
+            there.context(), "claude", "session-start", read(b"{}"), is_dry=True
+        ).items
         uninstall(there.context(), host, yes=True)
         with pytest.raises(MemtoolError, match=words) as error:
             install(there.context(), host, user=True, yes=True)
@@ -129,7 +139,7 @@ def test_without_a_home_the_project_can_still_be_set_up(
 
 
 def test_git_has_one_set_of_hooks_for_all_worktrees(monorepo: Sandbox) -> None:
-    """Installed in one and taken out in another, from below; what was there before is back."""
+    """Installed in one and removed in another, from a subdirectory; old hooks are restored."""
     own = monorepo.path / ".git" / "hooks" / "pre-commit"
     own.parent.mkdir(exist_ok=True)
     own.write_text("#!/bin/sh\nexit 0\n")
@@ -184,17 +194,17 @@ def test_an_event_handed_over_twice_is_answered_once(monorepo: Sandbox, row: Con
     """By the hooks of project and user; another event is another one, and so is a later one."""
     context, cache = monorepo.context(), monorepo.context().repository.cache_dir
     event = {"session_id": "s1", "prompt": "go on", "cwd": str(monorepo.path), "source": RESUME}
-    given = read(json.dumps(event).encode())
-    answered(context, row.host, row.event, given, is_dry=True)  # notes nothing
+    hook_event = read(json.dumps(event).encode())
+    answer_event(context, row.host, row.event, hook_event, is_dry=True)  # notes nothing
     if row.meaning == START:
-        assert answered(context, row.host, row.event, given, is_dry=False).items
-        assert not answered(context, row.host, row.event, given, is_dry=False).items
+        assert answer_event(context, row.host, row.event, hook_event, is_dry=False).items
+        assert not answer_event(context, row.host, row.event, hook_event, is_dry=False).items
     else:
-        assert not is_twin(cache, row, given, 1_000)
+        assert not is_duplicate(cache, row, hook_event, 1_000)
     other = read(json.dumps(event | {"prompt": "stop"}).encode())
-    assert not is_twin(cache, row, other, 2_000)
-    assert is_twin(cache, row, other, 2_000 + TWIN_S - 1)
-    assert not is_twin(cache, row, other, 2_000 + TWIN_S)
+    assert not is_duplicate(cache, row, other, 2_000)
+    assert is_duplicate(cache, row, other, 2_000 + DUPLICATE_WINDOW_S - 1)
+    assert not is_duplicate(cache, row, other, 2_000 + DUPLICATE_WINDOW_S)
 
 
 def test_of_two_processes_at_once_one_answers(monorepo: Sandbox) -> None:
@@ -225,11 +235,13 @@ def test_of_two_processes_at_once_one_answers(monorepo: Sandbox) -> None:
 def test_cursor_is_answered_by_its_own_hooks(monorepo: Sandbox) -> None:
     """It runs those of Claude Code as well, which then say and capture nothing."""
     event = {"conversation_id": "c1", "cursor_version": "3.1", "workspace_roots": ["/x"]}
-    given = read(json.dumps(event).encode())
-    assert answered(monorepo.context(), "cursor", "session-start", given, is_dry=True).items
+    hook_event = read(json.dumps(event).encode())
+    assert answer_event(
+        monorepo.context(), "cursor", "session-start", hook_event, is_dry=True
+    ).items
     for row in CONTRACTS:
         if row.host == "claude":
-            done = answered(monorepo.context(), "claude", row.event, given, is_dry=False)
+            done = answer_event(monorepo.context(), "claude", row.event, hook_event, is_dry=False)
             assert (done.answer, done.items) == ("", ())
 
 
@@ -237,8 +249,8 @@ def test_a_repository_without_a_memory_is_left_alone(sandbox: Sandbox) -> None:
     """Hooks of the user run in every repository."""
     shutil.rmtree(sandbox.path / ".memory")
     before = files(sandbox.path), sorted(path.name for path in (sandbox.path / ".git").iterdir())
-    given = read(b'{"session_id": "s1"}')
-    with pytest.raises(MemtoolError, match=r"there is no \.memory"):
-        answered(sandbox.context(), "claude", "session-start", given, is_dry=False)
+    hook_event = read(b'{"session_id": "s1"}')
+    with pytest.raises(MemtoolError, match=r"no \.memory"):
+        answer_event(sandbox.context(), "claude", "session-start", hook_event, is_dry=False)
     after = files(sandbox.path), sorted(path.name for path in (sandbox.path / ".git").iterdir())
     assert after == before

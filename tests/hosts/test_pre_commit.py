@@ -13,8 +13,8 @@ from conftest import Sandbox, make_memory
 from memtool.commands.doctor import doctor
 from memtool.commands.install import install, uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts.diagnostics import ABSENT, GOOD, WARNING, Sign
-from memtool.hosts.pre_commit import CONFIG, ENTRY, INSTALL
+from memtool.hosts.diagnostics import ABSENT, GOOD, WARNING, CheckResult
+from memtool.hosts.pre_commit import CONFIG, ENTRY, INSTALL_COMMAND
 from memtool.memory import document
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def offered() -> dict[str, dict[str, object]]:
 
 @pytest.fixture
 def framed(sandbox: Sandbox) -> Sandbox:
-    """A repository whose framework runs the offered hook, from this environment."""
+    """A repository with the pre-commit framework, which runs the hook of this environment."""
     row = dict(offered()["memtool-check"])
     row.pop("minimum_pre_commit_version")
     row |= {"language": "system", "entry": f"{sys.executable} -m {row['entry']}"}
@@ -91,14 +91,14 @@ def test_a_secret_is_refused_and_unstaged_work_stays(framed: Sandbox) -> None:
     framed.write("notes.txt", "not staged\n")
     index = framed.git("ls-files", "--stage")
     done = run(framed, "git", "commit", "-m", "m")
-    assert (done.returncode, "secret it holds" in done.stdout + done.stderr) == (1, True)
+    assert (done.returncode, "secret it contains" in done.stdout + done.stderr) == (1, True)
     assert KEY not in done.stdout + done.stderr
     assert framed.git("ls-files", "--stage") == index
     assert (framed.path / "notes.txt").read_text() == "not staged\n"
 
 
 def test_a_good_memory_is_committed(framed: Sandbox) -> None:
-    """Also where the worktree already holds something worse."""
+    """Even if the worktree already has a worse version."""
     data = document.write(make_memory("dec-new", "We keep it in Redis.\n"))
     framed.write(PATH, data)
     framed.git("add", PATH)
@@ -111,7 +111,10 @@ def test_a_good_memory_is_committed(framed: Sandbox) -> None:
 
 def test_a_deletion_alone_is_refused(framed: Sandbox) -> None:
     """The trap of hooks that are given file names."""
-    framed.git("rm", "--quiet", ".memory/decision/2026-02/dec-old.md")
+    framed.memory("dec-x", "We keep it in Redis.\n")
+    framed.memory("dec-y", "Ports are fixed.\n")
+    framed.commit("two at once, of which one alone cannot be taken back")
+    framed.git("rm", "--quiet", ".memory/decision/2026-02/dec-x.md")
     done = run(framed, "git", "commit", "-m", "m")
     assert (done.returncode, "removed" in done.stdout + done.stderr) == (1, True)
 
@@ -161,7 +164,7 @@ def test_a_secret_in_a_partial_commit_is_redacted_on_disk_and_not_committed(both
 
 @pytest.mark.slow
 def test_every_verb_that_commits_passes_both_hooks(both: Sandbox) -> None:
-    """What a verb has written, the set-up that the docs offer lets pass."""
+    """The documented set-up accepts the commits of every verb."""
     both.write("adr/0001-x.md", "# 1. Use Kafka for events\n\nAccepted\n\nWe use Kafka.\n")
     words = {
         "new": ("semantic", "Carts expire", "--body", "Carts expire after a day.", "--id", "sem-a"),
@@ -172,7 +175,7 @@ def test_every_verb_that_commits_passes_both_hooks(both: Sandbox) -> None:
         "archive": ("sem-b",),
         "restore": ("sem-b",),
         "deprecate": ("sem-b",),
-        "forget": ("sem-b", "--why", "it is over"),
+        "forget": ("sem-b", "--reason", "it is over"),
         "config": ("search.limit", "7"),
         "alias": ("add", "cart", "basket"),
         "import": ("adr", "adr"),
@@ -279,13 +282,13 @@ def test_a_dry_run_shows_the_lines_of_the_entry(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("repos: [\n", "would be refused by pre-commit"),
+        ("repos: [\n", "pre-commit would refuse"),
         ("fail_fast: true\n", "Missing required key: repos"),
         ("repos:\n- repo: local\n  hooks: 7\n", "Expected array"),
-        ("repos: []\n", "one below the other"),
-        ("repos: [{repo: meta, hooks: [{id: identity}]}]\n", "one below the other"),
-        ("{repos: [], fail_fast: true}\n", "one below the other"),
-        (b"repos: \xff\n", "would be refused by pre-commit"),
+        ("repos: []\n", "on lines of their own"),
+        ("repos: [{repo: meta, hooks: [{id: identity}]}]\n", "on lines of their own"),
+        ("{repos: [], fail_fast: true}\n", "on lines of their own"),
+        (b"repos: \xff\n", "pre-commit would refuse"),
     ],
 )
 def test_an_odd_configuration_is_refused(sandbox: Sandbox, text: str | bytes, message: str) -> None:
@@ -304,7 +307,7 @@ def test_a_hook_of_that_id_counts_whoever_wrote_it(sandbox: Sandbox) -> None:
     text = LAYOUTS["indented"].replace("id: two", "id: memtool-check")
     path = sandbox.write(CONFIG, text)
     assert install(sandbox.context(), "pre-commit", yes=True).steps == ()
-    with pytest.raises(MemtoolError, match="is not as memtool wrote it"):
+    with pytest.raises(MemtoolError, match="was edited by hand"):
         uninstall(sandbox.context(), "pre-commit", yes=True)
     assert path.read_text() == text
 
@@ -327,19 +330,19 @@ def test_the_installed_entry_runs_in_the_framework(sandbox: Sandbox) -> None:
             check=False,
         )
         assert done.returncode == expected, done.stdout + done.stderr
-        assert ("secret it holds" in done.stdout + done.stderr) == bool(expected)
+        assert ("secret it contains" in done.stdout + done.stderr) == bool(expected)
 
 
 def test_doctor_sees_whether_the_framework_runs_the_hook(sandbox: Sandbox) -> None:
     """The entry is shared by all clones, the hook of git is not."""
 
-    def sign() -> Sign:
-        return next(one for one in doctor(sandbox.context()).signs if one.name == "hooks")
+    def sign() -> CheckResult:
+        return next(result for result in doctor(sandbox.context()).signs if result.name == "hooks")
 
     assert sign().state == ABSENT
     install(sandbox.context(), "pre-commit")
-    assert (sign().state, sign().hint) == (WARNING, INSTALL)
-    assert pre_commit(sandbox, *INSTALL.split()[1:]).returncode == 0
+    assert (sign().state, sign().hint) == (WARNING, INSTALL_COMMAND)
+    assert pre_commit(sandbox, *INSTALL_COMMAND.split()[1:]).returncode == 0
     assert (sign().state, "memtool-check" in sign().detail) == (GOOD, True)
 
 
@@ -352,12 +355,12 @@ def test_git_gets_no_second_check_where_the_framework_runs_it(framed: Sandbox) -
     assert ours == {"post-merge"}
     assert (folder / "pre-commit").read_bytes() == theirs
     assert install(framed.context(), "git").steps == ()
-    signs = {one.name: one.state for one in doctor(framed.context()).signs}
+    signs = {result.name: result.state for result in doctor(framed.context()).signs}
     assert (signs["hooks"], signs["merge driver"]) == (GOOD, GOOD)
 
 
 def test_an_install_reads_each_configuration_once_under_its_lock(sandbox: Sandbox) -> None:
-    """Where nobody is asked there is one plan, made while other processes wait."""
+    """Without a question there is one plan, made while other processes wait."""
     from memtool.hosts import install as hosts
 
     plans: list[str] = []
@@ -367,5 +370,7 @@ def test_an_install_reads_each_configuration_once_under_its_lock(sandbox: Sandbo
         return hosts.InstallPlan(())
 
     for dry_run in (False, True):
-        hosts.run(sandbox.context(), ["git"], plan_of, yes=True, dry_run=dry_run, every=False)
+        hosts.install_hosts(
+            sandbox.context(), ["git"], plan_of, yes=True, dry_run=dry_run, every=False
+        )
     assert plans == ["git", "git"]

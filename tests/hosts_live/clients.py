@@ -36,8 +36,8 @@ def programs() -> Path:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         pytest.skip("the clients come from npm, which is not here")
-    found = CLIENTS / "node_modules" / ".bin"
-    if not all((found / name).exists() for name in PACKAGES):
+    folder = CLIENTS / "node_modules" / ".bin"
+    if not all((folder / name).exists() for name in PACKAGES):
         CLIENTS.mkdir(parents=True, exist_ok=True)
         (CLIENTS / "package.json").write_text("{}")
         call = [npm, "install", "--no-audit", "--no-fund", *PACKAGES.values()]
@@ -51,7 +51,7 @@ def programs() -> Path:
         (_PLUGIN / "package.json").write_text("{}")
         call = [npm, "install", "--save-exact", f"@opencode-ai/plugin@{version('opencode')}"]
         subprocess.run(call, cwd=_PLUGIN, check=False, capture_output=True, timeout=INSTALL_S)
-    return found
+    return folder
 
 
 _PLUGIN = CLIENTS / "opencode-plugin"
@@ -94,10 +94,10 @@ class Client:
     def __str__(self) -> str:
         return self.name
 
-    def configure(self, team: Sandbox, url: str, **more: str) -> None:
+    def configure(self, team: Sandbox, url: str, **files: str) -> None:
         """Write the client's settings, for a model at this address; or others in their place."""
         home = Path(team.env["HOME"])
-        for path, text in (more or self.settings(url, team.path)).items():
+        for path, text in (files or self.settings(url, team.path)).items():
             place = team.path / path if path.startswith("./") else home / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)

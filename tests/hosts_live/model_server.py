@@ -33,7 +33,7 @@ Step: TypeAlias = "str | Call"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client sent: `is_turn` where it offers tools, as a turn of the conversation does."""
+    """A request of a client: `is_turn` if it offers tools, as a turn of the conversation does."""
 
     path: str
     body: dict[str, Any]
@@ -49,8 +49,8 @@ class Request:
     def tools(self) -> set[str]:
         """The names of the tools that are offered."""
         rows = self.body.get("tools") or []
-        inner = [one for row in rows for one in row.get("functionDeclarations", [row])]
-        return {str(one.get("name")) for one in inner}
+        inner = [tool for row in rows for tool in row.get("functionDeclarations", [row])]
+        return {str(tool.get("name")) for tool in inner}
 
     @property
     def tools_bytes(self) -> int:

@@ -40,8 +40,8 @@ def table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> s
 def write_table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> None:
     """Write the table into the documentation."""
     text = DOCS.read_text()
-    head, _begin, rest = text.partition(BEGIN)
-    _old, _end, tail = rest.partition(END)
+    head, _begin, after = text.partition(BEGIN)
+    _old, _end, tail = after.partition(END)
     DOCS.write_text(f"{head}{BEGIN}\n{table(passed, versions)}\n{END}{tail}")
 
 

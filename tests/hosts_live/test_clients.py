@@ -37,7 +37,7 @@ GUIDE = "`memtool remember TEXT`"
 CHARGE = "app/billing/charge.py"
 RULE = "From now on never call the payment provider without a timeout of five seconds."
 SECRET = "postgres://ada:" + "hunter22vX9qLm@db.internal/shop"
-MOST_PRIMER, MOST_BLOCK = 2_500, 1_500
+MAX_PRIMER_CHARS, MAX_BLOCK_CHARS = 2_500, 1_500
 """Characters of the primer of three memories, and of a block of one or two."""
 
 Proven = Callable[[Client, str], None]
@@ -132,26 +132,26 @@ def run(team: Sandbox, *call: str) -> str:
     return done.stdout
 
 
-def planted(bare: Sandbox, client: Client, model: ModelServer, *more: str) -> Sandbox:
+def planted(bare: Sandbox, client: Client, model: ModelServer, *options: str) -> Sandbox:
     """Install memtool for a client, and let the client ask the made-up model."""
     client.configure(bare, model.url)
-    run(bare, "install", client.name, "--yes", *more)
+    run(bare, "install", client.name, "--yes", *options)
     return bare
 
 
-def asked(team: Sandbox, client: Client, model: ModelServer, *prompt: str, **env: str) -> Request:
+def ask(team: Sandbox, client: Client, model: ModelServer, *prompt: str, **env: str) -> Request:
     """Run the client with a prompt; return the last request that it sent."""
     done = client.ask(team, model.url, *prompt, **env)
     assert done.returncode == 0, done.stderr
     return model.turns[-1]
 
 
-def captured(team: Sandbox, what: str) -> str:
-    """Return the list of sessions once it holds a text: hooks capture in the background."""
+def ended_sessions(team: Sandbox) -> str:
+    """Wait for a session to end, and list it: hooks capture in the background."""
     listed = ""
     for _try in range(CAPTURE_S * 10):
-        listed = team.process("session", "list").stdout
-        if what in listed:
+        listed = team.process("session", "list", "--status", "ended").stdout
+        if listed:
             break
         time.sleep(0.1)
     return listed
@@ -159,14 +159,14 @@ def captured(team: Sandbox, what: str) -> str:
 
 def memory_of(request: Request) -> list[str]:
     """Return the blocks of memtool in a request."""
-    found: list[str] = []
+    blocks: list[str] = []
     for start, end in (
         (r"<memory-context id=", r"</memory-context>"),
         (r"\[memory ", r"\[end of memory [0-9a-f]+\]"),
         (r"## Memory of this repository", r"## End of memory \([0-9a-f]+\)"),
     ):
-        found += re.findall(rf"{start}.*?{end}", request.text, re.DOTALL)
-    return found
+        blocks += re.findall(rf"{start}.*?{end}", request.text, re.DOTALL)
+    return blocks
 
 
 @every
@@ -180,18 +180,18 @@ def test_a_session_is_given_each_memory_once(
         *client.edit(charge, "    return 2", "    return 3"),
         "The charge is three.",
     )
-    last = asked(team, client, model, QUESTION)
+    last = ask(team, client, model, QUESTION)
     assert charge.read_text().endswith("return 3\n")
     first = model.turns[0]
     for text in (GUIDE, PINNED, DECISION):
         assert (first.text.count(text), last.text.count(text)) == (1, 1), text
     assert OTHER not in first.text
-    assert sum(map(len, memory_of(first))) <= MOST_PRIMER + MOST_BLOCK
+    assert sum(map(len, memory_of(first))) <= MAX_PRIMER_CHARS + MAX_BLOCK_CHARS
     proven(client, "primer and block once")
     assert f"| {WARNING}" not in first.text
     assert last.text.count(f"| {WARNING}") == 1
     proven(client, "warning at an edit once")
-    assert all(DECISION not in one.text for one in model.requests if not one.is_turn)
+    assert all(DECISION not in request.text for request in model.requests if not request.is_turn)
     # What went before stays as it was: clients pay for what changes of it.
     assert last.text.startswith(first.text.rstrip()[:200])
 
@@ -201,7 +201,7 @@ def test_a_session_that_is_resumed_is_given_what_is_new(
     client: Client, bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:
     team = planted(bare, client, model)
-    asked(team, client, model, QUESTION)
+    ask(team, client, model, QUESTION)
     before = model.turns[-1]
     model.play()
     done = client.ask(team, model.url, OTHER_QUESTION, resume=True)
@@ -210,7 +210,7 @@ def test_a_session_that_is_resumed_is_given_what_is_new(
     assert before.text.count(DECISION) == 1
     for text in (GUIDE, PINNED, DECISION, OTHER):
         assert after.text.count(text) == 1, text
-    assert sum(map(len, memory_of(after))) <= sum(map(len, memory_of(before))) + MOST_BLOCK
+    assert sum(map(len, memory_of(after))) <= sum(map(len, memory_of(before))) + MAX_BLOCK_CHARS
     proven(client, "nothing again on resume")
 
 
@@ -241,11 +241,11 @@ def test_two_installations_and_a_neighbour_are_as_one(
             if place is package
             else "each once with hooks of user and project",
         )
-    captured(team, "ended")
+    ended_sessions(team)
     listed = json.loads(run(team, "session", "list", "--json"))["sessions"]
     assert len(listed) == 2
     for session in listed:
-        shown = run(team, "session", "show", session["id"])
+        shown = run(team, "session", "show", session["id"], "--messages")
         assert len(re.findall(r"^#\d+ \S+ user\b", shown, re.MULTILINE)) == 1
 
 
@@ -262,13 +262,12 @@ def test_what_was_typed_and_what_failed_is_kept(
         client.shell(f"sh {script.name}"),
         "It passes.",
     )
-    asked(team, client, model, f"{RULE} The database is {SECRET}.")
-    listed = captured(team, "ended")
+    ask(team, client, model, f"{RULE} The database is {SECRET}.")
+    listed = ended_sessions(team)
     assert "From now on never call" in listed
-    assert "ended" in listed
-    found = run(team, "promote", "--list", "--json")
-    assert "payment provider" in found
-    assert "pool of 5 is exhausted" in found
+    output = run(team, "promote", "--list", "--json")
+    assert "payment provider" in output
+    assert "pool of 5 is exhausted" in output
     proven(client, "rule and fix are findings")
     stored = [
         path.read_bytes() for path in (team.path / ".git/memtool").rglob("*") if path.is_file()
@@ -282,7 +281,7 @@ def test_what_was_typed_and_what_failed_is_kept(
 def test_the_worktree_is_looked_at_when_a_command_fails(
     client: Client, bare: Sandbox, model: ModelServer
 ) -> None:
-    """What it was then stands in the trace, so that the failure can be run again."""
+    """The trace records its state, so that the failure can be run again."""
     bare.write("check.sh", f"grep -q 'return 2' {CHARGE} || {{ echo 'ValueError: no'; exit 3; }}\n")
     team = planted(bare, client, model)
     team.git("add", "--all")
@@ -294,8 +293,8 @@ def test_the_worktree_is_looked_at_when_a_command_fails(
         client.shell("sh check.sh"),
         "It passes.",
     )
-    asked(team, client, model, "please go on")
-    captured(team, "ended")
+    ask(team, client, model, "please go on")
+    ended_sessions(team)
     assert run(team, "promote", "--preset", "aggressive")
     (path,) = team.path.glob(".memory/episodic/*/*.md")
     lines = path.read_text().splitlines()
@@ -349,9 +348,9 @@ def test_slash_commands_work_and_what_follows_is_evidence(
         if name:
             model.play("Done.")
             words = ("--command", name, RULE) if client is OPENCODE else (f"{name} {RULE}",)
-            asked(team, client, model, *words)
+            ask(team, client, model, *words)
             assert text in model.turns[0].text
-    captured(team, "ended")
+    ended_sessions(team)
     sessions = run(team, "session", "list", "--json")
     assert "From now on never call" in sessions
     stored = [
@@ -371,7 +370,7 @@ def test_the_server_answers(
     model.play(
         client.shell("sleep 1"), Call(client.search, {"query": "sessions postgres"}), "Done."
     )
-    last = asked(team, client, model, "please go on", **client.trust)
+    last = ask(team, client, model, "please go on", **client.trust)
     assert DECISION in last.text
     proven(client, "MCP")
 
@@ -382,52 +381,52 @@ def test_a_subagent_gets_the_short_primer(
     team = planted(bare, CLAUDE, model)
     task = {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}
     model.play(Call("Agent", task), "Seen.", "Done.")
-    asked(team, CLAUDE, model, "please go on")
-    (own,) = [one for one in model.turns if "please go on" not in one.text]
+    ask(team, CLAUDE, model, "please go on")
+    (own,) = [turn for turn in model.turns if "please go on" not in turn.text]
     assert own.text.count(PINNED) == 1
     assert GUIDE not in own.text
     proven(CLAUDE, "short primer for subagents")
 
 
-def test_memtool_asks_in_the_session_and_hears_nobody_there(
+def test_memtool_asks_in_the_session_and_gets_no_reply_there(
     bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:
     """The host goes on in the session that ended: it knows what was said, and its hooks are off."""
     team = planted(bare, CLAUDE, model)
     fact = "Turns out the webhook signature is computed over the raw body, not the JSON."
-    given = memory_of(asked(team, CLAUDE, model, fact))
-    assert "ended" in captured(team, "ended")
+    injected = memory_of(ask(team, CLAUDE, model, fact))
+    assert ended_sessions(team)
     (session,) = json.loads(run(team, "session", "list", "--json"))["sessions"]
     team.env.update(CLAUDE.env(model.url), MEMTOOL_GLOBAL=str(team.path.parent / "global"))
     words = f"{clients.programs() / 'claude'},--resume,{{session}},-p,--tools="
-    run(team, "--global", "config", "extractor.resume", words)
-    said = "The webhook signature is computed over the raw body."
-    found = {
-        "content": said,
+    run(team, "--global", "config", "extraction.resume", words)
+    statement = "The webhook signature is computed over the raw body."
+    finding = {
+        "content": statement,
         "category": "discovery",
         "confidence": 0.92,
         "importance": 0.8,
         "messages": [1],
     }
     model.play()
-    model.aside = json.dumps({"findings": [found]})
+    model.aside = json.dumps({"findings": [finding]})
     run(team, "promote")
-    one = model.requests[-1]
-    assert one.tools == set()
-    assert one.text.count(fact) == 2  # in the conversation, and with its number
-    assert one.text.index(fact) < one.text.index(ASKED)
-    assert memory_of(one) == given
-    assert said in run(team, "promote", "--list")
+    request = model.requests[-1]
+    assert request.tools == set()
+    assert request.text.count(fact) == 2  # in the conversation, and with its number
+    assert request.text.index(fact) < request.text.index(ASKED)
+    assert memory_of(request) == injected
+    assert statement in run(team, "promote", "--list")
     model.play()
     assert CLAUDE.ask(team, model.url, "please go on", resume=True).returncode == 0
     for _try in range(CAPTURE_S * 10):
-        shown = run(team, "session", "show", session["id"])
+        shown = run(team, "session", "show", session["id"], "--messages")
         if "please go on" in shown:
             break
         time.sleep(0.1)
     assert "please go on" in shown
     assert ASKED not in shown
-    assert said not in shown
+    assert statement not in shown
     proven(CLAUDE, "goes on in a session for memtool")
 
 
@@ -436,7 +435,7 @@ def test_after_a_compaction_the_primer_comes_again(
 ) -> None:
     """Gemini alone can be made to sum up a context of a few messages."""
     team = planted(bare, GEMINI, model)
-    asked(team, GEMINI, model, QUESTION)
+    ask(team, GEMINI, model, QUESTION)
     model.aside = "<state_snapshot>They spoke of sessions.</state_snapshot>"
     GEMINI.configure(team, model.url, **clients.GEMINI_COMPACTING)
     GEMINI.ask(team, model.url, "please go on", resume=True)

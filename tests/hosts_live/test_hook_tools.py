@@ -1,4 +1,4 @@
-"""Hooks of husky and lefthook, as npm brings them at pinned versions, beside those of memtool."""
+"""Hooks of husky and lefthook, from npm at pinned versions, next to those of memtool."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def modules() -> Path:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         pytest.skip("the tools come from npm, which is not here")
-    found = CACHE / "node_modules"
-    if not all((found / name).exists() for name in PINNED):
+    folder = CACHE / "node_modules"
+    if not all((folder / name).exists() for name in PINNED):
         CACHE.mkdir(parents=True, exist_ok=True)
         (CACHE / "package.json").write_text("{}")
         wanted = [f"{name}@{version}" for name, version in PINNED.items()]
@@ -35,7 +35,7 @@ def modules() -> Path:
         done = subprocess.run(call, cwd=CACHE, check=False, capture_output=True, timeout=INSTALL_S)
         if done.returncode:
             pytest.skip("npm could not bring the tools")
-    return found
+    return folder
 
 
 @pytest.fixture
@@ -63,29 +63,29 @@ def commit(project: Sandbox, *words: str) -> tuple[int, str]:
 
 
 def both_run(project: Sandbox) -> None:
-    """Prove by commits and a merge that the team's check runs as before, and the gate beside it."""
+    """Prove by commits and a merge that both the team's check and the gate run."""
     assert diagnostics.hooks(project.context()).state == "good"
-    assert [sign.state for sign in git_probe.probe(project.context())] == ["good", "good"]
+    assert [sign.state for sign in git_probe.run_probe(project.context())] == ["good", "good"]
     project.git("add", "--all")
-    code, said = commit(project, "commit", "-m", "first")
-    assert (code, "TEAM LINT RAN" in said) == (0, True), said
+    code, output = commit(project, "commit", "-m", "first")
+    assert (code, "TEAM LINT RAN" in output) == (0, True), output
     project.write("LINT_FAILS", "")
     project.git("add", "--all")
-    code, said = commit(project, "commit", "-m", "lint refuses this")
-    assert (code, "TEAM LINT RAN" in said) == (1, True), said
+    code, output = commit(project, "commit", "-m", "lint refuses this")
+    assert (code, "TEAM LINT RAN" in output) == (1, True), output
     project.git("rm", "--quiet", "-f", "LINT_FAILS")
     project.memory("dec-a", supersedes=("dec-nowhere",))
     project.git("add", ".memory")
-    code, said = commit(project, "commit", "-m", "the gate refuses this")
-    assert (code, "dec-nowhere" in said) == (1, True), said
+    code, output = commit(project, "commit", "-m", "the gate refuses this")
+    assert (code, "dec-nowhere" in output) == (1, True), output
     project.git("checkout", "--quiet", "-b", "side")
     commit(project, "commit", "--no-verify", "-m", "past the gate")
     project.git("checkout", "--quiet", "main")
     project.write("other", "other")
     project.git("add", "other")
     commit(project, "commit", "-m", "other")
-    code, said = commit(project, "merge", "--no-ff", "--no-edit", "side")
-    assert (code, "dec-nowhere" in said) == (1, True), said
+    code, output = commit(project, "merge", "--no-ff", "--no-edit", "side")
+    assert (code, "dec-nowhere" in output) == (1, True), output
     project.git("merge", "--abort")
 
 

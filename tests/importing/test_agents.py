@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from memtool.importing import agents
-from memtool.importing.agents import parts
+from memtool.importing.agents import split_agent_file
 
 
 def headings(text, name="CLAUDE.md"):
-    return [" > ".join(part.headings) for part in parts(text, name)]
+    return [" > ".join(part.headings) for part in split_agent_file(text, name)]
 
 
 def test_inner_headings_stay_in_their_section():
     """A section is one memory, with its smaller headings."""
-    (part,) = parts("## Tests\n\n- run them\n\n### Slow ones\n\n- run them at night\n", "CLAUDE.md")
+    (part,) = split_agent_file(
+        "## Tests\n\n- run them\n\n### Slow ones\n\n- run them at night\n", "CLAUDE.md"
+    )
     assert part.text == "- run them\n\n### Slow ones\n\n- run them at night"
 
 
@@ -27,7 +29,7 @@ def test_the_title_of_a_file_is_said_where_it_says_something():
 
 
 def test_injected_blocks_do_not_come_back():
-    """What stands between memtool's marks is passed over, to the end if it is never closed."""
+    """Text between memtool's marks is skipped, to the end if it is never closed."""
     block = "<!-- memtool:begin v1 -->\n## In\n\ntext\n<!-- memtool:end -->\n"
     assert headings(f"## A\n\ntext\n{block}## B\n\ntext\n") == ["A", "B"]
     assert headings("## A\n\ntext\n<!-- memtool:begin -->\n## In\n\ntext\n") == ["A"]
@@ -36,7 +38,10 @@ def test_injected_blocks_do_not_come_back():
 def test_line_numbers_are_those_of_the_file():
     """A source leads to the lines of the section, also behind an injected block."""
     text = "<!-- memtool:begin -->\nx\n<!-- memtool:end -->\n\n## A\n\ntext\n\n## B\n\nmore\n"
-    assert [(part.first_line, part.last_line) for part in parts(text, "x")] == [(5, 8), (9, 11)]
+    assert [(part.first_line, part.last_line) for part in split_agent_file(text, "x")] == [
+        (5, 8),
+        (9, 11),
+    ]
 
 
 def test_sections_without_words_are_no_memories():
@@ -56,12 +61,12 @@ def test_copies_and_links_are_read_once(tmp_path):
     (tmp_path / "CLAUDE.md").write_text("## A\n\none\n")
     (tmp_path / "AGENTS.md").write_text("## A\n\none\n")
     (tmp_path / "GEMINI.md").symlink_to("CLAUDE.md")
-    (found,) = agents.drafts(str(tmp_path), str(tmp_path))
-    assert found.key == "AGENTS.md A"
+    (draft,) = agents.drafts(str(tmp_path), str(tmp_path))
+    assert draft.key == "AGENTS.md A"
 
 
 def test_preferences_are_known_by_their_heading(tmp_path):
-    """What sounds like a wish is a preference, the rest a pattern."""
+    """A wish is a preference, other text a pattern."""
     (tmp_path / "CLAUDE.md").write_text("## Code style\n\none\n\n## Commands\n\ntwo\n")
-    found = agents.drafts(str(tmp_path), str(tmp_path))
-    assert [draft.fields["category"] for draft in found] == ["preference", "pattern"]
+    drafts = agents.drafts(str(tmp_path), str(tmp_path))
+    assert [draft.fields["category"] for draft in drafts] == ["preference", "pattern"]

@@ -16,7 +16,7 @@ from redaction import corpus
 
 from memtool.commands.import_ import import_
 from memtool.errors import MemtoolError
-from memtool.importing.base import without_circles
+from memtool.importing.base import without_cycles
 from memtool.memory import document
 from memtool.memory.lineage import Lineage
 from memtool.store import files
@@ -24,7 +24,7 @@ from memtool.store import files
 
 @pytest.fixture
 def lines(sandbox):
-    """Write rows as JSON lines beside the repository, import them, and return what was done."""
+    """Write rows as JSON lines next to the repository, import them, and return the result."""
 
     def write_and_import(*rows, to=None, **options):
         place = sandbox.path.parent / "records.jsonl"
@@ -62,7 +62,7 @@ def test_superseded_by_is_stored_on_the_newer_record(sandbox, lines):
 
 
 def test_an_edge_to_nowhere_is_left_out_with_a_warning(sandbox, lines):
-    """What would dangle is not written, and that is no error."""
+    """A dangling relation is not written, which is not an error."""
     done = lines(row("dec-new", older="dec-gone"), row("dec-old", newer="dec-lost"), map=EDGES)
     assert codes(done) == [("dangling", "warning"), ("dangling", "warning")]
     assert done.exit_code == 0
@@ -88,7 +88,7 @@ def test_a_circle_loses_one_edge(sandbox, lines):
     done = lines(row("dec-aa", newer="dec-bb"), row("dec-bb", newer="dec-aa"), map=EDGES[:1])
     assert codes(done) == [("cycle", "warning")]
     assert done.written == 2
-    assert sandbox.context().tree().lineage.cycles() == ()
+    assert sandbox.context().tree().lineage.find_cycles() == ()
 
 
 def test_a_record_does_not_supersede_itself(sandbox, lines):
@@ -138,7 +138,7 @@ def test_a_record_that_moved_on_is_told(sandbox, lines):
 
 
 def test_an_id_of_somebody_else_gets_a_lasting_suffix(sandbox, lines):
-    """A record whose id is taken by another memory is written beside it, the same way each time."""
+    """A record with a taken id is written next to it, the same way each time."""
     sandbox.memory("dec-aa", "Something else.\n")
     first = lines(row("dec-aa"))
     assert first.memories[0]["id"].startswith("dec-aa-")
@@ -146,7 +146,7 @@ def test_an_id_of_somebody_else_gets_a_lasting_suffix(sandbox, lines):
 
 
 def test_an_unreadable_file_keeps_its_id(sandbox, lines):
-    """What cannot be read is not written beside, as both would then be the same memory."""
+    """No second file is written for it, since both would be the same memory."""
     sandbox.write(".memory/decision/dec-aa.md", "no memory\n")
     done = lines(row("dec-aa"))
     assert codes(done) == [("duplicate-id", "error")]
@@ -225,7 +225,7 @@ def test_a_refused_write_leaves_nothing_behind(sandbox, lines):
 def test_create_all_keeps_what_was_there(tmp_path):
     """A taken name refuses the batch, and the file that has it keeps its bytes."""
     files.create(str(tmp_path), "a/two", b"old")
-    with pytest.raises(files.NameTaken):
+    with pytest.raises(files.NameTakenError):
         files.create_all(str(tmp_path), [("a/one", b"1"), ("a/two", b"2"), ("a/three", b"3")])
     assert sorted(os.listdir(tmp_path / "a")) == ["two"]
     assert (tmp_path / "a/two").read_bytes() == b"old"
@@ -271,7 +271,7 @@ def test_a_record_with_a_secret_is_skipped_and_the_others_are_written(sandbox: S
 
 
 def test_a_refused_file_is_named_with_the_line_and_the_whole_command(sandbox: Sandbox) -> None:
-    """Of a record that is a file for itself somebody wants to see the line; hints can be typed."""
+    """Records that are whole files are named with their line; hints can be typed."""
     sandbox.write(
         "my adrs/0001-x.md", "# 1. X\n\n## Status\n\nAccepted\n\nAsk jane.roe@acme.dev.\n"
     )
@@ -290,7 +290,7 @@ def test_what_refers_to_a_skipped_record_loses_only_that(sandbox: Sandbox) -> No
 
 
 def test_redact_takes_secrets_out_the_same_way_every_time(sandbox: Sandbox) -> None:
-    """Marks stand in body and values, and importing again changes nothing."""
+    """Body and values get marks, and importing again changes nothing."""
     records = [record("dec-a", text=f"Use {TOKEN}, ask jane.roe@acme.dev.", tags=["auth", TOKEN])]
     done = imported(sandbox, records, "--redact")
     assert (done["written"], done["code"]) == (1, 0)
@@ -320,11 +320,11 @@ def test_addresses_are_personal_data_unless_they_are_allowed(sandbox: Sandbox) -
 
 
 def test_a_secret_for_every_record_is_refused_at_once(sandbox: Sandbox) -> None:
-    """What the command line sets would stand in each of them."""
+    """A value on the command line would be written into each record."""
     path = sandbox.write("../records.jsonl", json.dumps(record("dec-a")) + "\n")
     done = sandbox.run("import", "jsonl", str(path), "--set", f"x-note={TOKEN}")
     assert done.returncode == 2
-    assert "a secret (github-token)" in done.stderr
+    assert "the text contains a github token: " in done.stderr
 
 
 IDS = [f"dec-{letter}" for letter in "abcdef"]
@@ -333,31 +333,31 @@ GRAPHS = st.fixed_dictionaries(dict.fromkeys(IDS, OLDER))
 
 
 def _cycles(older):
-    return Lineage(make_memory(id_, supersedes=olds) for id_, olds in older.items()).cycles()
+    return Lineage(make_memory(id_, supersedes=olds) for id_, olds in older.items()).find_cycles()
 
 
 @given(GRAPHS)
 def test_no_circle_is_left(older):
-    """What is kept has no circle, and kept and dropped together are all edges."""
-    kept, dropped = without_circles(older)
-    assert _cycles(kept) == ()
-    edges = {(newer, old) for newer, olds in kept.items() for old in olds} | set(dropped)
+    """The remaining edges have no circle, and together with the dropped they are all edges."""
+    acyclic, dropped = without_cycles(older)
+    assert _cycles(acyclic) == ()
+    edges = {(newer, old) for newer, olds in acyclic.items() for old in olds} | set(dropped)
     assert edges == {(newer, old) for newer, olds in older.items() for old in olds}
 
 
 @given(GRAPHS)
 def test_no_edge_is_dropped_without_need(older):
     """A graph without circles keeps every edge, and a dropped edge would close a circle."""
-    kept, dropped = without_circles(older)
+    acyclic, dropped = without_cycles(older)
     if not _cycles(older):
         assert dropped == []
     for newer, old in dropped:
-        assert _cycles(kept | {newer: (*kept[newer], old)})
+        assert _cycles(acyclic | {newer: (*acyclic[newer], old)})
 
 
 def test_long_chains_do_not_recurse():
     """A chain of thousands that bites its tail loses just one edge."""
     names = [f"dec-{number:05}" for number in range(20_000)]
-    older = {one: (two,) for one, two in zip(names, [*names[1:], names[0]], strict=True)}
-    _kept, dropped = without_circles(older)
+    older = {newer: (two,) for newer, two in zip(names, [*names[1:], names[0]], strict=True)}
+    _acyclic, dropped = without_cycles(older)
     assert dropped == [(names[-1], names[0])]

@@ -1,4 +1,4 @@
-"""Decision records and PEPs: what is read of them, and what is no record."""
+"""Decision records and PEPs: what is read, and which files are skipped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def read(tmp_path):
         place = tmp_path / "adr" / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
-        (found,) = decision_records.adr_drafts(str(place), str(tmp_path / "elsewhere"))
-        return found
+        (result,) = decision_records.adr_drafts(str(place), str(tmp_path / "elsewhere"))
+        return result
 
     return draft
 
@@ -96,7 +96,7 @@ def test_superseding_links_name_the_other_record(read, text):
 
 
 def test_numbers_name_records_of_the_same_directory(tmp_path):
-    """`ADR-5` means the record with that number beside it."""
+    """`ADR-5` means the record with that number in the same directory."""
     (tmp_path / "0005-x.md").write_text("# 5. X\n\n## Status\n\nAccepted\n\nSupersedes ADR-4\n")
     (tmp_path / "0004-y.md").write_text("# 4. Y\n")
     older, newer = decision_records.adr_drafts(str(tmp_path), "/nowhere")
@@ -183,8 +183,8 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
     for name in ("README.md", "index.md", "template.md", ".git/0001-x.md", "glossary.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("# Text\n")
-    (found,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
-    assert (found.code, found.severity) == ("not-a-record", "warning")
+    (problem,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
+    assert (problem.code, problem.severity) == ("not-a-record", "warning")
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
 def test_files_that_are_no_text_are_problems(tmp_path, data):
     """Bytes that cannot be read as text are told, not raised."""
     (tmp_path / "0001-x.md").write_bytes(data)
-    (found,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
-    assert isinstance(found, Problem)
+    (problem,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
+    assert isinstance(problem, Problem)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_odd_files_are_records_or_problems(read, text):
 
 def test_headers_go_on_in_indented_lines():
     """A value may take many lines, and the body begins behind the blank one."""
-    headers, line = decision_records.pep_headers(
+    headers, line = decision_records.parse_pep_headers(
         "PEP: 1\nAuthor: A,\n  B,\n\tC\nTitle: T\n\nText\n"
     )
     assert headers == {"pep": "1", "author": "A, B, C", "title": "T"}
@@ -217,33 +217,33 @@ def test_headers_go_on_in_indented_lines():
 @pytest.mark.parametrize("text", ["", "\n", "PEP 8\n", "---\n", ": x\n", " PEP: 1\n"])
 def test_what_is_no_header_gives_none(text):
     """Any text may be asked for its headers."""
-    assert decision_records.pep_headers(text)[0] == {}
+    assert decision_records.parse_pep_headers(text)[0] == {}
 
 
 def test_a_file_named_so_must_be_one(tmp_path):
-    """A pep-0001.rst without headers is a problem; other files beside it are none."""
+    """A pep-0001.rst without headers is a problem; other files next to it are not."""
     (tmp_path / "pep-0001.rst").write_text("Nothing.\n")
     (tmp_path / "conf.txt").write_text("Nothing.\n")
-    (found,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
-    assert (found.code, found.severity) == ("not-a-record", "error")
+    (problem,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    assert (problem.code, problem.severity) == ("not-a-record", "error")
 
 
 def test_a_named_file_must_be_one(tmp_path):
     """A file that the user names is not passed over in silence."""
     (tmp_path / "notes.txt").write_text("Nothing.\n")
-    (found,) = decision_records.pep_drafts(str(tmp_path / "notes.txt"), "/nowhere")
-    assert found.code == "not-a-record"
+    (problem,) = decision_records.pep_drafts(str(tmp_path / "notes.txt"), "/nowhere")
+    assert problem.code == "not-a-record"
 
 
 def test_addresses_of_authors_are_left_out(tmp_path):
     """Names are provenance; mail addresses are not carried on."""
     (tmp_path / "a.rst").write_text("PEP: 1\nTitle: T\nAuthor: Ada <ada@example.org>, Grace\n")
-    (found,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
-    assert found.fields["x-author"] == "Ada, Grace"
+    (draft,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    assert draft.fields["x-author"] == "Ada, Grace"
 
 
 def test_absurd_numbers_are_no_peps(tmp_path):
     """A number with thousands of digits is refused, not converted."""
     (tmp_path / "pep-1.rst").write_text(f"PEP: {'9' * 5000}\nTitle: T\n")
-    (found,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
-    assert found.code == "not-a-record"
+    (problem,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    assert problem.code == "not-a-record"

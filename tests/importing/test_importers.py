@@ -22,14 +22,15 @@ SETS: list[tuple[Literal["adr", "pep", "claude", "jsonl"], str, tuple[str, ...]]
 
 @pytest.mark.parametrize(("kind", "place", "pairs"), SETS)
 def test_each_form_becomes_the_expected_memories(sandbox, kind, place, pairs):
-    """The files that an import writes are those beside its input, byte for byte."""
+    """The files that an import writes equal those next to its input, byte for byte."""
     done = import_(sandbox.context(), kind, str(DATA / place), map=pairs)
     folder = DATA / "expected" / place.partition("/")[0]
     expected = {path.name: path.read_text() for path in folder.iterdir()}
-    found = {
-        Path(one["path"]).name: (sandbox.path / one["path"]).read_text() for one in done.memories
+    written = {
+        Path(memory["path"]).name: (sandbox.path / memory["path"]).read_text()
+        for memory in done.memories
     }
-    assert found == expected
+    assert written == expected
 
 
 @pytest.mark.parametrize(("kind", "place", "pairs"), SETS)
@@ -50,5 +51,5 @@ def test_what_was_imported_is_a_sound_tree(sandbox, kind, place, pairs):
     tree = sandbox.context().tree()
     assert len(tree.records) == done.written
     assert not tree.problems
-    assert not tree.lineage.dangling()
-    assert not tree.lineage.cycles()
+    assert not tree.lineage.find_dangling()
+    assert not tree.lineage.find_cycles()

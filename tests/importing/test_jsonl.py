@@ -65,9 +65,9 @@ def test_values_become_what_their_key_holds(read, name, value, expected):
     ],
 )
 def test_values_of_another_shape_are_problems(read, name, value):
-    """A table where a line is wanted refuses that record, with its line."""
-    (found,) = read({"id": "abc", "v": value}, pairs=(f"{name}=v",))
-    assert (found.code, found.line, found.severity) == ("bad-value", 1, "error")
+    """A table instead of a line refuses that record, with its line number."""
+    (problem,) = read({"id": "abc", "v": value}, pairs=(f"{name}=v",))
+    assert (problem.code, problem.line, problem.severity) == ("bad-value", 1, "error")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_compressed_files_are_known_by_their_bytes(read):
 
 
 def test_a_broken_archive_gives_what_came_before(tmp_path):
-    """A cut download is told where it ends."""
+    """A truncated download is reported at its end."""
     place = tmp_path / "a.gz"
     rows = "".join(json.dumps({"id": f"dec-{n}", "text": str(n) * 50}) + "\n" for n in range(5000))
     place.write_bytes(gzip.compress(rows.encode())[:20_000])
@@ -138,7 +138,7 @@ def test_a_directory_is_no_file_of_lines(tmp_path):
 def test_maps_name_keys_of_memories(pair):
     """A pair that no memory can use is refused before anything is read."""
     with pytest.raises(MemtoolError):
-        jsonl.field_map([pair])
+        jsonl.build_field_map([pair])
 
 
 def test_a_path_that_hits_nothing_is_told_once(read):
@@ -157,7 +157,7 @@ def test_unknown_states_become_candidates(read):
 
 
 def test_keys_of_the_first_designs_have_a_place(read):
-    """A numeric confidence is one of three; what has no effect here is kept under x-."""
+    """A numeric confidence is one of three; keys without effect here become x- keys."""
     *_, draft = read(
         {
             "id": "abc",

@@ -28,7 +28,7 @@ from memtool.memory import schema, timestamps
 )
 def test_states_of_records_have_a_status(text, expected):
     """Known states map to a status whatever follows them; placeholders and unknown ones do not."""
-    assert originals.state(text) == expected
+    assert originals.find_state(text) == expected
 
 
 def test_every_state_maps_to_a_status_that_memories_have():
@@ -56,45 +56,45 @@ def test_every_state_maps_to_a_status_that_memories_have():
 )
 def test_days_in_usual_spellings_become_moments(text, expected):
     """A day is read in any common spelling that has one meaning, and never guessed."""
-    assert originals.moment(text) == expected
+    assert originals.parse_moment(text) == expected
 
 
 @given(st.text(max_size=60))
 def test_a_moment_is_always_one_that_memories_may_hold(text):
     """Whatever the text, the answer parses or is empty."""
-    found = originals.moment(text)
-    assert not found or isinstance(timestamps.parse(found), int)
+    moment = originals.parse_moment(text)
+    assert not moment or isinstance(timestamps.parse(moment), int)
 
 
 @given(st.text(max_size=200))
 def test_any_name_becomes_an_id(text):
     """Every name gives a valid id, the same one each time."""
-    made = originals.as_id(text, "dec")
+    made = originals.to_id(text, "dec")
     assert schema.is_id(made)
-    assert made == originals.as_id(text, "dec")
-    assert schema.is_id(originals.suffixed(made, text))
+    assert made == originals.to_id(text, "dec")
+    assert schema.is_id(originals.with_suffix(made, text))
 
 
 @given(st.text(max_size=700))
 def test_any_text_becomes_a_visible_line(text):
     """A cleaned line has no hidden characters and respects its length."""
-    cleaned = originals.line(text, 200)
+    cleaned = originals.to_line(text, 200)
     assert schema.is_line(cleaned)
     assert len(cleaned) <= 200
 
 
 @given(st.text(alphabet="ab \n\u00e9\U0001f600", max_size=2000), st.integers(150, 400))
-def test_a_cut_body_fits(text, most):
+def test_a_cut_body_fits(text, limit):
     """A body is cut to the bytes that are allowed, and says where the rest is."""
-    cut = originals.cut(text, most, "file:a.md")
-    assert len(cut.encode()) <= max(most, 0)
+    cut = originals.cut_body(text, limit, "file:a.md")
+    assert len(cut.encode()) <= max(limit, 0)
     assert cut == text or cut.endswith("is in file:a.md]\n")
 
 
 def test_a_body_is_cut_after_a_paragraph():
     """Where a paragraph ends in the second half of what fits, the cut is there."""
     text = "a" * 100 + "\n\n" + "b" * 100 + "\n\n" + "c" * 300
-    assert originals.cut(text, 300, "x").startswith(
+    assert originals.cut_body(text, 300, "x").startswith(
         "a" * 100 + "\n\n" + "b" * 100 + "\n\n[cut here"
     )
 
@@ -102,6 +102,6 @@ def test_a_body_is_cut_after_a_paragraph():
 @given(st.text(alphabet=st.characters(codec=None), max_size=80))
 def test_any_body_can_be_written_as_utf8(text):
     """NUL and lone surrogates are gone, so that every body is text."""
-    cleaned = originals.body(text)
+    cleaned = originals.to_body(text)
     assert b"\0" not in cleaned.encode()
     assert cleaned == "" or cleaned.endswith("\n")

@@ -14,10 +14,10 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.commands.import_ import Imported, import_, migrate
+from memtool.commands.import_ import ImportResult, import_, migrate
 from memtool.errors import MemtoolError
 from memtool.importing import SOURCES
-from memtool.importing.entries import INVERSE, NAMES, OWN
+from memtool.importing.entries import INVERSE_RELATIONS, NAMES, OWN_NAMES
 
 DATA = Path(__file__).parent / "data" / "stores"
 EXPECTED = DATA / "expected"
@@ -39,17 +39,17 @@ what is missing is there to be left out."""
 each_set = pytest.mark.parametrize(("kind", "place", "name", "count"), SETS, ids=str)
 
 
-def taken(sandbox: Sandbox, kind: Any, path: Path | str, **options: Any) -> Imported:
+def import_store(sandbox: Sandbox, kind: Any, path: Path | str, **options: Any) -> ImportResult:
     """Import a store; of claude-mem the entries of a project named shop."""
     if kind == "claude-mem":
         options.setdefault("project", "shop")
     return import_(sandbox.context(**options.pop("env", {})), kind, str(path), **options)
 
 
-def written(sandbox: Sandbox, done: Imported) -> str:
+def written(sandbox: Sandbox, done: ImportResult) -> str:
     """The problems and the files of an import as one text."""
-    rows = [f"{one.severity}: {one.text()}" for one in done.problems]
-    paths = sorted(one["path"] for one in done.memories)
+    rows = [f"{problem.severity}: {problem.text()}" for problem in done.problems]
+    paths = sorted(memory["path"] for memory in done.memories)
     files = [f"=== {path}\n{(sandbox.path / path).read_text()}" for path in paths]
     return "\n".join([*rows, *files])
 
@@ -59,13 +59,13 @@ def test_each_kind_becomes_the_expected_memories(
     sandbox: Sandbox, kind: str, place: str, name: str, count: int
 ):
     """Fields, dates and relations are where the tables of docs/import.md say, byte for byte."""
-    done = taken(sandbox, kind, DATA / place)
-    found = written(sandbox, done)
+    done = import_store(sandbox, kind, DATA / place)
+    text = written(sandbox, done)
     place_ = EXPECTED / f"{name}.txt"
     if os.environ.get("MEMTOOL_GOLDEN") == "write":
         EXPECTED.mkdir(exist_ok=True)
-        place_.write_text(found)
-    assert found == place_.read_text()
+        place_.write_text(text)
+    assert text == place_.read_text()
     assert (done.written, done.skipped) == (count, 0)
 
 
@@ -74,8 +74,8 @@ def test_importing_again_changes_nothing(
     sandbox: Sandbox, kind: str, place: str, name: str, count: int
 ):
     """A second import finds every memory unchanged, on another day too."""
-    taken(sandbox, kind, DATA / place)
-    again = taken(sandbox, kind, DATA / place, env={"MEMTOOL_NOW": "2027-01-01T00:00:00Z"})
+    import_store(sandbox, kind, DATA / place)
+    again = import_store(sandbox, kind, DATA / place, env={"MEMTOOL_NOW": "2027-01-01T00:00:00Z"})
     assert (again.written, again.unchanged, again.skipped) == (0, count, 0)
 
 
@@ -84,23 +84,23 @@ def test_the_gate_takes_what_was_imported(
     sandbox: Sandbox, kind: str, place: str, name: str, count: int
 ):
     """No file has an error, and no relation leads nowhere or in a circle."""
-    taken(sandbox, kind, DATA / place)
+    import_store(sandbox, kind, DATA / place)
     tree = sandbox.context().tree()
     assert len(tree.records) == count
     assert not tree.problems
-    assert not tree.lineage.dangling()
-    assert not tree.lineage.cycles()
+    assert not tree.lineage.find_dangling()
+    assert not tree.lineage.find_cycles()
     problems = sandbox.json("check")["problems"]
-    codes = {one["code"] for one in problems}
+    codes = {problem["code"] for problem in problems}
     assert codes <= {"no-such-file", "missing-section"}
-    assert not [one for one in problems if one["severity"] == "error"]
+    assert not [problem for problem in problems if problem["severity"] == "error"]
 
 
 def test_a_store_in_the_repository_is_cited_with_its_lines(sandbox: Sandbox):
     """The source names the file, the lines of the entry and the commit."""
     sandbox.write("notes/list.json", (DATA / "list.json").read_bytes())
     head = sandbox.commit()
-    taken(sandbox, "json", sandbox.path / "notes/list.json")
+    import_store(sandbox, "json", sandbox.path / "notes/list.json")
     record = sandbox.context().tree().find("auth-cookies")
     (source,) = record.memory.items("source")
     text = (DATA / "list.json").read_text().split("\n")
@@ -115,32 +115,34 @@ def database(tmp_path: Path) -> Path:
     place = tmp_path / ".claude-mem" / "claude-mem.db"
     place.parent.mkdir()
     rows = json.loads((DATA / "claude-mem.json").read_text())
-    held = sqlite3.connect(place)
-    held.executescript((DATA / "claude-mem.sql").read_text())
+    connection = sqlite3.connect(place)
+    connection.executescript((DATA / "claude-mem.sql").read_text())
     for table, section in (("observations", "observations"), ("session_summaries", "summaries")):
         for row in rows[section]:
             names = ", ".join(row)
             marks = ", ".join("?" for _name in row)
-            held.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
-    held.commit()
-    held.close()
+            connection.execute(
+                f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values())
+            )
+    connection.commit()
+    connection.close()
     return place
 
 
 def test_a_database_gives_the_memories_of_its_export(sandbox: Sandbox, database: Path):
     """The same ids, keys and texts, so that one after the other adds nothing."""
-    done = taken(sandbox, "claude-mem", database.parent)
+    done = import_store(sandbox, "claude-mem", database.parent)
     assert done.written == 9
-    again = taken(sandbox, "claude-mem", DATA / "claude-mem.json")
+    again = import_store(sandbox, "claude-mem", DATA / "claude-mem.json")
     assert (again.written, again.unchanged) == (0, 9)
 
 
 def test_a_database_in_use_is_read_and_left_alone(sandbox: Sandbox, database: Path):
-    """A lock keeps nobody from reading, no file is made beside it, and a log is noted."""
+    """A locked one is readable, no file is made next to it, and its log is noted."""
     writer = sqlite3.connect(database, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")
     before = database.read_bytes(), sorted(database.parent.iterdir())
-    assert taken(sandbox, "claude-mem", database, dry_run=True).written == 9
+    assert import_store(sandbox, "claude-mem", database, dry_run=True).written == 9
     assert (database.read_bytes(), sorted(database.parent.iterdir())) == before
     writer.close()
     Path(f"{database}-wal").write_bytes(b"something")
@@ -150,15 +152,17 @@ def test_a_database_in_use_is_read_and_left_alone(sandbox: Sandbox, database: Pa
 
 
 def test_entries_of_another_project_stay_where_they_are(sandbox: Sandbox, database: Path):
-    """By default the repository's name counts; where nothing has it, the projects are named."""
+    """The default is the repository's name; if no entry has it, the projects are listed."""
     done = sandbox.run("import", "claude-mem", str(database))
     assert done.returncode == 2
-    assert "has nothing of the project project, but of blog, shop" in done.stderr
+    assert "has no project project, only blog, shop" in done.stderr
     assert done.stderr.endswith("hint: memtool import claude-mem PATH --project shop\n")
     answer = sandbox.json("import", "claude-mem", str(database), "--project", "blog")
-    assert [one["id"] for one in answer["memories"]] == ["claude-mem-obs-7"]
-    told = [one["message"] for one in answer["problems"]]
-    assert told == ["entries of the project shop (9) left out: --project NAME takes another one"]
+    assert [memory["id"] for memory in answer["memories"]] == ["claude-mem-obs-7"]
+    messages = [problem["message"] for problem in answer["problems"]]
+    assert messages == [
+        "entries of the project shop (9) left out: --project NAME takes another one"
+    ]
 
 
 ENDLESS = (
@@ -168,61 +172,63 @@ ENDLESS = (
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
-        (b"SQLite format 3\0garbage", "cannot be read: file is not a database"),
-        ("CREATE TABLE a (b)", "is a database, but not one of claude-mem"),
-        (ENDLESS, "is a database, but not one of claude-mem"),
+        (b"SQLite format 3\0garbage", "some.db: file is not a database"),
+        ("CREATE TABLE a (b)", "is a database, but not of claude-mem"),
+        (ENDLESS, "is a database, but not of claude-mem"),
     ],
 )
 def test_a_database_of_another_kind_is_refused(
-    sandbox: Sandbox, tmp_path: Path, data: bytes | str, said: str
+    sandbox: Sandbox, tmp_path: Path, data: bytes | str, message: str
 ):
     """Damage, other tables and endless views end with one sentence."""
     place = tmp_path / "some.db"
     if isinstance(data, bytes):
         place.write_bytes(data)
     else:
-        held = sqlite3.connect(place)
-        held.execute(data)
-        held.close()
+        connection = sqlite3.connect(place)
+        connection.execute(data)
+        connection.close()
     done = sandbox.run("import", "claude-mem", str(place))
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_what_a_model_wrote_unreviewed_is_a_candidate(sandbox: Sandbox):
     """Somebody vouches for it with --set, for all of it at once."""
-    taken(sandbox, "mem0", DATA / "mem0.json")
-    statuses = {one.memory.status for one in sandbox.context().tree().records}
+    import_store(sandbox, "mem0", DATA / "mem0.json")
+    statuses = {record.memory.status for record in sandbox.context().tree().records}
     assert statuses == {"candidate"}
-    other = taken(sandbox, "mem0", DATA / "mem0.json", set=("status=confirmed",), dry_run=True)
+    other = import_store(
+        sandbox, "mem0", DATA / "mem0.json", set=("status=confirmed",), dry_run=True
+    )
     assert other.written == 0
     assert other.unchanged == 0
-    said = "is still candidate, the record became confirmed"
-    assert sum(said in one.message for one in other.problems) == 9
+    message = "is still candidate, the record became confirmed"
+    assert sum(message in problem.message for problem in other.problems) == 9
 
 
 def test_the_page_of_stores_names_each_kind_and_key():
     """docs/import.md has a row for every FROM and shows every name that a store may use."""
     page = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
-    names = [*SOURCES, *OWN, *INVERSE]
-    names += [name for known in (*NAMES.values(), *OWN.values()) for name in known]
+    names = [*SOURCES, *OWN_NAMES, *INVERSE_RELATIONS]
+    names += [name for group in (*NAMES.values(), *OWN_NAMES.values()) for name in group]
     assert [name for name in names if f"`{name}`" not in page] == []
 
 
-def entries(sandbox: Sandbox, *rows: Any, **options: Any) -> Imported:
+def entries(sandbox: Sandbox, *rows: Any, **options: Any) -> ImportResult:
     """Import rows as a JSON list."""
     sandbox.write("in.json", json.dumps(rows))
-    return taken(sandbox, "json", sandbox.path / "in.json", **options)
+    return import_store(sandbox, "json", sandbox.path / "in.json", **options)
 
 
-def codes(done: Imported) -> list[tuple[str, str]]:
-    return [(one.code, one.severity) for one in done.problems]
+def codes(done: ImportResult) -> list[tuple[str, str]]:
+    return [(problem.code, problem.severity) for problem in done.problems]
 
 
 @pytest.mark.parametrize(
-    ("text", "written", "said"),
+    ("text", "written", "message"),
     [
         ('[{"id":"one","content":"A."},{"id":"two","con', 1, "broken here"),
         ('{"memories":[{"id":"one","content":"A."}],"v":', 1, "broken here"),
@@ -239,19 +245,19 @@ def codes(done: Imported) -> list[tuple[str, str]]:
     ],
 )
 def test_a_torn_document_gives_what_stands_before_the_tear(
-    sandbox: Sandbox, text: str, written: int, said: str
+    sandbox: Sandbox, text: str, written: int, message: str
 ):
     """The rest is one problem with its line; the exit code is 1."""
     sandbox.write("in.json", text)
-    done = taken(sandbox, "json", sandbox.path / "in.json")
+    done = import_store(sandbox, "json", sandbox.path / "in.json")
     assert (done.written, done.skipped, done.exit_code) == (written, 1, 1)
-    assert said in done.problems[0].message
+    assert message in done.problems[0].message
 
 
 def test_json_lines_are_sent_to_the_source_that_reads_them(sandbox: Sandbox):
     """The problem is at the line where the second document begins."""
     sandbox.write("in.json", '{"id":"one","content":"A."}\n{"id":"two","content":"B."}\n')
-    (problem,) = taken(sandbox, "json", sandbox.path / "in.json").problems
+    (problem,) = import_store(sandbox, "json", sandbox.path / "in.json").problems
     assert problem.line == 2
     assert "memtool import jsonl" in problem.hint
 
@@ -262,7 +268,7 @@ def test_a_document_without_entries_is_named(sandbox: Sandbox, text: str):
     sandbox.write("in.json", text)
     done = sandbox.run("import", "json", "in.json")
     assert done.returncode == 2
-    assert "there is no record in in.json" in done.stderr
+    assert "no records in in.json" in done.stderr
 
 
 def test_a_document_that_is_too_large_is_refused_unread(sandbox: Sandbox):
@@ -291,18 +297,18 @@ def test_entries_by_their_ids_and_in_named_lists(sandbox: Sandbox):
             }
         ),
     )
-    done = taken(sandbox, "json", sandbox.path / "in.json")
-    found = {one.memory.title: one.memory for one in sandbox.context().tree().records}
-    assert found["By id"].id == "m-one"
-    assert found["Use RQ for jobs"].type == "decision"
-    assert found["Mind the gap"].text("category") == "warning"
-    assert found["Long gone"].status == "archived"
+    done = import_store(sandbox, "json", sandbox.path / "in.json")
+    by_title = {record.memory.title: record.memory for record in sandbox.context().tree().records}
+    assert by_title["By id"].id == "m-one"
+    assert by_title["Use RQ for jobs"].type == "decision"
+    assert by_title["Mind the gap"].text("category") == "warning"
+    assert by_title["Long gone"].status == "archived"
     assert codes(done) == [("left-out", "warning")]
     assert "counts (2) left out" in done.problems[0].message
 
 
 def test_pairs_parts_of_words_and_tables_as_text_are_understood(sandbox: Sandbox):
-    """What stores in the wild do: key and value, compound types, metadata as the text of JSON."""
+    """Forms found in the wild: key and value, compound types, metadata as JSON text."""
     done = entries(
         sandbox,
         {
@@ -386,7 +392,7 @@ def test_circles_and_duplicates_are_named(sandbox: Sandbox):
         ("dangling", "warning"),
         ("duplicate-record", "error"),
     ]
-    assert not sandbox.context().tree().lineage.cycles()
+    assert not sandbox.context().tree().lineage.find_cycles()
 
 
 def test_hostile_text_is_text(sandbox: Sandbox):
@@ -405,11 +411,11 @@ def test_hostile_text_is_text(sandbox: Sandbox):
     text = (sandbox.path / sandbox.context().tree().find("host").path).read_text()
     assert not {"\0", "\x07", "\x1b", "\u202e", "\u200b"} & set(text)
     problems = sandbox.json("check")["problems"]
-    assert not [one for one in problems if one["severity"] == "error"]
+    assert not [problem for problem in problems if problem["severity"] == "error"]
     block = sandbox.run("inject", "--prompt", "does Redis hold sessions as HTML?").stdout
     assert "Redis holds sessions" in block
     assert block.count("[end of memory") == 1
-    assert "&lt;p>Redis holds sessions.&lt;/p> &lt;/memory>" in block
+    assert "<p>Redis holds sessions.</p> &lt;/memory>" in block
 
 
 def test_secrets_are_refused_or_taken_out(sandbox: Sandbox):
@@ -428,7 +434,7 @@ def test_secrets_are_refused_or_taken_out(sandbox: Sandbox):
 def test_what_has_no_place_can_be_mapped(sandbox: Sandbox):
     """--map gives a key of a store an effect, or keeps it as a key of one's own."""
     row = {"id": "row", "content": "It holds.", "mood": "calm", "meta": {"who": ["Ada"]}}
-    assert [one.message for one in entries(sandbox, row, dry_run=True).problems] == [
+    assert [problem.message for problem in entries(sandbox, row, dry_run=True).problems] == [
         "1 entry has meta, which no memory has; it is left out",
         "1 entry has mood, which no memory has; it is left out",
     ]
@@ -445,11 +451,11 @@ def test_numbers_above_one_are_parts_of_ten_or_a_hundred(sandbox: Sandbox):
     entries(
         sandbox, *({"id": f"ten-{n}", "content": f"No {n}.", "importance": n} for n in (2, 5, 10))
     )
-    found = [one.memory.importance for one in sandbox.context().tree().records]
-    assert sorted(found) == [0.2, 0.5, 1.0]
+    importances = [record.memory.importance for record in sandbox.context().tree().records]
+    assert sorted(importances) == [0.2, 0.5, 1.0]
     rows = ({"id": f"one-{n}", "content": f"At {n}.", "importance": n / 10} for n in (2, 3, 90))
     done = entries(sandbox, *rows)
-    assert [one.message for one in done.problems] == [
+    assert [problem.message for problem in done.problems] == [
         "importance: 9 is not between 0 and 1; it is left out"
     ]
 
@@ -458,7 +464,7 @@ def test_what_expired_in_its_store_is_counted(sandbox: Sandbox):
     """Mapped decay may end a memory long ago, which is said with the way to keep it."""
     context = sandbox.context()
     import_(context, "json", str(DATA / "schema.json"), dry_run=True)
-    assert context.notes[-1].startswith("2 of them expired by what their store says")
+    assert context.notes[-1].startswith("2 of them have expired in their store")
 
 
 def test_folders_are_read_without_leaving_them(sandbox: Sandbox, tmp_path: Path):
@@ -472,7 +478,7 @@ def test_folders_are_read_without_leaving_them(sandbox: Sandbox, tmp_path: Path)
     sandbox.write("notes/picture.png", b"\x89PNG")
     (folder / "link.md").symlink_to(outside)
     (folder / "loop").symlink_to(folder)
-    done = taken(sandbox, "basic-memory", folder)
+    done = import_store(sandbox, "basic-memory", folder)
     assert (done.written, done.skipped) == (1, 2)
     assert sorted(codes(done)) == [
         ("left-out", "warning"),
@@ -487,40 +493,48 @@ def test_migrate_names_a_store_and_plans_first(sandbox: Sandbox):
     sandbox.write("readme", "a shop\n")
     sandbox.commit("begin")
     planned = sandbox.run("migrate", "beads", str(DATA / "beads.jsonl"))
-    assert planned.stdout.startswith("9 found: 9 would be written")
-    assert "nothing is written; the same with --commit does it" in planned.stderr
+    assert planned.stdout.endswith("\n9 records: 9 new, 0 unchanged, 0 refused\n")
+    assert "nothing was written; add --commit to do it" in planned.stderr
     assert not sandbox.context().tree().records
     answer = sandbox.json("migrate", "beads", str(DATA / "beads.jsonl"), "--commit")
     assert answer["written"] == 9
     assert sandbox.git("rev-parse", "HEAD").strip() == answer["commit"]
     again = migrate(sandbox.context(), "beads", str(DATA / "beads.jsonl"), commit=True)
-    assert isinstance(again, Imported)
+    assert isinstance(again, ImportResult)
     assert (again.written, again.unchanged, again.commit) == (0, 9, None)
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
-        ("migrate beads", "where is the beads store?"),
-        ("migrate beads x --to 1", "--to is a format of memtool's own memories"),
-        ("migrate --redact", "--project and --redact are for the store of another tool"),
+        ("migrate beads", "the path of the beads store is missing"),
+        (
+            "migrate beads x --to 1",
+            "cannot migrate: --to is for the format of memtool's own memories",
+        ),
+        (
+            "migrate --redact",
+            "cannot migrate: --project and --redact are for the store of another tool",
+        ),
         ("migrate mem1 x", "did you mean mem0?"),
         ("import json x --project y", "--project is for claude-mem, json has no projects"),
-        ("import adr . --map a=b", "adr records have names of their own"),
-        ("import serena nowhere", "cannot be read: No such file or directory"),
-        ("import claude-mem .", "there is no claude-mem.db in"),
-        ("import mem0 -", "mem0 records are not read from stdin"),
+        ("import adr . --map a=b", "not for adr"),
+        ("import serena nowhere", ": No such file or directory"),
+        ("import claude-mem .", "no claude-mem.db in"),
+        ("import mem0 -", "mem0 records cannot be read from stdin"),
     ],
 )
-def test_a_wrong_call_gets_one_sentence(sandbox: Sandbox, call: str, said: str):
+def test_a_wrong_call_gets_one_sentence(sandbox: Sandbox, call: str, message: str):
     """With the next command, and exit code 2."""
     done = sandbox.run(*call.split())
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "\nhint: " in done.stderr
 
 
-NAMED = st.sampled_from(sorted({one for names in NAMES.values() for one in names} | {*INVERSE}))
+NAMED = st.sampled_from(
+    sorted({name for names in NAMES.values() for name in names} | {*INVERSE_RELATIONS})
+)
 TEXT = st.sampled_from(
     [
         "",
@@ -571,13 +585,13 @@ def test_whatever_a_store_holds_it_ends_with_counts_or_a_sentence(
     lines = "\n".join(map(json.dumps, rows))
     sandbox.write("in.json", lines if kind in ("beads", "mcp-memory") else json.dumps(rows))
     with suppress(MemtoolError):  # there is no record
-        done = taken(sandbox, kind, sandbox.path / "in.json", dry_run=True)
-        assert done.found == done.written + done.unchanged + done.skipped
+        done = import_store(sandbox, kind, sandbox.path / "in.json", dry_run=True)
+        assert done.record_count == done.written + done.unchanged + done.skipped
         assert done.skipped >= 0
 
 
 def test_what_says_the_same_is_taken_once(sandbox: Sandbox):
-    """The older one stays, what referred to the other refers to it, and the gate takes the rest."""
+    """The older one stays, references to the other are moved, and the gate takes the rest."""
     sandbox.memory("sem-known", "Staging is reset each night.\n", type="semantic", title="Resets")
     sandbox.commit("known")
     done = entries(

@@ -18,16 +18,16 @@ from tests.conftest import make_memory
 
 def filed(documents: Iterable[Document]) -> list[tuple[Record, Document]]:
     """Documents with memories that only have their paths."""
-    return [(Record(make_memory("dec-x"), one.key, ""), one) for one in documents]
+    return [(Record(make_memory("dec-x"), document.key, ""), document) for document in documents]
 
 
 def built(pairs: Sequence[tuple[Record, Document]]) -> OpenIndex:
     """An index that bm25s scored."""
 
     def write(rows: Rows) -> None:
-        writing.fill(rows, pairs, DEFAULT_CATEGORIES, ENGLISH)
+        writing.write_all(rows, pairs, DEFAULT_CATEGORIES, ENGLISH)
 
-    return OpenIndex(State.in_memory(SCHEMA, write))
+    return OpenIndex(State.create_in_memory(SCHEMA, write))
 
 
 def shelf(documents: Iterable[Document]) -> LeafReader:
@@ -44,9 +44,9 @@ def updated(before: Iterable[Document], after: Sequence[Document]) -> LeafReader
         numbers = [row[0] for row in rows.select("SELECT number FROM memory")]
         writing.update(rows, numbers, (), DEFAULT_CATEGORIES, ENGLISH)  # type: ignore[arg-type]
 
-    state = state.copied()
-    for one in after[: len(after) // 2]:
-        state.write(lambda rows, one=one: put(rows, [one]))
+    state = state.copy_to_memory()
+    for document in after[: len(after) // 2]:
+        state.write(lambda rows, document=document: put(rows, [document]))
     state.write(remove)
     for cut in (after[::2], after[1::2]):
         state.write(lambda rows, cut=cut: put(rows, cut))

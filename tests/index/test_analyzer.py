@@ -58,7 +58,7 @@ def test_other_languages_give_words_too(text: str, expected: list[str]) -> None:
 
 @given(st.text(st.characters(max_codepoint=127), max_size=60))
 def test_ascii_text_needs_no_other_path(text: str) -> None:
-    """What a text gives does not depend on another character's standing beside it."""
+    """The terms of a text do not depend on a non-ASCII character next to it."""
     assert analyzer.terms(text + " \u2014 ") == analyzer.terms(text)
 
 
@@ -71,9 +71,9 @@ def test_a_plain_word_is_what_taking_it_apart_gives(word: str) -> None:
     words: list[str] = []
     compounds: list[str] = []
     inner: list[str] = []
-    analyzer._take(word, 0, words, compounds, inner, analyzer.ENGLISH)
-    found = (tuple(words), tuple(dict.fromkeys(compounds)), tuple(dict.fromkeys(inner)))
-    assert analyzer._analysed(word, analyzer.ENGLISH) == found
+    analyzer._add_terms(word, 0, words, compounds, inner, analyzer.ENGLISH)
+    expected = (tuple(words), tuple(dict.fromkeys(compounds)), tuple(dict.fromkeys(inner)))
+    assert analyzer._analyze(word, analyzer.ENGLISH) == expected
 
 
 @given(st.text(max_size=60))
@@ -81,12 +81,12 @@ def test_terms_can_be_stored(text: str) -> None:
     """A term has no white space, is not empty, is short and can be encoded."""
     for term in analyzer.terms(text):
         assert term.split() == [term]
-        assert len(term.encode()) <= 4 * 2 * analyzer.MOST_LENGTH
+        assert len(term.encode()) <= 4 * 2 * analyzer.MAX_TERM_CHARS
 
 
 def test_long_runs_are_cut() -> None:
     """A blob of letters is one short term, and a compound that is too long only its parts."""
-    assert analyzer.terms("x" * 5000) == ["x" * analyzer.MOST_LENGTH]
+    assert analyzer.terms("x" * 5000) == ["x" * analyzer.MAX_TERM_CHARS]
     assert analyzer.terms("-".join(["ab"] * 100)) == ["ab"] * 100
 
 
@@ -101,7 +101,7 @@ STOP_WORDS = (
 def test_the_stop_terms_are_the_stems_of_stop_words() -> None:
     """The table needs no stemmer to be read, and agrees with it."""
     assert set(analyzer.terms(STOP_WORDS)) <= analyzer._STOP_TERMS
-    assert [one for one in analyzer._STOP_TERMS if analyzer.stem(one) != one] == []
+    assert [term for term in analyzer._STOP_TERMS if analyzer.stem(term) != term] == []
 
 
 def test_stop_words_weigh_less_but_stay() -> None:

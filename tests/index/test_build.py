@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from memtool.index import build
 from memtool.index.analyzer import terms
-from memtool.index.postings import IN_HEAD, parted
-from memtool.index.scoring import Document, head_of, idf, searchable
+from memtool.index.postings import IN_HEAD, split_columns
+from memtool.index.scoring import Document, analyze_document, idf, split_head
 
 TEXTS = ("git tree tree", "the FileLock of café", "merge.ours", "", "lock git 東京")
 DOCUMENTS = [Document(f"k{n}", (("title", t), ("tags", "x y"))) for n, t in enumerate(TEXTS)]
@@ -61,16 +61,16 @@ for _twice in range(2):
 @pytest.mark.parametrize("chunk", [1, 2, 3, 100])
 def test_scores_are_those_of_bm25s(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each posting has bm25s's score for all documents, divided by the rarity of its term."""
-    monkeypatch.setattr("memtool.index.postings.CHUNK", chunk)
+    monkeypatch.setattr("memtool.index.postings.CHUNK_SIZE", chunk)
     bags = [[t for _n, field in d.fields for t in terms(field)] for d in DOCUMENTS]
     theirs = bm25s.BM25()
     theirs.index(bags, show_progress=False)
-    found: dict[str, dict[int, float]] = {}
-    rows = chain.from_iterable(one.postings for one in build.build(DOCUMENTS).chunks)
+    postings: dict[str, dict[int, float]] = {}
+    rows = chain.from_iterable(chunk.postings for chunk in build.build(DOCUMENTS).chunks)
     for term, place, _heads, top, data in rows:
-        numbers, scores, _frequencies = parted(data)
+        numbers, scores, _frequencies = split_columns(data)
         columns = memoryview(numbers).cast("i"), memoryview(scores).cast("f")
-        found.setdefault(term, {}).update(zip(*columns, strict=True))
+        postings.setdefault(term, {}).update(zip(*columns, strict=True))
         assert top == max(columns[1])
         assert {number // chunk for number in columns[0]} == {place}
     for term, number in theirs.vocab_dict.items():
@@ -78,8 +78,8 @@ def test_scores_are_those_of_bm25s(chunk: int, monkeypatch: pytest.MonkeyPatch) 
             start, end = theirs.scores["indptr"][number], theirs.scores["indptr"][number + 1]
             documents = theirs.scores["indices"][start:end].tolist()
             expected = dict(zip(documents, theirs.scores["data"][start:end], strict=True))
-            rarity = idf(len(bags), len(found[term]))
-            own = {number: score * rarity for number, score in found[term].items()}
+            rarity = idf(len(bags), len(postings[term]))
+            own = {number: score * rarity for number, score in postings[term].items()}
             assert own == pytest.approx(expected, rel=1e-6)
 
 
@@ -109,31 +109,33 @@ def test_many_documents_give_what_each_gives(documents: list[Document], size: in
 
     However many are worked on at once, they fit together.
     """
-    texts, lengths, held = [], [], {}
+    texts, lengths, postings = [], [], {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memtool.index.postings.CHUNK", size)
+        patch.setattr("memtool.index.postings.CHUNK_SIZE", size)
         for chunk in build.build(documents).chunks:
             texts += chunk.texts
             lengths += chunk.lengths
             for term, _place, _heads, _top, data in chunk.postings:
-                numbers, _scores, frequencies = parted(data)
+                numbers, _scores, frequencies = split_columns(data)
                 pairs = zip(memoryview(numbers).cast("i"), frequencies, strict=True)
-                held.update({(term, number): frequency for number, frequency in pairs})
+                postings.update({(term, number): frequency for number, frequency in pairs})
     expected = {}
     for number, document in enumerate(documents):
-        found, text = searchable(document)
-        head = head_of(text)
+        tokens, text = analyze_document(document)
+        head = split_head(text)
         assert texts[number] == text
-        assert lengths[number] == (len(found), len(head))
-        for term, count in Counter(found).items():
+        assert lengths[number] == (len(tokens), len(head))
+        for term, count in Counter(tokens).items():
             expected[term, number] = count | (IN_HEAD if term.encode() in head else 0)
-    assert held == expected
+    assert postings == expected
 
 
 def test_a_run_is_looked_at_once() -> None:
-    """What stands in many documents is in the table once, and marks are no part of a text."""
-    rows = build.rows([Document("a", (("title", "git git"),)), Document("b", (("x", "git"),))])
-    runs = build.Runs("english")
+    """Runs in many documents are in the table once, and marks are not part of a text."""
+    rows = build.split_runs(
+        [Document("a", (("title", "git git"),)), Document("b", (("x", "git"),))]
+    )
+    runs = build.RunNumbers("english")
     numbers = [runs[run] for row in rows for run in row]
     assert numbers == [
         build.FIELD,
@@ -153,18 +155,20 @@ def test_vectors_as_bytes_keep_their_cosines() -> None:
     """A byte for each number is enough: a cosine changes by less than a hundredth."""
     rng = np.random.default_rng(7)
     vectors = rng.normal(size=(200, 64)).astype(np.float32)
-    asked = vectors[:1] + 0.5 * rng.normal(size=(1, 64)).astype(np.float32)
-    rows, question = build.quantized(vectors), build.quantized(asked)
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(asked)
-    exact = (vectors @ asked[0]) / lengths
-    assert np.abs(np.array(build.cosines(rows, question)) - exact).max() < 0.01
-    one_by_one = [build.cosines(rows[n * 64 : (n + 1) * 64], question)[0] for n in range(200)]
-    assert build.cosines(rows, question) == one_by_one
+    query = vectors[:1] + 0.5 * rng.normal(size=(1, 64)).astype(np.float32)
+    rows, question = build.quantize(vectors), build.quantize(query)
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+    exact = (vectors @ query[0]) / lengths
+    assert np.abs(np.array(build.compute_cosines(rows, question)) - exact).max() < 0.01
+    one_by_one = [
+        build.compute_cosines(rows[n * 64 : (n + 1) * 64], question)[0] for n in range(200)
+    ]
+    assert build.compute_cosines(rows, question) == one_by_one
 
 
 def test_a_vector_without_direction_is_near_to_nothing() -> None:
-    """Neither zeros nor what is no number divides by zero."""
-    rows = build.quantized(np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, -2.0]]))
-    assert build.cosines(rows, build.quantized(np.array([[0.0, 1.0]]))) == [0.0, 0.0, -1.0]
-    assert build.cosines(rows, build.quantized(np.array([[0.0, 0.0]]))) == [0.0, 0.0, 0.0]
-    assert build.cosines(b"", build.quantized(np.array([[0.0, 1.0]]))) == []
+    """Zeros and values that are not numbers do not cause a division by zero."""
+    rows = build.quantize(np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, -2.0]]))
+    assert build.compute_cosines(rows, build.quantize(np.array([[0.0, 1.0]]))) == [0.0, 0.0, -1.0]
+    assert build.compute_cosines(rows, build.quantize(np.array([[0.0, 0.0]]))) == [0.0, 0.0, 0.0]
+    assert build.compute_cosines(b"", build.quantize(np.array([[0.0, 1.0]]))) == []

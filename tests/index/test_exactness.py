@@ -14,7 +14,7 @@ import pytest
 from memtool.index import postings, reader, refresh, stamps, writing
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
-from memtool.index.scoring import question
+from memtool.index.scoring import parse_question
 from memtool.memory import document, timestamps
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever
@@ -48,30 +48,30 @@ def answers(tree: Tree) -> list[object]:
     """Everything that a search may see of a tree."""
     facts = Facts(tree, SECOND, dict)
     reader = Retriever(facts)
-    found: list[object] = []
+    results: list[object] = []
     for text in QUESTIONS:
-        asked = reader.narrowed(question(text))
-        found.append([reader.index.df(term) for term in asked.weights])
-        found.append(
-            [reader.index.beginning(text[:size], most) for size in (0, 1, 2) for most in (3, 99)]
+        question = reader.narrow(parse_question(text))
+        results.append([reader.index.df(term) for term in question.weights])
+        results.append(
+            [reader.index.find_terms(text[:size], limit) for size in (0, 1, 2) for limit in (3, 99)]
         )
         for matches in (
-            reader.best(asked, 5, facts.is_current),
-            reader.best(asked, 40, lambda record: record.memory.type == "decision"),
-            reader.ranked(asked, facts.is_current)[0],
-            reader.ranked(asked, lambda _record: True)[0],
+            reader.find_best(question, 5, facts.is_current),
+            reader.find_best(question, 40, lambda record: record.memory.type == "decision"),
+            reader.rank(question, facts.is_current)[0],
+            reader.rank(question, lambda _record: True)[0],
         ):
             by_path = sorted(matches, key=lambda match: match.record.path)
-            found.append([(one.record.path, one.raw, one.through) for one in by_path])
-            found += [sorted(facts.terms(one.record)) for one in by_path]
+            results.append([(match.record.path, match.raw, match.through) for match in by_path])
+            results += [sorted(facts.terms(match.record)) for match in by_path]
         everything = sorted(matches, key=lambda m: (-m.raw, m.record.id, m.record.path))
-        for most in (1, 5, 99):
-            ranked, total = reader.ranked(asked, lambda _record: True, most)
+        for limit in (1, 5, 99):
+            ranked, total = reader.rank(question, lambda _record: True, limit)
             assert total == len(everything)
-            assert [m.raw for m in ranked] == [m.raw for m in everything[:most]]
-            found.append([(m.record.path, m.through) for m in ranked])
-        found.append(reader.ranked(asked, facts.is_current, 5)[1])
-    return found
+            assert [m.raw for m in ranked] == [m.raw for m in everything[:limit]]
+            results.append([(m.record.path, m.through) for m in ranked])
+        results.append(reader.rank(question, facts.is_current, 5)[1])
+    return results
 
 
 def contents(tree: Tree) -> list[object]:
@@ -85,7 +85,7 @@ def contents(tree: Tree) -> list[object]:
         tree.problems,
         {id_: olds for id_, olds in lineage.supersedes.items() if olds},
         (lineage.superseded_by, lineage.proposes, lineage.proposed_by),
-        (lineage.forks(), lineage.cycles(), lineage.dangling()),
+        (lineage.find_forks(), lineage.find_cycles(), lineage.find_dangling()),
         (tree.location.kind, tree.location.name),
     ]
 
@@ -97,7 +97,7 @@ def assert_exact(sandbox: Sandbox, **options: Any) -> StoredCatalog:
     assert isinstance(quick, StoredCatalog)
     assert answers(quick) == answers(slow)
     assert contents(quick) == contents(slow)
-    assert [one.path for one in quick.pinned] == [one.path for one in slow.pinned]
+    assert [record.path for record in quick.pinned] == [record.path for record in slow.pinned]
     assert quick.verify(quick.records)
     return quick
 
@@ -117,12 +117,12 @@ class Life:
         return " ".join(self.draw.choices(WORDS, k=self.draw.randrange(3, 30))) + ".\n"
 
     def add(self) -> None:
-        known = [path.stem for path in self.files()]
+        ids = [path.stem for path in self.files()]
         for _each in range(self.draw.choice((1, 1, 3, 12))):
             self.made += 1
             fields: dict[str, Any] = {"title": self.text().strip()[:80]}
-            if self.draw.random() < 0.4 and known:
-                fields["supersedes"] = (self.draw.choice(known),)
+            if self.draw.random() < 0.4 and ids:
+                fields["supersedes"] = (self.draw.choice(ids),)
             if self.draw.random() < 0.3:
                 fields["status"] = self.draw.choice(("pinned", "archived", "candidate"))
             if self.draw.random() < 0.2:
@@ -180,9 +180,9 @@ class Life:
         top = self.sandbox.path / ".memory"
         folders = sorted(path for path in top.iterdir() if path.is_dir() and not path.is_symlink())
         if len(folders) > 1:
-            one, other = self.draw.sample(folders, 2)
-            one.rename(top / "swapped")
-            other.rename(one)
+            first, other = self.draw.sample(folders, 2)
+            first.rename(top / "swapped")
+            other.rename(first)
             (top / "swapped").rename(other)
 
     def commit(self) -> None:
@@ -259,7 +259,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stamps, "DOUBT_NS", 20_000_000)
     monkeypatch.setattr(refresh, "MAX_SINGLE_LOOKUPS", 3)
     monkeypatch.setattr(writing, "MIN_CHANGES", 8)
-    monkeypatch.setattr(postings, "CHUNK", 8)
+    monkeypatch.setattr(postings, "CHUNK_SIZE", 8)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_any_history_gives_the_answers_of_a_full_rebuild(
 
 
 def test_odd_files_are_seen_as_reading_sees_them(sandbox: Sandbox, hurried: None) -> None:
-    """Pipes, folders named like memories, depth, names that are no text, huge and torn files."""
+    """Pipes, folders named like memories, deep trees, odd names, huge and torn files."""
     top = sandbox.path / ".memory"
     sandbox.memory("dec-a", "git tree\n")
     steps: list[Callable[[], object]] = [
@@ -318,7 +318,7 @@ def test_odd_files_are_seen_as_reading_sees_them(sandbox: Sandbox, hurried: None
 
 
 def test_the_past_is_exact_too(sandbox: Sandbox, hurried: None) -> None:
-    """What was written later has no part in statistics, lineage, twins or terms."""
+    """Later memories have no part in statistics, lineage, twins or terms."""
     life = Life(sandbox, 99)
     for day in range(1, 25):
         life.made += 1

@@ -15,7 +15,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index, open_index, reader, stamps
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
-from memtool.index.scoring import question
+from memtool.index.scoring import parse_question
 from memtool.index.stamps import Stamps
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
@@ -24,11 +24,11 @@ from memtool.redaction.mask import Mask
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever
 from memtool.store import cache, snapshot
-from memtool.store.cache import CorruptCache
+from memtool.store.cache import CorruptCacheError
 from memtool.store.context import Context
 from memtool.store.git import Git
 from memtool.store.repository import discover
-from memtool.store.state import Unavailable
+from memtool.store.state import UnavailableError
 from memtool.store.tree import Tree
 from tests.conftest import NOW, Sandbox
 
@@ -43,23 +43,23 @@ def opened(
     return open_catalog(Context.at(str(where or sandbox.path), env), **options)
 
 
-def asked(found: Tree, text: str = "tree lock") -> list[tuple[str, float, str]]:
-    """What a question finds: path, score, body."""
-    facts = Facts(found, SECOND, dict)
-    matches = Retriever(facts).best(question(text), 30, facts.is_current)
-    return sorted((one.record.path, one.raw, one.record.memory.body) for one in matches)
+def ask(tree: Tree, text: str = "tree lock") -> list[tuple[str, float, str]]:
+    """Return the hits of a question: path, score, body."""
+    facts = Facts(tree, SECOND, dict)
+    matches = Retriever(facts).find_best(parse_question(text), 30, facts.is_current)
+    return sorted((match.record.path, match.raw, match.record.memory.body) for match in matches)
 
 
-def known(found: reader.Catalog) -> list[object]:
-    """What a damaged cache must not change."""
-    ids = [record.id for record in found.records]
-    return [asked(found), found.problems, found.lineage.superseded_by, ids]
+def describe(catalog: reader.Catalog) -> list[object]:
+    """Return everything that a damaged cache must not change."""
+    ids = [record.id for record in catalog.records]
+    return [ask(catalog), catalog.problems, catalog.lineage.superseded_by, ids]
 
 
 @pytest.fixture
 def filled(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     """Forty committed memories, and nothing that is open."""
-    monkeypatch.setattr(open_index, "_open", {})
+    monkeypatch.setattr(open_index, "_open_indexes", {})
     for number in range(40):
         words = ("git tree", "lock of the index", "tree lock", "nothing")[number % 4]
         sandbox.memory(f"dec-{number:02}", f"{words} and {number}.\n")
@@ -89,13 +89,13 @@ def test_an_unchanged_worktree_is_opened_without_reading_a_memory(
 ) -> None:
     """The second opening takes everything from the cache: no file is opened, nothing written."""
     age(filled, monkeypatch)
-    first = asked(opened(filled))
+    first = ask(opened(filled))
     before = contents(filled)
     monkeypatch.setattr("memtool.store.snapshot.read_file", lambda *_a: pytest.fail("read"))
-    found = opened(filled)
-    assert isinstance(found, StoredCatalog)
-    assert len(asked(found)) == 30 == len(first)
-    assert asked(found) == first
+    catalog = opened(filled)
+    assert isinstance(catalog, StoredCatalog)
+    assert len(ask(catalog)) == 30 == len(first)
+    assert ask(catalog) == first
     assert contents(filled) == before
 
 
@@ -112,8 +112,8 @@ def test_a_changed_file_is_read_and_the_database_stays(
     monkeypatch.setattr(
         snapshot, "read_file", lambda top, path: read.append(path) or real(top, path)
     )
-    found = opened(filled)
-    assert [path for path, *_rest in asked(found, "xylophone")] == [
+    catalog = opened(filled)
+    assert [path for path, *_columns in ask(catalog, "xylophone")] == [
         ".memory/decision/2026-02/dec-07.md"
     ]
     assert read == [".memory/decision/2026-02/dec-07.md"]
@@ -123,7 +123,7 @@ def test_a_changed_file_is_read_and_the_database_stays(
 def test_a_broken_file_is_told_of_as_long_as_it_is_there(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new file that is no memory is a problem at every opening, until it is gone."""
+    """A new file that is not a memory is a problem at every opening, until it is gone."""
     age(filled, monkeypatch)
     opened(filled)
     broken = filled.path / ".memory/decision/2026-02/broken.md"
@@ -141,7 +141,7 @@ def test_what_is_as_before_leaves_nothing_behind(
 ) -> None:
     """An edit that was taken back, and files that were only touched."""
     age(filled, monkeypatch)
-    expected = known(opened(filled))
+    expected = describe(opened(filled))
     place = filled.path / ".memory/decision/2026-02/dec-07.md"
     before = place.read_bytes()
     filled.memory("dec-07", "An unheard word: xylophone.\n")
@@ -151,10 +151,10 @@ def test_what_is_as_before_leaves_nothing_behind(
     version = opened(filled).index.parts[0].memories.version
     for file in place.parent.iterdir():
         os.utime(file, ns=(1, 1))
-    found = opened(filled, exact=True)
-    assert known(found) == expected
-    assert found.index.parts[0].memories.version == version  # no memory was written again
-    assert found.index.beginning("xylo", 5) == []
+    catalog = opened(filled, exact=True)
+    assert describe(catalog) == expected
+    assert catalog.index.parts[0].memories.version == version  # no memory was written again
+    assert catalog.index.find_terms("xylo", 5) == []
 
 
 def test_many_changes_are_written_and_very_many_build_anew(
@@ -166,7 +166,7 @@ def test_many_changes_are_written_and_very_many_build_anew(
     before = databases(filled)
     for number in range(20):
         filled.memory(f"dec-x{number:02}", f"quartz {number}\n")
-    assert len(asked(opened(filled), "quartz")) == 20
+    assert len(ask(opened(filled), "quartz")) == 20
     assert databases(filled) == before
     for number in range(20, 90):
         filled.memory(f"dec-x{number:02}", f"quartz {number}\n")
@@ -179,31 +179,31 @@ def test_folders_alone_are_checked_where_files_are_many(
 ) -> None:
     """Then git and replaced files are seen, rewriting in place only by an exact check."""
     age(filled, monkeypatch)
-    monkeypatch.setattr(stamps, "FEW_FILES", 10)
+    monkeypatch.setattr(stamps, "MAX_EXACT_FILES", 10)
     assert opened(filled).freshness == "exact"
     assert opened(filled).freshness == "dir-exact"
     path = filled.path / ".memory/decision/2026-02/dec-07.md"
     text = path.read_text()
     path.write_text(text.replace("nothing", "zebra and nothing"))
     old = opened(filled)
-    assert asked(old, "zebra") == []
+    assert ask(old, "zebra") == []
     assert not old.verify([old["dec-07"]])
     exact = opened(filled, exact=True)
     assert exact.freshness == "exact"
-    assert len(asked(exact, "zebra")) == 1
+    assert len(ask(exact, "zebra")) == 1
     filled.git("checkout", "--", ".memory")
     path.with_suffix(".new").write_text(text.replace("nothing", "okapi"))
     path.with_suffix(".new").rename(path)
-    found = opened(filled)
-    assert (found.freshness, len(asked(found, "okapi")), len(asked(found, "zebra"))) == (
+    catalog = opened(filled)
+    assert (catalog.freshness, len(ask(catalog, "okapi")), len(ask(catalog, "zebra"))) == (
         "dir-exact",
         1,
         0,
     )
     filled.git("stash", "--quiet")
-    assert asked(opened(filled), "okapi") == []
+    assert ask(opened(filled), "okapi") == []
     filled.git("stash", "pop", "--quiet")
-    assert len(asked(opened(filled), "okapi")) == 1
+    assert len(ask(opened(filled), "okapi")) == 1
     filled.git("rm", "-rq", "--cached", ".memory")
     filled.git("commit", "-qm", "gone")
     filled.git("checkout", "-q", "--force", "HEAD~1")
@@ -214,29 +214,29 @@ def test_folders_alone_are_checked_where_files_are_many(
 def test_a_file_that_was_new_when_it_was_read_is_read_again(filled: Sandbox) -> None:
     """A second change in the same instant may leave the same size and times."""
     opened(filled)
-    (held,) = open_index._open.values()
-    assert len(Stamps(held.rows).doubtful[".memory/decision/2026-02"]) == 40
+    (entry,) = open_index._open_indexes.values()
+    assert len(Stamps(entry.rows).doubtful[".memory/decision/2026-02"]) == 40
     path = filled.path / ".memory/decision/2026-02/dec-07.md"
     path.write_text(path.read_text().replace("nothing", "walrus!"))
-    assert len(asked(opened(filled), "walrus")) == 1
+    assert len(ask(opened(filled), "walrus")) == 1
 
 
 def test_a_process_that_asks_again_opens_nothing_again(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read is kept for the next call, as long as its rows are the same."""
+    """The open index is reused as long as its rows are the same."""
     age(filled, monkeypatch)
-    first = asked(opened(filled))
-    kept = opened(filled).index
-    assert opened(filled).index is kept
-    assert asked(opened(filled)) == first
+    first = ask(opened(filled))
+    first_index = opened(filled).index
+    assert opened(filled).index is first_index
+    assert ask(opened(filled)) == first
     filled.process("show", "dec-01")
-    assert opened(filled).index is kept
+    assert opened(filled).index is first_index
     filled.memory("dec-07", "An unheard word: xylophone.\n")
     filled.process("search", "xylophone")  # which writes it
-    found = opened(filled)
-    assert found.index is not kept
-    assert len(asked(found, "xylophone")) == 1
+    catalog = opened(filled)
+    assert catalog.index is not first_index
+    assert len(ask(catalog, "xylophone")) == 1
 
 
 def test_what_was_opened_is_read_on_when_the_index_has_changed_since(
@@ -246,7 +246,7 @@ def test_what_was_opened_is_read_on_when_the_index_has_changed_since(
     age(filled, monkeypatch)
     before = opened(filled).index
     filled.memory("dec-07", "An unheard word: xylophone.\n")
-    assert len(asked(opened(filled), "xylophone")) == 1
+    assert len(ask(opened(filled), "xylophone")) == 1
     assert before.df("lock") == 20
     assert before.df("xylophon") == 0
 
@@ -254,53 +254,53 @@ def test_what_was_opened_is_read_on_when_the_index_has_changed_since(
 def test_what_is_kept_open_is_bounded(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the memories that were read nor the worktrees grow without end."""
     age(filled, monkeypatch)
-    first = asked(opened(filled))
-    kept = opened(filled).index
-    monkeypatch.setattr(open_index, "MAX_MEMORIES_KEPT", 5)
-    assert asked(opened(filled)) == first
-    assert opened(filled).index is not kept
+    first = ask(opened(filled))
+    first_index = opened(filled).index
+    monkeypatch.setattr(open_index, "MAX_CACHED_MEMORIES", 5)
+    assert ask(opened(filled)) == first
+    assert opened(filled).index is not first_index
     monkeypatch.setattr(open_index, "MAX_OPEN", 1)
-    ((own, held),) = open_index._open.items()
-    monkeypatch.setattr(open_index, "_open", {("elsewhere", "", 0, 0): held})
-    assert asked(opened(filled)) == first
-    assert list(open_index._open) == [own]
+    ((own, entry),) = open_index._open_indexes.items()
+    monkeypatch.setattr(open_index, "_open_indexes", {("elsewhere", "", 0, 0): entry})
+    assert ask(opened(filled)) == first
+    assert list(open_index._open_indexes) == [own]
 
 
 def test_the_past_is_not_kept_for_the_present(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was asked as of a moment leaves the next answer whole."""
+    """A question about the past does not affect the next answer."""
     age(filled, monkeypatch)
-    first = asked(opened(filled))
-    assert asked(opened(filled, as_of=SECOND - 10_000_000)) == []
-    assert asked(opened(filled)) == first
+    first = ask(opened(filled))
+    assert ask(opened(filled, as_of=SECOND - 10_000_000)) == []
+    assert ask(opened(filled)) == first
 
 
 def test_verify_sees_a_hit_that_moved(filled: Sandbox) -> None:
     """Of the memories that are shown, none may have changed after the check."""
-    found = opened(filled)
-    assert found.verify(found.records[:10])
-    path = filled.path / found.records[3].path
+    catalog = opened(filled)
+    assert catalog.verify(catalog.records[:10])
+    path = filled.path / catalog.records[3].path
     path.write_text(path.read_text() + "more\n")
-    assert not found.verify(found.records[:10])
-    assert found.verify(found.records[4:])
+    assert not catalog.verify(catalog.records[:10])
+    assert catalog.verify(catalog.records[4:])
     path.unlink()
-    assert not found.verify([found.records[3]])
+    assert not catalog.verify([catalog.records[3]])
 
 
 def test_a_new_worktree_begins_with_a_copy(
     filled: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has an index in its own git directory; what both hold is parsed and indexed once."""
+    """Each has an index in its own git directory; shared files are parsed and indexed once."""
     other = tmp_path / "other"
     filled.git("worktree", "add", "--quiet", str(other), "-b", "other")
-    expected = asked(opened(filled))
+    expected = ask(opened(filled))
     monkeypatch.setattr("memtool.index.build.build", lambda *_a: pytest.fail("built"))
     monkeypatch.setattr("memtool.memory.document.read", lambda *_a: pytest.fail("parsed"))
-    assert asked(opened(filled, other)) == expected
+    assert ask(opened(filled, other)) == expected
     monkeypatch.undo()
     (other / ".memory/decision/2026-02/dec-02.md").unlink()
-    assert len(asked(opened(filled, other))) == len(expected) - 1
+    assert len(ask(opened(filled, other))) == len(expected) - 1
     assert len(opened(filled, other).records) == 39
     assert len(opened(filled).records) == 40
     assert len(databases(filled, ".git/worktrees/other/memtool/index")) == 1
@@ -309,7 +309,7 @@ def test_a_new_worktree_begins_with_a_copy(
 def test_a_worktree_of_another_branch_differs_from_its_copy(
     filled: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the other branch has otherwise is read; nothing of the first one is left."""
+    """Files that differ are read again; no other version is left."""
     filled.git("checkout", "--quiet", "-b", "other")
     filled.memory("dec-07", "An unheard word: xylophone.\n")
     (filled.path / ".memory/decision/2026-02/dec-02.md").unlink()
@@ -319,11 +319,11 @@ def test_a_worktree_of_another_branch_differs_from_its_copy(
     other = tmp_path / "other"
     filled.git("worktree", "add", "--quiet", str(other), "other")
     monkeypatch.setattr("memtool.index.build.build", lambda *_a: pytest.fail("built"))
-    found, plain = opened(filled, other), opened(filled, other, cached=False)
-    assert [one.path for one in found.records] == sorted(found.blobs)
+    catalog, plain = opened(filled, other), opened(filled, other, cached=False)
+    assert [record.path for record in catalog.records] == sorted(catalog.blobs)
     monkeypatch.undo()
-    assert known(found) == known(plain)
-    assert len(asked(found, "xylophone")) == 1
+    assert describe(catalog) == describe(plain)
+    assert len(ask(catalog, "xylophone")) == 1
 
 
 @pytest.mark.slow
@@ -364,34 +364,34 @@ def test_a_damaged_cache_costs_time_only(filled: Sandbox, monkeypatch: pytest.Mo
     age(filled, monkeypatch)
     filled.memory("dec-40", "A tree lock.\n", supersedes=("dec-02",))
     (filled.path / ".memory/broken.md").write_text("---\n")
-    expected = known(opened(filled, cached=False))
+    expected = describe(opened(filled, cached=False))
     index.drop(discover(str(filled.path), filled.env))
     opened(filled)
-    open_index._open.clear()
+    open_index._open_indexes.clear()
     (place,) = databases(filled)
     whole, wrong = place.read_bytes(), 0
     for data in damages(whole):
-        open_index._open.clear()
+        open_index._open_indexes.clear()
         for file in place.parent.iterdir():
             if file.suffix and file != place:
                 file.unlink()
         place.write_bytes(data)
         pointer = place.with_name(place.name.rsplit("-", 2)[0])
-        cache.keep(str(place.parent), pointer.name, "state 2", place.name.encode())
+        cache.write(str(place.parent), pointer.name, "state 2", place.name.encode())
         try:
-            wrong += known(opened(filled)) != expected
-        except (CorruptCache, Unavailable):
-            open_index._open.clear()
+            wrong += describe(opened(filled)) != expected
+        except (CorruptCacheError, UnavailableError):
+            open_index._open_indexes.clear()
             assert index.drop(discover(str(filled.path), filled.env))
-            assert known(opened(filled)) == expected
-            assert known(opened(filled)) == expected
+            assert describe(opened(filled)) == expected
+            assert describe(opened(filled)) == expected
             place.parent.mkdir(exist_ok=True)
     assert wrong <= 1
 
 
 def test_a_missing_cache_is_made_again(filled: Sandbox) -> None:
     """The database, its pointer or the folder may be removed at any time."""
-    expected = asked(opened(filled))
+    expected = ask(opened(filled))
     folder = filled.path / ".git/memtool/index"
     for pattern in ("*.db", "*[0-9a-f]", "*.db-*", ".", ".."):
         for gone in list(folder.glob(pattern)) if "." not in pattern[:1] else [folder / pattern]:
@@ -399,26 +399,26 @@ def test_a_missing_cache_is_made_again(filled: Sandbox) -> None:
                 shutil.rmtree(gone.resolve())
             else:
                 gone.unlink()
-        assert asked(opened(filled)) == expected
+        assert ask(opened(filled)) == expected
         assert opened(filled).notes == []
         assert databases(filled)
 
 
 def test_a_cache_that_cannot_be_written_gives_one_note(filled: Sandbox) -> None:
     """The index is then in memory, and the answer the same."""
-    expected = asked(opened(filled))
+    expected = ask(opened(filled))
     shutil.rmtree(filled.path / ".git/memtool")
     (filled.path / ".git/memtool").write_text("in the way")
-    found = opened(filled)
-    assert asked(found) == expected
-    assert len(found.notes) == 1
-    assert "is not kept" in found.notes[0]
+    catalog = opened(filled)
+    assert ask(catalog) == expected
+    assert len(catalog.notes) == 1
+    assert "is not stored" in catalog.notes[0]
 
 
 def test_without_a_cache_nothing_is_written(filled: Sandbox) -> None:
     """The slow way reads everything and leaves nothing behind."""
-    found = opened(filled, cached=False)
-    assert (found.freshness, len(asked(found))) == ("exact", 30)
+    catalog = opened(filled, cached=False)
+    assert (catalog.freshness, len(ask(catalog))) == ("exact", 30)
     assert not (filled.path / ".git/memtool").exists()
 
 
@@ -452,18 +452,18 @@ def test_a_revision_takes_over_what_the_index_holds(
     read: list[str] = []
     ask = Git.blobs
 
-    def counted(git: Git, oids: Any, most: int) -> Any:
+    def counted(git: Git, oids: Any, limit: int) -> Any:
         read.extend(oids)
-        return ask(git, oids, most)
+        return ask(git, oids, limit)
 
     monkeypatch.setattr(Git, "blobs", counted)
-    kept = opened(sandbox, at="HEAD")
+    stored = opened(sandbox, at="HEAD")
     assert len(read) == 3
     bare = opened(sandbox, at="HEAD", cached=False)
-    assert kept.records == bare.records
-    assert kept.problems == bare.problems != ()
-    assert kept["sem-later"].memory.body == "It was so.\n"
-    assert kept["sem-later"].path == later
+    assert stored.records == bare.records
+    assert stored.problems == bare.problems != ()
+    assert stored["sem-later"].memory.body == "It was so.\n"
+    assert stored["sem-later"].path == later
 
 
 def test_what_returns_is_searched_for_secrets_only_if_it_had_some(
@@ -495,12 +495,12 @@ def test_a_sparse_checkout_is_read_with_what_it_left_out(filled: Sandbox) -> Non
     """Files that are not on disk come from git's index."""
     filled.git("sparse-checkout", "set", "--no-cone", "/*", "!/.memory/decision/2026-02/dec-0*")
     assert not (filled.path / ".memory/decision/2026-02/dec-07.md").exists()
-    found = opened(filled)
-    assert (len(found.records), found.freshness) == (40, "exact")
+    catalog = opened(filled)
+    assert (len(catalog.records), catalog.freshness) == (40, "exact")
 
 
 def test_a_bare_repository_needs_a_revision(filled: Sandbox, tmp_path: Path) -> None:
-    """There is no worktree to look at."""
+    """It has no worktree to read."""
     filled.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
     with pytest.raises(MemtoolError, match="bare"):
         opened(filled, tmp_path / "bare.git")
@@ -512,12 +512,18 @@ def test_a_linked_memory_directory_is_not_followed(filled: Sandbox, tmp_path: Pa
     opened(filled)
     shutil.move(filled.path / ".memory/decision", tmp_path / "elsewhere")
     (filled.path / ".memory/decision").symlink_to(tmp_path / "elsewhere")
-    found = opened(filled)
-    assert (len(found.records), [one.code for one in found.problems]) == (0, ["symlink"])
+    catalog = opened(filled)
+    assert (len(catalog.records), [problem.code for problem in catalog.problems]) == (
+        0,
+        ["symlink"],
+    )
     shutil.move(filled.path / ".memory", tmp_path / "all")
     (filled.path / ".memory").symlink_to(tmp_path / "all")
-    found = opened(filled)
-    assert (len(found.records), [one.code for one in found.problems]) == (0, ["symlink"])
+    catalog = opened(filled)
+    assert (len(catalog.records), [problem.code for problem in catalog.problems]) == (
+        0,
+        ["symlink"],
+    )
 
 
 def test_the_past_is_seen_without_what_came_later(sandbox: Sandbox) -> None:
@@ -528,8 +534,8 @@ def test_the_past_is_seen_without_what_came_later(sandbox: Sandbox) -> None:
     second = timestamps.parse("2026-01-15T00:00:00Z")
     for as_of in (second, second - 864_000 * 4, SECOND):
         quick, slow = opened(sandbox, as_of=as_of), opened(sandbox, as_of=as_of, cached=False)
-        assert asked(quick) == asked(slow)
-        assert [one.id for one in quick.records] == [one.id for one in slow.records]
+        assert ask(quick) == ask(slow)
+        assert [record.id for record in quick.records] == [record.id for record in slow.records]
         assert quick.lineage.superseded_by == slow.lineage.superseded_by
 
 
@@ -549,18 +555,18 @@ def test_other_categories_give_another_index(filled: Sandbox) -> None:
 
 def test_find_names_a_memory_by_the_beginning_of_its_id(filled: Sandbox) -> None:
     """As in a tree; unknown ids are refused with what is near."""
-    found = opened(filled)
-    assert found.find("dec-07").path.endswith("dec-07.md")
-    with pytest.raises(MemtoolError, match="10 memories begin"):
-        found.find("dec-0")
-    with pytest.raises(MemtoolError, match="no memory has"):
-        found.find("dec-99")
+    catalog = opened(filled)
+    assert catalog.find("dec-07").path.endswith("dec-07.md")
+    with pytest.raises(MemtoolError, match='"dec-0" matches 10 memories'):
+        catalog.find("dec-0")
+    with pytest.raises(MemtoolError, match="no memory is called"):
+        catalog.find("dec-99")
 
 
 def test_an_empty_tree_finds_nothing(sandbox: Sandbox) -> None:
     """No memory, no directory: an empty catalog."""
-    found = opened(sandbox)
-    assert (found.records, found.count, found.ids, asked(found)) == ((), 0, [], [])
+    catalog = opened(sandbox)
+    assert (catalog.records, catalog.count, catalog.ids, ask(catalog)) == ((), 0, [], [])
     shutil.rmtree(sandbox.path / ".memory")
     assert len(opened(sandbox).records) == 0
     assert len(opened(sandbox).records) == 0
@@ -570,24 +576,24 @@ def test_the_first_memory_of_an_empty_tree_is_found(sandbox: Sandbox) -> None:
     """The index of nothing, which has no average length to score by, is built anew."""
     assert opened(sandbox).count == 0
     sandbox.memory("dec-a", "Sessions are kept in redis.\n")
-    (found,) = asked(opened(sandbox), "redis")
-    assert found[0].endswith("/dec-a.md")
+    (row,) = ask(opened(sandbox), "redis")
+    assert row[0].endswith("/dec-a.md")
 
 
 def test_stored_records_equal_those_of_a_tree(filled: Sandbox) -> None:
     """Values compare by what they are, not by how they were read."""
-    found, plain = opened(filled), opened(filled, cached=False)
-    assert found.records == plain.records
-    assert found.records[0].memory == plain.records[0].memory
-    assert found.records[0].memory.with_body("x").body == "x"
-    assert found.records[0].memory.with_fields(title="x").title == "x"
-    assert repr(found.records[0]).startswith("Record(memory=Memory(fields=")
-    assert [found[id_] for id_ in found.ids] == [plain[id_] for id_ in plain.ids]
-    assert found.get("dec-99") is plain.get("dec-99") is None
+    catalog, plain = opened(filled), opened(filled, cached=False)
+    assert catalog.records == plain.records
+    assert catalog.records[0].memory == plain.records[0].memory
+    assert catalog.records[0].memory.with_body("x").body == "x"
+    assert catalog.records[0].memory.with_fields(title="x").title == "x"
+    assert repr(catalog.records[0]).startswith("Record(memory=Memory(fields=")
+    assert [catalog[id_] for id_ in catalog.ids] == [plain[id_] for id_ in plain.ids]
+    assert catalog.get("dec-99") is plain.get("dec-99") is None
     with pytest.raises(KeyError):
         plain["dec-99"]
-    with pytest.raises(CorruptCache):  # who asks so has the id from there
-        found["dec-99"]
+    with pytest.raises(CorruptCacheError):  # who asks so has the id from there
+        catalog["dec-99"]
 
 
 def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -599,12 +605,12 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
         "import sys; from memtool.index.index import open_catalog\n"
         "from memtool.memory.fields import DEFAULT_CATEGORIES as known\n"
         "from memtool.search.features import Facts\n"
-        "from memtool.index.scoring import question\n"
+        "from memtool.index.scoring import parse_question\n"
         "from memtool.search.retrieve import Retriever\n"
         "from memtool.store.context import Context\n"
         "found = open_catalog(Context.at('.'))\n"
         f"facts = Facts(found, {SECOND}, dict)\n"
-        "best = Retriever(facts).best(question('tree lock'), 30, facts.is_current)\n"
+        "best = Retriever(facts).find_best(parse_question('tree lock'), 30, facts.is_current)\n"
         "assert best and all(one.record.memory.body for one in best)\n"
         "print(*sys.modules)"
     )

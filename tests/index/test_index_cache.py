@@ -12,11 +12,11 @@ import pytest
 
 from memtool.index import index, keys, open_index, revision
 from memtool.index.index import open_catalog
-from memtool.index.scoring import question
+from memtool.index.scoring import parse_question
 from memtool.memory import timestamps
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever
-from memtool.store.cache import CorruptCache
+from memtool.store.cache import CorruptCacheError
 from tests.conftest import NOW
 
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 
 def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
-    """What HEAD holds about a question; a damaged index is dropped, and asked once more."""
+    """Return the hits of HEAD; a damaged index is dropped, and asked once more."""
     context = sandbox.context(**({} if cached else {"MEMTOOL_NO_CACHE": "1"}))
 
     def ask() -> Hits:
-        found = open_catalog(context, "HEAD")
-        facts = Facts(found, timestamps.parse(NOW), dict)
-        best = Retriever(facts).best(question("git lock 3"), 30, facts.is_current)
+        catalog = open_catalog(context, "HEAD")
+        facts = Facts(catalog, timestamps.parse(NOW), dict)
+        best = Retriever(facts).find_best(parse_question("git lock 3"), 30, facts.is_current)
         return sorted((match.record.path, match.raw) for match in best)
 
     try:
         return ask()
-    except CorruptCache:
+    except CorruptCacheError:
         index.drop(context.repository)
         return ask()
 
@@ -59,8 +59,8 @@ def folder(sandbox: Sandbox) -> Path:
 
 
 def stored(sandbox: Sandbox) -> Path:
-    (found,) = folder(sandbox).glob("*.db")
-    return found
+    (path,) = folder(sandbox).glob("*.db")
+    return path
 
 
 def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +89,9 @@ def test_a_commit_begins_with_the_index_of_the_worktree(
 
 def test_without_a_cache_nothing_is_kept(filled: Sandbox) -> None:
     """The answer is the same, and nothing is written."""
-    found = hits(filled, cached=False)
+    uncached = hits(filled, cached=False)
     assert not folder(filled).exists()
-    assert hits(filled) == found
+    assert hits(filled) == uncached
 
 
 def test_the_name_says_the_content() -> None:
@@ -156,15 +156,15 @@ def test_a_file_in_the_way_is_no_trouble(filled: Sandbox, place: str) -> None:
 
 
 def test_only_the_last_used_stay(filled: Sandbox) -> None:
-    """The indexes of revisions that nobody asked for lately go when a new one comes."""
-    for number in range(revision.MAX_KEPT + 2):
+    """Unused indexes of revisions are deleted when a new one is built."""
+    for number in range(revision.MAX_TREES + 2):
         filled.memory(f"dec-x{number}", "git\n")
         filled.commit()
         hits(filled)
         for file in folder(filled).iterdir():
             status = file.stat()
             os.utime(file, (status.st_atime - 100, status.st_mtime - 100))
-    assert len(list(folder(filled).glob("*.db"))) == revision.MAX_KEPT
+    assert len(list(folder(filled).glob("*.db"))) == revision.MAX_TREES
 
 
 def test_a_damaged_index_is_dropped_and_the_verb_asked_again(filled: Sandbox) -> None:
@@ -189,7 +189,7 @@ def test_a_damaged_index_that_cannot_be_removed_is_not_used(
         return [hit.id for hit in Project.at(str(filled.path), filled.env).search("git").results]
 
     expected = titles()
-    open_index._open.clear()
+    open_index._open_indexes.clear()
     (database,) = (filled.path / ".git/memtool/index").glob("*.db")
     flip(database)
     monkeypatch.setattr("memtool.store.cache.drop", lambda _path: None)

@@ -19,8 +19,8 @@ VALUES = LINES | st.lists(LINES, max_size=3).map(tuple) | st.dictionaries(LINES,
 
 
 def shelf(records: list[Record]) -> MemoryRows:
-    ordered = sorted(records, key=lambda one: one.path)
-    return built(writing.documents(ordered)).memories
+    ordered = sorted(records, key=lambda row: row.path)
+    return built(writing.pair_documents(ordered)).memories
 
 
 def record(id_: str, folder: str = "a", body: str = "It is so.\n", **fields: Any) -> Record:
@@ -33,9 +33,9 @@ def test_fields_and_bodies_come_back(fields: dict[str, Any], body: str) -> None:
     """Texts, lists and tables of any visible text, in their order; any body."""
     fields.pop("checked", None)  # its moments are read for the columns
     made = record("dec-a", body=body, **fields)
-    (found,) = [shelf([made]).record(0)]
-    assert found == made
-    assert list(found.memory.fields) == list(made.memory.fields)
+    (stored,) = [shelf([made]).record(0)]
+    assert stored == made
+    assert list(stored.memory.fields) == list(made.memory.fields)
 
 
 def test_columns_say_when_a_memory_is_alive() -> None:
@@ -56,11 +56,11 @@ def test_columns_say_when_a_memory_is_alive() -> None:
     made = shelf(records)
     first = timestamps.parse("2026-02-20T00:00:00Z")
     for now in range(first, first + 150 * timestamps.DAY_S, timestamps.DAY_S // 2):
-        alive = set(range(len(records))) - made.not_alive(now)
-        for number, one in enumerate(records):
-            is_alive = lifecycle.state(one.memory, now) == "alive"
+        alive = set(range(len(records))) - made.find_not_alive(now)
+        for number, row in enumerate(records):
+            is_alive = lifecycle.find_state(row.memory, now) == "alive"
             assert (number in alive) == made.row(number).is_alive(now) == is_alive
-            assert made.record(number).memory.timestamp == one.memory.timestamp
+            assert made.record(number).memory.timestamp == row.memory.timestamp
 
 
 def test_short_lists_are_apart() -> None:
@@ -78,36 +78,36 @@ def test_short_lists_are_apart() -> None:
         ".memory/y/dec-a.md",
         ".memory/z/dec-b.md",
     ]
-    assert made.of_kinds(lambda kind: kind.status == "pinned") == [1]
+    assert made.find_by_kind(lambda kind: kind.status == "pinned") == [1]
     assert made.links == [
         (0, "dec-c", True, ("dec-a",)),
         (2, "dec-a", False, ("dec-b", "dec-none")),
     ]
     assert made.targets == {"dec-a": [2], "dec-b": [1, 3]}
-    assert made.twins == ["dec-b"]
-    assert [number for _id, _path, number in made.by_id()] == [2, 1, 3, 0]
-    assert [made.numbers_of(f"dec-{x}") for x in "abcd"] == [[2], [1, 3], [0], []]
-    assert made.later_than(timestamps.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
-    assert made.later_than(timestamps.parse("2026-02-22T19:33:00Z")) == set()
+    assert made.shared_ids == ["dec-b"]
+    assert [number for _id, _path, number in made.list_by_id()] == [2, 1, 3, 0]
+    assert [made.find_by_id(f"dec-{x}") for x in "abcd"] == [[2], [1, 3], [0], []]
+    assert made.find_written_after(timestamps.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
+    assert made.find_written_after(timestamps.parse("2026-02-22T19:33:00Z")) == set()
 
 
 def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
-    """The list of those whose life is over is what their last seconds say, at every second."""
+    """The list of expired memories equals what their last seconds give, at every second."""
     days = ["2026-03-05", "2026-03-01", "2026-03-05"]
     records = [record(f"dec-{number}", valid_through=day) for number, day in enumerate(days)]
     made = shelf([*records, record("dec-3", temporal_class="eternal")])
     untils = [made.row(number).until for number in range(4)]
     for second in {now for until in untils if until for now in (until, until + 1)}:
         over = [n for n, until in enumerate(untils) if until is not None and until < second]
-        assert sorted(number for number, _kind in made.ended(second)) == over
-    assert len(made.ended(timestamps.parse("2026-03-06T00:00:00Z"))) == 3
+        assert sorted(number for number, _kind in made.find_ended(second)) == over
+    assert len(made.find_ended(timestamps.parse("2026-03-06T00:00:00Z"))) == 3
 
 
 def test_an_empty_shelf_is_one() -> None:
     """No memories, no lists."""
     made = shelf([])
-    assert (made.count, made.by_id(), made.twins) == (0, [], [])
-    assert made.numbers_of("dec-a") == []
+    assert (made.count, made.list_by_id(), made.shared_ids) == (0, [], [])
+    assert made.find_by_id("dec-a") == []
 
 
 def test_a_thread_is_a_session_a_task_or_a_parent() -> None:
@@ -120,9 +120,9 @@ def test_a_thread_is_a_session_a_task_or_a_parent() -> None:
         ({"source": ("human:x",)}, ""),
     ]
     fields = shelf([record(f"dec-{n}", **own) for n, (own, _name) in enumerate(named)])
-    assert [fields.thread_of(n) for n in range(len(named))] == [name for _own, name in named]
-    assert list(fields.thread("session s1")) == [0, 1]
-    assert list(fields.thread("session s2")) == []
+    assert [fields.find_thread(n) for n in range(len(named))] == [name for _own, name in named]
+    assert list(fields.list_thread("session s1")) == [0, 1]
+    assert list(fields.list_thread("session s2")) == []
 
 
 def test_a_thread_is_in_the_order_of_what_happened() -> None:
@@ -135,20 +135,24 @@ def test_a_thread_is_in_the_order_of_what_happened() -> None:
         ("turn-9", {"session": "t"}),
     ]
     fields = shelf([record(id_, **own) for id_, own in rows])
-    assert [fields.id(n) for n in fields.thread("session s")] == ["b", "a"]
-    assert [fields.id(n) for n in fields.thread("session t")] == ["turn-9", "turn-10", "late-1"]
+    assert [fields.id(n) for n in fields.list_thread("session s")] == ["b", "a"]
+    assert [fields.id(n) for n in fields.list_thread("session t")] == [
+        "turn-9",
+        "turn-10",
+        "late-1",
+    ]
 
 
 def test_without_threads_nothing_is_stored() -> None:
     """A repository that has no sessions pays nothing for those that have."""
     fields = shelf([record("dec-a"), record("dec-b")])
     assert not fields.has_threads
-    assert fields.thread_of(1) == ""
+    assert fields.find_thread(1) == ""
 
 
 def test_the_category_is_text_and_a_session_is_none() -> None:
     """A word of the category finds a memory; the name of a session says nothing about it."""
-    one = record("dec-a", category="warning", source=("session:redis-talk#1", "human:ada"))
-    found = text.fields(one)
-    assert ("category", "warning") in found
-    assert [text for key, text in found if key == "source"] == ["human:ada"]
+    memory = record("dec-a", category="warning", source=("session:redis-talk#1", "human:ada"))
+    texts = text.list_texts(memory)
+    assert ("category", "warning") in texts
+    assert [text for key, text in texts if key == "source"] == ["human:ada"]

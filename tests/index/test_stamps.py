@@ -18,12 +18,12 @@ def folder(path: str, *names: str, at: int = 5, problems: tuple[Problem, ...] = 
     return Folder(path, (0, 1, at, 3), files, problems)
 
 
-def kept(*folders: Folder, taken_ns: int = 1 << 62) -> State:
+def write_state(*folders: Folder, taken_ns: int = 1 << 62) -> State:
     def write(rows: Rows) -> None:
-        for one in folders:
-            stamps.write(rows, one, taken_ns)
+        for row in folders:
+            stamps.write(rows, row, taken_ns)
 
-    return State.in_memory(SCHEMA, write)
+    return State.create_in_memory(SCHEMA, write)
 
 
 def test_folders_and_files_come_back() -> None:
@@ -34,33 +34,33 @@ def test_folders_and_files_come_back() -> None:
         folder("a-b", "x.md"),
         folder("a/c"),
     ]
-    with kept(*reversed(rows)).read() as reader:
-        found = Stamps(reader)
-        assert found.files == 4
-        assert list(found.folders) == ["a", "a-b", "a/c"]
-        assert found.problems == {"a": (problem, problem)}
-        assert found.doubtful == {}
+    with write_state(*reversed(rows)).read() as reader:
+        stored = Stamps(reader)
+        assert stored.files == 4
+        assert list(stored.folders) == ["a", "a-b", "a/c"]
+        assert stored.problems == {"a": (problem, problem)}
+        assert stored.doubtful == {}
         for row in rows:
-            one = found.folder(row.path)
-            assert (one.path, one.status, one.files, one.problems) == (
+            restored = stored.read_folder(row.path)
+            assert (restored.path, restored.status, restored.files, restored.problems) == (
                 row.path,
                 row.status,
                 row.files,
                 row.problems,
             )
-            names, stats = found.listed(row.path)
+            names, stats = stored.read_statuses(row.path)
             assert names == sorted(row.files)
             assert stats == [part for name in names for part in row.files[name][0]]
             for name, (status, _number) in row.files.items():
-                assert found.status_of(f"{row.path}/{name}") == status
-        assert found.status_of("a/none.md") is None
-        assert found.status_of("none/x.md") is None
+                assert stored.find_status(f"{row.path}/{name}") == status
+        assert stored.find_status("a/none.md") is None
+        assert stored.find_status("none/x.md") is None
 
 
 def test_a_folder_is_replaced_or_forgotten_as_a_whole() -> None:
-    """What is written again has nothing of before, and what is forgotten is gone."""
+    """A rewritten folder has no old rows, and a forgotten one has none."""
     problem = Problem("a/link", 0, "symlink", "it is a link")
-    state = kept(folder("a", "x.md", problems=(problem,)), folder("b", "y.md"))
+    state = write_state(folder("a", "x.md", problems=(problem,)), folder("b", "y.md"))
 
     def change(rows: Rows) -> None:
         stamps.write(rows, folder("a", "z.md"), 1 << 62)
@@ -68,22 +68,22 @@ def test_a_folder_is_replaced_or_forgotten_as_a_whole() -> None:
 
     state.write(change)
     with state.read() as rows:
-        found = Stamps(rows)
-        assert list(found.folders) == ["a"]
-        assert list(found.folder("a").files) == ["z.md"]
-        assert (found.problems, found.files) == ({}, 1)
+        stored = Stamps(rows)
+        assert list(stored.folders) == ["a"]
+        assert list(stored.read_folder("a").files) == ["z.md"]
+        assert (stored.problems, stored.files) == ({}, 1)
 
 
 def test_what_was_new_is_doubtful() -> None:
     """Files and folders whose status is younger than the reading by less than two seconds."""
-    taken = 100 * stamps.DOUBT_NS
-    new, old = taken - stamps.DOUBT_NS + 1, taken - stamps.DOUBT_NS - 9
+    now_ns = 100 * stamps.DOUBT_NS
+    new, old = now_ns - stamps.DOUBT_NS + 1, now_ns - stamps.DOUBT_NS - 9
     folders = (
         folder("a", "x.md", "y.md", at=new - 1),
         folder("b", "z.md", at=old),
         folder("c", at=new),
     )
-    with kept(*folders, taken_ns=taken).read() as rows:
+    with write_state(*folders, taken_ns=now_ns).read() as rows:
         assert Stamps(rows).doubtful == {"a": {"y.md"}, "c": frozenset()}
 
 
@@ -92,6 +92,6 @@ def test_any_inode_can_be_kept(size: int) -> None:
     """Some file systems number files up to 64 bits."""
     row = (33188, size, 1, 1, 0, 0, 5, 1, 2, 3)
     status = os.stat_result(row, {"st_mtime_ns": 1, "st_ctime_ns": 2})
-    found = stamps.stat_of(status)
-    with kept(Folder("a", found, {"x.md": (found, NO_MEMORY)})).read() as rows:
-        assert Stamps(rows).folder("a").files == {"x.md": (found, NO_MEMORY)}
+    stat = stamps.to_stat(status)
+    with write_state(Folder("a", stat, {"x.md": (stat, NO_MEMORY)})).read() as rows:
+        assert Stamps(rows).read_folder("a").files == {"x.md": (stat, NO_MEMORY)}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.inject import agents_md
-from memtool.inject.agents_md import BEGIN, END, FORM, TREE_PREAMBLE, placed, split
+from memtool.inject.agents_md import BEGIN, END, FORM, TREE_PREAMBLE, place_block, split
 from memtool.inject.block import write_block
 
 BLOCK = write_block(["| dec-a: Title\n"], FORM, TREE_PREAMBLE)
@@ -24,21 +24,21 @@ def test_what_stands_around_a_block_keeps_its_bytes(before: str, after: str) -> 
     if before and not before.endswith("\n"):
         before += "\n"
     file = f"{before}{BEGIN}\n{OTHER}{END}\n{after}".encode()
-    made = placed(file, "A.md", BLOCK)
+    made = place_block(file, "A.md", BLOCK)
     assert made == f"{before}{BEGIN}\n{BLOCK}{END}\n{after}".encode()
-    assert placed(made, "A.md", BLOCK) == made
-    assert placed(made, "A.md", "") == f"{before}{BEGIN}\n{END}\n{after}".encode()
+    assert place_block(made, "A.md", BLOCK) == made
+    assert place_block(made, "A.md", "") == f"{before}{BEGIN}\n{END}\n{after}".encode()
 
 
 @given(lines)
 def test_a_file_without_a_block_gets_one_at_its_end(text: str) -> None:
-    """What was there before begins the new file; doing it again changes nothing."""
-    made = placed(text.encode(), "A.md", BLOCK)
+    """The old text begins the new file; doing it again changes nothing."""
+    made = place_block(text.encode(), "A.md", BLOCK)
     assert made.startswith(text.encode())
-    assert placed(made, "A.md", BLOCK) == made
-    found = split(made, "A.md")
-    assert found.block is not None
-    assert not agents_md.is_edited(found.block)
+    assert place_block(made, "A.md", BLOCK) == made
+    parts = split(made, "A.md")
+    assert parts.block is not None
+    assert not agents_md.is_edited(parts.block)
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,19 @@ def test_a_file_without_a_block_gets_one_at_its_end(text: str) -> None:
 )
 def test_a_new_block_is_one_line_apart(data: bytes | None, expected: str) -> None:
     """In the line ends of the file."""
-    assert placed(data, "A.md", "x\n") == expected.encode()
+    assert place_block(data, "A.md", "x\n") == expected.encode()
 
 
 def test_a_refreshed_block_ends_its_lines_as_its_markers_do() -> None:
     """A file from another system stays one of that system."""
-    made = placed(f"# Mine\r\n{BEGIN}\r\nold\r\n{END}\r\n".encode(), "A.md", "a\nb\n")
+    made = place_block(f"# Mine\r\n{BEGIN}\r\nold\r\n{END}\r\n".encode(), "A.md", "a\nb\n")
     assert made == f"# Mine\r\n{BEGIN}\r\na\r\nb\r\n{END}\r\n".encode()
 
 
 def test_nothing_to_say_adds_nothing() -> None:
-    """A file without a block stays as it is where there is no block to write."""
-    assert placed(b"# Mine\n", "A.md", "") == b"# Mine\n"
-    assert placed(None, "A.md", "") == b""
+    """A file without a block is unchanged if there is no block to write."""
+    assert place_block(b"# Mine\n", "A.md", "") == b"# Mine\n"
+    assert place_block(None, "A.md", "") == b""
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_nothing_to_say_adds_nothing() -> None:
     ],
 )
 def test_markers_that_make_no_pair_are_refused(text: str) -> None:
-    """Nobody can tell what is whose: the lines are named."""
+    """The block is ambiguous, so the lines are named."""
     with pytest.raises(MemtoolError) as caught:
-        placed(text.encode(), "A.md", BLOCK)
+        place_block(text.encode(), "A.md", BLOCK)
     assert caught.value.code == "broken-block"
     assert "line 1" in caught.value.message
 
@@ -97,7 +97,7 @@ def test_a_marker_inside_a_sentence_is_none() -> None:
 def test_bytes_that_are_no_text_are_refused() -> None:
     """Nothing is decoded and written back as something else."""
     with pytest.raises(MemtoolError, match="not UTF-8"):
-        placed(b"\xff", "A.md", BLOCK)
+        place_block(b"\xff", "A.md", BLOCK)
 
 
 @pytest.mark.parametrize(

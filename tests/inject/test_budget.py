@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.inject.budget import BYTES_PER_TOKEN, allowed, plan, tokens
+from memtool.inject.budget import BYTES_PER_TOKEN, allowed_counts, estimate_tokens, plan
 from memtool.store.config import DEFAULTS, Config
 
 
@@ -26,31 +26,41 @@ from memtool.store.config import DEFAULTS, Config
     ],
 )
 def test_table_is_interpolated(remaining: int, row: tuple[int, ...]) -> None:
-    """Rows hold as they stand, between them the line does, below the first the proportion."""
-    assert allowed(remaining) == row
+    """Rows hold as they are, between them linearly, below the first in proportion."""
+    assert allowed_counts(remaining) == row
 
 
 def test_shares_are_cut_from_the_last() -> None:
     """Where the shares exceed the total, summary goes first, then retrieval, then the bridge."""
-    found = plan(DEFAULTS, None, 8_000)
-    assert (found.pinned, found.bridge, found.retrieval, found.summary) == (200, 440, 0, 0)
+    planned = plan(DEFAULTS, None, 8_000)
+    assert (planned.pinned, planned.bridge, planned.retrieval, planned.summary) == (200, 440, 0, 0)
 
 
 def test_a_share_that_stays_empty_goes_to_retrieval() -> None:
     """Pinned, bridge and summary hand on what they did not use, up to the setting."""
     assert plan(DEFAULTS, 300, None).retrieval == 0
-    assert plan(DEFAULTS, 300, None).to_retrieval(0).retrieval == 300
-    assert plan(DEFAULTS, 300, None).to_retrieval(120).retrieval == 180
-    found = plan(DEFAULTS, None, 20_000).to_retrieval(60, 40)
-    assert (found.pinned, found.bridge, found.retrieval, found.summary) == (60, 0, 1_500, 40)
+    assert plan(DEFAULTS, 300, None).for_retrieval(0).retrieval == 300
+    assert plan(DEFAULTS, 300, None).for_retrieval(120).retrieval == 180
+    planned = plan(DEFAULTS, None, 20_000).for_retrieval(60, 40)
+    assert (planned.pinned, planned.bridge, planned.retrieval, planned.summary) == (
+        60,
+        0,
+        1_500,
+        40,
+    )
     capped = plan(Config({"inject.retrieval_tokens": 70}, {}), None, 20_000)
-    assert capped.to_retrieval(0).retrieval == 70
+    assert capped.for_retrieval(0).retrieval == 70
 
 
 def test_in_a_primer_it_goes_to_the_bridge() -> None:
     """Nothing was asked, so that nothing is retrieved."""
-    found = plan(DEFAULTS, None, 20_000).to_bridge(100, 50)
-    assert (found.pinned, found.bridge, found.retrieval, found.summary) == (100, 1_450, 0, 50)
+    planned = plan(DEFAULTS, None, 20_000).for_bridge(100, 50)
+    assert (planned.pinned, planned.bridge, planned.retrieval, planned.summary) == (
+        100,
+        1_450,
+        0,
+        50,
+    )
 
 
 def test_budget_wins_over_remaining_and_settings() -> None:
@@ -63,14 +73,14 @@ def test_budget_wins_over_remaining_and_settings() -> None:
 def test_settings_cap_the_shares() -> None:
     """A share of the table is never more than the setting allows."""
     config = Config({"inject.pinned_tokens": 50, "inject.retrieval_tokens": 70}, {})
-    found = plan(config, None, 100_000)
-    assert (found.pinned, found.retrieval) == (50, 70)
+    planned = plan(config, None, 100_000)
+    assert (planned.pinned, planned.retrieval) == (50, 70)
 
 
 @pytest.mark.parametrize("numbers", [(-1, None), (None, -1)])
 def test_negative_numbers_are_refused(numbers: tuple[int | None, int | None]) -> None:
     """A negative number of tokens is a mistake of the caller."""
-    with pytest.raises(MemtoolError, match="negative"):
+    with pytest.raises(MemtoolError, match="must be 0 or more"):
         plan(DEFAULTS, *numbers)
 
 
@@ -83,15 +93,19 @@ def test_shares_never_exceed_the_total(
     budget: int | None, remaining: int | None, used: float
 ) -> None:
     """Whatever was given, and whatever the pinned tier used, the shares fit into the total."""
-    found = plan(DEFAULTS, budget, remaining)
-    tokens_used = int(found.pinned * used)
-    for one in (found, found.to_retrieval(tokens_used), found.to_bridge(tokens_used, 0)):
-        shares = (one.pinned, one.bridge, one.retrieval, one.summary)
+    planned = plan(DEFAULTS, budget, remaining)
+    tokens_used = int(planned.pinned * used)
+    for variant in (
+        planned,
+        planned.for_retrieval(tokens_used),
+        planned.for_bridge(tokens_used, 0),
+    ):
+        shares = (variant.pinned, variant.bridge, variant.retrieval, variant.summary)
         assert min(shares) >= 0
-        assert sum(shares) <= one.total
+        assert sum(shares) <= variant.total
 
 
 def test_tokens_are_a_quarter_of_the_bytes() -> None:
     """The estimate counts bytes of UTF-8, rounded up."""
-    assert [tokens(text) for text in ("", "a", "abcd", "abcde", "ää")] == [0, 1, 1, 2, 1]
+    assert [estimate_tokens(text) for text in ("", "a", "abcd", "abcde", "ää")] == [0, 1, 1, 2, 1]
     assert BYTES_PER_TOKEN == 4

@@ -17,7 +17,7 @@ from memtool.store.context import Context
 BODY = "Deploys of the shop run on Tuesdays only, at nine.\n"
 EDITED = "Deploys of the shop run at any time.\n"
 PROMPT = "when do deploys of the shop run?"
-MARK = "[CHANGED] changed here, not yet in origin/main"
+MARK = "edited on this branch, not merged yet"
 NAME = ".memory/semantic/2026-02/sem-deploys.md"
 LEVELS = ("committed", "trusted")
 Change = Callable[[Sandbox], object]
@@ -48,7 +48,7 @@ LATER: dict[str, Change] = SILENCING | {
 
 @pytest.fixture
 def trusted(sandbox: Sandbox) -> Sandbox:
-    """A repository whose remote's default branch holds a memory."""
+    """A repository with a memory in its remote's default branch."""
     deploys(sandbox)
     sandbox.memory("dec-tea", "Tea is at four.\n", title="Tea")
     sandbox.commit()
@@ -70,14 +70,14 @@ def at_level(sandbox: Sandbox, level: str) -> dict[str, Any]:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("change", LATER)
 def test_a_raised_bar_shows_the_version_of_its_level(trusted: Sandbox, level: str, change: str):
-    """Whatever somebody did to the file here, what was committed and trusted is shown, marked."""
+    """Whatever changed in the file here, the committed and trusted version is shown, marked."""
     head = trusted.git("rev-parse", "HEAD").strip()
     LATER[change](trusted)
     (item,) = at_level(trusted, level)["items"]
     assert (item["id"], item["trust"], item["commit"]) == ("sem-deploys", "trusted", head)
     assert BODY.strip() in item["text"]
     ref = "origin/main" if level == "trusted" else "HEAD"
-    assert f"[CHANGED] changed here, not yet in {ref}" in item["text"]
+    assert f"as {ref} has it, edited here" in item["text"]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -86,25 +86,26 @@ def test_without_a_cache_it_is_the_same(trusted: Sandbox, level: str):
     deploys(trusted, EDITED)
     expected = at_level(trusted, level)
     assert at_level(trusted, level) == expected
-    asked = ("inject", "--prompt", PROMPT)
-    assert trusted.json(*asked, MEMTOOL_NO_CACHE="1") == expected
+    args = ("inject", "--prompt", PROMPT)
+    assert trusted.json(*args, MEMTOOL_NO_CACHE="1") == expected
 
 
 @pytest.mark.parametrize("change", SILENCING)
 def test_at_the_default_a_change_takes_effect_and_is_told(trusted: Sandbox, change: str):
     """It is not shown, and stderr and the JSON name what the trusted ref would have said."""
     SILENCING[change](trusted)
-    found = trusted.json("inject", "--prompt", PROMPT)
-    assert (found["items"], found["silenced"]) == ([], ["sem-deploys"])
+    answer = trusted.json("inject", "--prompt", PROMPT)
+    assert (answer["items"], answer["silenced"]) == ([], ["sem-deploys"])
     done = trusted.run("inject", "--prompt", PROMPT)
-    told = "not shown, since changed here and not yet in origin/main: sem-deploys"
-    assert told in done.stderr
-    assert f"[CHANGED] {told} (`memtool show ID --at origin/main`)" in done.stdout
+    notice = "not shown, since changed here and not yet in origin/main: sem-deploys"
+    assert notice in done.stderr
+    shown = "Not shown, since edited on this branch and not merged yet: sem-deploys"
+    assert f"{shown} (`memtool show ID --at origin/main`)" in done.stdout
     assert trusted.run("inject", "--prompt", PROMPT, "--budget", "40").stdout == ""
 
 
 def test_what_would_not_answer_is_not_told(trusted: Sandbox):
-    """Silence about what nobody asked for."""
+    """Overrides that do not concern the question are not reported."""
     remove(trusted)
     done = trusted.run("inject", "--prompt", "when is the tea?")
     assert "changed here" not in done.stdout + done.stderr
@@ -127,7 +128,8 @@ def test_what_a_branch_committed_is_changed_here_as_well(trusted: Sandbox):
     (item,) = trusted.json("inject", "--prompt", PROMPT)["items"]
     assert (item["trust"], MARK in item["text"]) == ("committed", True)
     (item,) = at_level(trusted, "trusted")["items"]
-    assert (item["trust"], MARK in item["text"]) == ("trusted", True)
+    assert item["trust"] == "trusted"
+    assert "as origin/main has it, edited here" in item["text"]
     assert BODY.strip() in item["text"]
     (item,) = at_level(trusted, "committed")["items"]
     assert (EDITED.strip() in item["text"], MARK in item["text"]) == (True, True)
@@ -138,33 +140,35 @@ def test_nothing_is_marked_where_nothing_differs_or_nothing_is_trusted(sandbox: 
     deploys(sandbox)
     sandbox.commit()
     deploys(sandbox, EDITED)
-    assert "[CHANGED]" not in sandbox.run("inject", "--prompt", PROMPT).stdout
+    assert "edited" not in sandbox.run("inject", "--prompt", PROMPT).stdout
     sandbox.commit()
     fetch(sandbox)
-    assert "[CHANGED]" not in sandbox.run("inject", "--prompt", PROMPT).stdout
+    assert "edited" not in sandbox.run("inject", "--prompt", PROMPT).stdout
     sandbox.memory("sem-new", "Deploys of the shop run from main.\n", type="semantic")
     text = sandbox.run("inject", "--prompt", PROMPT).stdout
     assert "sem-new" in text
-    assert "[CHANGED]" not in text
+    assert "edited" not in text
 
 
 def test_what_came_to_the_trusted_ref_since_was_not_changed_here(trusted: Sandbox):
-    """A branch that is behind says so only where the version of the ref is shown."""
+    """Edits of the ref are marked only if its version is shown, new memories always."""
     old = trusted.git("rev-parse", "HEAD").strip()
     deploys(trusted, status="pinned")
     trusted.memory("sem-more", "Deploys of the shop run from main only.\n", type="semantic")
     fetch(trusted, trusted.commit())
     trusted.git("reset", "--quiet", "--hard", old)
-    found = trusted.json("inject", "--prompt", PROMPT)
-    assert [item["id"] for item in found["items"]] == ["sem-deploys"]
-    assert "[CHANGED]" not in found["text"]
-    assert "silenced" not in found
+    answer = trusted.json("inject", "--prompt", PROMPT)
+    assert [item["id"] for item in answer["items"]] == ["sem-deploys", "sem-more"]
+    assert "edited" not in answer["text"]
+    assert "silenced" not in answer
     items = at_level(trusted, "trusted")["items"]
     assert {item["id"]: item["trust"] for item in items} == {
         "sem-deploys": "trusted",
         "sem-more": "trusted",
     }
-    assert all("[CHANGED] as origin/main has it, not yet here" in item["text"] for item in items)
+    texts = {item["id"]: item["text"] for item in items}
+    assert "as origin/main has it, not on this branch yet" in texts["sem-deploys"]
+    assert "on origin/main, not in this branch yet" in texts["sem-more"]
 
 
 def test_a_silenced_pin_is_told_whatever_is_asked(trusted: Sandbox):
@@ -173,7 +177,7 @@ def test_a_silenced_pin_is_told_whatever_is_asked(trusted: Sandbox):
     fetch(trusted, trusted.commit())
     trusted.memory("dec-force", "Never force-push.\n", title="Force", status="archived")
     assert trusted.json("inject", "--prompt", "hello")["silenced"] == ["dec-force"]
-    (item,) = [one for one in at_level(trusted, "trusted")["items"] if one["tier"] == "pinned"]
+    (item,) = [item for item in at_level(trusted, "trusted")["items"] if item["tier"] == "pinned"]
     assert (item["id"], item["trust"]) == ("dec-force", "trusted")
 
 
@@ -193,8 +197,8 @@ def test_the_rule_of_a_file_is_that_of_the_level(trusted: Sandbox):
         "hook_event_name": "PostToolUse",
         "tool_input": {"file_path": str(trusted.path / "src/a.py")},
     }
-    said = trusted.run("hook", "claude", "post-tool-use", stdin=json.dumps(event)).stdout
-    assert "Never edit this file by hand." in said
+    output = trusted.run("hook", "claude", "post-tool-use", stdin=json.dumps(event)).stdout
+    assert "Never edit this file by hand." in output
     assert "Never force-push." in trusted.run("inject", "--primer").stdout
 
 
@@ -214,24 +218,24 @@ def test_a_superseding_file_that_is_local_disputes_as_before(trusted: Sandbox):
 
 def test_a_session_is_shown_again_what_was_changed_here(trusted: Sandbox):
     """Another version, or another mark, is news."""
-    asked = ("inject", "--prompt", PROMPT, "--session", "s")
-    assert BODY.strip() in trusted.run(*asked).stdout
-    assert trusted.run(*asked).stdout == ""
+    args = ("inject", "--prompt", PROMPT, "--session", "s")
+    assert BODY.strip() in trusted.run(*args).stdout
+    assert trusted.run(*args).stdout == ""
     deploys(trusted, EDITED)
-    assert MARK in trusted.run(*asked).stdout
+    assert MARK in trusted.run(*args).stdout
 
 
 def test_a_revision_is_shown_as_it_is(trusted: Sandbox, tmp_path: Path):
     """Who asks for another time or commit gets that, without marks."""
     deploys(trusted, EDITED)
-    found = trusted.json("inject", "--prompt", PROMPT, "--at", "HEAD")
-    assert BODY.strip() in found["text"]
-    assert "[CHANGED]" not in found["text"]
+    answer = trusted.json("inject", "--prompt", PROMPT, "--at", "HEAD")
+    assert BODY.strip() in answer["text"]
+    assert "edited" not in answer["text"]
 
 
 @pytest.mark.parametrize("least", ["committed", "trusted"])
 def test_the_version_of_a_level_is_masked(sandbox: Sandbox, least: str) -> None:
-    """It is read from the trusted commit, where a secret may have got past the gate."""
+    """The trusted commit may hold a secret that got past the gate."""
     secret = "ghp_" + "".join("aB3dE5fG7h"[n % 10] for n in range(36))
     body = "Releases of the shop need two reviewers.\n"
     sandbox.memory("sem-good", f"{body}\nThe bot uses {secret} for it.\n")
@@ -240,9 +244,9 @@ def test_the_version_of_a_level_is_masked(sandbox: Sandbox, least: str) -> None:
     sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
     sandbox.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     sandbox.memory("sem-good", "Releases of the shop need nobody.\n")
-    said = sandbox.run("inject", "--prompt", "who reviews releases of the shop?")
-    assert ("two reviewers" in said.stdout, "[REDACTED:" in said.stdout) == (True, True)
-    assert secret not in said.stdout + said.stderr
+    done = sandbox.run("inject", "--prompt", "who reviews releases of the shop?")
+    assert ("two reviewers" in done.stdout, "[REDACTED:" in done.stdout) == (True, True)
+    assert secret not in done.stdout + done.stderr
 
 
 def test_what_stands_in_is_read_in_the_language_of_the_settings(sandbox: Sandbox):
@@ -281,19 +285,19 @@ def test_a_broken_file_is_no_act_that_ends_a_memory(sandbox: Sandbox, how: str, 
     broken = BREAKING[how](place.read_text())
     for level in ("local", "committed"):
         place.write_text(broken)
-        found = at_level(sandbox, level)
-        assert [item["id"] for item in found["items"]] == ["sem-deploys"]
-        assert BODY.strip() in found["text"]
-        assert "silenced" not in found
-    found = at_level(sandbox, "local")
-    assert f"[CHANGED] as {name} has it: its file cannot be read here" in found["text"]
+        answer = at_level(sandbox, level)
+        assert [item["id"] for item in answer["items"]] == ["sem-deploys"]
+        assert BODY.strip() in answer["text"]
+        assert "silenced" not in answer
+    answer = at_level(sandbox, "local")
+    assert f"as {name} has it, since its file here cannot be read" in answer["text"]
     place.unlink()
     gone = at_level(sandbox, "local")
     assert gone["items"] == []
 
 
 def test_in_a_primer_and_at_an_edit_a_broken_file_hides_nothing(trusted: Sandbox) -> None:
-    """A pinned memory and a rule about a file stand as the trusted ref has them."""
+    """A pinned memory and a rule about a file are shown as in the trusted ref."""
     deploys(trusted, status="pinned", category="warning", files=("deploy.sh",))
     trusted.write("deploy.sh", "true\n")
     trusted.commit()
@@ -321,12 +325,15 @@ def test_what_differs_is_found_wherever_the_index_keeps_a_file(trusted: Sandbox)
     for is_cached in ("", "1"):
         context = trusted.context(**({"MEMTOOL_NO_CACHE": "1"} if is_cached else {}))
         tree = index.open(context)
-        basis = context.witness(tree).basis
+        basis = context.provenance_reader(tree).basis
         assert basis is not None
-        found = changed_here._differences(context, tree, basis, basis.trusted_at)
-        listed = trusted.git("ls-tree", "-r", basis.trusted_at, "--", place).splitlines()
+        differences = changed_here._compute_differences(context, tree, basis, basis.trusted_head)
+        listed = trusted.git("ls-tree", "-r", basis.trusted_head, "--", place).splitlines()
         there = {row.partition("\t")[2]: row.split()[2] for row in listed}
         expected = {path for path, oid in there.items() if tree.blobs.get(path) != oid}
-        assert {one.path for one in found} == expected
+        assert {difference.path for difference in differences} == expected
         assert expected == {f"{place}/dec-0.md", f"{place}/dec-1.md"}
-        assert all(one.base == one.there and one.is_from_here for one in found)
+        assert all(
+            difference.base == difference.there and difference.is_from_here
+            for difference in differences
+        )

@@ -1,4 +1,4 @@
-"""Standing: a memory replaces another only where it has the trust for it."""
+"""Effective lineage: a memory replaces another only if it is trusted enough."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from memtool.inject.effective_lineage import EffectiveLineage, compute_effective
 def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> EffectiveLineage:
     ws = sandbox.context()
     tree = ws.tree(at)
-    return compute_effective_lineage(tree, ws.witness(tree), least, ws.clock.now)
+    return compute_effective_lineage(tree, ws.provenance_reader(tree), least, ws.clock.now)
+
+
+def remarks(effective: EffectiveLineage, id_: str) -> tuple[str, ...]:
+    return effective.list_marks(id_, str) + effective.list_notes(id_, str)
 
 
 def fetch(sandbox: Sandbox) -> None:
@@ -20,25 +24,28 @@ def fetch(sandbox: Sandbox) -> None:
 
 
 def test_uncommitted_file_silences_nothing(sandbox: Sandbox) -> None:
-    """A file that nobody committed leaves what it supersedes in place; both are disputed."""
+    """An uncommitted file does not replace the memory it supersedes; both are disputed."""
     sandbox.memory("dec-old")
     sandbox.commit()
     sandbox.memory("dec-new", supersedes=("dec-old",))
-    found = stand(sandbox)
-    assert found.lineage.is_head("dec-old")
-    assert found.lineage.is_head("dec-new")
-    assert found.disputes == {"dec-old": ("dec-new",), "dec-new": ("dec-old",)}
-    assert "[DISPUTED] with dec-new" in found.marks("dec-old")[0]
+    effective = stand(sandbox)
+    assert effective.lineage.is_head("dec-old")
+    assert effective.lineage.is_head("dec-new")
+    assert effective.disputes == {"dec-old": ("dec-new",), "dec-new": ("dec-old",)}
+    assert effective.list_marks("dec-old", str) == ("CONFLICT: dec-new is newer but not merged",)
+    assert effective.list_marks("dec-new", str) == (
+        "CONFLICT: it is newer than dec-old but not merged",
+    )
 
 
 def test_local_replaces_local(sandbox: Sandbox) -> None:
     """Between two memories of no trust, lineage decides."""
     sandbox.memory("dec-old")
     sandbox.memory("dec-new", supersedes=("dec-old",))
-    found = stand(sandbox)
-    assert not found.lineage.is_head("dec-old")
-    assert found.disputes == {}
-    assert found.marks("dec-new") == ()
+    effective = stand(sandbox)
+    assert not effective.lineage.is_head("dec-old")
+    assert effective.disputes == {}
+    assert remarks(effective, "dec-new") == ()
 
 
 def test_committed_replaces_trusted_and_says_so(sandbox: Sandbox) -> None:
@@ -48,11 +55,12 @@ def test_committed_replaces_trusted_and_says_so(sandbox: Sandbox) -> None:
     fetch(sandbox)
     sandbox.memory("dec-new", supersedes=("dec-old",))
     sandbox.commit()
-    found = stand(sandbox)
-    assert not found.lineage.is_head("dec-old")
-    assert found.marks("dec-new") == ("[UNPROVEN] replaces dec-old, not yet in the trusted ref",)
+    effective = stand(sandbox)
+    assert not effective.lineage.is_head("dec-old")
+    note = "supersedes dec-old on this branch, not merged yet"
+    assert effective.list_notes("dec-new", str) == (note,)
     fetch(sandbox)
-    assert stand(sandbox).marks("dec-new") == ()
+    assert remarks(stand(sandbox), "dec-new") == ()
 
 
 def test_nothing_is_marked_for_lack_of_a_remote(sandbox: Sandbox) -> None:
@@ -60,7 +68,7 @@ def test_nothing_is_marked_for_lack_of_a_remote(sandbox: Sandbox) -> None:
     sandbox.memory("dec-old")
     sandbox.memory("dec-new", supersedes=("dec-old",))
     sandbox.commit()
-    assert stand(sandbox).marks("dec-new") == ()
+    assert remarks(stand(sandbox), "dec-new") == ()
 
 
 def test_bar_keeps_what_is_below_it_from_replacing(sandbox: Sandbox) -> None:
@@ -72,7 +80,7 @@ def test_bar_keeps_what_is_below_it_from_replacing(sandbox: Sandbox) -> None:
     sandbox.commit()
     for least in ("trusted", "signed"):
         assert stand(sandbox, least).lineage.is_head("dec-old")
-        assert stand(sandbox, least).conflicts("dec-old") == ("dec-new",)
+        assert stand(sandbox, least).find_conflicts("dec-old") == ("dec-new",)
 
 
 def test_fork_is_a_conflict_of_its_heads(sandbox: Sandbox) -> None:
@@ -81,9 +89,10 @@ def test_fork_is_a_conflict_of_its_heads(sandbox: Sandbox) -> None:
     sandbox.memory("dec-b", supersedes=("dec-old",))
     sandbox.memory("dec-c", supersedes=("dec-old",))
     sandbox.commit()
-    found = stand(sandbox)
-    assert found.others("dec-b") == ("dec-c",)
-    assert found.marks("dec-c") == ("[CONFLICT] with dec-b: they replace the same memory",)
+    effective = stand(sandbox)
+    assert effective.find_shown_rivals("dec-b") == ("dec-c",)
+    assert effective.find_rivals("dec-c") == ("dec-b",)
+    assert effective.ancestors == {("dec-b", "dec-c"): "dec-old"}
 
 
 def test_uncommitted_file_does_not_settle_a_fork(sandbox: Sandbox) -> None:
@@ -93,22 +102,22 @@ def test_uncommitted_file_does_not_settle_a_fork(sandbox: Sandbox) -> None:
     sandbox.memory("dec-c", supersedes=("dec-old",))
     sandbox.commit()
     sandbox.memory("dec-d", supersedes=("dec-b", "dec-c"))
-    found = stand(sandbox)
-    assert found.conflicts("dec-b") == ("dec-c", "dec-d")
+    effective = stand(sandbox)
+    assert effective.find_conflicts("dec-b") == ("dec-c", "dec-d")
     sandbox.commit()
-    assert stand(sandbox).conflicts("dec-b") == ()
+    assert stand(sandbox).find_conflicts("dec-b") == ()
 
 
 def test_uncommitted_rival_of_a_replacement_is_a_fork(sandbox: Sandbox) -> None:
-    """A local memory beside a committed successor conflicts with it, and the old one is gone."""
+    """A local memory conflicts with the committed successor, and the old one is gone."""
     sandbox.memory("dec-old")
     sandbox.memory("dec-b", supersedes=("dec-old",))
     sandbox.commit()
     sandbox.memory("dec-c", supersedes=("dec-old",))
-    found = stand(sandbox)
-    assert not found.lineage.is_head("dec-old")
-    assert found.rivals("dec-b") == ("dec-c",)
-    assert found.disputes == {}
+    effective = stand(sandbox)
+    assert not effective.lineage.is_head("dec-old")
+    assert effective.find_rivals("dec-b") == ("dec-c",)
+    assert effective.disputes == {}
 
 
 def test_cycle_has_no_head(sandbox: Sandbox) -> None:
@@ -116,9 +125,9 @@ def test_cycle_has_no_head(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", supersedes=("dec-b",))
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.commit()
-    found = stand(sandbox)
-    assert not found.lineage.is_head("dec-a")
-    assert not found.lineage.is_head("dec-b")
+    effective = stand(sandbox)
+    assert not effective.lineage.is_head("dec-a")
+    assert not effective.lineage.is_head("dec-b")
 
 
 def test_revision_has_nothing_local(sandbox: Sandbox) -> None:
@@ -135,11 +144,11 @@ def test_warning_names_only_a_few(sandbox: Sandbox) -> None:
     """A fork of many heads does not fill the block with ids."""
     sandbox.memory("dec-old")
     for number in range(9):
-        sandbox.memory(f"dec-{number}x", supersedes=("dec-old",))
-    found = stand(sandbox)
-    assert found.marks("dec-0x")[0].count("dec-") == 3
-    assert "and 5 more" in found.marks("dec-0x")[0]
-    assert len(found.conflicts("dec-0x")) == 8
+        sandbox.memory(f"dec-{number}x", supersedes=("dec-old",), status="candidate")
+    effective = stand(sandbox)
+    (note,) = effective.list_notes("dec-old", str)
+    assert note == "would be superseded by dec-0x, dec-1x, dec-2x and 6 more, not confirmed"
+    assert len(effective.find_conflicts("dec-old")) == 9
 
 
 def test_an_edit_of_the_status_leaves_what_was_committed(sandbox: Sandbox) -> None:
@@ -148,26 +157,26 @@ def test_an_edit_of_the_status_leaves_what_was_committed(sandbox: Sandbox) -> No
     sandbox.memory("dec-new", supersedes=("dec-old",))
     sandbox.commit()
     sandbox.memory("dec-new", supersedes=("dec-old",), status="pinned")
-    found = stand(sandbox)
-    assert not found.lineage.is_head("dec-old")
-    assert (found.disputes, found.unproven) == ({}, {})
+    effective = stand(sandbox)
+    assert not effective.lineage.is_head("dec-old")
+    assert (effective.disputes, effective.unproven) == ({}, {})
 
 
 def test_an_edit_of_what_it_supersedes_is_only_local(sandbox: Sandbox) -> None:
-    """What an edit adds is disputed; what was committed before holds."""
+    """An edge added by an edit is disputed; committed ones hold."""
     for id_ in ("dec-old", "dec-other"):
         sandbox.memory(id_)
     sandbox.memory("dec-new", supersedes=("dec-old",))
     sandbox.commit()
     sandbox.memory("dec-new", supersedes=("dec-old", "dec-other"))
-    found = stand(sandbox)
-    assert not found.lineage.is_head("dec-old")
-    assert found.lineage.is_head("dec-other")
-    assert found.disputes == {"dec-new": ("dec-other",), "dec-other": ("dec-new",)}
+    effective = stand(sandbox)
+    assert not effective.lineage.is_head("dec-old")
+    assert effective.lineage.is_head("dec-other")
+    assert effective.disputes == {"dec-new": ("dec-other",), "dec-other": ("dec-new",)}
 
 
 def test_a_deleted_version_vouches_for_nothing(sandbox: Sandbox) -> None:
-    """What was committed as deleted replaced nothing, so restoring it is a local claim."""
+    """A memory committed as deleted replaced nothing, so restoring it is a local claim."""
     sandbox.memory("dec-old")
     sandbox.memory("dec-new", supersedes=("dec-old",), status="deleted")
     sandbox.commit()
@@ -185,9 +194,9 @@ def test_an_edge_is_as_trusted_as_the_version_that_has_it(sandbox: Sandbox) -> N
         sandbox.memory("dec-new", supersedes=("dec-old",), status="pinned")
         if is_committed:
             sandbox.commit()
-        found = stand(sandbox, "trusted")
-        assert not found.lineage.is_head("dec-old")
-        assert found.marks("dec-new") == ()
+        effective = stand(sandbox, "trusted")
+        assert not effective.lineage.is_head("dec-old")
+        assert remarks(effective, "dec-new") == ()
 
 
 def test_a_candidate_stands_beside_what_it_proposes_to_replace(sandbox: Sandbox) -> None:
@@ -195,14 +204,18 @@ def test_a_candidate_stands_beside_what_it_proposes_to_replace(sandbox: Sandbox)
     sandbox.memory("dec-old")
     sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
     sandbox.commit()
-    found = stand(sandbox)
-    assert found.lineage.is_head("dec-old")
-    assert found.others("dec-old") == found.conflicts("dec-old") == ("dec-new",)
-    assert found.others("dec-new") == ("dec-old",)
-    assert found.marks("dec-old") == (
-        "[PROPOSED] dec-new would replace it; nobody has confirmed that",
+    effective = stand(sandbox)
+    assert effective.lineage.is_head("dec-old")
+    assert (
+        effective.find_shown_rivals("dec-old")
+        == effective.find_conflicts("dec-old")
+        == ("dec-new",)
     )
-    assert found.marks("dec-new") == ("[PROPOSED] to replace dec-old, until then both hold",)
+    assert effective.find_shown_rivals("dec-new") == ("dec-old",)
+    assert effective.list_notes("dec-old", str) == (
+        "would be superseded by dec-new, not confirmed",
+    )
+    assert effective.list_notes("dec-new", str) == ("would supersede dec-old",)
 
 
 @pytest.mark.parametrize("fields", [{"status": "archived"}, {"valid_through": "2026-02-23"}])
@@ -213,9 +226,9 @@ def test_a_proposal_that_is_over_leaves_no_mark(sandbox: Sandbox, fields: dict[s
     sandbox.memory("dec-old")
     sandbox.memory("dec-new", supersedes=("dec-old",), retired=away, **fields)
     sandbox.commit()
-    found = stand(sandbox)
-    assert found.lineage.is_head("dec-old")
-    assert found.marks("dec-old") == found.conflicts("dec-old") == ()
+    effective = stand(sandbox)
+    assert effective.lineage.is_head("dec-old")
+    assert remarks(effective, "dec-old") == effective.find_conflicts("dec-old") == ()
 
 
 def test_a_proposal_is_about_what_took_the_place_meanwhile(sandbox: Sandbox) -> None:
@@ -224,7 +237,7 @@ def test_a_proposal_is_about_what_took_the_place_meanwhile(sandbox: Sandbox) -> 
     sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
     sandbox.memory("dec-other", supersedes=("dec-old",))
     sandbox.commit()
-    assert stand(sandbox).conflicts("dec-new") == ("dec-other",)
+    assert stand(sandbox).find_conflicts("dec-new") == ("dec-other",)
 
 
 def test_nobody_confirms_by_a_file_that_is_not_committed(sandbox: Sandbox) -> None:
@@ -233,9 +246,9 @@ def test_nobody_confirms_by_a_file_that_is_not_committed(sandbox: Sandbox) -> No
     sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
     sandbox.commit()
     sandbox.memory("dec-new", supersedes=("dec-old",))
-    found = stand(sandbox)
-    assert found.lineage.is_head("dec-old")
-    assert found.disputes == {"dec-old": ("dec-new",), "dec-new": ("dec-old",)}
+    effective = stand(sandbox)
+    assert effective.lineage.is_head("dec-old")
+    assert effective.disputes == {"dec-old": ("dec-new",), "dec-new": ("dec-old",)}
     sandbox.memory("dec-new", supersedes=("dec-old",), status="candidate")
     sandbox.memory("dec-late", supersedes=("dec-new",))  # what it replaces would speak through it
     assert stand(sandbox).lineage.is_head("dec-old")

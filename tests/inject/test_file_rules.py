@@ -6,8 +6,8 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.inject import inject
-from memtool.inject.block import Injected
-from memtool.inject.file_rules import named_files
+from memtool.inject.block import InjectedBlock
+from memtool.inject.file_rules import find_named_files
 
 CHARGE = "app/billing/charge.py"
 
@@ -41,11 +41,11 @@ def billing(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
-def asked(billing: Sandbox, prompt: str, **options: object) -> Injected:
+def ask(billing: Sandbox, prompt: str, **options: object) -> InjectedBlock:
     """The block for a prompt."""
-    found = inject(billing.context(), prompt=prompt, **options)  # type: ignore[arg-type]
-    assert isinstance(found, Injected)
-    return found
+    block = inject(billing.context(), prompt=prompt, **options)  # type: ignore[arg-type]
+    assert isinstance(block, InjectedBlock)
+    return block
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def asked(billing: Sandbox, prompt: str, **options: object) -> Injected:
 )
 @pytest.mark.parametrize("at", [None, "HEAD"])
 def test_what_governs_a_named_file_comes_first(billing: Sandbox, prompt: str, at: str | None):
-    """Decision and warning stand before what shares more words with the prompt."""
-    found = [(item.id, item.tier) for item in asked(billing, prompt, at=at).items]
-    assert sorted(found[:2]) == [("dec-charge", "governing"), ("sem-cards", "governing")]
-    assert "sem-page" not in [id_ for id_, _tier in found]
+    """Decision and warning precede memories that share more words with the prompt."""
+    items = [(item.id, item.tier) for item in ask(billing, prompt, at=at).items]
+    assert sorted(items[:2]) == [("dec-charge", "governing"), ("sem-cards", "governing")]
+    assert "sem-page" not in [id_ for id_, _tier in items]
 
 
 def test_of_two_rules_the_one_that_answers_comes_first_and_whole(billing: Sandbox):
     """Who asks about the decision reads all of it, before the warning."""
-    found = asked(billing, f"why is money kept in cents in {CHARGE}?")
-    assert [item.id for item in found.items][:2] == ["dec-charge", "sem-cards"]
-    assert "Floats lie" in found.items[0].text
+    block = ask(billing, f"why is money kept in cents in {CHARGE}?")
+    assert [item.id for item in block.items][:2] == ["dec-charge", "sem-cards"]
+    assert "Floats lie" in block.items[0].text
 
 
 def test_a_session_is_given_a_rule_once(billing: Sandbox):
@@ -83,9 +83,9 @@ def test_rules_leave_room_for_the_answer(billing: Sandbox):
     """However many rules a file has, three are shown, within their share."""
     for number, word in enumerate(("retry", "limit", "audit", "queue", "lock")):
         billing.memory(f"dec-{number}xx", f"The {word} is decided.\n", files=("app/",))
-    found = asked(billing, f"please change the notes accordingly for {CHARGE}")
-    assert [item.tier for item in found.items].count("governing") == 3
-    assert "sem-style" in [item.id for item in found.items]
+    block = ask(billing, f"please change the notes accordingly for {CHARGE}")
+    assert [item.tier for item in block.items].count("governing") == 3
+    assert "sem-style" in [item.id for item in block.items]
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_files_of_a_prompt_are_those_that_are_there(
     billing: Sandbox, prompt: str, named: list[str]
 ):
     """Words that look like files count where such a file is."""
-    assert list(named_files(billing.context(), prompt)) == named
+    assert list(find_named_files(billing.context(), prompt)) == named

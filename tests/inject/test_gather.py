@@ -6,7 +6,7 @@ import pytest
 from conftest import make_memory
 
 from memtool.inject.candidates import GLOBAL, PINNED, RETRIEVAL, Candidate
-from memtool.inject.select import joined, yielding
+from memtool.inject.select import merge_by_weight, yield_to
 from memtool.store.tree import Record
 
 
@@ -23,37 +23,45 @@ def other(id: str, score: float | None = None, body: str = "", **fields: str) ->
 
 
 def ids(candidates: list[Candidate]) -> list[str]:
-    return [one.record.id for one in candidates]
+    return [hit.record.id for hit in candidates]
 
 
 def test_one_order_by_score_and_the_project_first():
     """Where the scores are equal the project is before the user."""
     own = [candidate("own-a", 0.9), candidate("own-b", 0.5)]
-    found, dropped = joined(own, [other("glo-a", 0.9), other("glo-b", 0.7)])
-    assert ids(found) == ["own-a", "glo-a", "glo-b", "own-b"]
+    merged, dropped = merge_by_weight(own, [other("glo-a", 0.9), other("glo-b", 0.7)])
+    assert ids(merged) == ["own-a", "glo-a", "glo-b", "own-b"]
     assert dropped == []
 
 
 def test_pinned_by_importance_and_the_project_first():
     """The more important comes first, whoever wrote it."""
     own = [candidate("own-a"), candidate("own-b", importance="0.2")]
-    others = [other("glo-a", importance="0.9"), other("glo-b")]
-    assert ids(joined(own, others)[0]) == ["glo-a", "own-a", "glo-b", "own-b"]
+    theirs = [other("glo-a", importance="0.9"), other("glo-b")]
+    assert ids(merge_by_weight(own, theirs)[0]) == ["glo-a", "own-a", "glo-b", "own-b"]
 
 
 def test_what_stands_beside_stays_beside():
     """Two sides of a contradiction are not parted."""
-    own = [candidate("own-a", 0.9), candidate("own-x").replace(tier=RETRIEVAL, beside="own-a")]
-    found, _dropped = joined(own, [other("glo-a", 0.8)])
-    assert ids(found) == ["own-a", "own-x", "glo-a"]
+    own = [
+        candidate("own-a", 0.9),
+        candidate("own-x").replace(tier=RETRIEVAL, conflicts_with="own-a"),
+    ]
+    merged, _dropped = merge_by_weight(own, [other("glo-a", 0.8)])
+    assert ids(merged) == ["own-a", "own-x", "glo-a"]
 
 
 def test_the_threshold_is_a_share_of_the_best_of_both():
-    """What was best where nothing was good is left out, with the reason."""
+    """The best of a poor repository is left out, with the reason."""
     own = [candidate("own-a", 1.0), candidate("own-b", 0.6)]
-    found, dropped = joined(own, [other("glo-a", 0.4), other("glo-b", 0.39)], lambda _category: 0.5)
-    assert ids(found) == ["own-a", "own-b"]
-    assert [(one.id, one.scope) for one in dropped] == [("glo-a", GLOBAL), ("glo-b", GLOBAL)]
+    merged, dropped = merge_by_weight(
+        own, [other("glo-a", 0.4), other("glo-b", 0.39)], lambda _category: 0.5
+    )
+    assert ids(merged) == ["own-a", "own-b"]
+    assert [(verdict.id, verdict.scope) for verdict in dropped] == [
+        ("glo-a", GLOBAL),
+        ("glo-b", GLOBAL),
+    ]
     assert dropped[0].reason == "below the threshold 0.500, 0.5 of the best score"
 
 
@@ -79,21 +87,21 @@ def test_the_threshold_is_a_share_of_the_best_of_both():
     ],
 )
 def test_the_project_speaks_for_itself(mine: str, theirs: str, reason: str):
-    """What it says as well, or says otherwise, is not said again by the user."""
+    """A global memory is dropped if the project says the same or the contrary."""
     fields = {"type": "semantic"}
     own = candidate("own-a", 0.5, mine, **fields)
     same = other("glo-a", 0.9, theirs, **fields)
     retitled = [
-        one.replace(record=Record(one.record.memory.with_fields(title="Rule"), one.record.path, ""))
-        for one in (own, same, other("glo-b", 0.8, "Elephants are grey.\n", **fields))
+        hit.replace(record=Record(hit.record.memory.with_fields(title="Rule"), hit.record.path, ""))
+        for hit in (own, same, other("glo-b", 0.8, "Elephants are grey.\n", **fields))
     ]
-    kept, dropped = yielding(retitled[:1], retitled[1:])
-    assert ids(kept) == ["glo-b"]
-    assert [(one.id, one.reason) for one in dropped] == [("glo-a", reason)]
+    remaining, dropped = yield_to(retitled[:1], retitled[1:])
+    assert ids(remaining) == ["glo-b"]
+    assert [(verdict.id, verdict.reason) for verdict in dropped] == [("glo-a", reason)]
 
 
 def test_nothing_yields_to_silence():
     """Without anything of the project all global ones stay."""
-    others = [other("glo-a", 0.9)]
-    assert yielding([], others) == (others, [])
-    assert yielding([candidate("own-a", 0.9)], []) == ([], [])
+    theirs = [other("glo-a", 0.9)]
+    assert yield_to([], theirs) == (theirs, [])
+    assert yield_to([candidate("own-a", 0.9)], []) == ([], [])

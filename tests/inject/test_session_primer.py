@@ -26,12 +26,12 @@ def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as th
     return f"[{candidate.record.id}]\n| {'whole ' * 20 if is_whole else 'short'}\n"
 
 
-def passages(candidates: list[Candidate], most: int = 5, share: int = 1_000) -> Tier:
-    def choose(taken):
-        ids = {one.record.id for one in taken}
-        return [one for one in candidates if one.record.id not in ids], []
+def passages(candidates: list[Candidate], limit: int = 5, share: int = 1_000) -> Tier:
+    def choose(earlier):
+        ids = {hit.record.id for hit in earlier}
+        return [candidate for candidate in candidates if candidate.record.id not in ids], []
 
-    return Tier("passages", choose, most, share, title="Passages")
+    return Tier("passages", choose, limit, share, title="Passages")
 
 
 def titled(*lines: str, title: str = "Title") -> Tier:
@@ -43,7 +43,7 @@ def titled(*lines: str, title: str = "Title") -> Tier:
 def test_a_primer_keeps_its_budget(form: BlockFormat, parts: list[list[str]], total: int) -> None:
     """Whatever the lines hold, every byte counts."""
     text, _draft = compose([titled(*lines) for lines in parts], write, form, total)
-    assert budgets.tokens(text) <= total
+    assert budgets.estimate_tokens(text) <= total
     assert text == "" or text.count(GUIDE) == 1
 
 
@@ -54,15 +54,17 @@ def test_a_line_stays_one_line_of_content(line: str, number: int) -> None:
     plain, _draft = compose([titled("x")], write, form, 1_000)
     text, _draft = compose([titled(line)], write, form, 1_000)
     assert text.count("\n") == plain.count("\n")
-    held = text.splitlines()[plain.splitlines().index("| x")]
-    assert held.startswith("|")
+    content_line = text.splitlines()[plain.splitlines().index("| x")]
+    assert content_line.startswith("|")
 
 
 def test_what_one_part_showed_the_next_does_not() -> None:
     """A part is told what is taken, in order."""
     tiers = [passages(CANDIDATES[:2]), passages(CANDIDATES)]
     _text, draft = compose(tiers, write, FORM, 2_000)
-    assert [one.candidate.record.id for one in draft.entries] == [record.id for record in RECORDS]
+    assert [entry.candidate.record.id for entry in draft.entries] == [
+        record.id for record in RECORDS
+    ]
 
 
 def test_a_part_without_content_has_no_title() -> None:
@@ -76,10 +78,10 @@ def test_a_part_without_content_has_no_title() -> None:
 
 def test_a_part_takes_its_most_and_its_share() -> None:
     """More is left out whole, and there is a verdict for each."""
-    tiers = [passages(CANDIDATES, most=2), passages([], 0, 0)]
+    tiers = [passages(CANDIDATES, limit=2), passages([], 0, 0)]
     _text, draft = compose(tiers, write, FORM, 2_000)
     assert len(draft.entries) == 2
-    assert sorted(one.is_taken for one in draft.verdicts) == [False] * 4 + [True] * 2
+    assert sorted(verdict.is_taken for verdict in draft.verdicts) == [False] * 4 + [True] * 2
     _text, draft = compose([passages(CANDIDATES, share=0)], write, FORM, 2_000)
     assert draft.entries == []
 

@@ -1,4 +1,4 @@
-"""What sessions have seen: small files that many processes append to."""
+"""Memories that sessions have seen: small files that many processes append to."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def folder(tmp_path: Path) -> str:
 
 def last(folder: str, session: str) -> session_seen.Start | None:
     """The beginning of the session before this one."""
-    return next(reversed(session_seen.earlier(folder, session)), None)
+    return next(reversed(session_seen.find_earlier(folder, session)), None)
 
 
 def test_what_was_added_is_read(folder: str) -> None:
-    """Each session has its own; what was never noted is nothing."""
+    """Each session has its own; an unknown session has seen nothing."""
     session_seen.add(folder, "s1", [("dec-a", "1"), ("dec-b", "2")])
     session_seen.add(folder, "s1", [("dec-a", "3")])
     session_seen.add(folder, "s2", [("dec-c", "4")])
@@ -43,7 +43,7 @@ def test_any_name_of_a_session_is_a_file_inside(folder: str, name: str) -> None:
     session_seen.add(folder, name, [("dec-a", "1")])
     assert session_seen.read(folder, name) == {("dec-a", "1")}
     (place,) = (Path(folder) / session_seen.FOLDER).iterdir()
-    assert place.name == session_seen.named(name)
+    assert place.name == session_seen.hash_session(name)
     assert place.stat().st_mode & 0o777 == 0o600
 
 
@@ -51,7 +51,7 @@ def test_any_name_of_a_session_is_a_file_inside(folder: str, name: str) -> None:
 def test_a_torn_line_costs_only_itself(folder: str, cut: int) -> None:
     """Whatever is left of a write that was killed, every whole line is read."""
     session_seen.add(folder, "s", [("dec-a", "1")])
-    place = Path(folder) / session_seen.FOLDER / session_seen.named("s")
+    place = Path(folder) / session_seen.FOLDER / session_seen.hash_session("s")
     with place.open("ab") as file:
         file.write(b"\ndec-torn 123456789012345678 .\n"[:cut])
     session_seen.add(folder, "s", [("dec-b", "2")])
@@ -73,7 +73,7 @@ def test_many_processes_add_at_once(folder: str) -> None:
         for number in range(16)
     ]
     assert [process.wait() for process in started] == [0] * 16
-    expected = {(f"dec-{one}-{n}", "v") for one in range(16) for n in range(20)}
+    expected = {(f"dec-{worker}-{n}", "v") for worker in range(16) for n in range(20)}
     assert session_seen.read(folder, "s") == expected
 
 
@@ -83,8 +83,8 @@ def test_a_file_stops_growing(folder: str) -> None:
         session_seen.add(
             folder, "s", [(f"dec-{number:03}-{n:04}" + "x" * 80, "v") for n in range(100)]
         )
-    size = (Path(folder) / session_seen.FOLDER / session_seen.named("s")).stat().st_size
-    assert size < session_seen.MOST_BYTES + 16 * 1024
+    size = (Path(folder) / session_seen.FOLDER / session_seen.hash_session("s")).stat().st_size
+    assert size < session_seen.MAX_BYTES + 16 * 1024
 
 
 def test_the_session_before_is_known(folder: str) -> None:
@@ -104,11 +104,11 @@ def test_the_session_before_is_known(folder: str) -> None:
 
 
 def test_old_sessions_are_swept(folder: str) -> None:
-    """What sessions of long ago saw, and more of them than anybody runs, does not pile up."""
+    """Notes of old sessions, and of too many of them, are deleted."""
     for number in range(session_seen.KEPT_SESSIONS + 20):
         session_seen.add(folder, f"s{number}", [("dec-a", "1")])
     place = Path(folder) / session_seen.FOLDER
-    old = place / session_seen.named("s7")
+    old = place / session_seen.hash_session("s7")
     os.utime(old, (1_000, 1_000))
     session_seen.begin(folder, "new", int(old.parent.stat().st_mtime), "")
     names = {file.name for file in place.iterdir()}
@@ -129,7 +129,7 @@ def test_beginnings_do_not_pile_up(folder: str) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\0\0", b"x y z .\n", b"1 - a b .\n", b"\xff \xfe a ."])
 def test_a_file_of_beginnings_may_hold_anything(folder: str, data: bytes) -> None:
-    """What is no beginning is passed over."""
+    """Invalid rows are skipped."""
     place = Path(folder) / session_seen.FOLDER
     place.mkdir(parents=True)
     (place / session_seen.STARTS).write_bytes(data)

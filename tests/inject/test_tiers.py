@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.inject.answer import build_block
-from memtool.inject.block import FORMATS, BlockFormat, passage, write_passage
-from memtool.inject.budget import plan, tokens
+from memtool.inject.block import FORMATS, BlockFormat, build_passage, write_passage
+from memtool.inject.budget import estimate_tokens, plan
 from memtool.inject.candidates import RETRIEVAL, Candidate
 from memtool.inject.gather import GatherRequest
 from memtool.inject.tiers import WHOLE_TOKENS, Tier, fill
@@ -28,12 +28,12 @@ def candidates(sizes: list[tuple[int, int]]) -> tuple[list[Candidate], dict[str,
         Candidate(Record(make_memory(f"dec-{number:03}"), f"p{number}", ""), RETRIEVAL, 1.0)
         for number in range(len(sizes))
     ]
-    return made, {one.record.id: size for one, size in zip(made, sizes, strict=True)}
+    return made, {candidate.record.id: size for candidate, size in zip(made, sizes, strict=True)}
 
 
 def sized(cost: dict[str, tuple[int, int]]) -> Callable[[Candidate, bool], str]:
     """Return what writes candidates at their cost."""
-    return lambda one, is_whole: "x" * cost[one.record.id][not is_whole]
+    return lambda candidate, is_whole: "x" * cost[candidate.record.id][not is_whole]
 
 
 @given(
@@ -42,31 +42,31 @@ def sized(cost: dict[str, tuple[int, int]]) -> Callable[[Candidate, bool], str]:
     st.integers(-5, 1_000),
     st.integers(-400, 5_000),
 )
-def test_limits_hold(sizes: list[tuple[int, int]], most: int, share: int, room: int) -> None:
+def test_limits_hold(sizes: list[tuple[int, int]], limit: int, share: int, room: int) -> None:
     """Number, tokens and bytes stay within bounds, and each candidate gets one verdict."""
     made, cost = candidates(sizes)
-    taken, verdicts = fill(made, sized(cost), max_memories=most, max_tokens=share, room=room)
-    assert len(taken) <= most
-    assert sum(one.tokens for one in taken) <= max(0, share)
-    assert sum(len(one.text) for one in taken) <= max(0, room)
-    assert sorted(verdict.id for verdict in verdicts) == [one.record.id for one in made]
+    chosen, verdicts = fill(made, sized(cost), max_memories=limit, max_tokens=share, room=room)
+    assert len(chosen) <= limit
+    assert sum(entry.tokens for entry in chosen) <= max(0, share)
+    assert sum(len(entry.text) for entry in chosen) <= max(0, room)
+    assert sorted(verdict.id for verdict in verdicts) == [candidate.record.id for candidate in made]
     assert [verdict.id for verdict in verdicts if verdict.is_taken] == [
-        one.candidate.record.id for one in taken
+        entry.candidate.record.id for entry in chosen
     ]
 
 
 def test_all_enter_before_any_grows() -> None:
     """First paragraphs come first, then small memories are shown whole while there is room."""
     made, cost = candidates([(800, 100), (800, 100), (8_000, 100)])
-    taken, _verdicts = fill(made, sized(cost), max_memories=5, max_tokens=280, room=10_000)
-    assert [len(one.text) for one in taken] == [800, 100, 100]
+    chosen, _verdicts = fill(made, sized(cost), max_memories=5, max_tokens=280, room=10_000)
+    assert [len(entry.text) for entry in chosen] == [800, 100, 100]
 
 
 def test_big_memory_stays_short() -> None:
-    """What is larger than the bound is not shown whole, however much room there is."""
+    """A memory above the bound is not shown whole, however much room there is."""
     made, cost = candidates([(WHOLE_TOKENS * 4, 8), (WHOLE_TOKENS * 4 + 1, 8)])
-    taken, _verdicts = fill(made, sized(cost), max_memories=5, max_tokens=9_999, room=99_999)
-    assert [tokens(one.text) for one in taken] == [WHOLE_TOKENS, 2]
+    chosen, _verdicts = fill(made, sized(cost), max_memories=5, max_tokens=9_999, room=99_999)
+    assert [estimate_tokens(entry.text) for entry in chosen] == [WHOLE_TOKENS, 2]
 
 
 @given(
@@ -78,34 +78,34 @@ def test_what_is_not_even_written_would_not_have_been_shown(
     body: str, share: int, form: BlockFormat
 ) -> None:
     """A long memory is shown in brief; that it is not written as a whole changes nothing."""
-    one = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)
-    asked = []
+    candidate = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)
+    calls = []
 
     def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as `fill` calls it
-        asked.append(is_whole)
-        shown = passage(candidate.record.memory, "dec-a@local", "local", is_whole=is_whole)
+        calls.append(is_whole)
+        shown = build_passage(candidate.record.memory, "dec-a", is_whole=is_whole)
         return write_passage(shown, form)
 
-    taken, _verdicts = fill([one], write, max_memories=1, max_tokens=share, room=99_999)
-    brief, whole = write(one, False), write(one, True)
-    fits = [text for text in (whole, brief) if tokens(text) <= share]
-    small = [text for text in fits if tokens(text) <= WHOLE_TOKENS or text == brief]
+    chosen, _verdicts = fill([candidate], write, max_memories=1, max_tokens=share, room=99_999)
+    brief, whole = write(candidate, False), write(candidate, True)
+    fits = [text for text in (whole, brief) if estimate_tokens(text) <= share]
+    small = [text for text in fits if estimate_tokens(text) <= WHOLE_TOKENS or text == brief]
     expected = small[:1] if len(brief) <= len(whole) else fits[:1]
-    assert [shown.text for shown in taken] == expected
+    assert [shown.text for shown in chosen] == expected
 
 
 def test_a_long_memory_is_not_written_as_a_whole() -> None:
     """Nobody would see it."""
     body = f"Short.\n\n{'word ' * WHOLE_TOKENS}\n"
-    one = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)
-    asked: list[bool] = []
+    candidate = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)
+    calls: list[bool] = []
 
     def write(_candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as `fill` calls it
-        asked.append(is_whole)
+        calls.append(is_whole)
         return "x"
 
-    fill([one], write, max_memories=5, max_tokens=900, room=9_000)
-    assert asked == [False]
+    fill([candidate], write, max_memories=5, max_tokens=900, room=9_000)
+    assert calls == [False]
 
 
 def test_a_memory_of_headings_alone_is_not_shown(sandbox: Sandbox) -> None:
@@ -118,7 +118,7 @@ def test_a_memory_of_headings_alone_is_not_shown(sandbox: Sandbox) -> None:
 
 
 def test_a_tier_is_one_row(sandbox: Sandbox) -> None:
-    """A feature says where its candidates come from and what they may take, and no more."""
+    """A feature names only the source of its candidates and their limits."""
     for name in ("a", "b", "c"):
         sandbox.memory(f"dec-{name}", f"About subject {name}.\n", title=f"Subject {name}")
     sandbox.commit()
@@ -130,7 +130,9 @@ def test_a_tier_is_one_row(sandbox: Sandbox) -> None:
         own.origins.update(own.view.witness.origins(records))
         return Tier(
             "newest",
-            lambda shown: own.choose([Candidate(one, "newest") for one in records], shown=shown),
+            lambda shown: own.choose(
+                [Candidate(record, "newest") for record in records], shown=shown
+            ),
             max_memories=2,
             max_tokens=200,
         )
@@ -141,5 +143,7 @@ def test_a_tier_is_one_row(sandbox: Sandbox) -> None:
         ("dec-a", "newest"),
         ("dec-b", "newest"),
     ]
-    assert [one.reason for one in block.verdicts if not one.is_taken] == ["the tier holds 2"]
+    assert [verdict.reason for verdict in block.verdicts if not verdict.is_taken] == [
+        "the tier holds 2"
+    ]
     assert (block.depth, block.plain()["budget"]["newest"]) == ("none", 200)

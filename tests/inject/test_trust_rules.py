@@ -7,7 +7,7 @@ from conftest import Keyring, Sandbox, make_memory
 
 from memtool.errors import MemtoolError
 from memtool.store import config
-from memtool.store.trust_rules import rule_of
+from memtool.store.trust_rules import find_rule
 
 RULES = """\
 [trust]
@@ -30,7 +30,7 @@ def publish(sandbox: Sandbox) -> None:
 
 @pytest.fixture
 def ruled(sandbox: Sandbox, keyring: Keyring) -> Sandbox:
-    """A repository whose trusted ref has rules, and a decision that ann signed."""
+    """A repository with rules in its trusted ref, and a decision that ann signed."""
     keyring.sign_as(sandbox, "ann")
     sandbox.write(".memory/config.toml", RULES)
     sandbox.write("signers", keyring.line("ann") + keyring.line("bob"))
@@ -45,10 +45,11 @@ def block(sandbox: Sandbox, **env: str) -> str:
 
 
 def test_a_signed_decision_of_an_owner_is_proven(ruled: Sandbox) -> None:
-    """It is shown as it always was, and who signed it is told where trust is."""
+    """It is shown without a note; who signed it stands in `show` and `why`."""
     text = block(ruled)
-    assert "[UNPROVEN]" not in text
-    assert "trust: signed" in text
+    assert "UNPROVEN" not in text
+    (item,) = ruled.json("inject", "--prompt", "where do sessions live")["items"]
+    assert item["trust"] == "signed"
     assert ruled.json("show", "dec-redis")["signed_by"] == [
         {"how": "commit", "by": "ann@example.org"}
     ]
@@ -70,22 +71,22 @@ def test_a_decision_that_no_owner_signed_replaces_nothing(
     ruled.commit()
     publish(ruled)
     text = block(ruled)
-    assert "[UNPROVEN] its rule wants it signed by ann@example.org" in text
+    assert "UNPROVEN: its rule wants it signed by ann@example.org" in text
     assert "dec-redis@" in text
     assert "dec-files@" in text
     assert block(ruled, MEMTOOL_NO_CACHE="1") == text
     (item,) = (
-        one
-        for one in ruled.json("inject", "--prompt", "where do sessions live", "--format", "json")[
+        item
+        for item in ruled.json("inject", "--prompt", "where do sessions live", "--format", "json")[
             "items"
         ]
-        if one["id"] == "dec-files"
+        if item["id"] == "dec-files"
     )
     assert "signed by ann@example.org" in item["unproven"]
 
 
 def test_another_signer_does_not_stand_for_an_owner(ruled: Sandbox, keyring: Keyring) -> None:
-    """What says nearly the same gives way to what the owner signed, however well it fits."""
+    """A similar memory gives way to the one that the owner signed, however well it fits."""
     words = "Sessions live in {} since web processes come and go and nobody keeps them in memory.\n"
     ruled.memory("dec-ann", words.format("Redis"), title="Sessions live somewhere")
     ruled.commit()
@@ -110,11 +111,11 @@ def test_an_owner_replaces_it(ruled: Sandbox) -> None:
     publish(ruled)
     text = block(ruled)
     assert "dec-redis@" not in text
-    assert "[UNPROVEN]" not in text
+    assert "UNPROVEN" not in text
 
 
 def test_a_memory_of_another_type_does_not_replace_it_either(ruled: Sandbox) -> None:
-    """What replaces a decision is held to the rule of that decision."""
+    """The rule of a decision applies to its successors."""
     ruled.git("config", "commit.gpgSign", "false")
     ruled.memory(
         "sem-files",
@@ -127,12 +128,12 @@ def test_a_memory_of_another_type_does_not_replace_it_either(ruled: Sandbox) -> 
     publish(ruled)
     text = block(ruled)
     assert "dec-redis@" in text
-    assert "[DISPUTED] with sem-files: the newer one is not proven as a rule wants it" in text
+    assert "CONFLICT: sem-files is newer but not proven as its rule wants" in text
 
 
 @pytest.mark.parametrize("change", ["archive", "remove", "retag"])
 def test_a_change_of_a_branch_takes_nothing_out_of_use(ruled: Sandbox, change: str) -> None:
-    """The memory stands as the trusted ref has it, and says that it was changed here."""
+    """The version of the trusted ref is shown, with a mark that it was changed here."""
     path = ".memory/decision/2026-02/dec-redis.md"
     if change == "remove":
         (ruled.path / path).unlink()
@@ -140,9 +141,8 @@ def test_a_change_of_a_branch_takes_nothing_out_of_use(ruled: Sandbox, change: s
         fields = {"status": "archived"} if change == "archive" else {"tags": ("other",)}
         ruled.memory("dec-redis", BODY, title="Sessions live in Redis", **fields)
     text = block(ruled)
-    assert "[CHANGED] changed here, not yet in origin/main" in text
-    assert "trust: signed" in text
-    assert "[UNPROVEN]" not in text
+    assert "as origin/main has it, edited here" in text
+    assert "UNPROVEN" not in text
     ruled.commit()
     assert block(ruled) == text
 
@@ -176,18 +176,18 @@ def test_a_branch_moves_the_rules_nowhere(ruled: Sandbox) -> None:
     (ruled.path / "notes/config.toml").unlink()
     ruled.commit()
     text = block(ruled)
-    assert "[UNPROVEN] its rule wants it signed by ann@example.org, it is committed" in text
+    assert "UNPROVEN: its rule wants it signed by ann@example.org, it is committed" in text
     assert block(ruled, MEMTOOL_NO_CACHE="1") == text
 
 
 def test_without_a_trusted_ref_no_rule_holds_and_that_is_said(sandbox: Sandbox) -> None:
-    """It is said once, beside the answer."""
+    """It is reported once, next to the answer."""
     sandbox.write(".memory/config.toml", RULES)
     sandbox.memory("dec-redis", BODY, title="Sessions live in Redis")
     sandbox.commit()
     done = sandbox.run("inject", "--prompt", "where do sessions live")
-    assert "[UNPROVEN]" not in done.stdout
-    assert done.stderr.count("there is no trusted ref to read them from") == 1
+    assert "UNPROVEN" not in done.stdout
+    assert done.stderr.count("there is no trusted branch to read them from") == 1
     assert sandbox.json("config")["rules"] == []
 
 
@@ -197,7 +197,8 @@ def test_unproven_is_shown_where_trust_is(ruled: Sandbox) -> None:
     ruled.memory("dec-new", "Sessions expire after a day.\n", title="Sessions expire")
     ruled.commit()
     for call in (("search", "sessions expire"), ("list",), ("why", "dec-new")):
-        assert "committed, unproven" in ruled.run(*call).stdout, call
+        text = ruled.run(*call).stdout
+        assert "unproven" in text or "it is committed" in text, call
     lacking = "its rule wants it signed by ann@example.org, it is committed"
     assert lacking in ruled.run("show", "dec-new").stdout
     assert ruled.json("why", "dec-new")["advice"] == f"ask before you act on it: {lacking}"
@@ -216,37 +217,37 @@ def test_a_rule_for_trusted_asks_for_no_key(ruled: Sandbox) -> None:
     )
     ruled.commit()
     text = ruled.run("inject", "--prompt", "do sessions need a timeout").stdout
-    assert "[UNPROVEN] its rule wants it trusted, it is committed" in text
+    assert "UNPROVEN: its rule wants it trusted, it is committed" in text
     publish(ruled)
-    assert "[UNPROVEN]" not in ruled.run("inject", "--prompt", "do sessions need a timeout").stdout
+    assert "UNPROVEN" not in ruled.run("inject", "--prompt", "do sessions need a timeout").stdout
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             'match = "type:decision"',
             "trust.rules 1 needs require, one of committed, trusted, signed",
         ),
         ('require = "signed"', "trust.rules 1 needs match"),
-        ('match = "type:novel"\nrequire = "signed"', "and there is no such type"),
-        ('match = "category:novel"\nrequire = "signed"', "and there is no such category"),
+        ('match = "type:novel"\nrequire = "signed"', "is not a type"),
+        ('match = "category:novel"\nrequire = "signed"', "is not a category"),
         ('match = "is:head"\nrequire = "signed"', "matches 'is:head'"),
         ('match = "tag:"\nrequire = "signed"', "matches 'tag:'"),
         ('match = "id:*"\nrequire = "high"', "needs require, one of"),
         ('match = "id:*"\nrequire = "trusted"\nowners = ["a@b"]', "must require signed"),
-        ('match = "id:*"\nowners = []', "has no owner in owners"),
-        ('match = "id:*"\nowners = "ann"', "has owners that are no list"),
-        ('match = "id:*"\nowners = ["a b"]', "has owners that are no list"),
-        ('match = "id:*"\nrequire = "signed"\nowner = "a"', "has 'owner', which is not match"),
+        ('match = "id:*"\nowners = []', "has no owner"),
+        ('match = "id:*"\nowners = "ann"', "must have owners as a list"),
+        ('match = "id:*"\nowners = ["a b"]', "must have owners as a list"),
+        ('match = "id:*"\nrequire = "signed"\nowner = "a"', "has the unknown key 'owner'"),
         ('match = "gate"\nrequire = "trusted"', "must require signed"),
     ],
 )
-def test_a_bad_rule_gets_one_sentence(text: str, said: str) -> None:
+def test_a_bad_rule_gets_one_sentence(text: str, message: str) -> None:
     """It names the file, the number of the rule and what is wrong."""
     with pytest.raises(MemtoolError) as caught:
         config.parse(f"[[trust.rules]]\n{text}\n".encode(), "FILE")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("FILE: trust.rules 1 ")
 
 
@@ -278,7 +279,7 @@ def test_what_a_rule_matches(match: str, expected: bool) -> None:  # noqa: FBT00
     path = ".memory/decision/2026-02/dec-a.md"
     assert rule.matches(memory, path) is expected
     other = rule.replace(match="other")
-    assert rule_of((rule, other), memory, path) is (rule if expected else None)
+    assert find_rule((rule, other), memory, path) is (rule if expected else None)
 
 
 def test_rules_must_be_tables() -> None:
@@ -286,14 +287,14 @@ def test_rules_must_be_tables() -> None:
     with pytest.raises(MemtoolError, match="must be tables"):
         config.parse(b'[trust]\nrules = ["type:decision"]\n', "FILE")
     many = '[[trust.rules]]\nmatch = "id:*"\nrequire = "signed"\n' * 201
-    with pytest.raises(MemtoolError, match="200 are allowed"):
+    with pytest.raises(MemtoolError, match="the limit is 200"):
         config.parse(many.encode(), "FILE")
 
 
 def test_rules_of_a_newer_format_are_never_less() -> None:
-    """Those that this version knows hold; where it does not, all must be signed."""
-    known = config.parse(f"format = 99\n{RULES}".encode(), "FILE")
-    assert [rule.match for rule in known.rules] == ["type:decision", "category:warning"]
+    """Rules that this version can read apply; if it cannot, all memories must be signed."""
+    parsed = config.parse(f"format = 99\n{RULES}".encode(), "FILE")
+    assert [rule.match for rule in parsed.rules] == ["type:decision", "category:warning"]
     unknown = config.parse(f"format = 99\n{RULES}quorum = 2\n".encode(), "FILE")
     assert [(rule.match, rule.require) for rule in unknown.rules] == [("id:*", "signed")]
 
@@ -303,11 +304,11 @@ def test_a_setting_beside_rules_is_set_and_kept(sandbox: Sandbox) -> None:
     sandbox.write(".memory/config.toml", RULES)
     sandbox.run("config", "trust.ref", "refs/heads/main")
     after = config.parse((sandbox.path / ".memory/config.toml").read_bytes(), "FILE")
-    assert after.given["trust.ref"] == "refs/heads/main"
+    assert after.values["trust.ref"] == "refs/heads/main"
     assert [rule.match for rule in after.rules] == ["type:decision", "category:warning"]
     sandbox.write(".memory/config.toml", RULES.partition("\n\n")[2])
     sandbox.run("config", "trust.ref", "refs/heads/main")
     after = config.parse((sandbox.path / ".memory/config.toml").read_bytes(), "FILE")
-    assert after.given["trust.ref"] == "refs/heads/main"
+    assert after.values["trust.ref"] == "refs/heads/main"
     assert len(after.rules) == 2
     assert "edit .memory/config.toml" in sandbox.run("config", "trust.rules", "x").stderr

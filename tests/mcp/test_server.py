@@ -17,7 +17,7 @@ from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
 from memtool.mcp import transport
-from memtool.mcp.server import COMMON
+from memtool.mcp.server import COMMON, format_instructions, list_tools
 from memtool.memory import document
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def talk(
                 cwd=cwd or sandbox.path,
                 env=sandbox.env | (env or {}),
             )
-            async with Client(stdio_client(started, errlog), mode=era, **client) as one:
-                await story(one)
+            async with Client(stdio_client(started, errlog), mode=era, **client) as connected:
+                await story(connected)
 
     async def tell_all() -> None:
         async with anyio.create_task_group() as group:
@@ -75,16 +75,16 @@ def talk(
     return log.read_text()
 
 
-async def ask(client: Client, tool: str, **given: Any) -> Any:
+async def ask(client: Client, tool: str, **arguments: Any) -> Any:
     """Call a tool, expect an answer, and return its structured part; the client checks it."""
-    result = await client.call_tool(tool, given)
+    result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
 
 
-async def refused(client: Client, tool: str, **given: Any) -> str:
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
     """Call a tool, expect a refusal, and return its text."""
-    result = await client.call_tool(tool, given)
+    result = await client.call_tool(tool, arguments)
     assert result.is_error
     assert result.structured_content is None  # some clients hold it to the shape of an answer
     assert result.meta["memtool/error"]["message"] in result.content[0].text
@@ -131,7 +131,8 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
             "id"
         ] == old
         assert (await ask(client, "list", filters="tag:auth"))["total"] == 1
-        assert old in (await ask(client, "inject", prompt="where do sessions live?"))["text"]
+        injected = await ask(client, "inject", prompt="where do sessions live?")
+        assert [item["id"] for item in injected["items"]] == [old]
         shown = await ask(client, "show", id=old)
         assert shown["body"].endswith("## Said by the user\n\n> keep them in Redis\n")
         assert shown["agent"] == "acme code"
@@ -153,9 +154,9 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         assert (await ask(client, "log", id=old))["events"]
         assert (await ask(client, "check"))["problems"] == []
         assert (await ask(client, "status"))["total"] == 3
-        gone = await ask(client, "forget", wanted=right["id"], why="it was a joke", dry_run=True)
+        gone = await ask(client, "forget", wanted=right["id"], reason="it was a joke", dry_run=True)
         assert gone["forgotten"][0]["dry_run"]
-        await ask(client, "forget", wanted=right["id"], why="it was a joke")
+        await ask(client, "forget", wanted=right["id"], reason="it was a joke")
         await ask(client, "restore", id=right["id"])
         undone = await ask(client, "undo", id=old, dry_run=True)
         assert (undone["step"], undone["how"]) == ("superseded", "discarded")
@@ -165,7 +166,7 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
             ids=[left["id"], right["id"]],
             merge="Both",
             body="Both hold.",
-            why="to try it",
+            reason="to try it",
             commit=True,
         )
         assert merged["resolved"][0]["kept"] == "merged"
@@ -199,14 +200,14 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "known"),
+    ("name", "expected"),
     [("acme", "acme"), ("x" * 99, "x" * 60), ("acme\u202e", ""), (" \n", ""), (None, "")],
 )
-def test_a_client_is_known_by_a_name_that_can_be_written(name: str | None, known: str):
+def test_a_client_is_known_by_a_name_that_can_be_written(name: str | None, expected: str):
     """It becomes a key of a memory: one short line that a person can see, or nothing."""
     client = transport.Client(0, 1)
     client.info = {"name": name}
-    assert client.name == known
+    assert client.name == expected
 
 
 def test_hosts_are_told_what_a_tool_does(sandbox: Sandbox):
@@ -215,19 +216,35 @@ def test_hosts_are_told_what_a_tool_does(sandbox: Sandbox):
     async def story(client: Client) -> None:
         assert client.server_info.name == "memtool"
         assert client.server_info.version
-        assert "never an instruction" in client.instructions
-        told = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+        assert client.instructions == format_instructions([*COMMON, "pin"])
+        by_tool = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
         hints = {
-            name: (one.read_only_hint, one.destructive_hint, one.idempotent_hint)
-            for name, one in told.items()
+            name: (
+                annotation.read_only_hint,
+                annotation.destructive_hint,
+                annotation.idempotent_hint,
+            )
+            for name, annotation in by_tool.items()
         }
         assert hints["search"] == hints["inject"] == (True, False, True)
         assert hints["new"] == hints["remember"] == (False, False, False)
         assert hints["pin"] == (False, False, True)
         assert hints["forget"] == (False, True, True)
-        assert {one.open_world_hint for one in told.values()} == {False}
+        assert {annotation.open_world_hint for annotation in by_tool.values()} == {False}
 
     talk(sandbox, story, era="legacy")
+
+
+def test_instructions_name_only_tools_that_are_offered():
+    """A server that may not write says nothing of writing."""
+    whole = format_instructions(list_tools())
+    assert "before you change files, `inject` with their paths" in whole
+    assert whole.endswith("correct with `supersede`. No secrets.")
+    reading = format_instructions(list_tools(read_only=True))
+    assert "`search`" in reading
+    assert not [name for name in ("remember", "new", "supersede") if f"`{name}`" in reading]
+    for word in ("promote", "confirm"):
+        assert word not in whole + "".join(tool.description for tool in list_tools().values())
 
 
 def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):
@@ -236,15 +253,15 @@ def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):
     sandbox.memory("dec-b", "Sessions end after a day.\n")
     sandbox.commit()
     block = sandbox.run("inject", "--prompt", "sessions").stdout
-    found = sandbox.json("search", "sessions", "--limit", "1")
+    expected = sandbox.json("search", "sessions", "--limit", "1")
 
     async def story(client: Client) -> None:
         answer = await client.call_tool("search", {"query": "sessions", "limit": 1})
         same = {"elapsed_ms": 0}
-        assert answer.structured_content | same == found | same
-        texts = [one.text for one in answer.content]
+        assert answer.structured_content | same == expected | same
+        texts = [content.text for content in answer.content]
         assert texts[0] + "\n" == sandbox.run("search", "sessions", "--limit", "1").stdout
-        assert texts[1:] == ["note: 1 of 2 shown; `limit` N shows more"]
+        assert texts[1:] == ["note: 1 of 2 shown; `limit` 0 shows all"]
         injected = await client.call_tool("inject", {"prompt": "sessions"})
         assert injected.content[0].text == block == injected.structured_content["text"]
         assert all("text" not in item for item in injected.structured_content["items"])
@@ -260,8 +277,8 @@ def test_what_other_processes_change_is_seen_by_the_next_call(sandbox: Sandbox):
 
     async def story(client: Client) -> None:
         async def bodies() -> dict[str, tuple[str, str | None]]:
-            found = (await ask(client, "search", query="sessions"))["results"]
-            return {one["id"]: (one["snippet"], one["commit"]) for one in found}
+            results = (await ask(client, "search", query="sessions"))["results"]
+            return {result["id"]: (result["snippet"], result["commit"]) for result in results}
 
         assert await bodies() == {"dec-a": ("Sessions live in Redis.", first)}
         sandbox.memory("dec-b", "Sessions end after a day.\n")
@@ -278,8 +295,8 @@ def test_what_other_processes_change_is_seen_by_the_next_call(sandbox: Sandbox):
         sandbox.git("checkout", "--quiet", "--detach", first)
         assert await bodies() == {"dec-a": ("Sessions live in Redis.", first)}
         sandbox.write(".memory/aliases.toml", 'login = ["sessions"]\n')
-        found = await ask(client, "search", query="login")
-        assert [one["id"] for one in found["results"]] == ["dec-a"]
+        answer = await ask(client, "search", query="login")
+        assert [result["id"] for result in answer["results"]] == ["dec-a"]
         (sandbox.path / path).unlink()
         assert await bodies() == {}
 
@@ -292,29 +309,29 @@ def test_a_bad_call_is_answered_and_the_next_one_works(sandbox: Sandbox):
     sandbox.commit()
 
     async def story(client: Client) -> None:
-        with pytest.raises(MCPError, match="there is no tool 'purge'"):
+        with pytest.raises(MCPError, match="unknown tool 'purge'"):
             await client.call_tool("purge", {})
         assert "did you mean query?" in await refused(client, "search", qeury="x")
         assert "limit takes" in await refused(client, "search", query="x", limit="all")
-        assert "no memory has the id" in await refused(client, "show", id="dec-zzz")
+        assert "no memory is called" in await refused(client, "show", id="dec-zzz")
         assert "hint: " in await refused(client, "supersede", old="nope", title="T")
         assert "not in the repository" in await refused(client, "inject", files=["/etc/passwd"])
         assert "not in the repository" in await refused(client, "check", path=["../.."])
         assert "inside the repository" in await refused(
             client, "new", type="semantic", title="T", source=["file:../../etc/passwd"]
         )
-        assert "bytes, 65,536 are" in await refused(client, "remember", text="word " * 200_000)
-        assert "'--output=x'" in await refused(client, "show", id="dec-a", at="--output=x")
-        assert "no revision '--all'" in await refused(client, "check", range="--all..HEAD")
-        said = await refused(client, "remember", text=f"The token is {TOKEN}.")
-        assert TOKEN not in said
+        assert "the limit is 65,536" in await refused(client, "remember", text="word " * 200_000)
+        assert '"--output=x"' in await refused(client, "show", id="dec-a", at="--output=x")
+        assert 'no revision "--all"' in await refused(client, "check", range="--all..HEAD")
+        message = await refused(client, "remember", text=f"The token is {TOKEN}.")
+        assert TOKEN not in message
         assert (await ask(client, "list"))["total"] == 1
 
     log = talk(sandbox, story)
     assert TOKEN not in log
     assert "Traceback" not in log
-    left = [path for path in sandbox.path.rglob("*") if path.is_file()]
-    assert not [path for path in left if TOKEN.encode() in path.read_bytes()]
+    files = [path for path in sandbox.path.rglob("*") if path.is_file()]
+    assert not [path for path in files if TOKEN.encode() in path.read_bytes()]
 
 
 def test_a_bug_is_told_and_does_not_end_the_server(sandbox: Sandbox):
@@ -338,14 +355,14 @@ def test_two_clients_and_many_calls_at_once(sandbox: Sandbox):
 
     def writer(name: str) -> Story:
         async def story(client: Client) -> None:
-            async def one(number: int) -> None:
+            async def remember_one(number: int) -> None:
                 text = f"{name}{number} is the port of service {name * 3}{number * 7919}."
                 await ask(client, "remember", text=text, commit=number % 5 == 0)
                 await ask(client, "search", query=f"port {number}")
 
             async with anyio.create_task_group() as group:
                 for number in range(20):
-                    group.start_soon(one, number)
+                    group.start_soon(remember_one, number)
 
         return story
 
@@ -363,25 +380,28 @@ def test_memories_are_resources(sandbox: Sandbox):
     async def story(client: Client) -> None:
         page = await client.list_resources()
         assert (len(page.resources), page.resources[0].uri) == (100, "memory://dec-000")
-        rest = await client.list_resources(cursor=page.next_cursor)
-        assert ([one.name for one in rest.resources], rest.next_cursor) == (["dec-100"], None)
+        next_page = await client.list_resources(cursor=page.next_cursor)
+        assert ([resource.name for resource in next_page.resources], next_page.next_cursor) == (
+            ["dec-100"],
+            None,
+        )
         (text,) = (await client.read_resource("memory://dec-007")).contents
-        assert text.text.endswith("Note 7.\n")
+        assert "\n\nNote 7.\n\n" in text.text
         (template,) = (await client.list_resource_templates()).resource_templates
         reference = {"type": "ref/resource", "uri": template.uri_template}
-        found = await client.complete(_reference(reference), {"name": "id", "value": "dec-09"})
-        assert found.completion.values == [f"dec-09{n}" for n in range(10)]
+        completion = await client.complete(_reference(reference), {"name": "id", "value": "dec-09"})
+        assert completion.completion.values == [f"dec-09{n}" for n in range(10)]
         for uri in ("memory://dec-999", "file:///etc/passwd"):
             with pytest.raises(MCPError):
                 await client.read_resource(uri)
-        with pytest.raises(MCPError, match="no cursor"):
+        with pytest.raises(MCPError, match="is not a cursor"):
             await client.list_resources(cursor="%%%")
 
     talk(sandbox, story)
 
 
 def test_the_primer_is_a_prompt(sandbox: Sandbox):
-    """Hosts that run no hooks let their user ask for it; where nothing is known it says so."""
+    """Hosts without hooks offer it to their user; without memories it says so."""
     sandbox.run("init")
 
     async def story(client: Client) -> None:
@@ -443,7 +463,9 @@ def test_without_a_repository_a_root_of_the_client_is_taken(sandbox: Sandbox, tm
         return ListRootsResult(roots=[Root(uri=place.as_uri()) for place in places])
 
     async def story(client: Client) -> None:
-        assert [one.name for one in (await client.list_resources()).resources] == ["dec-a"]
+        assert [resource.name for resource in (await client.list_resources()).resources] == [
+            "dec-a"
+        ]
         assert (await ask(client, "list"))["total"] == 1
 
     talk(sandbox, story, era="legacy", cwd=tmp_path / "elsewhere", list_roots_callback=roots)
@@ -461,17 +483,21 @@ def test_memories_land_in_the_worktree_that_is_meant(sandbox: Sandbox, tmp_path:
     before = sandbox.git("rev-parse", "HEAD")
 
     async def named(client: Client) -> None:
-        given = {"text": "Sign webhooks with Ed25519.", "commit": True, "directory": str(linked)}
-        told = await client.call_tool("remember", given)
-        assert f"written in {linked}, on the branch topic" in str(told.content)
+        arguments = {
+            "text": "Sign webhooks with Ed25519.",
+            "commit": True,
+            "directory": str(linked),
+        }
+        result = await client.call_tool("remember", arguments)
+        assert f"written in {linked}, on the branch topic" in str(result.content)
         assert (await ask(client, "list", directory=str(linked)))["total"] == 1
         assert (await ask(client, "list"))["total"] == 0
-        said = await refused(client, "list", directory=str(tmp_path / "foreign"))
-        assert "is in another repository" in said
+        message = await refused(client, "list", directory=str(tmp_path / "foreign"))
+        assert "is in another repository" in message
 
     async def rooted(client: Client) -> None:
-        told = await client.call_tool("remember", {"text": "The QA lead is Bo.", "commit": True})
-        assert f"written in {linked}, on the branch topic" in str(told.content)
+        result = await client.call_tool("remember", {"text": "The QA lead is Bo.", "commit": True})
+        assert f"written in {linked}, on the branch topic" in str(result.content)
 
     async def roots(_context: object) -> ListRootsResult:
         return ListRootsResult(roots=[Root(uri=linked.as_uri())])
@@ -483,10 +509,10 @@ def test_memories_land_in_the_worktree_that_is_meant(sandbox: Sandbox, tmp_path:
 
 
 def test_a_client_without_a_name_is_no_person(sandbox: Sandbox):
-    """What it writes has an agent as its source all the same."""
+    """The source of what it writes is still an agent."""
     sandbox.run("init")
-    asked = {"name": "remember", "arguments": {"text": "The QA lead is Bo."}}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    params = {"name": "remember", "arguments": {"text": "The QA lead is Bo."}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     nameless = HELLO | {"params": HELLO["params"] | {"clientInfo": {}}}  # type: ignore[operator]
     exchange(sandbox, json.dumps(nameless).encode(), json.dumps(call).encode())
     (record,) = sandbox.context().tree().records
@@ -494,16 +520,16 @@ def test_a_client_without_a_name_is_no_person(sandbox: Sandbox):
 
 
 def test_without_any_repository_every_call_says_so(sandbox: Sandbox, tmp_path: Path):
-    """The server starts all the same; git init later is enough."""
+    """The server still starts; git init later is enough."""
     place = tmp_path / "nothing"
     place.mkdir()
 
     async def story(client: Client) -> None:
         assert (await client.list_resources()).resources == []
-        said = await refused(client, "search", query="x")
-        assert "is not in a git repository\nhint: git init makes one" in said
+        message = await refused(client, "search", query="x")
+        assert "is not in a git repository\nhint: git init" in message
         sandbox.git("init", "--quiet", str(place))
-        assert "hint: memtool init makes it" in await refused(client, "list")
+        assert "hint: memtool init" in await refused(client, "list")
         assert (await client.list_resources()).resources == []
         (place / ".memory" / "decision").mkdir(parents=True)
         (place / ".memory" / "decision" / "dec-a.md").write_bytes(document.write(make_memory()))
@@ -523,14 +549,14 @@ def test_another_directory_may_be_named(sandbox: Sandbox, tmp_path: Path):
 
 
 def test_global_memories_are_asked_for_by_name(sandbox: Sandbox):
-    """What holds in every project is written to the user's own repository, and read from there."""
+    """They are written to the user's own repository, and read from there."""
     sandbox.memory("dec-a")
 
     async def story(client: Client) -> None:
         made = await ask(client, "remember", text="Answer in British English.", **{"global": True})
         assert made["commit"]
         listed = (await ask(client, "list", **{"global": True}))["memories"]
-        assert [one["id"] for one in listed] == [made["id"]]
+        assert [memory["id"] for memory in listed] == [made["id"]]
         assert (await ask(client, "list"))["total"] == 1
 
     async def all_global(client: Client) -> None:
@@ -547,7 +573,7 @@ def test_a_client_that_leaves_ends_the_server(sandbox: Sandbox):
     last = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
     lines = (json.dumps(line).encode() for line in (HELLO, LIST, last))
     answers, done = exchange(sandbox, *lines)
-    assert sorted(one["id"] for one in answers) == [0, 1, 2]
+    assert sorted(answer["id"] for answer in answers) == [0, 1, 2]
     assert (done.returncode, done.stderr) == (0, b"")
     assert sandbox.json("list")["total"] == 1
     assert exchange(sandbox)[1].returncode == 0
@@ -567,7 +593,7 @@ def test_lines_that_are_no_messages_are_passed_over(sandbox: Sandbox):
         b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}',
     )
     answers, done = exchange(sandbox, json.dumps(HELLO).encode(), *lines, json.dumps(LIST).encode())
-    by_id = {one.get("id"): one for one in answers}
+    by_id = {answer.get("id"): answer for answer in answers}
     assert by_id[8]["error"]["code"] == -32601
     assert by_id[9]["error"]["code"] == -32602
     assert by_id[1]["result"]["tools"]
@@ -621,12 +647,12 @@ def test_the_verb_itself_is_no_function(sandbox: Sandbox):
     from memtool.commands.mcp import mcp
     from memtool.errors import MemtoolError
 
-    with pytest.raises(MemtoolError, match="a process of its own"):
+    with pytest.raises(MemtoolError, match="can only be started from the command line"):
         mcp(sandbox.context())
 
 
 def test_no_package_is_needed(sandbox: Sandbox):
-    """What speaks the protocol for others takes a second to load."""
+    """Other implementations of the protocol take a second to load."""
     sandbox.memory("dec-a")
     query = {"name": "search", "arguments": {"query": "dec-a"}}
     lines = (HELLO, LIST, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": query})
@@ -644,7 +670,9 @@ def test_no_package_is_needed(sandbox: Sandbox):
         input="".join(f"{json.dumps(line)}\n" for line in lines),
     )
     assert done.stderr.strip() == ""
-    answers = {one["id"]: one["result"] for one in map(json.loads, done.stdout.splitlines())}
+    answers = {
+        answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())
+    }
     assert [tool["name"] for tool in answers[1]["tools"]] == list(COMMON)
     assert "dec-a" in answers[2]["content"][0]["text"]
     assert "structuredContent" not in answers[2]

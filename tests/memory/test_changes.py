@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from memtool.memory.changes import (
     Change,
     Version,
-    changed_keys,
-    changes,
     compare,
+    describe_change,
+    find_changed_keys,
+    find_changes,
     is_redacted,
     is_redaction,
-    sentence,
 )
 from memtool.memory.memory import FieldValue
 
@@ -25,7 +25,7 @@ def version(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) 
 
 
 def kinds(before: Version | None, after: Version | None) -> list[str]:
-    return [change.kind for change in changes(before, after)]
+    return [change.kind for change in find_changes(before, after)]
 
 
 @pytest.mark.parametrize(
@@ -45,56 +45,68 @@ def kinds(before: Version | None, after: Version | None) -> list[str]:
     ],
 )
 def test_each_change_of_status_has_its_word(before: str, after: str, expected: list[str]) -> None:
-    """What happened to the status is told with the word of the verb that does it."""
+    """A change of status is named by the verb that makes it."""
     assert kinds(version(status=before), version(status=after)) == expected
 
 
 def test_a_status_that_is_left_out_is_the_default() -> None:
     """Writing down the status that held anyway changes nothing."""
-    assert changes(version(), version(status="confirmed")) == ()
+    assert find_changes(version(), version(status="confirmed")) == ()
 
 
 def test_vouching_again_is_a_confirmation() -> None:
-    """A newer `checked` means that somebody confirmed it, and says who."""
+    """A newer `checked` is a confirmation, with its author."""
     after = version(checked={"at": "2026-02-23T00:00:00Z", "by": "Bob"})
-    (change,) = changes(version(), after)
+    (change,) = find_changes(version(), after)
     assert (change.kind, change.details) == ("confirmed", {"by": "Bob"})
 
 
 def test_taking_a_confirmation_away_is_an_edit() -> None:
-    """A `checked` that disappears is no confirmation."""
+    """Removing `checked` is not a confirmation."""
     before = version(checked={"at": "2026-02-23T00:00:00Z", "by": "Bob"})
-    (change,) = changes(before, version())
+    (change,) = find_changes(before, version())
     assert (change.kind, change.details["keys"]) == ("edited", ("checked",))
+
+
+def test_what_was_seen_is_no_step() -> None:
+    """A record that is added or taken away says nothing about what holds."""
+    seen = {"saw": "src/x.py=3f2a91c0de12"}
+    assert find_changes(version(), version(checked=seen)) == ()
+    at = {"at": "2026-02-23T00:00:00Z", "by": "Bob"}
+    assert find_changes(version(checked=at), version(checked=at | seen)) == ()
+    (change,) = find_changes(version(checked=seen), version(checked=at | seen))
+    assert change.kind == "confirmed"
 
 
 def test_forgetting_tells_who_and_why() -> None:
     """The reason that the file holds is part of the change."""
     deleted: FieldValue = {"at": "2026-02-23T00:00:00Z", "by": "Bob", "reason": "wrong"}
-    (change,) = changes(version(), version(status="deleted", deleted=deleted))
+    (change,) = find_changes(version(), version(status="deleted", deleted=deleted))
     assert change.details == {"from": "confirmed", "by": "Bob", "reason": "wrong"}
-    assert sentence(change) == "from confirmed; by Bob; wrong"
+    assert describe_change(change) == "from confirmed; by Bob; wrong"
 
 
 def test_an_edited_claim_is_silent_only_after_confirmation() -> None:
     """Candidates may be edited freely, confirmed claims may not."""
     for status, silent in (("candidate", False), ("confirmed", True), ("deprecated", True)):
-        (change,) = changes(version(status=status), version(status=status, body="It is not.\n"))
+        (change,) = find_changes(
+            version(status=status), version(status=status, body="It is not.\n")
+        )
         assert (change.kind, change.details["silent"]) == ("edited", silent)
         assert change.details["keys"] == ("body",)
 
 
 def test_labels_may_change() -> None:
     """Keys that may change later make an edit that is not silent."""
-    (change,) = changes(version(), version(tags=("x",), importance="0.9", **{"x-own": "1"}))
+    (change,) = find_changes(version(), version(tags=("x",), importance="0.9", **{"x-own": "1"}))
     assert change.details == {"keys": ("tags", "importance", "x-own"), "silent": False}
 
 
 def test_a_redaction_is_told_apart_from_an_edit_beside_it() -> None:
     """Redacting the title while rewriting the body gives both changes."""
     before = version(title="Key is abc", body="One.\n")
-    found = changes(before, version(title=f"Key is {MARK}", body="Two.\n"))
-    assert [(c.kind, c.details["keys"]) for c in found] == [
+    changes = find_changes(before, version(title=f"Key is {MARK}", body="Two.\n"))
+    assert [(c.kind, c.details["keys"]) for c in changes] == [
         ("redacted", ("title",)),
         ("edited", ("body",)),
     ]
@@ -149,7 +161,7 @@ def test_redacting_whole_words_is_always_seen(words: list[str]) -> None:
     st.data(),
 )
 def test_a_mark_beside_another_is_seen(pieces: list[str], data: st.DataObject) -> None:
-    """Old and new marks may stand side by side in any order."""
+    """Old and new marks may be adjacent, in any order."""
     hidden = data.draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
     after = [
         MARK if piece in ("S", "T") and is_new else piece
@@ -169,8 +181,8 @@ def test_lists_and_tables_are_redacted_item_by_item() -> None:
 def test_superseding_is_told_of_both_memories() -> None:
     """The new memory is added, and what it names is superseded by it."""
     old = version("dec-old")
-    found = compare([old], [old, version("dec-new", supersedes=("dec-old",))])
-    assert found == (
+    changes = compare([old], [old, version("dec-new", supersedes=("dec-old",))])
+    assert changes == (
         Change(
             "added",
             "dec-new",
@@ -196,9 +208,9 @@ def test_a_moved_file_is_the_same_memory() -> None:
     """A file that lies elsewhere under its name has moved, whatever else changed."""
     before = version(status="candidate")
     after = Version(".memory/other/dec-a.md", make_memory("dec-a", status="confirmed"))
-    found = compare([before], [after])
-    assert [change.kind for change in found] == ["confirmed", "moved"]
-    assert found[1].details == {"from": ".memory/dec-a.md"}
+    changes = compare([before], [after])
+    assert [change.kind for change in changes] == ["confirmed", "moved"]
+    assert changes[1].details == {"from": ".memory/dec-a.md"}
 
 
 def test_a_renamed_id_is_known_by_its_moment_of_writing() -> None:
@@ -216,8 +228,8 @@ def test_a_successor_is_not_taken_for_a_renamed_memory() -> None:
     """Git pairs a removed memory with its similar successor; memtool does not."""
     old = version("dec-a", title="T")
     new = version("dec-b", title="T", supersedes=("dec-a",))
-    found = compare([old], [new], {new.path: old.path})
-    assert [(c.id, c.kind) for c in found] == [
+    changes = compare([old], [new], {new.path: old.path})
+    assert [(c.id, c.kind) for c in changes] == [
         ("dec-a", "superseded"),
         ("dec-a", "removed"),
         ("dec-b", "added"),
@@ -225,9 +237,9 @@ def test_a_successor_is_not_taken_for_a_renamed_memory() -> None:
 
 
 def test_a_file_that_broke_is_not_removed() -> None:
-    """What can no longer be read is still there, and says why."""
+    """An unreadable file is still there, with its problem."""
     broken = Version(".memory/dec-a.md", None, "it is not UTF-8 text")
-    (change,) = changes(version(), broken)
+    (change,) = find_changes(version(), broken)
     assert (change.kind, change.title) == ("unreadable", "Title of dec-a")
     assert change.details == {"fault": "it is not UTF-8 text"}
     assert kinds(broken, version()) == ["mended"]
@@ -244,6 +256,6 @@ def test_the_order_of_the_input_does_not_matter() -> None:
 
 
 def test_the_id_and_the_lifecycle_are_no_edited_keys() -> None:
-    """What other changes tell is left out of the keys."""
+    """Keys that other changes report are left out."""
     old, new = make_memory("dec-a"), make_memory("dec-b", title="Title of dec-a", status="pinned")
-    assert changed_keys(old, new) == ()
+    assert find_changed_keys(old, new) == ()

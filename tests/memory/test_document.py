@@ -119,7 +119,7 @@ def test_an_edit_changes_only_the_lines_of_its_keys(name: str) -> None:
 def test_any_edit_gives_the_fields_and_keeps_the_rest(
     name: str, there: Fields, changes: Fields, dropped: set[str], between: str
 ) -> None:
-    """Whatever keys are set, added or dropped, wherever remarks stand: nothing else changes."""
+    """Whatever keys are set, added or dropped, and wherever comments are, all else is the same."""
     memory = make_memory("dec-a", **there)
     header = document.write(memory).decode().removeprefix("---\n").partition("\n---\n")[0]
     newline = "\r\n" if "CRLF" in name else "\n"
@@ -389,15 +389,15 @@ def test_a_reader_of_many_files_reads_each_as_if_alone(
         except Unreadable as error:
             expected = error.problems
         try:
-            found: Memory | list[Problem] = reader.read(data, path)
+            result: Memory | list[Problem] = reader.read(data, path)
         except Unreadable as error:
-            found = error.problems
-        assert found == expected
+            result = error.problems
+        assert result == expected
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"---\n\0", b"\xef\xbb\xbf---\n", b"---\n---\n"])
 def test_a_reader_refuses_what_is_no_memory(data: bytes) -> None:
-    """Bytes that are no document at all have the same problems for both."""
+    """Bytes that are not a document have the same problems for both."""
     with pytest.raises(Unreadable) as alone:
         document.read(data, "m/a.md")
     with pytest.raises(Unreadable) as among_many:

@@ -7,8 +7,8 @@ from memtool.memory.environment import (
     NEEDS_SHELL,
     REDACTED,
     FailureEnvironment,
-    environment_of_line,
-    exit_code_of,
+    parse_command_line,
+    parse_exit_code,
     read_environment,
     write_environment,
 )
@@ -37,9 +37,9 @@ WHOLE = FailureEnvironment(
     ],
 )
 def test_the_words_of_a_plain_line(line: str, argv: tuple[str, ...], cwd: str) -> None:
-    """What a shell would only take apart is taken apart without one; paths are the worktree's."""
-    found = environment_of_line(line, "/r", "/r")
-    assert (found.argv, found.cwd, found.lack) == (argv, cwd, "")
+    """Simple shell quoting is parsed without a shell; paths are the worktree's."""
+    parsed = parse_command_line(line, "/r", "/r")
+    assert (parsed.argv, parsed.cwd, parsed.lack) == (argv, cwd, "")
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,15 @@ def test_the_words_of_a_plain_line(line: str, argv: tuple[str, ...], cwd: str) -
 )
 def test_a_line_with_a_meaning_of_its_own_needs_a_shell(line: str) -> None:
     """Pipes, lists, expansions, redirections and built-in words are not guessed at."""
-    assert environment_of_line(line, "/r", "/r") == FailureEnvironment(lack=NEEDS_SHELL)
+    assert parse_command_line(line, "/r", "/r") == FailureEnvironment(lack=NEEDS_SHELL)
 
 
 def test_without_a_state_only_the_words_are_known() -> None:
-    """A line of a transcript does not say where it ran."""
-    found = environment_of_line("cd a && make")
-    assert (found.argv, found.cwd) == (("make",), "")
-    assert found.obstacle == "the commit at which it failed is not known"
-    assert write_environment(found).splitlines() == [
+    """A line of a transcript does not record where it ran."""
+    parsed = parse_command_line("cd a && make")
+    assert (parsed.argv, parsed.cwd) == (("make",), "")
+    assert parsed.obstacle == "the commit at which it failed is unknown"
+    assert write_environment(parsed).splitlines() == [
         'argv: ["make"]',
         "cwd: unknown",
         "commit: unknown",
@@ -95,7 +95,7 @@ def test_without_a_state_only_the_words_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "state",
     [
         WHOLE,
         FailureEnvironment(lack="unknown"),
@@ -105,12 +105,12 @@ def test_without_a_state_only_the_words_are_known() -> None:
         WHOLE.replace(diff="c" * 64, facts=(("untracked", "3"), ("os", "linux"))),
     ],
 )
-def test_what_is_written_is_read_again(found: FailureEnvironment) -> None:
+def test_what_is_written_is_read_again(state: FailureEnvironment) -> None:
     """Also among other lines, and with line ends of another system."""
     text = (
-        f"Seen in session s, on the branch main.\r\n\n{write_environment(found)}\nAnd so on: no.\n"
+        f"Seen in session s, on the branch main.\r\n\n{write_environment(state)}\nAnd so on: no.\n"
     )
-    assert read_environment(text.replace("\n", "\r\n")) == found
+    assert read_environment(text.replace("\n", "\r\n")) == state
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_what_is_written_is_read_again(found: FailureEnvironment) -> None:
         ({"argv": ()}, "its section Environment names no argv"),
         ({"argv": (), "lack": NEEDS_SHELL}, "the command needs a shell, and none is started"),
         ({"argv": (), "lack": REDACTED}, "a secret was taken out of the command"),
-        ({"commit": ""}, "the commit at which it failed is not known"),
-        ({"cwd": ""}, "the directory in which it ran is not known"),
-        ({"diff": ""}, "whether the worktree was as committed is not known"),
-        ({"diff": "c" * 64}, "the worktree had changes that no commit holds"),
+        ({"commit": ""}, "the commit at which it failed is unknown"),
+        ({"cwd": ""}, "the directory in which it ran is unknown"),
+        ({"diff": ""}, "whether the worktree was clean is unknown"),
+        ({"diff": "c" * 64}, "the worktree had uncommitted changes"),
     ],
 )
 def test_what_is_in_the_way_is_said(change: dict[str, str], obstacle: str) -> None:
@@ -169,8 +169,8 @@ def test_a_line_that_is_no_such_thing_is_refused(lines: str) -> None:
 
 def test_a_mark_in_place_of_a_secret_is_never_run() -> None:
     """Whoever wrote the words that way."""
-    found = read_environment('argv: ["deploy", "--token=[REDACTED:token]"]')
-    assert (found.argv, found.lack) == ((), REDACTED)
+    parsed = read_environment('argv: ["deploy", "--token=[REDACTED:token]"]')
+    assert (parsed.argv, parsed.lack) == ((), REDACTED)
 
 
 @pytest.mark.parametrize(
@@ -205,5 +205,5 @@ def test_words_that_reach_out_of_the_worktree(
     ],
 )
 def test_an_exit_code_stands_at_the_beginning(printed: str, code: int | None) -> None:
-    """Elsewhere it may be somebody's words."""
-    assert exit_code_of(printed) == code
+    """Elsewhere it may be part of the text."""
+    assert parse_exit_code(printed) == code

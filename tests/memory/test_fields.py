@@ -1,4 +1,4 @@
-"""The field table: each key stands once, is of a known kind, and says when it may change."""
+"""The field table: each key occurs once, has a known kind, and records when it may change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_every_key_stands_once() -> None:
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_every_row_is_complete(field: Field) -> None:
-    """A row has a known kind, a meaning, choices where it needs them, and a default among them."""
+    """A row has a known kind, a meaning, choices if it needs them, and a default among them."""
     assert field.kind in fields.KINDS
     assert field.doc
     assert bool(field.choices) == (field.kind in ("choice", "mapping"))
@@ -68,7 +68,7 @@ def test_the_order_is_total() -> None:
 
 
 def test_every_type_has_a_category_of_the_table() -> None:
-    """A memory that names no category gets one that exists."""
+    """A memory that is not a category gets one that exists."""
     assert set(DEFAULT_BY_TYPE) == set(fields.TYPES)
     for type_, category in DEFAULT_BY_TYPE.items():
         assert category in DEFAULT_CATEGORIES

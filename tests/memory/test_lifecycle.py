@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CATEGORIES, DEFAULT_CATEGORIES, Category
-from memtool.memory.lifecycle import PRESETS, Fading, Pace
+from memtool.memory.lifecycle import PRESETS, FadingSettings, Pace
 from memtool.memory.memory import FieldValue
 from memtool.store.config import BY_KEY, parse
 
@@ -23,14 +23,14 @@ DAY_S = 86_400
 def test_the_time_of_a_category_ends_what_passes_and_asks_for_review_of_the_rest(
     row: Category,
 ) -> None:
-    """Work that passes expires in the second after; what somebody confirmed is due then."""
+    """Transient work expires in the second after; confirmed memories are due then."""
     memory = make_memory("dec-a", category=row.name)
     last = WRITTEN + row.ttl_days * DAY_S
     is_passing = row.name in ("task_progress", "file_change")
-    assert lifecycle.expires_at(memory) == (last if is_passing else None)
-    assert lifecycle.due_at(memory) == (None if is_passing else last)
-    assert lifecycle.state(memory, last) == "alive"
-    assert lifecycle.state(memory, last + 1) == ("expired" if is_passing else "alive")
+    assert lifecycle.find_expiry(memory) == (last if is_passing else None)
+    assert lifecycle.find_due(memory) == (None if is_passing else last)
+    assert lifecycle.find_state(memory, last) == "alive"
+    assert lifecycle.find_state(memory, last + 1) == ("expired" if is_passing else "alive")
     assert [lifecycle.is_due(memory, last + n) for n in (0, 1)] == [False, not is_passing]
 
 
@@ -39,7 +39,7 @@ def test_candidates_and_states_of_the_work_expire(fields: dict[str, FieldValue])
     """Nobody has vouched for them, or they were never meant to last, whatever their category."""
     memory = make_memory("dec-a", category="decision", **fields)
     last = WRITTEN + 90 * DAY_S
-    assert lifecycle.state(memory, last + 1) == "expired"
+    assert lifecycle.find_state(memory, last + 1) == "expired"
     assert not lifecycle.is_due(memory, last + 1)
 
 
@@ -48,7 +48,7 @@ def test_candidates_and_states_of_the_work_expire(fields: dict[str, FieldValue])
 )
 def test_some_are_never_due(fields: dict[str, FieldValue]) -> None:
     """Pinned and eternal memories have no time, and some say themselves how long they hold."""
-    assert lifecycle.due_at(make_memory("dec-a", category="decision", **fields)) is None
+    assert lifecycle.find_due(make_memory("dec-a", category="decision", **fields)) is None
 
 
 @pytest.mark.parametrize(
@@ -87,25 +87,25 @@ def test_some_are_never_due(fields: dict[str, FieldValue]) -> None:
 def test_states(changes: dict[str, FieldValue], when: str, expected: str) -> None:
     """Deleted and archived come first, then the window, then the time to live."""
     memory = make_memory("dec-a", category="decision", **changes)
-    assert lifecycle.state(memory, timestamps.start(when)) == expected
+    assert lifecycle.find_state(memory, timestamps.start(when)) == expected
 
 
 def test_categories_of_the_settings_decide() -> None:
     """A time to live of 0 is for ever; a category that is not in the table has none."""
     memory = make_memory("dec-a", category="error")
     for_ever = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 0, 0.0, 0.0, "long_term", "")}
-    assert lifecycle.due_at(memory, for_ever) is None
-    assert lifecycle.due_at(memory, {}) is None
-    assert lifecycle.state(memory, 1 << 50, for_ever) == "alive"
+    assert lifecycle.find_due(memory, for_ever) is None
+    assert lifecycle.find_due(memory, {}) is None
+    assert lifecycle.find_state(memory, 1 << 50, for_ever) == "alive"
     short = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 9, 0.0, 0.0, "short_term", "")}
-    assert lifecycle.state(memory, WRITTEN + 10 * DAY_S, short) == "expired"
+    assert lifecycle.find_state(memory, WRITTEN + 10 * DAY_S, short) == "expired"
 
 
 def test_confirming_renews_from_the_moment_of_the_check() -> None:
     """The time to live counts from the later of writing and last confirmation."""
     memory = make_memory("dec-a", checked={"at": "2026-05-01T00:00:00Z"})
-    assert lifecycle.confirmed_at(memory) == timestamps.parse("2026-05-01T00:00:00Z")
-    assert lifecycle.confirmed_at(make_memory("dec-a")) == WRITTEN
+    assert lifecycle.find_confirmed_at(memory) == timestamps.parse("2026-05-01T00:00:00Z")
+    assert lifecycle.find_confirmed_at(make_memory("dec-a")) == WRITTEN
 
 
 DAYS = st.floats(0, 40_000)
@@ -113,11 +113,15 @@ ACCESSES = st.none() | st.integers(0, 10_000)
 STATUS = st.sampled_from(("candidate", "confirmed"))
 
 
-def kept(days: float, preset: str = "steady", accesses: int | None = None, **fields: FieldValue):
-    """What is left of a decision after some days."""
+def compute_freshness(
+    days: float, preset: str = "steady", accesses: int | None = None, **fields: FieldValue
+):
+    """Return the freshness of a decision after some days."""
     memory = make_memory("dec-a", **fields)
     now = WRITTEN + round(days * DAY_S)
-    return lifecycle.kept(memory, now, DEFAULT_CATEGORIES, Fading(preset), accesses)
+    return lifecycle.compute_retention(
+        memory, now, DEFAULT_CATEGORIES, FadingSettings(preset), accesses
+    )
 
 
 def test_the_settings_name_the_presets():
@@ -149,7 +153,7 @@ def test_each_formula_is_what_it_says(
     preset: str, days: float, accesses: int | None, expected: float
 ):
     """The figures are those of the formulas as they are written down."""
-    assert kept(days, preset, accesses) == pytest.approx(expected)
+    assert compute_freshness(days, preset, accesses) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -174,13 +178,15 @@ def test_each_formula_is_what_it_says(
 def test_the_exponential_preset_knows_what_is_soon_forgotten(
     fields: dict[str, FieldValue], rate: float
 ):
-    """Work and episodes first, preferences last, what is pinned or eternal never."""
-    assert kept(7, "exponential", **fields) == pytest.approx(math.exp(-rate * 7))
+    """Work and episodes fade first, preferences last, pinned or eternal memories never."""
+    assert compute_freshness(7, "exponential", **fields) == pytest.approx(math.exp(-rate * 7))
 
 
 def test_only_the_exponential_preset_spares_what_is_eternal():
     """By the others it yields to what is newer."""
-    spared = [preset for preset in PRESETS if kept(99, preset, temporal_class="eternal") == 1]
+    spared = [
+        preset for preset in PRESETS if compute_freshness(99, preset, temporal_class="eternal") == 1
+    ]
     assert spared == ["exponential"]
 
 
@@ -191,52 +197,56 @@ def test_a_rate_of_the_settings_is_that_of_every_preset():
     ).categories
     memories = [make_memory("dec-a", category=name) for name in ("decision", "new")]
     for preset, usual in (("steady", 0.003), ("exponential", 0.03)):
-        paces = [lifecycle.pace(memory, categories, Fading(preset)) for memory in memories]
+        paces = [
+            lifecycle.find_pace(memory, categories, FadingSettings(preset)) for memory in memories
+        ]
         assert [pace.rate_per_day for pace in paces] == [0.5, usual]
 
 
 def test_a_candidate_keeps_less_by_the_weekly_formula():
     """0.9 of it, whatever its age."""
-    assert kept(7, "weekly", status="candidate") == pytest.approx(0.95 * 0.9)
-    assert kept(7, "half-life", status="candidate") == kept(7, "half-life")
+    assert compute_freshness(7, "weekly", status="candidate") == pytest.approx(0.95 * 0.9)
+    assert compute_freshness(7, "half-life", status="candidate") == compute_freshness(
+        7, "half-life"
+    )
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("fields", [{"status": "pinned"}, {"fade_rate": "0"}])
 def test_what_is_pinned_never_fades(preset: str, fields: dict[str, FieldValue]):
     """Nor does what says so itself."""
-    assert kept(10_000, preset, 0, **fields) == 1.0
+    assert compute_freshness(10_000, preset, 0, **fields) == 1.0
 
 
 def test_the_rate_of_the_memory_goes_before_that_of_the_category():
     """Both are per day; a category without a row has one as well."""
-    assert kept(10, fade_rate="0.1") == pytest.approx(math.exp(-1))
-    assert kept(10, category="task_progress") == pytest.approx(math.exp(-1))
-    assert kept(100, category="unheard-of") == pytest.approx(math.exp(-0.3))
+    assert compute_freshness(10, fade_rate="0.1") == pytest.approx(math.exp(-1))
+    assert compute_freshness(10, category="task_progress") == pytest.approx(math.exp(-1))
+    assert compute_freshness(100, category="unheard-of") == pytest.approx(math.exp(-0.3))
 
 
 def test_age_counts_from_the_last_confirmation():
     """Who vouches for a memory makes it fresh."""
     checked = {"at": "2026-03-24T19:33:00Z", "by": "Ada"}
     memory = make_memory("dec-a", checked=checked)
-    assert lifecycle.kept(memory, WRITTEN + 30 * DAY_S, DEFAULT_CATEGORIES) == 1.0
+    assert lifecycle.compute_retention(memory, WRITTEN + 30 * DAY_S, DEFAULT_CATEGORIES) == 1.0
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@given(days=DAYS, more=DAYS, accesses=ACCESSES, rate=st.floats(1e-6, 10), status=STATUS)
+@given(days=DAYS, extra_days=DAYS, accesses=ACCESSES, rate=st.floats(1e-6, 10), status=STATUS)
 def test_nothing_gets_fresher_with_age(
-    preset: str, days: float, more: float, accesses: int | None, rate: float, status: str
+    preset: str, days: float, extra_days: float, accesses: int | None, rate: float, status: str
 ):
     """Each formula stays between 0 and 1, falls with age and rises with accesses."""
     formula = PRESETS[preset].formula
-    pace = Pace(rate, status == "candidate", Fading(preset))
+    pace = Pace(rate, status == "candidate", FadingSettings(preset))
     here = formula(pace, days, accesses)
-    assert 0 <= formula(pace, days + more, accesses) <= here <= 1
+    assert 0 <= formula(pace, days + extra_days, accesses) <= here <= 1
     assert formula(pace, days, (accesses or 0) + 1) >= (here if accesses is not None else 0)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @given(days=st.floats(-10_000, 0))
 def test_clocks_that_run_ahead_do_no_harm(preset: str, days: float):
-    """What was written in the future is as fresh as what is written now."""
-    assert kept(days, preset) == 1.0
+    """A memory from the future is as fresh as a new one."""
+    assert compute_freshness(days, preset) == 1.0

@@ -31,16 +31,16 @@ def memories(graph: Graph) -> list[Memory]:
 
 def derived(lineage: Lineage, ids: list[str]) -> object:
     return (
-        lineage.forks(),
-        lineage.cycles(),
-        lineage.dangling(),
+        lineage.find_forks(),
+        lineage.find_cycles(),
+        lineage.find_dangling(),
         lineage.superseded_by,
         {
             id_: (
                 lineage.is_head(id_),
-                lineage.heads_of(id_),
-                lineage.successors(id_),
-                lineage.predecessors(id_),
+                lineage.find_heads(id_),
+                lineage.find_successors(id_),
+                lineage.find_predecessors(id_),
             )
             for id_ in ids
         },
@@ -49,12 +49,12 @@ def derived(lineage: Lineage, ids: list[str]) -> object:
 
 def reach(graph: Graph, start: str) -> set[str]:
     """The oracle: everything that a node leads to, by repeating until nothing is added."""
-    found = set(graph.get(start, ()))
+    reached = set(graph.get(start, ()))
     while True:
-        more = found.union(*(graph.get(id_, ()) for id_ in found))
-        if more == found:
-            return found
-        found = more
+        wider = reached.union(*(graph.get(id_, ()) for id_ in reached))
+        if wider == reached:
+            return reached
+        reached = wider
 
 
 @given(GRAPHS, st.randoms(use_true_random=False))
@@ -75,16 +75,16 @@ def test_lineage_is_reachability(graph: Graph) -> None:
             newer[old] = (*newer.get(old, ()), id_)
     for id_ in NAMES:
         after = reach(newer, id_)
-        assert set(lineage.successors(id_)) == after - {id_}
-        assert set(lineage.predecessors(id_)) == reach(graph, id_) - {id_}
+        assert set(lineage.find_successors(id_)) == after - {id_}
+        assert set(lineage.find_predecessors(id_)) == reach(graph, id_) - {id_}
         assert lineage.is_head(id_) == (not newer.get(id_))
         heads = {other for other in after if not newer.get(other)}
-        assert set(lineage.heads_of(id_)) == (heads if newer.get(id_) else {id_})
+        assert set(lineage.find_heads(id_)) == (heads if newer.get(id_) else {id_})
     in_circles = {id_ for id_ in graph if id_ in reach(graph, id_)}
-    assert {id_ for circle in lineage.cycles() for id_ in circle} == in_circles
-    for circle in lineage.cycles():
+    assert {id_ for circle in lineage.find_cycles() for id_ in circle} == in_circles
+    for circle in lineage.find_cycles():
         assert all(set(circle) <= reach(graph, id_) for id_ in circle)
-    assert set(lineage.dangling()) == {
+    assert set(lineage.find_dangling()) == {
         (id_, old) for id_, olds in graph.items() for old in olds if old not in graph
     }
 
@@ -93,31 +93,31 @@ def test_lineage_is_reachability(graph: Graph) -> None:
 def test_forks_are_where_heads_part(graph: Graph) -> None:
     """Every memory with two heads has its heads named once, at the latest place they part."""
     lineage = Lineage(memories(graph))
-    forks = lineage.forks()
+    forks = lineage.find_forks()
     assert len({fork.ancestor for fork in forks}) == len(forks)
     for fork in forks:
         assert len(fork.heads) > 1
-        assert lineage.heads_of(fork.ancestor) == fork.heads
+        assert lineage.find_heads(fork.ancestor) == fork.heads
     for id_ in graph:
-        heads = lineage.heads_of(id_)
+        heads = lineage.find_heads(id_)
         if len(heads) > 1:
             assert heads in {fork.heads for fork in forks}
-            later = [fork for fork in forks if fork.ancestor in lineage.successors(id_)]
+            later = [fork for fork in forks if fork.ancestor in lineage.find_successors(id_)]
             named = [fork for fork in forks if fork.ancestor == id_]
             assert named or any(fork.heads == heads for fork in later)
 
 
 @given(GRAPHS, GRAPHS, GRAPHS)
 def test_the_union_of_branches_is_the_merge(base: Graph, left: Graph, right: Graph) -> None:
-    """What branches add is the same whichever is merged first, and merging again adds nothing."""
+    """The order of merges does not matter, and merging again adds nothing."""
     only_left = {id_: olds for id_, olds in left.items() if id_ not in base}
     only_right = {
         id_: olds for id_, olds in right.items() if id_ not in base and id_ not in only_left
     }
-    one, other = base | only_left | only_right, base | only_right | only_left
-    assert derived(Lineage(memories(one)), NAMES) == derived(Lineage(memories(other)), NAMES)
-    twice = memories(one) + memories(other)
-    assert derived(Lineage(memories(one)), NAMES) == derived(Lineage(twice), NAMES)
+    first, other = base | only_left | only_right, base | only_right | only_left
+    assert derived(Lineage(memories(first)), NAMES) == derived(Lineage(memories(other)), NAMES)
+    twice = memories(first) + memories(other)
+    assert derived(Lineage(memories(first)), NAMES) == derived(Lineage(twice), NAMES)
 
 
 @given(GRAPHS, GRAPHS)
@@ -144,9 +144,9 @@ def test_an_id_that_stands_twice_counts_in_both_files(left: Graph, right: Graph)
     ],
 )
 def test_forks_by_example(graph: Graph, forks: list[tuple[str, ...]]) -> None:
-    """A fork is named where its heads part, until one memory supersedes them all."""
-    found = Lineage(memories(graph)).forks()
-    assert tuple(Fork(ancestor, tuple(heads)) for ancestor, *heads in forks) == found
+    """A fork is named by the ancestor of its heads, until one memory supersedes them all."""
+    result = Lineage(memories(graph)).find_forks()
+    assert tuple(Fork(ancestor, tuple(heads)) for ancestor, *heads in forks) == result
 
 
 def test_deleted_memories_replace_nothing() -> None:
@@ -164,10 +164,10 @@ def test_chains_of_thousands_are_walked_without_recursion(is_circle: bool) -> No
     graph: Graph = {id_: (old,) for old, id_ in pairwise(ids)}
     graph[ids[0]] = (ids[-1],) if is_circle else ()
     lineage = Lineage(memories(graph))
-    assert lineage.heads_of(ids[0]) == (() if is_circle else (ids[-1],))
-    assert lineage.cycles() == ((tuple(ids),) if is_circle else ())
-    assert len(lineage.successors(ids[0])) == 1_999
-    assert lineage.forks() == lineage.dangling() == ()
+    assert lineage.find_heads(ids[0]) == (() if is_circle else (ids[-1],))
+    assert lineage.find_cycles() == ((tuple(ids),) if is_circle else ())
+    assert len(lineage.find_successors(ids[0])) == 1_999
+    assert lineage.find_forks() == lineage.find_dangling() == ()
 
 
 PUT_AWAY = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "was": "candidate"}
@@ -202,7 +202,7 @@ def test_what_is_confirmed_speaks_for_the_proposal_that_it_replaces() -> None:
     second = make_memory("p2", supersedes=("p1",), status="candidate")
     assert Lineage([old, first, second]).superseded_by == {}
     lineage = Lineage([old, first, second.with_fields(status="confirmed")])
-    assert lineage.heads_of("old") == ("p2",)
+    assert lineage.find_heads("old") == ("p2",)
     assert lineage.proposes == {}
     assert lineage.without({"p2": {"p1"}}).is_head("old")
 
@@ -211,8 +211,8 @@ def test_what_is_confirmed_speaks_for_the_proposal_that_it_replaces() -> None:
 def test_proposals_only_wait(graph: Graph, candidates: set[str]) -> None:
     """Edges take effect or wait, none is lost; if all are confirmed the graph is the usual one."""
     mixed = [
-        one.with_fields(status="candidate" if one.id in candidates else "confirmed")
-        for one in memories(graph)
+        memory.with_fields(status="candidate" if memory.id in candidates else "confirmed")
+        for memory in memories(graph)
     ]
     lineage, whole = Lineage(mixed), Lineage(memories(graph))
     assert derived(lineage.as_proposed, NAMES) == derived(whole, NAMES)
@@ -220,8 +220,8 @@ def test_proposals_only_wait(graph: Graph, candidates: set[str]) -> None:
         assert {*lineage.supersedes[id_], *lineage.proposes.get(id_, ())} == {*olds}
         is_replaced = bool(lineage.superseded_by.get(id_))
         assert (id_ in lineage.proposes) == (bool(olds) and id_ in candidates and not is_replaced)
-    assert lineage.cycles() == whole.cycles()
-    assert lineage.dangling() == whole.dangling()
+    assert lineage.find_cycles() == whole.find_cycles()
+    assert lineage.find_dangling() == whole.find_dangling()
 
 
 def test_every_member_of_a_long_chain_is_asked_for_its_head_in_linear_time() -> None:
@@ -229,5 +229,5 @@ def test_every_member_of_a_long_chain_is_asked_for_its_head_in_linear_time() -> 
     ids = [f"m{number:05}" for number in range(20_000)]
     lineage = Lineage(memories({id_: (old,) for old, id_ in pairwise(ids)} | {ids[0]: ()}))
     began = time.process_time()
-    assert {lineage.heads_of(id_) for id_ in ids} == {(ids[-1],)}
+    assert {lineage.find_heads(id_) for id_ in ids} == {(ids[-1],)}
     assert time.process_time() - began < 5

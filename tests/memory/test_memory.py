@@ -9,7 +9,14 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory.memory import MOST_TITLE, Link, Section, links, sections, title_of
+from memtool.memory.memory import (
+    MAX_TITLE,
+    Link,
+    Section,
+    find_links,
+    first_sentence,
+    split_sections,
+)
 
 
 def test_what_is_absent_has_its_default() -> None:
@@ -52,13 +59,20 @@ def test_a_copy_leaves_the_original_as_it_was() -> None:
         ("We use:\n\n" + "long " * 200, "We use:"),
         ("**Errors are raised.**\n\n- On write.\n\nMore.\n", "**Errors are raised.** - On write."),
         ("We use:\n\n## More\n\nx\n", "We use:"),
+        ("![build](a.svg)\n\nWe use Redis.\n", "We use Redis."),
+        ("[![build](a.svg)](b)\n![x](y)\n\nWe use Redis.\n", "We use Redis."),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\nWe use Redis.\n", "We use Redis."),
+        ("![build](a.svg) of Redis\n\nMore.\n", "![build](a.svg) of Redis"),
+        ("![build](a.svg)\n", "![build](a.svg)"),
+        ("The limits are:\n\n| a |\n|---|\n| 1 |\n", "The limits are: | a | |---| | 1 |"),
         ("", ""),
     ],
 )
 def test_the_statement_is_what_the_memory_claims_in_short(body: str, statement: str) -> None:
     """Headings are never the statement; the opening wins, then what was decided, then the first.
 
-    What only announces a list comes with as many of its items as fit.
+    What only announces a list comes with as many of its items as fit. An image or a table alone is
+    no claim, as long as there is another paragraph.
     """
     assert make_memory("dec-a", body).statement == statement
 
@@ -86,37 +100,37 @@ text
 
 def test_sections_are_split_at_headings() -> None:
     """Headings of both styles begin a section; those in code and quotes do not."""
-    found = [(s.title, s.level, s.first_line, s.last_line) for s in sections(BODY)]
-    assert found == [
+    sections = [(s.title, s.level, s.first_line, s.last_line) for s in split_sections(BODY)]
+    assert sections == [
         ("", 0, 1, 4),
         ("Options considered", 2, 5, 14),
         ("Setext", 2, 15, 17),
         ("Deep", 3, 18, 18),
     ]
-    assert sections(BODY)[2].text == "text"
+    assert split_sections(BODY)[2].text == "text"
 
 
 def test_a_body_without_headings_is_one_section() -> None:
     """The text before the first heading has no title; an empty body has no section."""
-    assert sections("a\nb\n") == (Section("", 0, 1, 2, "a\nb"),)
-    assert sections("") == sections("\n \n") == ()
+    assert split_sections("a\nb\n") == (Section("", 0, 1, 2, "a\nb"),)
+    assert split_sections("") == split_sections("\n \n") == ()
 
 
 def test_lines_are_those_of_markdown() -> None:
     """A form feed or a line separator does not shift the sections below it."""
-    found = sections("a\x0cb\x85c\u2028d\r\n## H\rtext\n")
-    assert [(s.title, s.first_line, s.last_line, s.text) for s in found] == [
+    sections = split_sections("a\x0cb\x85c\u2028d\r\n## H\rtext\n")
+    assert [(s.title, s.first_line, s.last_line, s.text) for s in sections] == [
         ("", 1, 1, "a\x0cb\x85c\u2028d"),
         ("H", 2, 3, "text"),
     ]
 
 
 def test_links_are_found_with_their_line() -> None:
-    """Both kinds of link are found in reading order, at the line they stand on, not in code."""
+    """Both kinds of link are found in reading order, with their line, but not in code."""
     body = (
         "a [[dec-a]] [x](u)\nb [[ dec-b ]] `[[no]]`\n\n    [[code]]\n\n- <https://e.org> [[open\n"
     )
-    assert links(body) == (
+    assert find_links(body) == (
         Link("memory", "dec-a", 1),
         Link("url", "u", 1),
         Link("memory", "dec-b", 2),
@@ -129,18 +143,18 @@ def test_links_are_found_with_their_line() -> None:
 )
 def test_no_body_is_too_strange(body: str) -> None:
     """Any text has sections and links; sections are in order and do not overlap."""
-    found = sections(body)
-    assert all(s.first_line <= s.last_line for s in found)
-    assert all(a.last_line < b.first_line for a, b in pairwise(found))
-    links(body)
+    sections = split_sections(body)
+    assert all(s.first_line <= s.last_line for s in sections)
+    assert all(a.last_line < b.first_line for a, b in pairwise(sections))
+    find_links(body)
 
 
 @pytest.mark.slow
 def test_deep_nesting_ends() -> None:
     """Thousands of nested quotes, lists and brackets are read without recursion errors."""
     for piece in (">", "- ", "[", "![", "*", "[a](", "<b>", "`"):
-        sections(piece * 5_000)
-        links(piece * 5_000)
+        split_sections(piece * 5_000)
+        find_links(piece * 5_000)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +173,13 @@ def test_deep_nesting_ends() -> None:
 )
 def test_a_title_is_the_first_sentence_cut_between_words(text: str, title: str) -> None:
     """Abbreviations and numbers end no sentence."""
-    assert title_of(text) == title
+    assert first_sentence(text) == title
 
 
 @given(st.text(min_size=1))
 def test_a_title_is_one_line_of_bounded_length(text: str) -> None:
-    """It is empty only where the text says nothing."""
-    title = title_of(text)
-    assert len(title) <= MOST_TITLE
+    """It is empty only if the text is."""
+    title = first_sentence(text)
+    assert len(title) <= MAX_TITLE
     assert "\n" not in title
     assert bool(title) == bool(text.split())

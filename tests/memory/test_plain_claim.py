@@ -1,11 +1,11 @@
-"""What a formatter changes claims nothing, and all else does."""
+"""Changes by a formatter leave the claim the same, and all others do not."""
 
 from __future__ import annotations
 
 import pytest
 from conftest import Sandbox
 
-from memtool.memory.plain_claim import plain_claim
+from memtool.memory.plain_claim import find_plain_claim
 
 TEXT = """Seats are _held_ for __20__ minutes.
 
@@ -33,8 +33,8 @@ a * _code_
     ],
 )
 def test_what_claims_nothing_is_one_claim(old: str, new: str) -> None:
-    """Line ends, blanks, bullets and the sign of emphasis are no part of what a body says."""
-    assert plain_claim(old) == plain_claim(new)
+    """Line ends, blanks, bullets and emphasis are not part of the claim."""
+    assert find_plain_claim(old) == find_plain_claim(new)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_claims_nothing_is_one_claim(old: str, new: str) -> None:
 )
 def test_what_says_something_is_another_claim(old: str, new: str) -> None:
     """Emphasis that comes or goes, code, words and paragraphs count."""
-    assert plain_claim(old) != plain_claim(new)
+    assert find_plain_claim(old) != find_plain_claim(new)
 
 
 def test_a_formatter_makes_no_silent_edit(sandbox: Sandbox) -> None:
@@ -74,7 +74,7 @@ def test_a_formatter_makes_no_silent_edit(sandbox: Sandbox) -> None:
         sandbox.git("add", "--all")
         assert sandbox.json("check", "--staged")["problems"] == []
     path.write_bytes(before.replace(b"_held_", b"held"))
-    assert [one["code"] for one in sandbox.json("check")["problems"]] == ["silent-edit"]
+    assert [problem["code"] for problem in sandbox.json("check")["problems"]] == ["silent-edit"]
     sandbox.commit()
     rows = sandbox.json("check", "--range", "HEAD~1..HEAD")["problems"]
-    assert [one["code"] for one in rows] == ["silent-edit"]
+    assert [row["code"] for row in rows] == ["silent-edit"]

@@ -85,7 +85,7 @@ BAD: dict[str, tuple[FieldValue, ...]] = {
 
 
 def faults(field: Field, value: FieldValue) -> str:
-    return schema.value_fault(field, value, DEFAULT_CATEGORIES)
+    return schema.find_value_fault(field, value, DEFAULT_CATEGORIES)
 
 
 def good(field: Field) -> tuple[FieldValue, ...]:
@@ -110,7 +110,7 @@ def test_each_key_takes_the_values_of_its_kind(field: Field) -> None:
     for value in good(field):
         assert faults(field, value) == "", value
         memory = make_memory(**{field.name: value})
-        assert schema.problems(memory.fields, {}, "") == [] or (field.required and not value)
+        assert schema.find_problems(memory.fields, {}, "") == [] or (field.required and not value)
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
@@ -120,18 +120,20 @@ def test_each_key_refuses_other_values(field: Field) -> None:
         fault = faults(field, value)
         assert fault, value
         fields = make_memory(**{field.name: value}).fields
-        found = schema.problems(fields, {field.name: 7}, "")
-        assert (found[0].code, found[0].line) == ("bad-value", 7)
-        assert found[0].message == f"{field.name}: {fault}"
+        problems = schema.find_problems(fields, {field.name: 7}, "")
+        assert (problems[0].code, problems[0].line) == ("bad-value", 7)
+        assert problems[0].message == f"{field.name}: {fault}"
 
 
 @pytest.mark.parametrize("key", REQUIRED)
 def test_required_keys_are_asked_for(key: str) -> None:
     """A memory without a required key is told which, and what belongs there."""
     fields = {k: v for k, v in make_memory("dec-a").fields.items() if k != key}
-    found = schema.problems(fields, {}, "a/dec-a.md")
-    assert [("missing-key", f"the key {key} is required")] == [(p.code, p.message) for p in found]
-    assert BY_NAME[key].doc in found[0].hint
+    problems = schema.find_problems(fields, {}, "a/dec-a.md")
+    assert [("missing-key", f"the key {key} is required")] == [
+        (p.code, p.message) for p in problems
+    ]
+    assert BY_NAME[key].doc in problems[0].hint
 
 
 @pytest.mark.parametrize(
@@ -145,14 +147,14 @@ def test_required_keys_are_asked_for(key: str) -> None:
 )
 def test_unknown_keys_are_refused_with_the_nearest(key: str, message: str) -> None:
     """A key that no memory has is an error that names what may have been meant."""
-    found = schema.problems(make_memory("dec-a", **{key: "a"}).fields, {}, "")
-    assert [("unknown-key", message)] == [(p.code, p.message) for p in found]
+    problems = schema.find_problems(make_memory("dec-a", **{key: "a"}).fields, {}, "")
+    assert [("unknown-key", message)] == [(p.code, p.message) for p in problems]
 
 
 @pytest.mark.parametrize("key", ["x-", "x-a", "x-a_b-c", "x-é", "x-" + "a" * 100])
 def test_own_keys_are_free(key: str) -> None:
     """A key that begins with x- holds any line."""
-    assert schema.problems(make_memory("dec-a", **{key: "any text"}).fields, {}, "") == []
+    assert schema.find_problems(make_memory("dec-a", **{key: "any text"}).fields, {}, "") == []
 
 
 @pytest.mark.parametrize(
@@ -167,9 +169,9 @@ def test_own_keys_are_free(key: str) -> None:
     ],
 )
 def test_own_keys_hold_one_line_under_a_plain_name(key: str, value: FieldValue, code: str) -> None:
-    """What could not be written back as it was read is refused."""
-    found = schema.problems(make_memory("dec-a", **{key: value}).fields, {}, "")
-    assert [code] == [problem.code for problem in found]
+    """A value that could not be written back as it was read is refused."""
+    problems = schema.find_problems(make_memory("dec-a", **{key: value}).fields, {}, "")
+    assert [code] == [problem.code for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -190,8 +192,8 @@ def test_the_file_is_named_by_the_id(path: str, id_: FieldValue | None, codes: l
     fields: Fields = {k: v for k, v in make_memory().fields.items() if k != "id"}
     if id_ is not None:
         fields["id"] = id_
-    found = schema.problems(fields, dict.fromkeys(fields, 3), path)
-    assert codes == [problem.code for problem in found]
+    problems = schema.find_problems(fields, dict.fromkeys(fields, 3), path)
+    assert codes == [problem.code for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -209,23 +211,25 @@ def test_the_file_is_named_by_the_id(path: str, id_: FieldValue | None, codes: l
 def test_a_memory_does_not_end_before_it_begins(begin: str, finish: str, codes: list[str]) -> None:
     """Days cover their whole length, zones count, and only valid ends are compared."""
     fields = make_memory("dec-a", valid_from=begin, valid_through=finish).fields
-    assert codes == [problem.code for problem in schema.problems(fields, {}, "")]
+    assert codes == [problem.code for problem in schema.find_problems(fields, {}, "")]
 
 
 def test_categories_of_the_settings_are_known() -> None:
-    """A category is good where the given table has it, and only there."""
+    """A category is valid only if the settings have it."""
     fields = make_memory("dec-a", category="ritual").fields
-    assert schema.problems(fields, {}, "", {"ritual", "error"}) == []
-    assert [problem.code for problem in schema.problems(fields, {}, "")] == ["bad-value"]
+    assert schema.find_problems(fields, {}, "", {"ritual", "error"}) == []
+    assert [problem.code for problem in schema.find_problems(fields, {}, "")] == ["bad-value"]
 
 
 def test_every_breach_is_told_in_the_order_of_the_file() -> None:
     """All problems of a file come at once, so that it is mended in one go."""
     fields: Fields = {"type": "x", "titel": "a", "id": "dec-a", "importance": "2"}
-    found = schema.problems(fields, {key: n for n, key in enumerate(fields, 2)}, "a/dec-a.md")
+    problems = schema.find_problems(
+        fields, {key: n for n, key in enumerate(fields, 2)}, "a/dec-a.md"
+    )
     expected = ["bad-value", "unknown-key", "bad-value"] + ["missing-key"] * 4
-    assert expected == [problem.code for problem in found]
-    assert [problem.line for problem in found] == [2, 3, 5, 1, 1, 1, 1]
+    assert expected == [problem.code for problem in problems]
+    assert [problem.line for problem in problems] == [2, 3, 5, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +253,7 @@ def test_every_breach_is_told_in_the_order_of_the_file() -> None:
     ],
 )
 def test_sources_are_taken_apart(text: str, expected: Source) -> None:
-    """What does not look like lines or a commit belongs to the path."""
+    """Text that does not look like lines or a commit belongs to the path."""
     assert parse_source(text) == expected
 
 
@@ -280,13 +284,17 @@ def test_editors_take_what_memtool_takes(sandbox: Sandbox) -> None:
     whole = plain(schema_verb.schema(sandbox.context()))
     assert set(schema_verb.SHAPES) | {"mapping", "choice", "category"} == set(KINDS)
     for field in FIELDS:
-        one = jsonschema.Draft202012Validator(whole["properties"][field.name])
+        validator = jsonschema.Draft202012Validator(whole["properties"][field.name])
         good = [value for value in GOOD.get(field.kind, ()) if not (field.required and value == ())]
-        wrong = [value for value in good if not one.is_valid(plain(value))]
-        known = LEFT_TO_CHECK.get(field.kind, ())
-        passed = [v for v in BAD.get(field.kind, ()) if one.is_valid(plain(v)) and v not in known]
+        wrong = [value for value in good if not validator.is_valid(plain(value))]
+        unchecked = LEFT_TO_CHECK.get(field.kind, ())
+        passed = [
+            v
+            for v in BAD.get(field.kind, ())
+            if validator.is_valid(plain(v)) and v not in unchecked
+        ]
         if field.kind != "mapping" or field.name == "checked":
             assert (field.name, wrong, passed) == (field.name, [], [])
         for value in field.choices if field.kind == "choice" else ():
-            assert one.is_valid(value)
-            assert not one.is_valid(value + "x")
+            assert validator.is_valid(value)
+            assert not validator.is_valid(value + "x")

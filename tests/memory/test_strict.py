@@ -55,7 +55,7 @@ LENIENT = {"lone surrogate", "no such character", "long key"}
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_headers_are_refused_at_their_line(name: str) -> None:
-    """Each trick of YAML gives NotStrict, and the line is where it stands."""
+    """Each trick of YAML raises NotStrict with its line."""
     header, line = HOSTILE[name]
     with pytest.raises(strict.NotStrict) as caught:
         strict.read_header("\n" + header)
@@ -117,7 +117,7 @@ def test_values_by_hand_stay_the_text_that_was_written(header: str, expected: ob
 
 
 def test_spans_cover_values_and_leave_comments_between_keys() -> None:
-    """The span of a key ends with its value; blank lines and comments below belong to nobody."""
+    """The span of a key ends with its value, before blank lines and comments."""
     header = (
         "\n# first\na: b\n\n# about c\nc:\n  - d\n  # inside\n  - e\n# after\nf: |\n  g\n\n"
         'h: "i\n# text, not a comment\n\n"\nj: [k,\nl]\n'

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from memtool.memory import document, three_way
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.memory import Fields
-from memtool.memory.three_way import Sides, prepared, settle, sides_of
+from memtool.memory.three_way import Sides, prepare_sides, settle, split_sides
 
 MONDAY = {"at": "2026-03-02T09:00:00Z", "by": "Ada"}
 TUESDAY = {"at": "2026-03-03T09:00:00Z", "by": "Bob"}
+SEEN = {"saw": "src/x.py=3f2a91c0de12"}
 
 
 def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dict[str, Any]:
@@ -39,6 +40,20 @@ def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dic
             {"status": "archived", "tags": ("a",)},
             {"tags": ("a",)},
             id="what only one side changed, as a restoring",
+        ),
+        pytest.param(
+            {"checked": SEEN},
+            {"checked": MONDAY | SEEN},
+            {"checked": TUESDAY | SEEN, "status": "pinned"},
+            {"checked": TUESDAY | SEEN, "status": "pinned"},
+            id="what its author saw and nobody had confirmed comes first",
+        ),
+        pytest.param(
+            {},
+            {"checked": SEEN},
+            {"checked": MONDAY},
+            {"checked": MONDAY},
+            id="a confirmation without a record counts more than a record",
         ),
         pytest.param(
             {"status": "candidate"},
@@ -101,12 +116,12 @@ def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dic
     ],
 )
 def test_each_key_has_its_rule(base: Fields, ours: Fields, theirs: Fields, merged: Fields) -> None:
-    """In both orders, and put into all three texts where it differs."""
+    """In both orders, and written into all three texts if it differs."""
     first = make_memory(**base)
-    one, two = make_memory(**ours), make_memory(**theirs)
-    for mine, other in ((one, two), (two, one)):
+    our_memory, their_memory = make_memory(**ours), make_memory(**theirs)
+    for mine, other in ((our_memory, their_memory), (their_memory, our_memory)):
         sides = Sides(*(document.write(memory) for memory in (first, mine, other)))
-        level = prepared(sides)
+        level = prepare_sides(sides)
         assert document.read(level.ours) == make_memory(**merged)
         assert level.base == level.ours == level.theirs
 
@@ -125,7 +140,7 @@ def test_only_lines_of_keys_that_differ_change() -> None:
     )
     ours = text.replace("candidate", "pinned")
     theirs = text.replace("candidate", "archived")
-    level = prepared(Sides(text.encode(), ours.encode(), theirs.encode()))
+    level = prepare_sides(Sides(text.encode(), ours.encode(), theirs.encode()))
     without = text.replace("status: candidate\r\n", "")
     line = "confidence: low\r\n"
     assert level.ours.decode() == without.replace(line, f"status: archived\r\n{line}")
@@ -148,16 +163,16 @@ ONE = "---\nid: dec-a\n<<<<<<< HEAD\nstatus: pinned\n=======\nstatus: archived\n
 )
 def test_markers_that_git_did_not_write_so_are_left_alone(text: str) -> None:
     """Half a conflict has no two sides."""
-    assert sides_of(text.encode()) is None
+    assert split_sides(text.encode()) is None
 
 
 def test_markers_are_taken_apart() -> None:
-    """Into both sides, and the common text where git wrote it."""
-    sides = sides_of(ONE.encode())
+    """Into both sides, and the common text if git wrote it."""
+    sides = split_sides(ONE.encode())
     assert sides is not None
     assert (sides.base, sides.ours) == (None, b"---\nid: dec-a\nstatus: pinned\n---\n")
     with_base = ONE.replace("=======", "||||||| 1234\nstatus: confirmed\n=======")
-    sides = sides_of(with_base.encode())
+    sides = split_sides(with_base.encode())
     assert sides is not None
     assert sides.base == b"---\nid: dec-a\nstatus: confirmed\n---\n"
 
@@ -192,24 +207,24 @@ def lifecycles(draw: st.DrawFn) -> Fields:
 def test_order_makes_no_difference(base: Fields, branches: tuple[Fields, ...]) -> None:
     """Three branches, merged one after the other in any order, give the same bytes."""
     start = document.write(make_memory(**base))
-    one, two, three = (document.write(make_memory(**fields)) for fields in branches)
+    a, b, c = (document.write(make_memory(**fields)) for fields in branches)
 
     def merged(mine: bytes, other: bytes) -> bytes:
-        level = prepared(Sides(start, mine, other))
+        level = prepare_sides(Sides(start, mine, other))
         assert level.base == level.ours == level.theirs
         document.read(level.ours)
         return level.ours
 
-    found = {
+    results = {
         merged(merged(first, second), third)
         for first, second, third in (
-            (one, two, three),
-            (two, one, three),
-            (three, one, two),
-            (two, three, one),
+            (a, b, c),
+            (b, a, c),
+            (c, a, b),
+            (b, c, a),
         )
     }
-    assert len(found) == 1
+    assert len(results) == 1
 
 
 @given(lifecycles(), lifecycles())
@@ -217,22 +232,23 @@ def test_a_divided_file_is_read_as_both_sides_have_it(ours: Fields, theirs: Fiel
     """Whichever side is ours: the same memory, and every key in which they differ."""
     texts = [document.write(make_memory(**fields)).decode() for fields in (ours, theirs)]
 
-    def marked(one: str, other: str) -> bytes:
-        return f"<<<<<<< a\n{one}=======\n{other}>>>>>>> b\n".encode()
+    def marked(first: str, other: str) -> bytes:
+        return f"<<<<<<< a\n{first}=======\n{other}>>>>>>> b\n".encode()
 
     read = [
-        three_way.divided(marked(*pair), "", DEFAULT_CATEGORIES) for pair in (texts, texts[::-1])
+        three_way.read_divided(marked(*pair), "", DEFAULT_CATEGORIES)
+        for pair in (texts, texts[::-1])
     ]
     assert read[0] == read[1]
     assert read[0] is not None
-    level = prepared(Sides(None, texts[0].encode(), texts[1].encode()))
+    level = prepare_sides(Sides(None, texts[0].encode(), texts[1].encode()))
     assert document.read(level.ours) == read[0].memory
 
 
 def test_a_divided_claim_is_not_read() -> None:
-    """Nor is an own key, a file that is no memory, or one with half a conflict."""
+    """Nor is a custom key, a file that is not a memory, or half a conflict."""
     whole = document.write(make_memory()).decode()
-    for one, other in (("title: Title of dec-a", "title: Another"), ("It is so.", "It is not.")):
-        text = f"<<<<<<< a\n{whole}=======\n{whole.replace(one, other)}>>>>>>> b\n"
-        assert three_way.divided(text.encode(), "", DEFAULT_CATEGORIES) is None
-    assert three_way.divided(ONE.encode(), "", DEFAULT_CATEGORIES) is None
+    for ours, other in (("title: Title of dec-a", "title: Another"), ("It is so.", "It is not.")):
+        text = f"<<<<<<< a\n{whole}=======\n{whole.replace(ours, other)}>>>>>>> b\n"
+        assert three_way.read_divided(text.encode(), "", DEFAULT_CATEGORIES) is None
+    assert three_way.read_divided(ONE.encode(), "", DEFAULT_CATEGORIES) is None

@@ -22,7 +22,7 @@ def test_seconds_are_written_as_datetime_writes_them() -> None:
         text = timestamps.render(second)
         assert expected.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0") == text
         assert timestamps.parse(text) == second
-        assert timestamps.date(second) == text[:10]
+        assert timestamps.format_date(second) == text[:10]
         assert timestamps.parse_date(text[:10]) == second - second % 86_400
 
 
@@ -131,7 +131,7 @@ def test_a_day_lasts_from_its_first_to_its_last_second() -> None:
     ],
 )
 def test_ages_count_back_from_now(text: str, expected: int) -> None:
-    """What a person types is an age, a day or a moment."""
+    """A person types an age, a day or a moment."""
     assert timestamps.parse_when(text, now=1_000) == expected
 
 

@@ -47,11 +47,11 @@ def test_each_reader_has_its_own_rule(
 ) -> None:
     """A search for words, an agent's context and the fleet hide different things on purpose."""
     memory = make_memory(**fields)
-    state = lifecycle.state(memory, NOW)
+    state = lifecycle.find_state(memory, NOW)
     assert (
-        visibility.why_hidden(memory, state, newer, DEFAULT_CATEGORIES),
-        visibility.objection(memory, newer, LABELS, NOW, DEFAULT_CATEGORIES),
-        visibility.why_kept_back(memory, LABELS, is_head=not newer),
+        visibility.hidden_reason(memory, state, newer, DEFAULT_CATEGORIES),
+        visibility.find_objection(memory, newer, LABELS, NOW, DEFAULT_CATEGORIES),
+        visibility.explain_kept_back(memory, LABELS, is_head=not newer),
     ) == (searched, injected, shared)
 
 
@@ -66,5 +66,5 @@ def test_a_page_may_show_what_is_over_but_nothing_forgotten_or_private() -> None
 
 def test_less_trust_than_wanted_is_told() -> None:
     """As much trust as wanted is enough."""
-    assert visibility.distrust("trusted", "trusted") == ""
-    assert visibility.distrust("local", "trusted") == "its trust is local, less than trusted"
+    assert visibility.find_distrust("trusted", "trusted") == ""
+    assert visibility.find_distrust("local", "trusted") == "its trust is local, less than trusted"

@@ -1220,10 +1220,10 @@ def secret_samples(half: str, seed: int) -> list[Sample]:  # noqa: C901, PLR0912
         add("generic", "password-file", layout.replace("{s}", value), (value,))
     for form in FRAMEWORKS[half] * 2:
         field = re.findall(r"(?:django-insecure-)?\{[a-zA-Z]\d+\}=*", form)
-        values = [fill(one, draw).replace("'", "!") for one in field]
+        values = [fill(slot, draw).replace("'", "!") for slot in field]
         text = form
-        for one, value in zip(field, values, strict=True):
-            text = text.replace(one, value, 1)
+        for slot, value in zip(field, values, strict=True):
+            text = text.replace(slot, value, 1)
         add("framework", "code", text, tuple(values))
     for form in HASHES[half]:
         for layout in HASH_LAYOUTS[half]:
@@ -1268,7 +1268,7 @@ def personal_samples(half: str, seed: int) -> list[Sample]:  # noqa: C901, PLR09
     """Return texts with one piece of personal data each: every layout with every form."""
     draw = random.Random(f"{half}-personal-{seed}")
     made: list[Sample] = []
-    layouts = [(c, one) for c, rows in PERSONAL_LAYOUTS[half].items() for one in rows]
+    layouts = [(c, layout) for c, rows in PERSONAL_LAYOUTS[half].items() for layout in rows]
     names = ("jane.doe", "omar.haddad", "li_wei", "petra77", "max-novak")
     if half != "tuned":
         names = ("a.okafor", "lena.huber", "svensson_k", "tom42", "maria-rossi")

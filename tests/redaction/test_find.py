@@ -16,10 +16,10 @@ from memtool.redaction.find import (
     DETECTORS,
     Allowlist,
     Detection,
+    compute_fingerprint,
     find,
-    fingerprint,
     is_personal,
-    kinds,
+    list_kinds,
     redact,
 )
 
@@ -31,7 +31,7 @@ def draw(form: str) -> str:
     return corpus.draw_value(form, random.Random(form))
 
 
-def found(text: str) -> list[tuple[str, str]]:
+def find_spans(text: str) -> list[tuple[str, str]]:
     return [(finding.kind, text[finding.start : finding.end]) for finding in find(text)]
 
 
@@ -80,9 +80,9 @@ def found(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_exactly_the_secret_is_found(kind: str, form: str, text: str) -> None:
-    """Each detector finds the secret and nothing of what stands around it."""
+    """Each detector finds the secret without any text around it."""
     secret = draw(form)
-    assert found(text.replace("{s}", secret)) == [(kind, secret)]
+    assert find_spans(text.replace("{s}", secret)) == [(kind, secret)]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_exactly_the_secret_is_found(kind: str, form: str, text: str) -> None:
     ],
 )
 def test_harmless_text_is_left_alone(form: str) -> None:
-    """Hashes, references, placeholders, names and numbers of other kinds are no secrets."""
-    assert found(draw(form)) == []
+    """Hashes, references, placeholders, names and other numbers are not secrets."""
+    assert find_spans(draw(form)) == []
 
 
 @pytest.mark.parametrize("layout", ["plain", "indented", "quoted", "escaped", "truncated"])
@@ -165,12 +165,12 @@ def test_what_no_detector_was_written_for_is_cleaned(part: str) -> None:
         (carriers.secret_samples(part, SEED), 0.95),
         (carriers.personal_samples(part, SEED), 0.98),
     ):
-        left = [
+        missed = [
             sample.name
             for sample in samples
             if carriers.left_over(redact(sample.text, find(sample.text)), sample.parts)
         ]
-        assert len(left) <= (1 - least) * len(samples), left
+        assert len(missed) <= (1 - least) * len(samples), missed
     decoys = carriers.decoy_samples(part, SEED)
     alarms = [decoy.carrier for decoy in decoys if find(decoy.text)]
     assert len(alarms) <= 0.01 * len(decoys), alarms
@@ -201,7 +201,7 @@ def test_what_no_detector_was_written_for_is_cleaned(part: str) -> None:
 )
 @pytest.mark.parametrize("cut", [12, 20, 30])
 def test_no_half_of_a_cut_token_stays(layout: str, glue: str, cut: int) -> None:
-    """Whatever cuts a token in two, both pieces go, and what stands around them stays."""
+    """Whatever cuts a token in two, both pieces go, and the text around them stays."""
     token = draw("ghp_{a36}")
     text = "before\n\n" + layout.replace("{s}", token[:cut] + glue + token[cut:]) + "\n\nafter"
     after = redact(text, find(text))
@@ -213,9 +213,9 @@ def test_no_half_of_a_cut_token_stays(layout: str, glue: str, cut: int) -> None:
 
 def test_secrets_on_two_lines_stay_two() -> None:
     """A line end between whole tokens joins nothing: each has its own place and line."""
-    one, two = draw("ghp_{a36}"), draw("gho_{a36}")
-    assert [(d.line, d.end - d.start) for d in find(f"{one}\n{two}")] == [(1, 40), (2, 40)]
-    assert [(d.line, d.end - d.start) for d in find(f"x\n{one}")] == [(2, 40)]
+    first, second = draw("ghp_{a36}"), draw("gho_{a36}")
+    assert [(d.line, d.end - d.start) for d in find(f"{first}\n{second}")] == [(1, 40), (2, 40)]
+    assert [(d.line, d.end - d.start) for d in find(f"x\n{first}")] == [(2, 40)]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_secrets_on_two_lines_stay_two() -> None:
 )
 def test_closed_cuts_find_nothing_new_in_common_text(text: str) -> None:
     """Lines, calls and tables that hold no secret hold none when they are read as one."""
-    assert found(text) == []
+    assert find_spans(text) == []
 
 
 @pytest.mark.parametrize(
@@ -258,9 +258,9 @@ def test_closed_cuts_find_nothing_new_in_common_text(text: str) -> None:
 def test_a_national_id_is_found_by_its_check(text: str, kind: str) -> None:
     """A right number is found; with another last digit or letter it is a number like any."""
     for number in carriers.national_ids()[kind]:
-        assert found(text.replace("{id}", number)) == [("national-id", number)]
+        assert find_spans(text.replace("{id}", number)) == [("national-id", number)]
         last = {"9": "0", "Z": "A"}.get(number[-1], chr(ord(number[-1]) + 1))
-        wrong = found(text.replace("{id}", number[:-1] + last))
+        wrong = find_spans(text.replace("{id}", number[:-1] + last))
         assert "national-id" not in [kind for kind, _text in wrong]
 
 
@@ -337,12 +337,12 @@ def test_any_text_is_clean_after_one_redaction(pieces: list[str]) -> None:
     places = [place for finding in findings for place in (finding.start, finding.end)]
     assert places == sorted(places)
     assert all(0 <= finding.start < finding.end <= len(text) for finding in findings)
-    assert all(finding.kind in kinds() for finding in findings)
+    assert all(finding.kind in list_kinds() for finding in findings)
     assert find(redact(text, findings)) == ()
 
 
 def test_a_finding_never_shows_the_secret() -> None:
-    """What is printed of a finding is its kind and its place."""
+    """A finding is printed as its kind and place."""
     secret = draw("ghp_{a36}")
     (finding,) = find(f"one\ntwo {secret}\n")
     assert repr(finding) == "Detection(kind='github-token', start=8, end=48, line=2)"
@@ -350,7 +350,7 @@ def test_a_finding_never_shows_the_secret() -> None:
 
 
 def test_other_lines_keep_their_bytes() -> None:
-    """Only the spans change: what stands before, between and behind is the same."""
+    """Only the spans change: the text before, between and after is the same."""
     first, second = draw("ghp_{a36}"), draw("{a6}!7x")
     text = f"Título é\r\n\ttoken {first}, and\npassword: {second}\nend\u2028"
     assert redact(text, find(text)) == (
@@ -360,8 +360,8 @@ def test_other_lines_keep_their_bytes() -> None:
 
 def test_marks_of_equal_secrets_are_equal() -> None:
     """Tokens are numbered by first appearance, behind the numbers that are there already."""
-    one, two = draw("ghp_{a36}"), draw("glpat-{d20}")
-    text = f"[REDACTED:jwt:4] {one} {two} {one}"
+    first, second = draw("ghp_{a36}"), draw("glpat-{d20}")
+    text = f"[REDACTED:jwt:4] {first} {second} {first}"
     assert redact(text, find(text), "token") == (
         "[REDACTED:jwt:4] [REDACTED:github-token:5] "
         "[REDACTED:gitlab-token:6] [REDACTED:github-token:5]"
@@ -386,17 +386,17 @@ def test_a_hash_needs_a_key() -> None:
 
 def test_a_fingerprint_allows_one_secret() -> None:
     """The allow list names a secret by its fingerprint and lets no other pass."""
-    one, two = draw("ghp_{a36}"), draw("gho_{a36}")
-    allowed = Allowlist(fingerprints=frozenset({fingerprint(one)}))
-    assert [finding.start for finding in find(f"{one} {two}", allowed)] == [len(one) + 1]
+    first, second = draw("ghp_{a36}"), draw("gho_{a36}")
+    allowed = Allowlist(fingerprints=frozenset({compute_fingerprint(first)}))
+    assert [finding.start for finding in find(f"{first} {second}", allowed)] == [len(first) + 1]
 
 
 def test_addresses_and_domains_are_allowed_by_name() -> None:
     """An allowed domain lets its subdomains pass, but no name that only ends like it."""
     allowed = Allowlist(emails=frozenset({"jane@acme.io"}), domains=frozenset({"corp.de"}))
     text = "Jane@acme.io bob@acme.io al@mail.corp.de eve@evilcorp.de"
-    kept = [text[finding.start : finding.end] for finding in find(text, allowed)]
-    assert kept == ["bob@acme.io", "eve@evilcorp.de"]
+    reported = [text[finding.start : finding.end] for finding in find(text, allowed)]
+    assert reported == ["bob@acme.io", "eve@evilcorp.de"]
 
 
 @pytest.mark.parametrize("comment", ["# {}", "<!-- {} -->", "// {}", "/* {} */", "-- {}"])
@@ -413,15 +413,15 @@ def test_a_comment_allows_a_kind_on_its_line(comment: str) -> None:
 def test_a_comment_allows_a_kind_in_its_whole_file(comment: str) -> None:
     """`memtool: allow-file KIND -- REASON` lets that kind pass on every line, and no other."""
     lines = [f"x = {draw('ghp_{a36}')}", "mail jane.roe@acme.io", "y = 2"]
-    said = comment.format("memtool: allow-file github-token, email -- fixtures of the parser")
+    directive = comment.format("memtool: allow-file github-token, email -- fixtures of the parser")
     for at in range(4):
-        assert find("\n".join([*lines[:at], said, *lines[at:]])) == ()
-    left = find("\n".join([said.replace("github-token, ", ""), *lines]))
-    assert [(finding.kind, finding.line) for finding in left] == [("github-token", 2)]
+        assert find("\n".join([*lines[:at], directive, *lines[at:]])) == ()
+    reported = find("\n".join([directive.replace("github-token, ", ""), *lines]))
+    assert [(finding.kind, finding.line) for finding in reported] == [("github-token", 2)]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "comment",
     [
         "memtool: allow-file email",
         "memtool: allow-file email --",
@@ -431,17 +431,17 @@ def test_a_comment_allows_a_kind_in_its_whole_file(comment: str) -> None:
         "memtool: allow-file email - why",
     ],
 )
-def test_a_whole_file_is_allowed_nothing_without_a_reason(said: str) -> None:
-    """What is not written in full has no effect."""
-    assert len(find(f"{said}\nmail jane.roe@acme.io\n")) == 1
+def test_a_whole_file_is_allowed_nothing_without_a_reason(comment: str) -> None:
+    """An incomplete comment has no effect."""
+    assert len(find(f"{comment}\nmail jane.roe@acme.io\n")) == 1
 
 
 def test_a_redaction_keeps_what_allows_a_whole_file() -> None:
-    """A secret that stands beside such a comment does not take it along."""
-    said = "memtool: allow-file email -- the team"
-    text = f"{draw('ghp_{a36}')} {said}\njane.roe@acme.io\n"
+    """Redacting a secret next to such a comment preserves the comment."""
+    comment = "memtool: allow-file email -- the team"
+    text = f"{draw('ghp_{a36}')} {comment}\njane.roe@acme.io\n"
     after = redact(text, find(text))
-    assert said in after
+    assert comment in after
     assert "jane.roe@acme.io" in after
     assert find(after) == ()
 
@@ -454,16 +454,16 @@ def test_a_false_mark_hides_nothing() -> None:
 
 
 def test_an_endless_text_is_refused() -> None:
-    """What is too long to be checked is an error, never a text without findings."""
-    with pytest.raises(MemtoolError, match="can be checked"):
+    """A text too long to be checked is an error, never a text without findings."""
+    with pytest.raises(MemtoolError, match="the limit is"):
         find("a" * 16_000_001)
 
 
 def test_every_kind_is_a_secret_or_personal() -> None:
-    """Kinds are kebab names; what belongs to a person is told from what opens something."""
+    """Kinds are kebab names; personal data is distinguished from credentials."""
     assert [is_personal(kind) for kind in ("card", "email", "jwt", "password")] == [1, 1, 0, 0]
-    assert all(kind == kind.lower() and " " not in kind for kind in kinds())
-    assert Detection("jwt", 0, 1, 1).kind in kinds()
+    assert all(kind == kind.lower() and " " not in kind for kind in list_kinds())
+    assert Detection("jwt", 0, 1, 1).kind in list_kinds()
 
 
 def test_every_detector_is_described_and_finds_what_it_names() -> None:
@@ -619,7 +619,7 @@ def test_what_announces_a_secret_may_be_in_another_place(text: str, form: str) -
     ],
 )
 def test_lines_that_only_touch_are_not_read_as_one(text: str) -> None:
-    assert found(text) == []
+    assert find_spans(text) == []
 
 
 @pytest.mark.parametrize(
@@ -632,4 +632,4 @@ def test_lines_that_only_touch_are_not_read_as_one(text: str) -> None:
     ],
 )
 def test_what_fails_its_check_or_belongs_to_a_machine_stays(text: str) -> None:
-    assert found(text) == []
+    assert find_spans(text) == []

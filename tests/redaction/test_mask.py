@@ -13,8 +13,8 @@ import memtool.redaction
 from memtool import tables
 from memtool.index import index
 from memtool.memory import document
-from memtool.redaction.find import NOTHING, find, fingerprint
-from memtool.redaction.mask import masked
+from memtool.redaction.find import NOTHING, compute_fingerprint, find
+from memtool.redaction.mask import mask_memory
 from memtool.value import digest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MARK = "[REDACTED:github-token]"
 
 @pytest.fixture
 def leaky(sandbox: Sandbox) -> Sandbox:
-    """A memory whose title, tags, source and body hold secrets, committed past the gate."""
+    """A memory with secrets in its title, tags, source and body, committed past the gate."""
     sandbox.memory(
         ID,
         f"Deploys use a bucket.\n\n## Access\n\nThe token is {KEY} for now.\n",
@@ -65,7 +65,7 @@ VERBS = (
     ("inject", "--prompt", "how do deploys use the bucket?"),
     ("inject", "--primer"),
     ("remember", "Deploys use a bucket.", "--dry-run"),
-    ("forget", ID, "--why", "x", "--dry-run"),
+    ("forget", ID, "--reason", "x", "--dry-run"),
 )
 
 
@@ -80,13 +80,13 @@ def test_no_verb_prints_a_secret(leaky: Sandbox, verb: tuple[str, ...], cache: s
 
 
 def test_a_hook_and_the_tools_give_the_mark(leaky: Sandbox) -> None:
-    """An agent reads the mark where the secret stands."""
+    """An agent reads the mark in place of the secret."""
     event = json.dumps(
         {"cwd": str(leaky.path), "session_id": "s", "prompt": "how do deploys use the bucket?"}
     )
-    said = leaky.run("hook", "claude", "user-prompt-submit", "--input", event).stdout
-    assert MARK in said
-    assert KEY not in said
+    output = leaky.run("hook", "claude", "user-prompt-submit", "--input", event).stdout
+    assert MARK in output
+    assert KEY not in output
     shown = leaky.json("show", ID)
     assert shown["title"] == f"Deploys use {MARK} in the bucket"
     assert shown["tags"] == [f"deploys-{MARK}"]
@@ -121,8 +121,8 @@ def test_the_user_is_told_which_file_holds_it(leaky: Sandbox) -> None:
 
 
 def test_the_gate_still_sees_the_bytes(leaky: Sandbox) -> None:
-    """What is masked for reading is refused by the check, and stands in the file."""
-    codes = {one["code"] for one in leaky.json("check")["problems"]}
+    """Text that is masked for reading is still in the file, and refused by the check."""
+    codes = {problem["code"] for problem in leaky.json("check")["problems"]}
     assert "secret" in codes
     assert KEY in (leaky.path / f".memory/decision/2026-02/{ID}.md").read_text()
     leaky.run("unpin", ID)
@@ -143,7 +143,7 @@ def test_a_change_is_masked_before_it_is_indexed(leaky: Sandbox) -> None:
 def test_what_the_settings_allow_is_shown_at_once(leaky: Sandbox) -> None:
     """The allowlist is part of what an index depends on."""
     assert MARK in leaky.run("show", ID).stdout
-    allowed = "\n".join(f'{fingerprint(secret)} = "a test"' for secret in (KEY, OTHER))
+    allowed = "\n".join(f'{compute_fingerprint(secret)} = "a test"' for secret in (KEY, OTHER))
     leaky.write(".memory/config.toml", f"[redaction.allow]\n{allowed}\n")
     assert KEY in leaky.run("show", ID).stdout
     leaky.write(".memory/config.toml", "")
@@ -154,24 +154,24 @@ def test_what_the_settings_allow_is_shown_at_once(leaky: Sandbox) -> None:
     "quoted", [KEY, KEY.replace("g", "\\x67", 1), KEY.replace("h", "\\u0068", 1)]
 )
 def test_an_escaped_secret_is_masked(quoted: str) -> None:
-    """What YAML spells in another way is looked for as it is shown."""
+    """Escapes of YAML are decoded before the search."""
     memory = make_memory(ID, "Text.\n", title="TITLE")
     text = document.write(memory).decode().replace("title: TITLE", f'title: "It is {quoted}"')
     read = document.read(text.encode(), f"{ID}.md")
     assert read.title == f"It is {KEY}"
-    found = masked(read, text, NOTHING)
-    assert found.title == f"It is {MARK}"
-    assert "github-token" in found.withheld
-    assert found.id == ID
+    masked = mask_memory(read, text, NOTHING)
+    assert masked.title == f"It is {MARK}"
+    assert "github-token" in masked.withheld
+    assert masked.id == ID
 
 
 def test_a_memory_without_a_secret_is_the_same_value() -> None:
     """Nothing is copied, and a comment that allows a kind is heeded."""
     memory = make_memory(ID, "Write to jo@corp.example. <!-- memtool: allow email -->\n")
     text = document.write(memory).decode()
-    assert masked(memory, text, NOTHING) is memory
+    assert mask_memory(memory, text, NOTHING) is memory
     bare = make_memory(ID, "Write to jo@corp-mail.org.\n")
-    assert masked(bare, document.write(bare).decode(), NOTHING).body == (
+    assert mask_memory(bare, document.write(bare).decode(), NOTHING).body == (
         "Write to [REDACTED:email].\n"
     )
 
@@ -181,8 +181,8 @@ def test_no_masked_text_holds_what_is_found() -> None:
     memory = make_memory(
         ID, f"password: Tr0ub4dor&3x\n\n{KEY} and jo@corp-mail.org, {KEY}.\n", title=f"{OTHER} here"
     )
-    found = masked(memory, document.write(memory).decode(), NOTHING)
-    assert find(document.write(found).decode()) == ()
+    masked = mask_memory(memory, document.write(memory).decode(), NOTHING)
+    assert find(document.write(masked).decode()) == ()
 
 
 def test_the_version_names_the_detectors() -> None:
@@ -192,11 +192,11 @@ def test_the_version_names_the_detectors() -> None:
     assert digest(b"\0".join(sources), 4) == memtool.redaction.CODE
 
 
-@pytest.mark.parametrize("name", tables.names("redaction"))
+@pytest.mark.parametrize("name", tables.list_names("redaction"))
 def test_the_version_follows_the_tables(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who adds a row changes no code, and what was searched without it is searched again."""
-    before = memtool.redaction.version()
+    before = memtool.redaction.compute_version()
     read = tables.read
-    more = {f"redaction/{name}": "one more row\n"}
-    monkeypatch.setattr(tables, "read", lambda path: read(path) + more.get(path, ""))
-    assert memtool.redaction.version() != before
+    extra = {f"redaction/{name}": "one more row\n"}
+    monkeypatch.setattr(tables, "read", lambda path: read(path) + extra.get(path, ""))
+    assert memtool.redaction.compute_version() != before

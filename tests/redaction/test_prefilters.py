@@ -1,4 +1,4 @@
-"""Prefilters spare compiling patterns: they say no only where the patterns find nothing."""
+"""Prefilters save compiling patterns: they reject a text only if no pattern matches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def no_prefilters() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(find, "DETECTORS", every)
         patch.setattr(assignments, "is_announced", lambda *_texts: True)
-        patch.setattr(shapes, "LEAST_WORD", {})
+        patch.setattr(shapes, "MIN_WORD", {})
         patch.setattr(tokens, "SHORTEST", 0)
         yield
 
@@ -40,8 +40,8 @@ def both(text: str) -> tuple[object, object]:
 def test_prefilters_lose_nothing_of_the_corpus(make, split: str):
     """All of the labelled corpus gives the same spans with and without them."""
     for note in make(split, 11):
-        expected, found = both(note.text)
-        assert found == expected, note.name
+        expected, findings = both(note.text)
+        assert findings == expected, note.name
 
 
 PIECES = st.one_of(
@@ -62,8 +62,8 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_prefilters_lose_nothing_of_any_text(text: str):
     """Neither do they in texts put together from all that they look at."""
-    expected, found = both(text)
-    assert found == expected
+    expected, findings = both(text)
+    assert findings == expected
 
 
 @settings(max_examples=200, deadline=None)
@@ -83,7 +83,9 @@ def test_every_announcing_word_passes(text: str):
     assert assignments.is_announced(text, text)
 
 
-@pytest.mark.parametrize("row", tables.rows("redaction/announcing_words"), ids=lambda row: row[1])
+@pytest.mark.parametrize(
+    "row", tables.read_rows("redaction/announcing_words"), ids=lambda row: row[1]
+)
 def test_every_announcing_word_has_one_of_its_parts(row: list[str]):
     """One of the parts of a row is in whatever its pattern matches; both are in lower case."""
     _group, pattern, parts = row
@@ -100,7 +102,7 @@ def test_every_announcing_word_has_one_of_its_parts(row: list[str]):
 @pytest.mark.parametrize("row", tokens.ROWS, ids=lambda row: f"{row[0]} {row[1]}")
 def test_every_token_passes(row: tuple[str, str, str, int, int]):
     """The shortest token of a row, at the start or inside of a text, is searched for."""
-    _kind, prefixes, alphabet, least, _most = row
+    _kind, prefixes, alphabet, least, _max_length = row
     letter = re.sub(r"[^\w]", "", tokens.ALPHABETS[alphabet])[0]
     for prefix, before in product(prefixes.split(), ("", "key=", "\\n", "(", "é")):
         assert tokens.has_prefix(f"{before}{prefix}{letter * least}")
@@ -120,7 +122,7 @@ def test_of_several_prefixes_the_longest_counts():
         assert list(tokens.find(text)) == [(kind, 6, len(text))]
 
 
-@pytest.mark.parametrize("needle", shapes.LEAST_WORD)
+@pytest.mark.parametrize("needle", shapes.MIN_WORD)
 def test_every_shape_is_as_long_as_its_word(needle: str):
     """Whatever the pattern of a common needle matches is searched for, between any text."""
     (source,) = [source for _kind, needles, source in shapes.ROWS if needles == (needle,)]
@@ -128,7 +130,7 @@ def test_every_shape_is_as_long_as_its_word(needle: str):
     @settings(max_examples=60, deadline=None)
     @given(st.from_regex(source), st.text(max_size=8))
     def passes(secret: str, around: str) -> None:
-        patterns = [pattern.source for _kind, pattern in shapes._searched_for(around + secret)]
+        patterns = [pattern.source for _kind, pattern in shapes._choose_patterns(around + secret)]
         assert needle not in secret or source in patterns
 
     passes()

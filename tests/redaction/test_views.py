@@ -52,18 +52,18 @@ def test_lines_that_are_left_out_hold_nothing(
 ):
     """The same is found where each round and each view reads the whole text."""
     by_windows = [(text, find(text)) for text in texts()]
-    monkeypatch.setattr(joins, "windows", lambda text, _spans: joins.Joined(text, []))
+    monkeypatch.setattr(joins, "make_windows", lambda text, _spans: joins.JoinedText(text, []))
     monkeypatch.setattr(
-        joins, "_around", lambda text, cuts: joins.Joined(text, cuts) if cuts else None
+        joins, "_view_around", lambda text, cuts: joins.JoinedText(text, cuts) if cuts else None
     )
-    assert [text for text, found in by_windows if find(text) != found] == []
+    assert [text for text, findings in by_windows if find(text) != findings] == []
 
 
 def test_nothing_is_found_across_what_is_left_out():
     """A word that announces a secret at the end of a window takes no value of the next window."""
     lines = [f"line {number} of a text" for number in range(40)]
     text = "\n".join(["a `pass`word:", *lines, "cor_rect_Horse9x is a name", *lines])
-    assert all(found.end - found.start < 100 for found in find(text))
+    assert all(finding.end - finding.start < 100 for finding in find(text))
 
 
 ROWS: dict[str, Callable[[random.Random], str]] = {

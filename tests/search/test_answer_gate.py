@@ -10,20 +10,20 @@ from memtool import tables
 from memtool.errors import MemtoolError
 from memtool.index import scoring
 from memtool.index.analyzer import is_stop, terms
-from memtool.index.scoring import Document, searchable
+from memtool.index.scoring import Document, analyze_document
 from memtool.search import answer_gate
 from memtool.search.answer_gate import (
-    FOLLOWING,
-    LEADERS,
+    FOLLOWER_SHARE,
+    LEADING_HITS,
     PRESETS,
     Gatekeeper,
-    preset,
-    threshold,
-    which_pass,
+    choose_preset,
+    choose_threshold,
+    select_passing,
 )
 from memtool.search.prose import search_prose
 from memtool.search.reranking import RERANKERS
-from memtool.search.retrieve import Found
+from memtool.search.retrieve import SearchResult
 from memtool.store import config
 from memtool.store.config import BY_KEY
 
@@ -35,10 +35,12 @@ BALANCED = PRESETS["balanced"].strictness
 
 
 def share(prompt: str, body: str, title: str = "", count: int = 20, **df: int) -> float:
-    """Return the share that a memory holds, in a store where words stand in `df` memories."""
-    asked = scoring.question(prompt)
-    keeper = Gatekeeper(asked, asked, count, lambda term: df.get(term, 1), BALANCED)
-    return keeper.share(searchable(Document("k", (("title", title), ("body", body))))[1])
+    """Return a memory's coverage of a prompt, in a store with these document frequencies."""
+    question = scoring.parse_question(prompt)
+    keeper = Gatekeeper(question, question, count, lambda term: df.get(term, 1), BALANCED)
+    return keeper.measure_text(
+        analyze_document(Document("k", (("title", title), ("body", body))))[1]
+    )
 
 
 def test_one_telling_word_is_enough_for_a_short_question() -> None:
@@ -83,18 +85,18 @@ RUNBOOKS = {
 
 @pytest.mark.parametrize("text", SMALL_TALK)
 def test_small_talk_gets_nothing(sandbox: Sandbox, text: str) -> None:
-    """Everyday words of a prompt are no question, however rare the memories hold them."""
+    """Everyday words of a prompt are not a question, however rare they are in memories."""
     for id_, (title, body) in RUNBOOKS.items():
         sandbox.memory(id_, body, title=title)
     assert ids(search_prose(sandbox.scope(), text, (), 5)) == []
 
 
 def test_who_asks_about_one_of_them_gets_an_answer(sandbox: Sandbox) -> None:
-    """The words that are no small talk find what is about them."""
+    """The other words find the memories about them."""
     for id_, (title, body) in RUNBOOKS.items():
         sandbox.memory(id_, body, title=title)
-    found = search_prose(sandbox.scope(), "which dates does the form take in leap years?", (), 5)
-    assert ids(found) == ["dec-b"]
+    result = search_prose(sandbox.scope(), "which dates does the form take in leap years?", (), 5)
+    assert ids(result) == ["dec-b"]
 
 
 def test_a_category_may_ask_for_more_or_less(sandbox: Sandbox) -> None:
@@ -105,22 +107,28 @@ def test_a_category_may_ask_for_more_or_less(sandbox: Sandbox) -> None:
     for written, expected in (
         ("[inject]\nshare = 1.0\nmost = 20\n", []),
         ("[inject]\nfloor = 9\n", []),
-        ("[inject.floor]\ndefault = 9\ndecision = 1\n", ["dec-a"]),
-        ("[inject.share]\ndecision = 1.0\n[inject.most]\ndecision = 20\n", []),
-        ("[inject.share]\nerror = 1.0\n[inject.most]\nerror = 20\n", ["dec-a"]),
+        ("[inject.min_rare_words]\ndefault = 9\ndecision = 1\n", ["dec-a"]),
+        (
+            "[inject]\nmin_coverage.decision = 1.0\nsufficient_rare_words.decision = 20\n",
+            [],
+        ),
+        (
+            "[inject]\nmin_coverage.error = 1.0\nsufficient_rare_words.error = 20\n",
+            ["dec-a"],
+        ),
     ):
-        found = search_prose(scope.replace(config=settings(written)), text, (), 5)
-        assert ids(found) == expected, written
+        result = search_prose(scope.replace(config=settings(written)), text, (), 5)
+        assert ids(result) == expected, written
 
 
 def test_a_category_has_its_own_threshold() -> None:
-    """What is given for one category holds for it alone."""
-    given = threshold(settings("[inject.threshold]\ndecision = 0.2\n"))
-    assert (given("decision"), given("error")) == (0.2, BY_KEY["inject.threshold"].default)
+    """The threshold of a category applies to it alone."""
+    threshold = choose_threshold(settings("[inject.threshold]\ndecision = 0.2\n"))
+    assert (threshold("decision"), threshold("error")) == (0.2, BY_KEY["inject.threshold"].default)
 
 
 def test_words_next_to_each_other_and_in_the_title_count_more() -> None:
-    """What says it the same way, or is about it, is likelier to be meant."""
+    """Adjacent words and title words are stronger evidence."""
     prompt = "alpha beta gamma delta epsilon zeta eta theta"
     apart = share(prompt, "alpha x beta y gamma")
     assert share(prompt, "alpha beta gamma") > apart
@@ -131,20 +139,20 @@ def test_a_long_text_asks_for_no_more_than_some_rare_words() -> None:
     """An answer to a page of text need not hold half of it."""
     words = [f"w{letter}{other}" for letter in "bcdfgh" for other in "klmnpqrst"]
     assert share(" ".join(words), " and ".join(words[:4])) >= 1
-    assert share(" ".join(words), words[0]) < FOLLOWING
+    assert share(" ".join(words), words[0]) < FOLLOWER_SHARE
 
 
 def test_stop_words_ask_for_nothing() -> None:
-    """What is no question is answered by nobody."""
+    """Stop words alone are not answered."""
     assert share("is it in the?", "It is in the.") == 0
 
 
 def test_one_of_the_best_must_answer_and_others_may_follow() -> None:
     """Where nothing among the best is an answer, nothing is; else a little less is enough."""
-    assert which_pass([0.9, 0.8]) == [False, False]
-    assert which_pass([0.9, 1.0, FOLLOWING, 0.1]) == [True, True, True, False]
-    assert which_pass([0.9] * LEADERS + [5.0]) == [False] * (LEADERS + 1)
-    assert which_pass([]) == []
+    assert select_passing([0.9, 0.8]) == [False, False]
+    assert select_passing([0.9, 1.0, FOLLOWER_SHARE, 0.1]) == [True, True, True, False]
+    assert select_passing([0.9] * LEADING_HITS + [5.0]) == [False] * (LEADING_HITS + 1)
+    assert select_passing([]) == []
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100])
@@ -157,7 +165,7 @@ def test_a_small_store_is_taken_to_be_a_hundred(count: int) -> None:
 
 def test_the_list_holds_stems_that_are_no_stop_words() -> None:
     """Each is what a text is asked for, once; stop words weigh little already."""
-    stems = tables.words("search/everyday_words")
+    stems = tables.read_words("search/everyday_words")
     assert [stem for stem in stems if is_stop(stem)] == []
     assert [stem for stem in stems if not stem.isalpha()] == []
 
@@ -165,17 +173,17 @@ def test_the_list_holds_stems_that_are_no_stop_words() -> None:
 @pytest.mark.parametrize("word", ["please", "tests", "changing", "README 42"])
 def test_small_talk_and_numbers_tell_little(word: str) -> None:
     """They are rare in a small store, and still mean nothing by themselves."""
-    assert answer_gate.everyday_worth(terms(word)[-1]) == answer_gate.WORTH
+    assert answer_gate.weigh_everyday(terms(word)[-1]) == answer_gate.EVERYDAY_WORTH
 
 
 @pytest.mark.parametrize("word", ["redis", "frontmatter", "kubernetes", "utf8", "poem"])
 def test_what_something_is_about_tells_all(word: str) -> None:
     """A word that names a thing counts in full."""
-    assert answer_gate.everyday_worth(terms(word)[0]) == 1
+    assert answer_gate.weigh_everyday(terms(word)[0]) == 1
 
 
-def ids(found: Found) -> list[str]:
-    return [hit.record.id for hit in found.hits]
+def ids(result: SearchResult) -> list[str]:
+    return [hit.record.id for hit in result.hits]
 
 
 def settings(text: str) -> config.Config:
@@ -191,20 +199,20 @@ def test_the_settings_name_what_the_tables_hold() -> None:
 
 
 def test_a_threshold_of_ones_own_wins_over_the_preset() -> None:
-    """A preset is sharper or not; what the file says counts."""
-    plain = preset(settings(""))
-    numbers = ("share", "most", "floor", "threshold")
+    """The value of the file overrides the preset."""
+    plain = choose_preset(settings(""))
+    numbers = ("min_coverage", "sufficient_rare_words", "min_rare_words", "threshold")
     assert [*plain.strictness.plain().values(), plain.threshold] == [
         BY_KEY[f"inject.{name}"].default for name in numbers
     ]
-    assert preset(settings('[search]\npreset = "precision"\n')).threshold == 0.8
+    assert choose_preset(settings('[search]\npreset = "precision"\n')).threshold == 0.8
     own = '[search]\npreset = "precision"\n[inject]\nthreshold = 0.2\n'
-    assert preset(settings(own)).threshold == 0.2
-    assert preset(settings(own)).strictness == PRESETS["precision"].strictness
+    assert choose_preset(settings(own)).threshold == 0.2
+    assert choose_preset(settings(own)).strictness == PRESETS["precision"].strictness
 
 
 def test_precision_passes_less(sandbox: Sandbox) -> None:
-    """What is half an answer passes in one preset and not in the other."""
+    """Half an answer passes in one preset and not in the other."""
     sandbox.memory("dec-a", "Redis keeps elephants.\n", title="Storage")
     text = "test redis, elephants and giraffes"
     scope = sandbox.scope()

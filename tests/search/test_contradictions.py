@@ -1,4 +1,4 @@
-"""What two sentences must share before one of them is shown as the contrary of the other."""
+"""What two sentences must share before one is shown as the contrary of the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtool.memory.memory import Memory
-from memtool.search.contradictions import Statement, between, find, measure, statements
+from memtool.search.contradictions import (
+    Statement,
+    find,
+    find_between,
+    parse_measure,
+    parse_statements,
+)
 
 DATA = Path(__file__).parent / "data"
 PAIRS = [json.loads(line) for line in (DATA / "conflicts.jsonl").read_text().splitlines()]
@@ -36,9 +42,9 @@ def side(row: dict, name: str) -> Memory:
     )
 
 
-def judge(one: Memory, other: Memory) -> str:
+def judge(first: Memory, other: Memory) -> str:
     """`certain` or `suspected` if two memories contradict each other, else an empty text."""
-    clash = between(one, other)
+    clash = find_between(first, other)
     return "" if clash is None else clash.certainty
 
 
@@ -47,7 +53,7 @@ def judge(one: Memory, other: Memory) -> str:
 )
 def test_what_can_hold_together_is_no_conflict(row: dict):
     """Other qualifiers, scopes, keys, dates, numbered things and double negations are fine."""
-    assert between(side(row, "a"), side(row, "b")) is None
+    assert find_between(side(row, "a"), side(row, "b")) is None
 
 
 @pytest.mark.parametrize(
@@ -55,52 +61,57 @@ def test_what_can_hold_together_is_no_conflict(row: dict):
 )
 def test_contrary_statements_are_found_and_quoted(row: dict):
     """Every row of the tables, and values of every kind, whichever memory comes first."""
-    found, back = between(side(row, "a"), side(row, "b")), between(side(row, "b"), side(row, "a"))
+    clash, back = (
+        find_between(side(row, "a"), side(row, "b")),
+        find_between(side(row, "b"), side(row, "a")),
+    )
     if row["kind"] in MISSED:
-        assert found is back is None
+        assert clash is back is None
         return
-    assert found is not None
+    assert clash is not None
     assert back is not None
-    assert found.kind == back.kind == ("values" if row["kind"] in VALUED else "opposition")
-    assert " against " in found.reason
+    assert clash.kind == back.kind == ("values" if row["kind"] in VALUED else "opposition")
+    assert " against " in clash.reason
 
 
 @pytest.mark.parametrize("row", rows("statements.txt"), ids=lambda row: row[0])
 def test_a_sentence_is_taken_apart_by_the_tables(row: list[str]):
-    """A sign, a concept, the terms of the subject and values, or nothing where it is no claim."""
-    sentence, sign, *rest = row
-    found = statements(make_memory(title=sentence, body=""))
+    """A sign, a concept, subject terms and values; nothing if it makes no claim."""
+    sentence, sign, *expected = row
+    statements = parse_statements(make_memory(title=sentence, body=""))
     if not sign:
-        assert found == ()
+        assert statements == ()
         return
-    (one,) = found
-    assert f"{'+' if one.sign > 0 else '-'} {one.concept}".strip() == sign
-    assert " ".join(sorted(one.subject)) == rest[0]
-    assert ", ".join(" ".join(value) for value in one.values) == "".join(rest[1:])
+    (statement,) = statements
+    assert f"{'+' if statement.sign > 0 else '-'} {statement.concept}".strip() == sign
+    assert " ".join(sorted(statement.subject)) == expected[0]
+    assert ", ".join(" ".join(value) for value in statement.values) == "".join(expected[1:])
 
 
 @pytest.mark.parametrize("row", rows("measures.txt"), ids=lambda row: row[0])
 def test_numbers_units_and_versions_have_one_spelling(row: list[str]):
-    """What means the same is written the same; other words are no quantity."""
+    """Equal quantities are written the same; other words are not quantities."""
     word, _space, after = row[0].partition(" ")
-    found, width = measure(word, after)
-    assert (f"{' '.join(found)}, {width}" if found else "") == row[1]
+    measure, width = parse_measure(word, after)
+    assert (f"{' '.join(measure)}, {width}" if measure else "") == row[1]
 
 
 def test_a_choice_says_yes_to_one_and_no_to_the_other():
     """`X instead of Y for Z` is two statements."""
-    found = statements(make_memory(title="Use tabs instead of spaces for Makefiles", body=""))
-    assert [(s.sign, sorted(s.subject)) for s in found] == [
+    statements = parse_statements(
+        make_memory(title="Use tabs instead of spaces for Makefiles", body="")
+    )
+    assert [(s.sign, sorted(s.subject)) for s in statements] == [
         (1, ["makefil", "tab"]),
         (-1, ["makefil", "space"]),
     ]
 
 
 def test_only_title_and_first_sentence_state_something():
-    """What follows gives reasons, and weighs what was not chosen."""
+    """Later sentences give reasons and alternatives."""
     body = "- Opening one. It goes on.\n\nMore.\n\n## Chosen\n\nChosen thing.\n"
-    said = [s.text for s in statements(make_memory(title="Title words", body=body))]
-    assert said == ["Title words", "Opening one."]
+    stated = [s.text for s in parse_statements(make_memory(title="Title words", body=body))]
+    assert stated == ["Title words", "Opening one."]
 
 
 def test_among_many_memories_only_the_contrary_ones_are_found():
@@ -120,9 +131,9 @@ def test_among_many_memories_only_the_contrary_ones_are_found():
         type="semantic",
         title="Do not use tool7x for job7x",
     )
-    found = find(memories)
-    assert [(one.one, one.other, one.kind) for one in found] == [(7, 150, "opposition")]
-    assert found[0].reason == ('"Use tool7x for job7x" against "Do not use tool7x for job7x"')
+    clashes = find(memories)
+    assert [(clash.first, clash.other, clash.kind) for clash in clashes] == [(7, 150, "opposition")]
+    assert clashes[0].reason == ('"Use tool7x for job7x" against "Do not use tool7x for job7x"')
 
 
 @pytest.mark.parametrize(
@@ -137,15 +148,15 @@ def test_among_many_memories_only_the_contrary_ones_are_found():
 def test_a_subject_of_one_word_needs_something_in_common(fields: dict, *, expected: bool):
     """A shared tag or file, or a word of both titles, says that both mean the same thing."""
     base = {"tags": ("cache",), "files": ("a.py",)}
-    one = make_memory("dec-a", "Use Redis.\n", title="Speed", **base)
+    first = make_memory("dec-a", "Use Redis.\n", title="Speed", **base)
     other = make_memory("dec-b", "Do not use Redis.\n", title="Costs", **fields)
-    assert (between(one, other) is not None) == expected
+    assert (find_between(first, other) is not None) == expected
 
 
 def test_a_memory_does_not_contradict_itself():
     """Contrary sentences of one memory are its own matter."""
-    one = make_memory(title="Use Redis for sessions", body="Do not use Redis for sessions.\n")
-    assert find([one]) == find([]) == []
+    memory = make_memory(title="Use Redis for sessions", body="Do not use Redis for sessions.\n")
+    assert find([memory]) == find([]) == []
 
 
 def test_only_rules_contradict_and_digests_state_nothing():
@@ -155,11 +166,11 @@ def test_only_rules_contradict_and_digests_state_nothing():
             make_memory(f"sem-{at}", "", title=title, **{"type": "semantic", **fields})
             for at, title in enumerate(("Use tabs in Makefiles", "Never use tabs in Makefiles"))
         )
-        assert between(yes, no) is None
+        assert find_between(yes, no) is None
 
 
 def test_many_equal_memories_cost_no_more_than_few():
-    """What says the same is compared as one."""
+    """Equal memories are compared as one."""
     same = [
         make_memory(f"sem-{at}", "", title="Lines have 88 characters", type="semantic")
         for at in range(3_000)
@@ -172,7 +183,7 @@ def test_many_equal_memories_cost_no_more_than_few():
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_any_text_can_be_read(title: str, body: str):
     """Nothing that a memory may hold is too odd, and no subject is empty."""
-    for statement in statements(make_memory(title=title, body=body)):
+    for statement in parse_statements(make_memory(title=title, body=body)):
         assert isinstance(statement, Statement)
         assert statement.subject
         assert statement.sign in (1, -1)
@@ -181,7 +192,7 @@ def test_any_text_can_be_read(title: str, body: str):
 def test_a_long_text_is_read_in_bounded_time():
     """One long line costs what it holds."""
     body = "never " * 10_000 + "=" * 10_000 + ": " * 5_000
-    assert len(statements(make_memory(body=body))) <= 2
+    assert len(parse_statements(make_memory(body=body))) <= 2
 
 
 CERTAIN_PAIRS = [
@@ -198,9 +209,9 @@ CERTAIN_PAIRS = [
 
 @pytest.mark.parametrize("pair", CERTAIN_PAIRS, ids=lambda pair: pair[0])
 def test_equal_but_for_the_sign_or_one_value_is_certain(pair: tuple[str, str]):
-    """What is the same otherwise, and needs no context, cannot both hold."""
-    one, other = (make_memory(f"sem-{n}", f"{text}\n", title=text) for n, text in enumerate(pair))
-    assert judge(one, other) == judge(other, one) == "certain"
+    """Otherwise equal sentences that need no context cannot both hold."""
+    first, other = (make_memory(f"sem-{n}", f"{text}\n", title=text) for n, text in enumerate(pair))
+    assert judge(first, other) == judge(other, first) == "certain"
 
 
 UNCERTAIN_PAIRS = [
@@ -224,8 +235,8 @@ UNCERTAIN_PAIRS = [
 @pytest.mark.parametrize("pair", UNCERTAIN_PAIRS, ids=lambda pair: pair[0])
 def test_what_depends_on_words_around_it_is_not_certain(pair: tuple[str, str]):
     """Actions, headings, sentences without a subject, measurements and paths may both hold."""
-    one, other = (make_memory(f"sem-{n}", f"{text}\n", title=text) for n, text in enumerate(pair))
-    assert judge(one, other) != "certain"
+    first, other = (make_memory(f"sem-{n}", f"{text}\n", title=text) for n, text in enumerate(pair))
+    assert judge(first, other) != "certain"
 
 
 def test_other_files_places_and_limits_set_two_memories_apart():
@@ -233,9 +244,9 @@ def test_other_files_places_and_limits_set_two_memories_apart():
     body = "Use tabs to indent.\n"
 
     def pair(mine: dict, theirs: dict, body: str = body) -> str:
-        one = make_memory("sem-a", body, title="Use tabs to indent", **mine)
+        first = make_memory("sem-a", body, title="Use tabs to indent", **mine)
         no = "Do not use tabs to indent"
-        return judge(one, make_memory("sem-b", f"{no}.\n", title=no, **theirs))
+        return judge(first, make_memory("sem-b", f"{no}.\n", title=no, **theirs))
 
     assert pair({}, {}) == "certain"
     assert pair({"files": ("a/x.py",)}, {"files": ("a/*.py",)}) == "certain"
@@ -247,6 +258,6 @@ def test_other_files_places_and_limits_set_two_memories_apart():
 
 def test_every_labelled_pair_that_is_certain_is_a_conflict():
     """Among pairs that were labelled by hand none is marked that can hold together."""
-    found = [row for row in PAIRS if judge(side(row, "a"), side(row, "b")) == "certain"]
-    assert {row["label"] for row in found} == {"conflict"}
-    assert len(found) >= 15
+    certain = [row for row in PAIRS if judge(side(row, "a"), side(row, "b")) == "certain"]
+    assert {row["label"] for row in certain} == {"conflict"}
+    assert len(certain) >= 15

@@ -1,4 +1,4 @@
-"""Degrading: an answer depends on how fast this machine is only where the settings want that."""
+"""Degrading: an answer depends on the speed of this machine only if the settings allow it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import PIPED
 
 from memtool.commands.stats import render, stats
 from memtool.index import index
 from memtool.search.effort import FULL, LIMIT_S, SLOW, Effort
 from memtool.search.prose import search_prose
-from memtool.search.scope import scope_of
-from memtool.search.stages import staged_for_any
+from memtool.search.scope import build_scope
+from memtool.search.stages import with_general_stages
 from memtool.store import ledger
-from memtool.store.ledger import DEGRADED, HEALTHY, TOO_FEW, Health, health
+from memtool.store.ledger import DEGRADED, HEALTHY, TOO_FEW, Health, compute_health
 from memtool.store.usage_log import Note, append_note
 
 if TYPE_CHECKING:
@@ -56,13 +57,13 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 def test_a_slow_past_changes_nothing_unless_it_was_asked_for(filled: Sandbox) -> None:
     """The setting is off by default: the same question gives the same bytes."""
-    asked = ("inject", "--prompt", QUESTION)
-    before = filled.run(*asked, MEMTOOL_NOW="").stdout
+    args = ("inject", "--prompt", QUESTION)
+    before = filled.run(*args, MEMTOOL_NOW="").stdout
     assert before
     past(str(filled.path / ".git" / "memtool"), 5_000.0)
     assert stats(filled.context()).health.state == DEGRADED
-    assert filled.run(*asked, MEMTOOL_NOW="").stdout == before
-    answer = filled.json(*asked, MEMTOOL_NOW="")
+    assert filled.run(*args, MEMTOOL_NOW="").stdout == before
+    answer = filled.json(*args, MEMTOOL_NOW="")
     assert "degraded" not in answer
 
 
@@ -97,45 +98,45 @@ def test_no_clock_is_asked_unless_the_setting_is_on(filled: Sandbox) -> None:
     """A prompt gets all of its answer, however long that takes."""
     context = filled.context(MEMTOOL_NOW="")
     tree = index.open(context)
-    off = staged_for_any(context, scope_of(context, tree, context.clock.now))
+    off = with_general_stages(context, build_scope(context, tree, context.clock.now))
     assert off.effort == FULL
     filled.write(".memory/config.toml", ON)
     context = filled.context(MEMTOOL_NOW="")
-    on = staged_for_any(context, scope_of(context, index.open(context), context.clock.now))
+    on = with_general_stages(context, build_scope(context, index.open(context), context.clock.now))
     assert on.effort.clock is not None
     seconds = iter([0.0, *[LIMIT_S] * 100])
-    found = search_prose(on.replace(effort=Effort(clock=lambda: next(seconds))), QUESTION, (), 15)
-    assert found.is_degraded
-    assert found.hits
-    assert any("stopped after 200 ms" in note for note in found.notes)
+    result = search_prose(on.replace(effort=Effort(clock=lambda: next(seconds))), QUESTION, (), 15)
+    assert result.is_degraded
+    assert result.hits
+    assert any("stopped after 200 ms" in note for note in result.notes)
 
 
 def test_health_is_that_of_the_last_hundred_questions(tmp_path: Path) -> None:
-    """Other verbs do not count, nor do older answers; below twenty nobody can tell."""
+    """Other verbs and older answers do not count; below twenty it is unknown."""
     place = str(tmp_path)
     past(place, 1.0, 19)
     past(place, 9_000.0, 50, verb="check")
-    assert health(place) == Health(TOO_FEW, 19, None)
+    assert compute_health(place) == Health(TOO_FEW, 19, None)
     past(place, 1.0, 81)
-    assert health(place) == Health(HEALTHY, 100, 1.0)
+    assert compute_health(place) == Health(HEALTHY, 100, 1.0)
     past(place, 301.0, 6, verb="search")
-    assert health(place) == Health(DEGRADED, 100, 301.0)
+    assert compute_health(place) == Health(DEGRADED, 100, 301.0)
     ledger.fold(place)
-    assert health(place) == Health(DEGRADED, 100, 301.0)
+    assert compute_health(place) == Health(DEGRADED, 100, 301.0)
     past(place, 1.0, 1)
-    assert health(place) == Health(DEGRADED, 100, 301.0)
+    assert compute_health(place) == Health(DEGRADED, 100, 301.0)
     past(place, 1.0, 94)
-    assert health(place) == Health(HEALTHY, 100, 1.0)
+    assert compute_health(place) == Health(HEALTHY, 100, 1.0)
 
 
 def test_a_damaged_ledger_costs_statistics_only(tmp_path: Path) -> None:
-    """What it took over is unknown then; what came since still counts."""
+    """Its old counts are lost; later ones still count."""
     place = str(tmp_path)
     past(place, 1.0, 30)
     ledger.fold(place)
     (tmp_path / ledger.NAME).write_bytes(b"no database")
     past(place, 2.0, 20)
-    assert health(place) == Health(HEALTHY, 20, 2.0)
+    assert compute_health(place) == Health(HEALTHY, 20, 2.0)
 
 
 def test_stats_shows_the_health_of_the_search(sandbox: Sandbox) -> None:
@@ -143,9 +144,9 @@ def test_stats_shows_the_health_of_the_search(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a")
     place = str(sandbox.path / ".git" / "memtool")
     past(place, 5.0, 3)
-    assert "search: too few answers" in render(stats(sandbox.context()))
+    assert "search: too few answers" in render(stats(sandbox.context()), PIPED)
     past(place, 5.0, 97)
     text = "search: healthy, p95 of the last 100 is 5.0 ms"
-    assert text in render(stats(sandbox.context()))
+    assert text in render(stats(sandbox.context()), PIPED)
     past(place, 400.0, 10)
     assert sandbox.json("stats")["health"] == {"state": "degraded", "samples": 100, "p95_ms": 400.0}

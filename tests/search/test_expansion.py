@@ -1,4 +1,4 @@
-"""Aliases, and near words, which stand in only for what the index does not know."""
+"""Aliases, and near words, which replace only words that are not in the index."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memtool.search import expansion
 from memtool.search.expansion import (
     ALIAS_WEIGHT,
     DEFAULTS,
-    distance,
     expand,
-    key,
-    merged,
+    measure_distance,
+    merge_with_defaults,
+    normalize_key,
     parse,
     with_near_words,
 )
@@ -24,7 +24,7 @@ from memtool.search.expansion import (
 def expanded(text: str, **own: tuple[str, ...]) -> dict[str, float]:
     """Return the weights that aliases add to a question."""
     weights = query_terms(text)
-    after = expand(weights, merged(own))
+    after = expand(weights, merge_with_defaults(own))
     assert {term: after[term] for term in weights} == weights
     return {term: weight for term, weight in after.items() if term not in weights}
 
@@ -66,24 +66,24 @@ def test_without_a_file_the_defaults_hold() -> None:
     "data", [b"db = 1", b"[db]\na = 1", b'db = ["x", 2]', b'"!" = ["x"]', b'db = [""]', b"db = "]
 )
 def test_a_bad_file_is_refused_by_name(data: bytes) -> None:
-    """Every row that is no list of words is told with the file, not ignored."""
+    """Every row that is not a list of words is reported with the file, not ignored."""
     with pytest.raises(MemtoolError, match=r"aliases\.toml"):
         parse(data, "aliases.toml")
 
 
 def test_words_are_compared_without_case_and_spacing() -> None:
     """Spelling in the file does not matter."""
-    assert key("  Identity \n Provider ") == "identity provider"
+    assert normalize_key("  Identity \n Provider ") == "identity provider"
     with pytest.raises(MemtoolError):
-        key("!!")
+        normalize_key("!!")
     with pytest.raises(MemtoolError):
-        key("a" * 101)
+        normalize_key("a" * 101)
 
 
 def test_the_default_table_is_sorted_and_each_row_says_something() -> None:
     """The built-in table is what `parse` would make of a file."""
     assert list(DEFAULTS) == sorted(DEFAULTS)
-    assert all(key(word) == word and others for word, others in DEFAULTS.items())
+    assert all(normalize_key(word) == word and synonyms for word, synonyms in DEFAULTS.items())
 
 
 @given(st.text("abcdeghilmnorstuwy", min_size=1, max_size=9))
@@ -95,8 +95,8 @@ def test_a_stem_begins_as_its_word_does(word: str) -> None:
 TERMS = {"cach": 3, "kubernet": 2, "kubectl": 1, "postgr": 4, "postgresql": 9, "redi": 5, "red": 1}
 
 
-def beginning(prefix: str, most: int) -> list[str]:
-    return [term for term in sorted(TERMS) if term.startswith(prefix)][:most]
+def beginning(prefix: str, limit: int) -> list[str]:
+    return [term for term in sorted(TERMS) if term.startswith(prefix)][:limit]
 
 
 def near(*terms: str) -> dict[str, float]:
@@ -104,12 +104,12 @@ def near(*terms: str) -> dict[str, float]:
 
 
 def test_a_known_word_stays_what_it_is() -> None:
-    """A word that stands anywhere is never taken for another."""
+    """A word of the index is never replaced by another."""
     assert near("red", "redi", "cach") == {"red": 1, "redi": 1, "cach": 1}
 
 
 def test_the_beginning_of_a_word_finds_it() -> None:
-    """What begins with an unknown word stands in for it, at half its weight."""
+    """Words that begin with an unknown word replace it, at half its weight."""
     assert near("kube") == {"kube": 1, "kubernet": 0.5, "kubectl": 0.5}
 
 
@@ -121,7 +121,7 @@ def test_a_typing_error_finds_the_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("typed", "meant"),
     [
         ("postgress", "postgres"),
         ("paginaton", "pagination"),
@@ -132,24 +132,26 @@ def test_a_typing_error_finds_the_word() -> None:
         ("deploymnet", "deployment"),
     ],
 )
-def test_a_typing_error_in_an_ending_finds_the_stem(said: str, meant: str) -> None:
+def test_a_typing_error_in_an_ending_finds_the_stem(typed: str, meant: str) -> None:
     """The stemmer leaves a misspelled ending on; the word is found as if it were right."""
-    known = {stem(meant): 3, "paging": 1, "secret": 2, "auth": 1}
-    found = with_near_words(
-        query_terms(said),
-        lambda term: known.get(term, 0),
-        lambda prefix, most: sorted(term for term in known if term.startswith(prefix))[:most],
+    frequencies = {stem(meant): 3, "paging": 1, "secret": 2, "auth": 1}
+    weights = with_near_words(
+        query_terms(typed),
+        lambda term: frequencies.get(term, 0),
+        lambda prefix, limit: sorted(term for term in frequencies if term.startswith(prefix))[
+            :limit
+        ],
     )
-    assert found == {stem(said): 1.0, stem(meant): 0.5}
+    assert weights == {stem(typed): 1.0, stem(meant): 0.5}
 
 
 def test_a_word_that_only_begins_like_a_stem_is_another() -> None:
-    """What stands behind a stem must be nearly an ending of it."""
+    """The letters after a stem must be nearly an ending of it."""
     assert near("cachalot", "postgraduate") == {"cachalot": 1, "postgraduate": 1}
 
 
 def test_short_words_and_compounds_stay() -> None:
-    """In few letters everything is near everything; a name with signs is no word."""
+    """Short words are near too many others; a name with signs is not a word."""
     assert near("rad", "ku", "kub.x", "a1b2c") == dict.fromkeys(("rad", "ku", "kub.x", "a1b2c"), 1)
 
 
@@ -157,27 +159,29 @@ def test_only_the_first_unknown_words_are_looked_for() -> None:
     """A page full of names does not cost a page full of searches."""
     names = [f"zzzz{letter}" for letter in "abcdefgh"]
     assert near(*names, "kube") == dict.fromkeys([*names, "kube"], 1.0)
-    assert "kubernet" in near(*names[: expansion.MOST_UNKNOWN - 1], "kube")
+    assert "kubernet" in near(*names[: expansion.MAX_UNKNOWN - 1], "kube")
 
 
-def slow(one: str, other: str) -> int:
+def slow(first: str, other: str) -> int:
     """Count as `distance` does, by the whole table (optimal string alignment)."""
-    rows = [[a + b if not a * b else 0 for b in range(len(other) + 1)] for a in range(len(one) + 1)]
-    for a in range(1, len(one) + 1):
+    rows = [
+        [a + b if not a * b else 0 for b in range(len(other) + 1)] for a in range(len(first) + 1)
+    ]
+    for a in range(1, len(first) + 1):
         for b in range(1, len(other) + 1):
             best = min(
                 rows[a - 1][b] + 1,
                 rows[a][b - 1] + 1,
-                rows[a - 1][b - 1] + (one[a - 1] != other[b - 1]),
+                rows[a - 1][b - 1] + (first[a - 1] != other[b - 1]),
             )
-            if a > 1 and b > 1 and one[a - 2 : a] == other[b - 1] + other[b - 2]:
+            if a > 1 and b > 1 and first[a - 2 : a] == other[b - 1] + other[b - 2]:
                 best = min(best, rows[a - 2][b - 2] + 1)
             rows[a][b] = best
     return rows[-1][-1]
 
 
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 3))
-def test_distances_are_those_of_the_table(one: str, other: str, most: int) -> None:
+def test_distances_are_those_of_the_table(first: str, other: str, limit: int) -> None:
     """The shortcut counts what the definition counts, up to its bound."""
-    gap = slow(one, other)
-    assert distance(one, other, most) == (gap if gap <= most else None)
+    gap = slow(first, other)
+    assert measure_distance(first, other, limit) == (gap if gap <= limit else None)

@@ -36,14 +36,15 @@ QUESTION = ("search", "redis sessions live", "type:decision", "--limit", "2")
 )
 def test_one_memory_is_explained(store: Sandbox, id_: str, gate: str, reason: str) -> None:
     """The first gate that holds it back is named, in text and in JSON."""
-    found = store.json(*QUESTION, "--why-not", id_)["why_not"]
-    assert (found["id"], found["gate"]) == (id_, gate)
-    assert reason in found["reason"]
-    assert store.run(*QUESTION, "--why-not", id_).stdout == f"{id_}: {found['reason']}\n"
+    explanation = store.json(*QUESTION, "--why-not", id_)["why_not"]
+    assert (explanation["id"], explanation["gate"]) == (id_, gate)
+    assert reason in explanation["reason"]
+    named = f"{id_}  Title of {id_}"
+    assert store.run(*QUESTION, "--why-not", id_).stdout == f"{named}: {explanation['reason']}\n"
 
 
 def test_an_unknown_memory_is_an_error(store: Sandbox) -> None:
-    """What is not there was held back by nothing."""
+    """A missing memory cannot be explained."""
     done = store.run(*QUESTION, "--why-not", "dec-nothing")
     assert done.returncode == 2
     assert "dec-nothing" in done.stderr
@@ -75,9 +76,9 @@ def test_scores_of_two_questions_can_be_compared(store: Sandbox) -> None:
 
 
 def test_the_order_does_not_change(store: Sandbox) -> None:
-    """What stands in the index decides on the order, the words that stand nowhere do not."""
+    """Words of the index decide the order; words outside it do not."""
     ids = [
-        [one["id"] for one in store.json("search", text)["results"]]
+        [result["id"] for result in store.json("search", text)["results"]]
         for text in ("redis sessions live", "redis sessions live elephants")
     ]
     assert ids[0] == ids[1]

@@ -78,12 +78,12 @@ def test_a_question_gets_its_answer_first(
 
 @pytest.mark.parametrize(("language", "text"), SMALL_TALK)
 def test_small_talk_gets_nothing(sandbox: Sandbox, language: str, text: str) -> None:
-    """Function words of any of these languages are no question."""
+    """Function words of any of these languages are not a question."""
     assert answers(sandbox, language, text) == []
 
 
 def test_the_setting_names_the_language_of_latin_letters(sandbox: Sandbox) -> None:
-    """An ending that English does not know is one where the setting says so; the index follows."""
+    """The setting chooses the endings that are stemmed; the index follows."""
     sandbox.memory("dec-a", "Die Häuser der Kunden.\n", title="Kunden")
 
     def holding(term: str) -> int:

@@ -1,4 +1,4 @@
-"""Levels: digests answer first where they suffice, then memories, then private sessions."""
+"""Levels: digests answer first if they suffice, then memories, then private sessions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from conftest import FieldValue, Sandbox
 
 from memtool.commands.search import search
 from memtool.memory import memory
-from memtool.search.levels import named, passages
+from memtool.search.levels import find_names, split_passages
 from memtool.store.config import USER_ONLY
 
 DIGEST: dict[str, FieldValue] = {
@@ -64,10 +64,10 @@ def let_digests_lead(summed: Sandbox) -> None:
 def test_a_digest_answers_where_one_line_of_it_suffices(
     summed: Sandbox, question: str, depth: str, first: str
 ) -> None:
-    """Words on several lines, or a name that stands on none, leave the answer to the memories."""
-    found = search(summed.context(), question)
-    assert found.depth == depth
-    ids = [one.id for one in found.results]
+    """Words on several lines, or a name on none, leave the answer to the memories."""
+    answer = search(summed.context(), question)
+    assert answer.depth == depth
+    ids = [result.id for result in answer.results]
     assert first in ids[: 1 if depth == "digest" else 2]
     assert len(ids) > 1  # the memories follow
 
@@ -75,37 +75,37 @@ def test_a_digest_answers_where_one_line_of_it_suffices(
 def test_the_level_is_in_the_text(summed: Sandbox) -> None:
     """Whoever reads an answer sees which of it sums up others."""
     text = summed.run("search", "where do sessions of the shop live").stdout
-    assert "semantic/pattern, digest, confirmed" in text
-    assert text.count("digest, confirmed") == 1
+    assert "\n   digest · 2026-02-22\n" in text
+    assert text.count("digest · ") == 1
     let_digests_lead(summed)
     block = summed.run("inject", "--prompt", "where do sessions of the shop live?").stdout
-    assert "level: digest" in block
+    assert "] digest\n" in block
 
 
 def test_another_order_is_left_as_it_is(summed: Sandbox) -> None:
     """Who sorts by id gets that."""
-    found = search(summed.context(), "where do sessions of the shop live", sort="id")
-    ids = [one.id for one in found.results]
+    answer = search(summed.context(), "where do sessions of the shop live", sort="id")
+    ids = [result.id for result in answer.results]
     assert ids == sorted(ids)
 
 
 def test_a_digest_that_tells_what_no_longer_holds_suffices_for_nothing(summed: Sandbox) -> None:
     """As soon as one of its memories is superseded the memories answer."""
     summed.memory("dec-newer", "Logs rotate weekly.\n", supersedes=("dec-logs",))
-    found = search(summed.context(), "where do sessions of the shop live")
-    assert found.depth == "memory"
+    answer = search(summed.context(), "where do sessions of the shop live")
+    assert answer.depth == "memory"
 
 
 def test_a_block_begins_with_a_digest_that_suffices(summed: Sandbox) -> None:
-    """It stands for what it sums up; where no line answers, the memories do."""
+    """It represents its memories; if no line answers, the memories do."""
     let_digests_lead(summed)
-    found = summed.json("inject", "--prompt", "where do sessions of the shop live?")
-    assert (found["depth"], found["items"][0]["id"]) == ("digest", "sem-sum")
-    asked = "retention of kafka billing events of sessions, redis, access logs?"
-    found = summed.json("inject", "--prompt", asked, "--explain")
-    assert found["depth"] == "memory"
-    assert "sem-sum" not in [item["id"] for item in found["items"]]
-    reasons = {one["id"]: one["reason"] for one in found["explain"]}
+    answer = summed.json("inject", "--prompt", "where do sessions of the shop live?")
+    assert (answer["depth"], answer["items"][0]["id"]) == ("digest", "sem-sum")
+    prompt = "retention of kafka billing events of sessions, redis, access logs?"
+    answer = summed.json("inject", "--prompt", prompt, "--explain")
+    assert answer["depth"] == "memory"
+    assert "sem-sum" not in [item["id"] for item in answer["items"]]
+    reasons = {verdict["id"]: verdict["reason"] for verdict in answer["explain"]}
     assert reasons["sem-sum"] in (
         "no line of it answers by itself",
         "what it sums up answers better",
@@ -129,12 +129,12 @@ def test_a_block_begins_with_a_digest_that_suffices(summed: Sandbox) -> None:
 )
 def test_names_of_a_question(text: str, names: tuple[str, ...]) -> None:
     """Quotations, files, versions and ids are names; other words with marks are not."""
-    assert named(text) == names
+    assert find_names(text) == names
 
 
 def test_passages_of_a_digest() -> None:
     """Each item with what follows in its lines, and each title of the first paragraph."""
-    assert [(title, " ".join(line.split())) for title, line in passages(PAGE)][2:] == [
+    assert [(title, " ".join(line.split())) for title, line in split_passages(PAGE)][2:] == [
         ("", "Logs."),
         ("Sessions.", "- Sessions of the shop live in Redis. (2026-02-22) [[dec-sessions]]"),
         (
@@ -158,30 +158,30 @@ def test_sessions_are_asked_by_themselves_only_with_the_consent_of_the_user(
     sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Keep sessions in Redis")
     sandbox.run("capture", "-", stdin=TALK)
     sandbox.commit()
-    asked = ("search", "staging certificate")
+    args = ("search", "staging certificate")
     sandbox.write(".memory/config.toml", "[search]\nsessions = true\n")
-    assert "sessions" not in sandbox.json(*asked)
-    said = sandbox.run("config", "search.sessions").stderr
-    assert USER_ONLY["search.sessions"] in said
+    assert "sessions" not in sandbox.json(*args)
+    stderr = sandbox.run("config", "search.sessions").stderr
+    assert USER_ONLY["search.sessions"] in stderr
     assert sandbox.run("--global", "config", "search.sessions", "true").returncode == 0
-    found = sandbox.json(*asked)
-    assert (found["depth"], found["results"]) == ("session", [])
-    assert found["sessions"][0]["source"].startswith("session:")
-    done = sandbox.run(*asked)
-    assert "no memory answers: private sessions were asked (search.sessions)" in done.stderr
-    assert "nobody has vouched for" in done.stdout
+    answer = sandbox.json(*args)
+    assert (answer["depth"], answer["results"]) == ("session", [])
+    assert answer["sessions"][0]["source"].startswith("session:")
+    done = sandbox.run(*args)
+    assert "no memory matches: private sessions were searched (search.sessions)" in done.stderr
+    assert "From private sessions of this clone, not reviewed:" in done.stdout
     assert "sessions" not in sandbox.json("search", "sessions redis")
     assert "sessions" in sandbox.json("search", "sessions in redis 6.2.1")  # not held
-    assert "sessions" not in sandbox.json(*asked, "--as-of", "2026-02-25")
+    assert "sessions" not in sandbox.json(*args, "--as-of", "2026-02-25")
 
 
 def test_statistics_count_the_levels(summed: Sandbox) -> None:
-    """The usage log knows how deep each question went; `stats` sums it up."""
+    """The usage log knows how deep each question went; `stats --all` sums it up."""
     for question in ("where do sessions of the shop live", "server pages", "zebra"):
         summed.run("search", question)
     let_digests_lead(summed)
     summed.run("inject", "--prompt", "where do sessions of the shop live?")
     summed.run("inject")
     assert summed.json("stats")["depths"] == {"digest": 2, "memory": 1, "none": 1}
-    said = summed.run("stats").stdout
-    assert "questions answered by level: 2 digest, 1 memory, 1 none" in said
+    output = summed.run("stats", "--all").stdout
+    assert "questions answered by level: 2 digest, 1 memory, 1 none" in output

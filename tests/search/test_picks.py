@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from memtool.index import index
 from memtool.memory.memory import FieldValue
 from memtool.search import picks
-from memtool.search.features import governed
+from memtool.search.features import list_governed_paths
 from memtool.search.picks import is_ruling
-from memtool.store.files import governs
-from memtool.store.tree import Record, Tree, newest
+from memtool.store.files import matches_or_contains
+from memtool.store.tree import Record, Tree, newest_first_key
 
 names = st.lists(
     st.sampled_from(["a", "b", "*", "**", "?", "a*", ".", ""]), min_size=1, max_size=4
@@ -45,28 +45,28 @@ def several(sandbox: Sandbox) -> Sandbox:
 def both(sandbox: Sandbox, pick: Callable[[Tree], Iterable[Record]]) -> list[str]:
     """Pick from the files, from the index, and from the index with a change; all agree."""
     trees = [index.open(sandbox.context()) for _warm in range(2)]
-    found = [[one.id for one in pick(tree)] for tree in (*trees, sandbox.context().tree())]
-    assert found[0] == found[1] == found[2]
-    return found[0]
+    picked = [[memory.id for memory in pick(tree)] for tree in (*trees, sandbox.context().tree())]
+    assert picked[0] == picked[1] == picked[2]
+    return picked[0]
 
 
 def test_a_field_is_found_by_its_value(several: Sandbox) -> None:
-    """Not where the words only stand in a text; the newest first."""
-    assert both(several, lambda tree: picks.picked(tree, ("type", "state"))) == [
+    """Not by the same words in a text; the newest come first."""
+    assert both(several, lambda tree: picks.pick(tree, ("type", "state"))) == [
         "sta-b",
         "sta-a",
     ]
-    assert both(several, lambda tree: picks.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
-    assert both(several, lambda tree: picks.picked(tree, ("awaiting", picks.ANY))) == ["sem-a"]
-    assert both(several, lambda tree: picks.picked(tree, ("type", "sta"))) == []
+    assert both(several, lambda tree: picks.pick(tree, ("status", "candidate"))) == ["sem-maybe"]
+    assert both(several, lambda tree: picks.pick(tree, ("awaiting", picks.ANY))) == ["sem-a"]
+    assert both(several, lambda tree: picks.pick(tree, ("type", "sta"))) == []
 
 
 def test_a_changed_memory_counts_as_it_is_now(several: Sandbox) -> None:
-    """What the index still holds of an older version is no answer."""
-    assert both(several, lambda tree: picks.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
+    """An older version in the index is not an answer."""
+    assert both(several, lambda tree: picks.pick(tree, ("status", "candidate"))) == ["sem-maybe"]
     several.memory("sem-maybe", type="semantic")
     several.memory("sem-new", type="semantic", status="candidate")
-    assert both(several, lambda tree: picks.picked(tree, ("status", "candidate"))) == ["sem-new"]
+    assert both(several, lambda tree: picks.pick(tree, ("status", "candidate"))) == ["sem-new"]
 
 
 def test_thousands_are_opened_as_they_are_taken(several: Sandbox) -> None:
@@ -75,20 +75,20 @@ def test_thousands_are_opened_as_they_are_taken(several: Sandbox) -> None:
         second = f"2026-02-2{number % 2}T00:00:00Z"
         several.memory(f"sta-{number}", type="state", timestamp=second)
     expected = ["sta-b", *(f"sta-{n}" for n in (1, 3, 5, 7, 0, 2, 4, 6, 8))]
-    found = both(several, lambda tree: picks.picked(tree, ("type", "state")))
-    assert [one for one in found if one != "sta-a"] == expected
+    ids = both(several, lambda tree: picks.pick(tree, ("type", "state")))
+    assert [id_ for id_ in ids if id_ != "sta-a"] == expected
     tree = index.open(several.context())
     assert tree.index is not None
-    before = tree.index.read
-    assert next(picks.picked(tree, ("type", "state"))).id == "sta-b"
-    assert tree.index.read - before <= 6
+    before = tree.index.count_cached
+    assert next(picks.pick(tree, ("type", "state"))).id == "sta-b"
+    assert tree.index.count_cached - before <= 6
 
 
 def test_what_was_written_after_a_second_is_found(several: Sandbox) -> None:
     """Later, not at that second."""
-    second = several.context().clock.moment("2026-02-24")
+    second = several.context().clock.parse_moment("2026-02-24")
     assert both(several, lambda tree: tree.written_after(second)) == ["sem-maybe"]
-    assert len(both(several, lambda tree: sorted(tree.written_after(0), key=newest))) == 9
+    assert len(both(several, lambda tree: sorted(tree.written_after(0), key=newest_first_key))) == 9
 
 
 @pytest.mark.parametrize(
@@ -107,25 +107,25 @@ def test_decisions_and_warnings_govern_files(
     several: Sandbox, files: list[str], expected: list[str]
 ) -> None:
     """By path, by directory, by glob and by source; deprecated ones and others do not."""
-    assert both(several, lambda tree: picks.ruling_over(tree, files)) == expected
+    assert both(several, lambda tree: picks.find_ruling(tree, files)) == expected
 
 
 @given(names, st.lists(paths, min_size=1, max_size=3))
 def test_a_name_governs_what_its_glob_governs(entry: str, files: list[str]) -> None:
     """The quick look at directories changes no answer."""
-    above = {"", *(part for path in files for part in picks.ways_up(path))}
+    above = {"", *(part for path in files for part in picks.find_parents(path))}
     plain = "/".join(part for part in entry.split("/") if part not in ("", "."))
-    expected = bool(plain) and any(governs(plain, path) for path in files)
-    assert picks._names(entry, above, files) == expected
+    expected = bool(plain) and any(matches_or_contains(plain, path) for path in files)
+    assert picks._is_named(entry, above, files) == expected
 
 
 def test_every_governed_entry_is_looked_at(several: Sandbox) -> None:
-    """What a memory names anywhere in its lists is found through the stored lists."""
+    """Every entry of a memory's lists is found through the stored lists."""
     for record in several.context().tree().records:
-        for entry in governed(record):
+        for entry in list_governed_paths(record):
             if "*" not in entry and record.id in ("dec-a", "dec-b", "sem-warn"):
                 path = entry.rstrip("/")
-                assert record.id in both(several, lambda tree, p=path: picks.ruling_over(tree, [p]))
+                assert record.id in both(several, lambda tree, p=path: picks.find_ruling(tree, [p]))
 
 
 def record(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Record:

@@ -33,38 +33,38 @@ def labelled(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
-def found(sandbox: Sandbox, *query: str, is_person: bool = False) -> tuple[list[str], str]:
+def search_ids(sandbox: Sandbox, *query: str, is_person: bool = False) -> tuple[list[str], str]:
     """Return the ids that a search finds, sorted, and its notes."""
     context = sandbox.context()
     context.caller.is_person = is_person
     searched = search(context, *query)
-    return sorted(one.id for one in searched.results), "\n".join(context.notes)
+    return sorted(result.id for result in searched.results), "\n".join(context.notes)
 
 
 def test_a_program_is_not_shown_what_is_private_unless_it_asks(labelled: Sandbox) -> None:
     """Search and list leave it out with a note; the label, or the id, asks for it."""
-    ids, notes = found(labelled, ASKED)
+    ids, notes = search_ids(labelled, ASKED)
     assert ids == ["dec-inner", "dec-open"]
     assert "2 memories labelled Confidential or labelled personal are left out" in notes
     assert "Ada" not in notes
-    assert found(labelled, ASKED, "privacy:confidential")[0] == ["dec-secret"]
-    assert found(labelled, ASKED, "privacy:*")[0] == ["dec-inner", "dec-own", "dec-secret"]
-    assert found(labelled, "id:dec-own") == (["dec-own"], "")
-    assert found(labelled, "harbour")[1] == "no memory matches"
-    assert "is:superseded" not in found(labelled, "is:head", "laptop")[1]
+    assert search_ids(labelled, ASKED, "privacy:confidential")[0] == ["dec-secret"]
+    assert search_ids(labelled, ASKED, "privacy:*")[0] == ["dec-inner", "dec-own", "dec-secret"]
+    assert search_ids(labelled, "id:dec-own") == (["dec-own"], "")
+    assert search_ids(labelled, "harbour")[1] == "no memory matches"
+    assert "is:superseded" not in search_ids(labelled, "is:head", "laptop")[1]
     context = labelled.context()
-    assert {one.id for one in list_(context).memories} == {"dec-inner", "dec-open"}
+    assert {memory.id for memory in list_(context).memories} == {"dec-inner", "dec-open"}
     assert "left out" in context.notes[0]
     explained = labelled.run("search", ASKED, "--explain").stderr
     assert "dec-secret" not in explained
     why = labelled.run("search", ASKED, "--why-not", "dec-secret").stdout
-    assert why == "dec-secret: labelled Confidential\n"
+    assert why == "dec-secret  Title of dec-secret: labelled Confidential\n"
 
 
 def test_a_person_at_a_terminal_sees_all(labelled: Sandbox) -> None:
-    """What is read on a screen is not passed on; a pipe is."""
+    """A terminal is private; a pipe may pass text on."""
     everything = ["dec-inner", "dec-open", "dec-own", "dec-secret"]
-    assert found(labelled, ASKED, is_person=True) == (everything, "")
+    assert search_ids(labelled, ASKED, is_person=True) == (everything, "")
     leader, follower = os.openpty()
     argv = [sys.executable, "-m", "memtool", "list"]
     done = subprocess.run(argv, cwd=labelled.path, env=labelled.env, stdout=follower, check=True)
@@ -86,21 +86,21 @@ def test_no_agent_is_given_what_is_private(labelled: Sandbox) -> None:
     inject(context, prompt=ASKED, explain=True)
     assert any("labelled Confidential (inject.exclude_privacy)" in note for note in context.notes)
     assert "Ada" not in str(inject(labelled.context(), primer=True).text)
-    labelled.run("inject", "--write", "AGENTS.md")
+    labelled.run("inject", "--into", "AGENTS.md")
     assert "dec-secret" not in (labelled.path / "AGENTS.md").read_text()
 
 
 def test_the_labels_are_a_setting_that_no_branch_narrows(labelled: Sandbox) -> None:
     """A project may keep more or less to itself; the settings of the trusted ref are a floor."""
     labelled.run("config", "inject.exclude_privacy", "internal")
-    assert found(labelled, ASKED)[0] == ["dec-open", "dec-own", "dec-secret"]
+    assert search_ids(labelled, ASKED)[0] == ["dec-open", "dec-own", "dec-secret"]
     assert "Oslo" not in str(inject(labelled.context(), prompt=ASKED).text)
     settings = labelled.context().settings
-    trusted = settings.replace(given={"inject.exclude_privacy": ("personal",)})
-    held = settings.bounded([trusted]).texts("inject.exclude_privacy")
-    assert sorted(held) == ["internal", "personal"]
-    silent = settings.replace(given={})
-    assert sorted(settings.bounded([silent]).texts("inject.exclude_privacy")) == [
+    trusted = settings.replace(values={"inject.exclude_privacy": ("personal",)})
+    labels = settings.with_strictest([trusted]).texts("inject.exclude_privacy")
+    assert sorted(labels) == ["internal", "personal"]
+    silent = settings.replace(values={})
+    assert sorted(settings.with_strictest([silent]).texts("inject.exclude_privacy")) == [
         "confidential",
         "internal",
         "personal",
@@ -115,7 +115,7 @@ def test_a_digest_never_quotes_what_is_private(labelled: Sandbox) -> None:
     text = (labelled.path / page["path"]).read_text()
     assert "Ada" not in text
     labelled.memory("dec-open", "Payroll exports run at night.\n", privacy=("personal",))
-    ids, notes = found(labelled, "payroll")
+    ids, notes = search_ids(labelled, "payroll")
     assert ids == ["dec-inner"]
     assert "1 digest is left out" in notes
     assert "at night" not in str(inject(labelled.context(), prompt=ASKED).text)
@@ -123,11 +123,11 @@ def test_a_digest_never_quotes_what_is_private(labelled: Sandbox) -> None:
 
 
 def test_a_digest_follows_what_is_forgotten_or_superseded(labelled: Sandbox) -> None:
-    """The verb rebuilds it in a commit of its own; one that nobody rebuilt is left out."""
+    """The verb rebuilds it in a commit of its own; a stale digest is left out."""
     labelled.json("digest", "decision", "--commit")
-    dry = labelled.run("forget", "dec-open", "--why", "wrong", "--dry-run")
+    dry = labelled.run("forget", "dec-open", "--reason", "wrong", "--dry-run")
     assert "the digest of decision would be rebuilt" in dry.stderr
-    done = labelled.run("forget", "dec-open", "--why", "wrong", "--commit")
+    done = labelled.run("forget", "dec-open", "--reason", "wrong", "--commit")
     assert "the digest of decision quoted it, and is now sem-" in done.stderr
     assert labelled.git("status", "--porcelain") == ""
     heads = labelled.json("list", "tag:digest")["memories"]
@@ -152,19 +152,19 @@ def test_a_digest_follows_what_is_forgotten_or_superseded(labelled: Sandbox) -> 
 
 
 def test_a_digest_that_nobody_rebuilt_is_not_read(labelled: Sandbox) -> None:
-    """What a pull brought may end a memory; a digest that quotes it is passed over meanwhile."""
+    """A pull may end a memory; a digest that quotes it is skipped meanwhile."""
     labelled.json("digest", "decision", "--commit")
     labelled.memory("dec-new", "Payroll exports run in Rome.\n", supersedes=("dec-open",))
-    ids, notes = found(labelled, "payroll")
+    ids, notes = search_ids(labelled, "payroll")
     assert ids == ["dec-inner", "dec-new"]
     assert "1 digest is left out: what they quote" in notes
-    assert found(labelled, "payroll", "is:superseded")[0] == ["dec-open"]
-    assert found(labelled, "tag:digest")[0] == []
+    assert search_ids(labelled, "payroll", "is:superseded")[0] == ["dec-open"]
+    assert search_ids(labelled, "tag:digest")[0] == []
 
 
 DOORS: dict[str, tuple[str, ...]] = {
     "inject": ("inject", "--prompt", ASKED),
-    "AGENTS.md": ("inject", "--write", "AGENTS.md"),
+    "AGENTS.md": ("inject", "--into", "AGENTS.md"),
     "search": ("search", ASKED),
     "list": ("list",),
     "digest": ("digest", "decision", "--dry-run"),
@@ -175,7 +175,7 @@ DOORS: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("label", PRIVATE_LABELS)
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_keeps_the_same_labels_back(sandbox: Sandbox, door: str, label: str) -> None:
-    """What has a private label goes through no door, and what has none goes through each."""
+    """A private memory passes no interface, and a public one passes each."""
     for name, body, labels in (
         ("open", "Payroll exports run at night.", ()),
         ("second", "Payroll exports run after the backup of the ledger.", ()),

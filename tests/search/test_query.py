@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from memtool.errors import MemtoolError
 from memtool.search import query
 from memtool.search.query import (
-    MAX_DEPTH,
-    MAX_LENGTH,
-    Either,
+    MAX_NESTING,
+    MAX_QUERY_CHARACTERS,
+    Alternatives,
     Expression,
     Filter,
     Group,
@@ -20,7 +20,7 @@ from memtool.search.query import (
     Query,
     Word,
     parse,
-    parse_any,
+    parse_leniently,
 )
 
 
@@ -39,7 +39,7 @@ def shape(node: Expression | Query) -> object:
             return ("not", shape(node.inner))
         case Group():
             return [shape(item) for item in node.items]
-        case Either():
+        case Alternatives():
             return ("or", *map(shape, node.groups))
 
 
@@ -85,21 +85,21 @@ def test_a_query_reads_as_documented(text: str, expected: object) -> None:
 REFUSALS = [
     ('a "b c', "this quote is never closed", "  ^"),
     ('tag:"b c', "this quote is never closed", "    ^"),
-    ('a ""', "this phrase holds no word", "  ^^"),
+    ('a ""', "this phrase has no words", "  ^^"),
     ("a (b", "this parenthesis is never closed", "  ^"),
     ("a b)", "this parenthesis was never opened", "   ^"),
     ("a ()", "this parenthesis is empty", "  ^^"),
     ("OR a", "OR needs something on both sides", "^^"),
     ("a OR", "OR needs something on both sides", "  ^^"),
-    ("a typ:decision", "there is no filter 'typ'", "  ^^^"),
-    ('say:"a b"', "there is no filter 'say'", "^^^"),
+    ("a typ:decision", "unknown filter 'typ'", "  ^^^"),
+    ('say:"a b"', "unknown filter 'say'", "^^^"),
     ("a tag: b", "tag: needs a value", "  ^^^^"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message", "carets"), REFUSALS)
 def test_an_error_shows_the_query_and_the_place(text: str, message: str, carets: str) -> None:
-    """What cannot be read is told with the query and carets under the very place."""
+    """An invalid query is shown with carets under the error."""
     with pytest.raises(MemtoolError) as caught:
         parse(text)
     assert caught.value.message == f"{message}\n  {text}\n  {carets}"
@@ -116,36 +116,36 @@ READ_AS_TEXT = [
     ("a (b OR c", ("or", ["a", "b"], ["c"]), "this parenthesis is never closed"),
     ('a "b c', ["a", "b", "c"], "this quote is never closed"),
     ('tag:"b c', ["tag:", "b", "c"], "this quote is never closed"),
-    ('-"" a', ["a"], "this phrase holds no word"),
+    ('-"" a', ["a"], "this phrase has no words"),
     ("-(a", ["a"], "this parenthesis is never closed"),
     ("-() a", ["a"], "this parenthesis is empty"),
     ("a OR", ["a"], "OR needs something on both sides"),
     ("OR a OR b", ("or", ["a"], ["b"]), "OR needs something on both sides"),
-    ("localhost:8080 down", ["localhost:8080", "down"], "there is no filter 'localhost'"),
-    ("-key:x", [("not", ("phrase", "key:x"))], "there is no filter 'key'"),
+    ("localhost:8080 down", ["localhost:8080", "down"], "unknown filter 'localhost'"),
+    ("-key:x", [("not", ("phrase", "key:x"))], "unknown filter 'key'"),
     ("(", ["("], "this parenthesis is never closed"),
-    ('""', ['""'], "this phrase holds no word"),
+    ('""', ['""'], "this phrase has no words"),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected", "note"), READ_AS_TEXT)
 def test_a_slip_is_read_as_text_with_a_note(text: str, expected: object, note: str) -> None:
-    """What cannot be an operator is a word for who searches, and never drops or negates others."""
-    asked, notes = parse_any(text)
-    assert shape(asked) == expected
+    """An invalid operator is searched as a word, and never drops or negates others."""
+    parsed, notes = parse_leniently(text)
+    assert shape(parsed) == expected
     assert notes[0].startswith(f"{note}, so it is read as text; ")
 
 
 def test_a_text_without_slips_has_no_notes() -> None:
     """A query that is meant and written as one reads the same for everybody."""
     for text, _expected in READINGS:
-        assert parse_any(text) == (parse(text), ())
+        assert parse_leniently(text) == (parse(text), ())
 
 
 def test_a_page_of_slips_gives_few_notes() -> None:
     """A pasted log is not answered with a note for each of its lines."""
     log = " ".join(f"key{chr(97 + n)}:1" for n in range(20)) + ' ( "'
-    assert len(parse_any(log)[1]) == 4
+    assert len(parse_leniently(log)[1]) == 4
 
 
 @pytest.mark.parametrize("name", ["importance", "confidence"])
@@ -153,12 +153,12 @@ def test_a_comparison_that_the_shell_ate_gets_a_quoted_example(name: str) -> Non
     """Unquoted, a shell makes a file of `>0.5`; the hint shows the filter in quotes."""
     with pytest.raises(MemtoolError) as caught:
         parse(f"redis {name}:")
-    assert f"if the shell took the rest, quote it: '{name}:>" in caught.value.hint
+    assert f"quote it for the shell: '{name}:>" in caught.value.hint
 
 
 def test_the_hint_names_the_nearest_filter() -> None:
-    """A mistyped filter is answered with the one that was meant, and is text for nobody."""
-    for read in (parse, parse_any):
+    """A mistyped filter is answered with the intended one, and never searched as text."""
+    for read in (parse, parse_leniently):
         with pytest.raises(MemtoolError) as caught:
             read("catgory:error")
         assert caught.value.hint.startswith("did you mean category:")
@@ -184,7 +184,7 @@ def test_line_breaks_and_controls_do_not_move_the_caret() -> None:
 
 def test_parentheses_nest_only_so_deep() -> None:
     """Nesting is bounded, so that no query can exhaust the stack."""
-    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).words == ("a",)
+    assert parse("(" * MAX_NESTING + "a" + ")" * MAX_NESTING).words == ("a",)
     with pytest.raises(MemtoolError, match="deep"):
         parse("(" * 50_000 + "a")
 
@@ -193,11 +193,11 @@ def test_a_query_has_a_greatest_length() -> None:
     """A long query is read, and one that is far too long is refused by its length."""
     assert len(parse("word " * 20_000).words) == 20_000
     with pytest.raises(MemtoolError, match="characters"):
-        parse("a" * (MAX_LENGTH + 1))
+        parse("a" * (MAX_QUERY_CHARACTERS + 1))
 
 
 def test_words_are_those_that_rank() -> None:
-    """Words and phrases rank wherever they stand; filters and what is left out do not."""
+    """Words and phrases rank wherever they are; filters and excluded words do not."""
     query = parse('a "b c" -d -"e" type:state (f OR -g)')
     assert query.words == ("a", "b c", "f")
 
@@ -213,21 +213,21 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert code in ("", "bad-query")
     if "did you mean" in hint:
         return
-    asked, notes = parse_any(text)
+    parsed, notes = parse_leniently(text)
     assert bool(notes) == bool(code)
-    assert asked.root != Group(()) or not text.strip()
+    assert parsed.root != Group(()) or not text.strip()
 
 
 @given(st.lists(st.sampled_from(["a", "or", "OR", "-", "b-c", "-d", "e:", "日", "\x1c", "f_g"])))
 def test_plain_words_need_no_grammar(words: list[str]) -> None:
-    """What is read without the grammar is what the grammar reads."""
+    """The fast path reads plain words as the grammar does."""
     text = " ".join(words)
-    assert query.read_operators(text)[0] == parse_any(text)[0]
+    assert query.read_operators(text)[0] == parse_leniently(text)[0]
 
 
 def test_a_hint_for_pasted_text_names_nothing_that_is_not_in_it() -> None:
     """A pasted error gets hints about itself: no example with words of another program."""
-    _asked, notes = parse_any("error: sessions (redis")
+    _parsed, notes = parse_leniently("error: sessions (redis")
     hints = [note.split("; ")[1] for note in notes]
-    quote = "text that is no operator goes in double quotes"
+    quote = "put text that is not an operator in double quotes"
     assert hints == ["as a filter, error: takes words of an error", quote]

@@ -17,10 +17,18 @@ from memtool.index import index
 from memtool.index.reader import StoredCatalog
 from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
-from memtool.memory.lifecycle import PRESETS, Fading
+from memtool.memory.lifecycle import PRESETS, FadingSettings
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
-from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, Weigher, situation, weigh
+from memtool.search.ranking import (
+    FACTORS,
+    STATUS,
+    TRUST,
+    RankingContext,
+    Weigher,
+    parse_context,
+    weigh,
+)
 from memtool.store import ledger, usage_log
 from memtool.store.tree import Record
 from memtool.store.usage_log import Note, ShownItem
@@ -45,7 +53,7 @@ def test_every_status_and_level_of_trust_has_its_weight() -> None:
 def factors(*records: Record, now: int = NOW, **situation: object) -> dict[str, float]:
     """Return the factors of the first record."""
     facts = Facts(make_tree(*records), now, dict)
-    return weigh(records[0], facts, Situation(**situation))
+    return weigh(records[0], facts, RankingContext(**situation))
 
 
 def test_recency_fades_with_the_category() -> None:
@@ -60,7 +68,7 @@ def test_recency_fades_with_the_category() -> None:
 
 
 def test_a_confirmation_makes_a_memory_fresh_again() -> None:
-    """Age counts from the last time that somebody vouched for it."""
+    """Age counts from the last confirmation."""
     checked = {"at": "2026-03-01T00:00:00Z", "by": "Ada"}
     old = "2024-01-01T00:00:00Z"
     stale = factors(record(timestamp=old))["recency"]
@@ -68,7 +76,7 @@ def test_a_confirmation_makes_a_memory_fresh_again() -> None:
 
 
 def test_only_a_rate_of_zero_keeps_a_memory_fresh() -> None:
-    """What is eternal has no end, and still yields to what is newer; its own rate wins over all."""
+    """An eternal memory has no end but still ages; its own rate overrides all."""
     old = "2020-01-01T00:00:00Z"
     assert factors(record(timestamp=old, temporal_class="eternal"))["recency"] < 1.01
     assert factors(record(timestamp=old, fade_rate="0"))["recency"] == 1.4
@@ -124,27 +132,27 @@ def test_a_category_weighs_what_its_row_says() -> None:
 
 
 def test_a_strange_category_stays_in_bounds() -> None:
-    """A weight that somebody configured is held near 1."""
+    """A configured weight is limited to near 1."""
     heavy = {"pattern": DEFAULT_CATEGORIES["pattern"].replace(weight=1000.0)}
-    one = record(category="pattern")
-    facts = Facts(make_tree(one, categories=heavy), NOW, dict)
-    assert weigh(one, facts)["category"] == 2
-    facts = Facts(make_tree(one, categories={}), NOW, dict)
-    assert weigh(one, facts)["category"] == 1
+    candidate = record(category="pattern")
+    facts = Facts(make_tree(candidate, categories=heavy), NOW, dict)
+    assert weigh(candidate, facts)["category"] == 2
+    facts = Facts(make_tree(candidate, categories={}), NOW, dict)
+    assert weigh(candidate, facts)["category"] == 1
 
 
 def test_a_trigger_phrase_counts_where_it_is_said() -> None:
     """Case and punctuation aside, as whole words next to each other."""
-    one = record(trigger_phrases=("flaky tests", "!"))
-    said = situation("Why are there Flaky-Tests again?", ())
-    assert factors(one, words=said.words)["trigger"] == 1.25
-    assert factors(one, words=situation("flaky unit tests", ()).words)["trigger"] == 1
-    assert factors(record(), words=said.words)["trigger"] == 1
+    candidate = record(trigger_phrases=("flaky tests", "!"))
+    spoken = parse_context("Why are there Flaky-Tests again?", ())
+    assert factors(candidate, words=spoken.words)["trigger"] == 1.25
+    assert factors(candidate, words=parse_context("flaky unit tests", ()).words)["trigger"] == 1
+    assert factors(record(), words=spoken.words)["trigger"] == 1
 
 
 def test_the_kind_of_a_question_is_one_of_its_first_words() -> None:
-    """A memory says which kinds it answers; where it does not, its type tells a little."""
-    why = situation("so, why do we keep redis? " + "x " * 20 + "how", ()).kinds
+    """A memory may name the kinds it answers; if not, its type counts a little."""
+    why = parse_context("so, why do we keep redis? " + "x " * 20 + "how", ()).kinds
     assert why == {"why"}
     assert factors(record(question_types=("why", "how-to")), kinds=why)["question"] == 1.1
     assert factors(record(question_types=("how-to",)), kinds=why)["question"] == 1
@@ -154,7 +162,7 @@ def test_the_kind_of_a_question_is_one_of_its_first_words() -> None:
 
 
 def test_open_work_gains_a_little() -> None:
-    """Somebody has to act on it, or it waits for somebody."""
+    """It waits for action, by an agent or a person."""
     assert factors(record(action_required="true"))["action"] == 1.05
     assert factors(record(action_required="false"))["action"] == factors(record())["action"] == 1
     assert factors(record(awaiting="decision"))["awaiting"] == 1.05
@@ -167,9 +175,11 @@ def test_accesses_count_only_where_it_is_wanted() -> None:
     assert factors(record(), accesses=shown)["access"] == 1
     assert factors(record(), access=0.2)["access"] == 1
     assert factors(record(), accesses=shown, access=0.2)["access"] == 1.2
-    found = [factors(record(f"dec-{one}"), accesses=shown, access=0.2)["access"] for one in "bcd"]
-    assert found[:2] == [1, 1]
-    assert 1 < found[2] < 1.1
+    boosts = [
+        factors(record(f"dec-{letter}"), accesses=shown, access=0.2)["access"] for letter in "bcd"
+    ]
+    assert boosts[:2] == [1, 1]
+    assert 1 < boosts[2] < 1.1
 
 
 AGED = "2025-12-22T12:00:00Z"
@@ -179,19 +189,19 @@ AGED = "2025-12-22T12:00:00Z"
 @pytest.mark.parametrize("preset", PRESETS)
 def test_decay_scales_importance_itself_but_by_the_steady_preset(preset: str) -> None:
     """What was of importance 1 weighs as what is of so much importance as is left."""
-    fading = Fading(preset)
+    fading = FadingSettings(preset)
     old = factors(record(importance="1", timestamp=AGED), fading=fading)
-    kept = (old["recency"] - 1) / 0.4
-    assert 0 < kept < 0.9
-    left = 1 if preset == "steady" else kept
-    assert old["importance"] == pytest.approx(0.9 + 0.2 * left)
+    freshness = (old["recency"] - 1) / 0.4
+    assert 0 < freshness < 0.9
+    weight = 1 if preset == "steady" else freshness
+    assert old["importance"] == pytest.approx(0.9 + 0.2 * weight)
     fresh = factors(record(importance="1", timestamp="2026-03-01T12:00:00Z"), fading=fading)
     assert fresh["importance"] == pytest.approx(1.1)
 
 
 def test_accesses_keep_importance_by_the_exponential_preset() -> None:
     """A twentieth each, so that what is used stays."""
-    at = {"fading": Fading("exponential"), "accesses": lambda _id: 20}
+    at = {"fading": FadingSettings("exponential"), "accesses": lambda _id: 20}
     seen = factors(record(importance="1", timestamp=AGED), **at, is_counting=True)
     unseen = factors(record(importance="1", timestamp=AGED), **at)
     assert (seen["importance"] - 0.9) / (unseen["importance"] - 0.9) == pytest.approx(2)
@@ -218,11 +228,13 @@ def test_every_factor_keeps_its_bounds(
     status: str, confidence: str, importance: str, fade_rate: str, now: int
 ) -> None:
     """No memory at no time gets a factor outside of what the table says."""
-    one = record(status=status, confidence=confidence, importance=importance, fade_rate=fade_rate)
-    given_factors = factors(one, now=now)
+    candidate = record(
+        status=status, confidence=confidence, importance=importance, fade_rate=fade_rate
+    )
+    given_factors = factors(candidate, now=now)
     assert list(given_factors) == [factor.name for factor in FACTORS]
     for factor in FACTORS:
-        assert factor.least <= given_factors[factor.name] <= factor.most
+        assert factor.minimum <= given_factors[factor.name] <= factor.maximum
 
 
 FIELDS: dict[str, list[FieldValue]] = {
@@ -243,20 +255,24 @@ FIELDS: dict[str, list[FieldValue]] = {
     "supersedes": [("dec-00",)],
 }
 SITUATIONS = (
-    situation("Why are there flaky tests?", ("src/a.py",)),
-    situation("redis", ()),
-    Situation(),
-    Situation(accesses=lambda id_: 5 * int(id_[4:]), access=0.2),
-    Situation(accesses=lambda id_: 2 * int(id_[4:]), access=0.05, fading=Fading("half-life")),
-    Situation(accesses=lambda id_: int(id_[4:]), is_counting=True, fading=Fading("exponential")),
-    Situation(trust=lambda one: "signed" if one.id == "dec-00" else "local"),
-    Situation(fading=Fading("exponential")),
-    Situation(fading=Fading("weekly")),
+    parse_context("Why are there flaky tests?", ("src/a.py",)),
+    parse_context("redis", ()),
+    RankingContext(),
+    RankingContext(accesses=lambda id_: 5 * int(id_[4:]), access=0.2),
+    RankingContext(
+        accesses=lambda id_: 2 * int(id_[4:]), access=0.05, fading=FadingSettings("half-life")
+    ),
+    RankingContext(
+        accesses=lambda id_: int(id_[4:]), is_counting=True, fading=FadingSettings("exponential")
+    ),
+    RankingContext(trust=lambda memory: "signed" if memory.id == "dec-00" else "local"),
+    RankingContext(fading=FadingSettings("exponential")),
+    RankingContext(fading=FadingSettings("weekly")),
 )
 
 
 def test_what_is_known_of_a_kind_bounds_its_memories(sandbox: Sandbox) -> None:
-    """The most that a memory can weigh, unopened, is no less than it weighs, opened or not."""
+    """The maximum weight of an unopened memory is at least its weight when opened."""
     random = Random(7)  # the same memories each time
     for number in range(40):
         keys = random.sample(sorted(FIELDS), k=6)
@@ -269,9 +285,9 @@ def test_what_is_known_of_a_kind_bounds_its_memories(sandbox: Sandbox) -> None:
     for at in SITUATIONS:
         weigher = Weigher(tree.index, facts, at)
         for number in range(tree.index.count):
-            one = tree.record(number)
-            assert weigher.weigh(number, one) == pytest.approx(weigh(one, facts, at))
-            assert math.prod(weigh(one, facts, at).values()) <= weigher.most(number)
+            candidate = tree.record(number)
+            assert weigher.weigh(number, candidate) == pytest.approx(weigh(candidate, facts, at))
+            assert math.prod(weigh(candidate, facts, at).values()) <= weigher.maximum(number)
 
 
 @pytest.fixture

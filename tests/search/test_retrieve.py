@@ -12,7 +12,7 @@ from memtool.index import index
 from memtool.search.effort import Effort
 from memtool.search.prose import search_prose
 from memtool.search.query import parse
-from memtool.search.retrieve import Found, search_query, select
+from memtool.search.retrieve import SearchResult, find_records, search_query
 from memtool.store.config import Config
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def prompt(sandbox: Sandbox, text: str, *files: str, limit: int = 10) -> list[st
     return ids(search_prose(sandbox.scope(), text, files, limit))
 
 
-def ids(found: Found) -> list[str]:
-    return [hit.record.id for hit in found.hits]
+def ids(result: SearchResult) -> list[str]:
+    return [hit.record.id for hit in result.hits]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 
 def test_any_word_may_match_and_more_words_rank_higher(filled: Sandbox) -> None:
-    """A question is no conjunction: one word finds, two words find better."""
+    """A question is not a conjunction: one word finds, two words find better."""
     assert ask(filled, "redis sessions unheard") == ["dec-redis", "dec-cache"]
 
 
@@ -70,18 +70,18 @@ def test_what_shares_no_word_is_not_found(filled: Sandbox) -> None:
 
 
 def test_stop_words_alone_find_nothing_but_say_so(filled: Sandbox) -> None:
-    """Common words rank beside others, and are answered by a note where there are no others."""
-    found = search_query(filled.scope(), parse("in the and"), 10)
-    assert found.hits == ()
-    assert found.notes
+    """Common words rank among others; alone they are answered by a note."""
+    result = search_query(filled.scope(), parse("in the and"), 10)
+    assert result.hits == ()
+    assert result.notes
     assert prompt(filled, "is it in the?") == []
 
 
 def test_a_query_of_filters_alone_finds_all_that_they_admit(filled: Sandbox) -> None:
     """Without words every memory that satisfies the filters is as relevant as the others."""
-    found = search_query(filled.scope(), parse("type:decision OR type:state"), 10)
-    assert sorted(ids(found)) == ["dec-cache", "dec-redis", "sta-login"]
-    assert {hit.factors["relevance"] for hit in found.hits} == {1.0}
+    result = search_query(filled.scope(), parse("type:decision OR type:state"), 10)
+    assert sorted(ids(result)) == ["dec-cache", "dec-redis", "sta-login"]
+    assert {hit.factors["relevance"] for hit in result.hits} == {1.0}
 
 
 def test_an_alternative_without_words_stands_behind_what_words_found(filled: Sandbox) -> None:
@@ -101,18 +101,18 @@ def test_the_limit_cuts_after_the_order_and_the_total_counts_all(filled: Sandbox
     scope = filled.scope()
     whole = search_query(scope, parse("redis login tests"), 100)
     for limit in (0, 1, 3, 10**6):
-        found = search_query(scope, parse("redis login tests"), limit)
-        assert found.hits == whole.hits[:limit]
-        assert found.total == 4
+        result = search_query(scope, parse("redis login tests"), limit)
+        assert result.hits == whole.hits[:limit]
+        assert result.total == 4
 
 
 def test_another_order_sorts_everything_before_the_limit(filled: Sandbox) -> None:
     """The newest of all matches is found, not the newest of the best."""
     query = parse("redis login")
-    found = search_query(
+    result = search_query(
         filled.scope(), query, 1, order=lambda hit: (-hit.record.memory.timestamp,)
     )
-    assert ids(found) == ["sta-login"]
+    assert ids(result) == ["sta-login"]
 
 
 def test_a_score_is_the_product_of_its_factors(filled: Sandbox) -> None:
@@ -224,9 +224,9 @@ def test_prose_finds_only_living_heads(sandbox: Sandbox) -> None:
 
 def test_select_gives_all_that_satisfy_in_order_of_id(filled: Sandbox) -> None:
     """Listing uses the same language, without ranking."""
-    chosen = select(filled.scope(), parse("redis OR type:state"))
+    chosen = find_records(filled.scope(), parse("redis OR type:state"))
     assert [record.id for record in chosen] == ["dec-cache", "dec-redis", "sta-login"]
-    assert len(select(filled.scope(), parse(""))) == 4
+    assert len(find_records(filled.scope(), parse(""))) == 4
 
 
 def test_an_empty_tree_answers_everything_with_nothing(sandbox: Sandbox) -> None:
@@ -234,7 +234,7 @@ def test_an_empty_tree_answers_everything_with_nothing(sandbox: Sandbox) -> None
     assert ask(sandbox, "redis") == []
     assert ask(sandbox, "type:decision") == []
     assert prompt(sandbox, "where is redis?", "a.py") == []
-    assert select(sandbox.scope(), parse("")) == []
+    assert find_records(sandbox.scope(), parse("")) == []
 
 
 def test_a_long_text_is_answered_by_what_tells_most(filled: Sandbox) -> None:
@@ -261,7 +261,7 @@ def test_a_long_text_is_about_what_it_says_first(sandbox: Sandbox) -> None:
 
 
 def test_what_is_said_late_may_still_be_the_question(filled: Sandbox) -> None:
-    """Whether a memory answers does not depend on where the text asks for it."""
+    """The position of the question in the text does not matter."""
     chatter = "hello there, I am back, and before we go on with this, let me ask you " * 3
     assert prompt(filled, f"{chatter}: do sessions live in redis and expire")[0] == "dec-redis"
 
@@ -274,7 +274,7 @@ def test_answers_do_not_depend_on_the_cache(filled: Sandbox) -> None:
     ]
     shutil.rmtree(filled.path / ".git/memtool")
     answers.append([search_query(filled.scope(), parse(text), 10).hits for text in texts])
-    assert all(one == other for one, other in itertools.pairwise(answers))
+    assert all(first == other for first, other in itertools.pairwise(answers))
 
 
 def test_an_unknown_word_finds_its_near_words(filled: Sandbox) -> None:
@@ -327,26 +327,26 @@ def talk(sandbox: Sandbox, numbers: Iterable[int], session: str, **fields: str) 
 
 
 def test_neighbours_of_a_thread_lend_their_score(sandbox: Sandbox) -> None:
-    """What says little by itself stands beside what it answers, before its equals."""
+    """A terse memory ranks next to the one it answers, before its equals."""
     talk(sandbox, range(5), "s1")
     sandbox.memory("epi-a", "A dry one, and no oak.\n", title="Turn", type="episodic")
-    found = ask(sandbox, "dry wine with trout")
-    assert found == ["epi-s1-0", "epi-s1-1", "epi-a"]
+    answer = ask(sandbox, "dry wine with trout")
+    assert answer == ["epi-s1-0", "epi-s1-1", "epi-a"]
 
 
 def test_nobody_borrows_from_a_session_of_the_more_trusted(sandbox: Sandbox) -> None:
-    """A file that names somebody else's session gains nothing, and changes none of its scores."""
+    """A file that names another user's session gains nothing, and changes none of its scores."""
     talk(sandbox, (0, 1), "s1")
     sandbox.commit()
     (_first, alone) = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
     sandbox.memory("epi-mine", f"{TURNS[1]}\n", title="Turn", type="episodic", session="s1")
-    found = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
-    assert [hit.record.id for hit in found] == ["epi-s1-0", "epi-s1-1", "epi-mine"]
-    relevance = {hit.record.id: hit.factors["relevance"] for hit in found}
+    hits = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
+    assert [hit.record.id for hit in hits] == ["epi-s1-0", "epi-s1-1", "epi-mine"]
+    relevance = {hit.record.id: hit.factors["relevance"] for hit in hits}
     assert relevance["epi-mine"] < 0.8 * relevance["epi-s1-1"]
     sandbox.memory("epi-mine", f"{TURNS[1]}\n", title="Turn", type="episodic", session="s2")
     apart = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
-    assert [hit.score for hit in apart] == pytest.approx([hit.score for hit in found])
+    assert [hit.score for hit in apart] == pytest.approx([hit.score for hit in hits])
     assert alone.record.id == "epi-s1-1"
 
 
@@ -404,7 +404,7 @@ def test_a_limit_changes_nothing_in_a_thread(sandbox: Sandbox) -> None:
 
 
 def test_a_date_in_words_finds_what_was_written_then(sandbox: Sandbox) -> None:
-    """A month is no word of a memory, but the moment at which it was written."""
+    """A month means the time of writing, not a word of the text."""
     for month in (7, 8, 9):
         at = f"2023-0{month}-03T10:00:00Z"
         sandbox.memory(
@@ -431,8 +431,8 @@ def test_old_words_help_a_head_by_no_more_than_they_scored(sandbox: Sandbox) -> 
 def test_the_ranking_can_be_seen_without_the_gatekeeper(filled: Sandbox) -> None:
     """What is measured is the order; what is said is another question."""
     text = "redis " + " ".join(f"word{letter}" for letter in "abcdefghij")
-    found = search_prose(filled.scope(), text, (), 10, is_gated=False)
-    assert sorted(ids(found)) == ["dec-cache", "dec-redis"]
+    result = search_prose(filled.scope(), text, (), 10, is_gated=False)
+    assert sorted(ids(result)) == ["dec-cache", "dec-redis"]
     assert prompt(filled, text) == []
 
 
@@ -446,12 +446,12 @@ def test_what_is_related_to_a_winner_must_answer_itself(sandbox: Sandbox) -> Non
     sandbox.memory("dec-yes", f"Redis. {words}\n", title="Long")
     sandbox.memory("dec-no", f"Nothing. {words}\n", title="Long")
     sandbox.memory("dec-gone", f"Redis. {words}\n", title="Long", status="archived")
-    found = search_prose(sandbox.scope(), "redis", (), 100)
-    assert {hit.record.id: hit.related for hit in found.hits if hit.related} == {}
-    found = search_prose(sandbox.scope(), "redis", (), 5)
-    assert found.total == 31
+    result = search_prose(sandbox.scope(), "redis", (), 100)
+    assert {hit.record.id: hit.related for hit in result.hits if hit.related} == {}
+    result = search_prose(sandbox.scope(), "redis", (), 5)
+    assert result.total == 31
     scope = sandbox.scope()
-    (hit,) = [one for one in search_prose(scope, "redis", (), 31).hits if one.related]
+    (hit,) = [hit for hit in search_prose(scope, "redis", (), 31).hits if hit.related]
     assert (hit.record.id, hit.related) == ("dec-yes", "dec-00")
 
 
@@ -462,11 +462,11 @@ def test_only_so_many_candidates_are_weighed(sandbox: Sandbox) -> None:
         sandbox.memory(f"dec-{number}", f"{body}\n", title="T", importance="1" if number else "0")
     whole = ask(sandbox, "redis")
     assert len(whole) == 6
-    few = sandbox.scope(effort=Effort(weighed=2))
-    found = search_query(few, parse("redis"), 10)
-    assert found.total == 6
-    assert set(ids(found)[:2]) == {"dec-0", "dec-1"}
-    assert ids(search_query(few, parse("redis"), 3)) == ids(found)[:3]
+    narrow = sandbox.scope(effort=Effort(weighed=2))
+    result = search_query(narrow, parse("redis"), 10)
+    assert result.total == 6
+    assert set(ids(result)[:2]) == {"dec-0", "dec-1"}
+    assert ids(search_query(narrow, parse("redis"), 3)) == ids(result)[:3]
 
 
 def test_time_that_is_up_gives_the_best_so_far(sandbox: Sandbox) -> None:
@@ -474,32 +474,34 @@ def test_time_that_is_up_gives_the_best_so_far(sandbox: Sandbox) -> None:
     for number in range(20):
         sandbox.memory(f"dec-{number:02}", "Redis.\n", title="Redis")
     seconds = itertools.count(step=10.0)
-    found = search_prose(sandbox.scope(effort=Effort(clock=lambda: next(seconds))), "redis", (), 50)
-    assert 0 < len(found.hits) < 20
-    assert "stopped after 200 ms" in found.notes[0]
+    result = search_prose(
+        sandbox.scope(effort=Effort(clock=lambda: next(seconds))), "redis", (), 50
+    )
+    assert 0 < len(result.hits) < 20
+    assert "stopped after 200 ms" in result.notes[0]
     patient = sandbox.scope(effort=Effort(clock=lambda: 0.0))
     assert search_prose(patient, "redis", (), 50) == search_prose(sandbox.scope(), "redis", (), 50)
 
 
 def test_accesses_are_asked_only_where_they_count(filled: Sandbox) -> None:
     """With the setting at 0 the ledger is not even opened."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def accesses(wanted: Iterable[str]) -> dict[str, int]:
-        asked.extend(wanted)
-        return dict.fromkeys(asked, 100)
+        requested.extend(wanted)
+        return dict.fromkeys(requested, 100)
 
     scope = filled.scope(settled_accesses=accesses)
-    config = Config(given={"search.access": 0.0}, categories=scope.config.categories)
+    config = Config(values={"search.access_boost": 0.0}, categories=scope.config.categories)
     plain = search_prose(scope.replace(config=config), "redis", (), 10)
-    assert asked == []
-    found = search_prose(scope, "redis", (), 10)
-    assert sorted(asked) == ["dec-cache", "dec-redis"]
-    assert found.hits[0].score > plain.hits[0].score
+    assert requested == []
+    result = search_prose(scope, "redis", (), 10)
+    assert sorted(requested) == ["dec-cache", "dec-redis"]
+    assert result.hits[0].score > plain.hits[0].score
 
 
 def test_a_limit_cuts_the_end_off_and_changes_nothing_before_it(sandbox: Sandbox) -> None:
-    """What cannot be among the best so many is not opened, and what is shown is the same."""
+    """Memories that cannot be among the best are not opened, and the shown ones are the same."""
     for number in range(40):
         fields = {"status": "pinned"} if number % 7 == 0 else {"importance": str(number % 3 / 2)}
         words = " ".join(["redis"] * (1 + number % 4) + ["cache"] * (number % 3))
@@ -517,8 +519,8 @@ def test_a_limit_cuts_the_end_off_and_changes_nothing_before_it(sandbox: Sandbox
         spoken = search_prose(scope, text, (), 60, is_gated=False).hits
         for limit in (0, 1, 5, 12, 30):
             assert search_query(scope, parse(text), limit).hits == whole[:limit]
-            most = search_prose(scope, text, (), limit, is_gated=False).hits
-            assert most == spoken[:limit]
+            limited = search_prose(scope, text, (), limit, is_gated=False).hits
+            assert limited == spoken[:limit]
 
 
 @pytest.fixture
@@ -547,25 +549,25 @@ REASONS = {
 
 
 def test_what_a_query_leaves_out_is_named(hidden: Sandbox) -> None:
-    """Only what satisfies the rest of the query, and only where it was asked for."""
-    found = search_query(hidden.scope(), parse("redis"), 10, explain=True)
-    assert [hit.record.id for hit in found.hits] == ["dec-new"]
-    assert {one.record.id: one.reason for one in found.missed} == REASONS
+    """Only memories that satisfy the rest of the query, and only on request."""
+    result = search_query(hidden.scope(), parse("redis"), 10, explain=True)
+    assert [hit.record.id for hit in result.hits] == ["dec-new"]
+    assert {missed.record.id: missed.reason for missed in result.missed} == REASONS
     assert search_query(hidden.scope(), parse("redis"), 10).missed == ()
-    found = search_query(hidden.scope(), parse("redis type:state"), 10, explain=True)
-    assert [one.record.id for one in found.missed] == ["dec-old-state"]
-    found = search_query(hidden.scope(), parse("redis is:archived"), 10, explain=True)
-    assert "dec-archived" not in {one.record.id for one in found.missed}
+    result = search_query(hidden.scope(), parse("redis type:state"), 10, explain=True)
+    assert [missed.record.id for missed in result.missed] == ["dec-old-state"]
+    result = search_query(hidden.scope(), parse("redis is:archived"), 10, explain=True)
+    assert "dec-archived" not in {missed.record.id for missed in result.missed}
 
 
 def test_what_a_prompt_does_not_get_is_named(hidden: Sandbox) -> None:
     """Beside what is hidden, what holds too little of the prompt."""
-    found = search_prose(hidden.scope(), "why redis?", (), 10, explain=True)
-    assert [hit.record.id for hit in found.hits] == ["dec-new"]
-    assert {one.record.id: one.reason for one in found.missed} == REASONS
+    result = search_prose(hidden.scope(), "why redis?", (), 10, explain=True)
+    assert [hit.record.id for hit in result.hits] == ["dec-new"]
+    assert {missed.record.id: missed.reason for missed in result.missed} == REASONS
     text = "walls, ships, oceans and a redis of elephants in Amsterdam"
-    found = search_prose(hidden.scope(), text, (), 10, explain=True)
-    assert found.hits == ()
-    (missed,) = found.missed
+    result = search_prose(hidden.scope(), text, (), 10, explain=True)
+    assert result.hits == ()
+    (missed,) = result.missed
     assert missed.record.id == "dec-new"
     assert missed.reason.endswith("of what an answer must hold")

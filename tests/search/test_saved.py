@@ -1,4 +1,4 @@
-"""Saved queries: a name stands for its query, and its parameters are filled in."""
+"""Saved queries: a name expands to its query, and its parameters are filled in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from conftest import Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.search import saved
-from memtool.search.saved import Saved
+from memtool.search.saved import SavedQuery
 
 FILE = b"""
 pinned = "type:decision is:pinned"
@@ -20,8 +20,8 @@ doc = "what somebody has to look at"
 def test_a_file_holds_queries_by_name() -> None:
     """A text is a query, a table has one and says what it is for."""
     assert saved.parse_saved(FILE, "q") == {
-        "open": Saved("open", "is:candidate OR is:conflicted", "what somebody has to look at"),
-        "pinned": Saved("pinned", "type:decision is:pinned", ""),
+        "open": SavedQuery("open", "is:candidate OR is:conflicted", "what somebody has to look at"),
+        "pinned": SavedQuery("pinned", "type:decision is:pinned", ""),
     }
     assert saved.parse_saved(None, "q") == {}
 
@@ -44,7 +44,7 @@ def test_a_file_holds_queries_by_name() -> None:
 )
 def test_a_name_stands_first_and_looks_like_one(text: str, name: str | None) -> None:
     """What cannot be the name of a query is text that is looked for."""
-    assert saved.saved_name(text) == name
+    assert saved.find_saved_name(text) == name
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_name_stands_first_and_looks_like_one(text: str, name: str | None) -> 
 )
 def test_a_name_becomes_its_query_and_the_rest_narrows_it(text: str, expected: str) -> None:
     """Alternatives get parentheses, since OR binds loosest."""
-    name = saved.saved_name(text)
+    name = saved.find_saved_name(text)
     assert name is not None
     assert saved.expand_saved(text, name, saved.parse_saved(FILE, "q"), "q") == expected
 
@@ -67,8 +67,8 @@ def test_a_name_becomes_its_query_and_the_rest_narrows_it(text: str, expected: s
     ("name", "file", "hint"),
     [
         ("opem", FILE, 'did you mean @open?; for the text itself write "@opem" in double quotes'),
-        ("zz", FILE, 'there are @open, @pinned; for the text itself write "@zz"'),
-        ("", FILE, "there are @open, @pinned"),
+        ("zz", FILE, 'the saved queries are @open, @pinned; for the text itself write "@zz"'),
+        ("", FILE, "the saved queries are @open, @pinned"),
         ("zz", None, 'write NAME = "QUERY" into q'),
     ],
 )
@@ -76,7 +76,7 @@ def test_an_unknown_name_gets_the_nearest(name: str, file: bytes | None, hint: s
     """The error says which queries there are, and how to look for the text itself."""
     with pytest.raises(MemtoolError) as caught:
         saved.expand_saved(f"@{name}", name, saved.parse_saved(file, "q"), "q")
-    assert caught.value.message == f"no query is saved as @{name}"
+    assert caught.value.message == f"no saved query @{name}"
     assert caught.value.hint.startswith(hint)
     assert caught.value.code == "unknown-query"
 
@@ -93,7 +93,7 @@ def test_an_unknown_name_gets_the_nearest(name: str, file: bytes | None, hint: s
         (b"'' = 'x'", "q: '' must be a name"),
         (b"a = ' '", "q: a must not be empty"),
         (b"a = '(x'", "q: a: this parenthesis is never closed"),
-        (b"a = 'colour:red'", "q: a: there is no filter 'colour'"),
+        (b"a = 'colour:red'", "q: a: unknown filter 'colour'"),
         (b"a = ", "q is not TOML"),
         (b"\xff", "q is not TOML"),
     ],
@@ -125,7 +125,7 @@ failed = 'error:"KeyError: {name}" {what=redis} type:{type=state,decision}'
 )
 def test_parameters_are_filled_in_and_are_never_operators(text: str, expected: str) -> None:
     """A value is one word or one quoted text, whatever it holds; what follows narrows as ever."""
-    name = saved.saved_name(text)
+    name = saved.find_saved_name(text)
     assert name is not None
     assert saved.expand_saved(text, name, saved.parse_saved(RECENT, "q"), "q") == expected
 
@@ -135,14 +135,14 @@ def test_parameters_are_filled_in_and_are_never_operators(text: str, expected: s
     [
         ("@recent", "@recent needs tag", "memtool search @recent tag=TAG"),
         ("@recent redis tag=auth", "@recent needs tag", "memtool search @recent tag=TAG"),
-        ("@recent tga=auth", "@recent has no parameter 'tga'", "it has tag, age; "),
-        ('@recent tag=a"b', "tag must not hold a double quote", "@recent tag=TAG"),
-        ("@", "no query is saved as @", "there are @failed name=NAME, @recent tag=TAG"),
+        ("@recent tga=auth", "@recent has no parameter 'tga'", "its parameters are tag, age\n"),
+        ('@recent tag=a"b', "tag must not contain a double quote", "@recent tag=TAG"),
+        ("@", "no saved query @", "the saved queries are @failed name=NAME, @recent tag=TAG"),
     ],
 )
 def test_a_call_that_lacks_something_says_what(text: str, message: str, hint: str) -> None:
     """The hint is the call as it should be."""
-    name = saved.saved_name(text)
+    name = saved.find_saved_name(text)
     assert name is not None
     with pytest.raises(MemtoolError) as caught:
         saved.expand_saved(text, name, saved.parse_saved(RECENT, "q"), "q")
@@ -156,5 +156,5 @@ def test_a_value_of_several_words_is_one_word_of_a_command_line(sandbox: Sandbox
     sandbox.memory("dec-b", tags=("rate",))
     sandbox.write(".memory/queries.toml", RECENT.decode())
     context = sandbox.context()
-    asked = saved.text_of(context, ("@recent", "tag=rate limit", "age=9d"))
-    assert asked == 'tag:"rate limit" since:9d'
+    query = saved.expand_words(context, ("@recent", "tag=rate limit", "age=9d"))
+    assert query == 'tag:"rate limit" since:9d'

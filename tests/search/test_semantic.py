@@ -19,7 +19,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from memtool import installation
 from memtool.calls.run import ServedRepository, call
-from memtool.mcp.server import tools
+from memtool.mcp.server import list_tools
 from memtool.search import semantic
 from memtool.store import facts
 from memtool.store.state import close_shared
@@ -59,7 +59,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shop(sandbox: Sandbox, model: Path) -> Sandbox:
-    """Three memories, and a user whose own settings name a model."""
+    """Three memories, and a user with a model in their own settings."""
     choose(sandbox, str(model))
     sandbox.memory("dec-invoice", "One invoice a month.\n", title="Invoice")
     sandbox.memory("dec-redis", "Redis is the cache.\n", title="Redis")
@@ -74,15 +74,15 @@ def choose(sandbox: Sandbox, name: str) -> None:
 
 def ask(sandbox: Sandbox, *words: str, **env: str) -> list[str]:
     """Return the ids that a semantic search finds."""
-    found = sandbox.json("search", "--semantic", *words, **env)
-    return [row["id"] for row in found["results"]]
+    answer = sandbox.json("search", "--semantic", *words, **env)
+    return [row["id"] for row in answer["results"]]
 
 
-def kept(sandbox: Sandbox) -> list[dict[bytes, bytes]]:
+def read_vectors(sandbox: Sandbox) -> list[dict[bytes, bytes]]:
     """Return the vectors that are kept of each model, by blob."""
     cache_dir = str(sandbox.path / ".git/memtool")
-    found = facts.read(cache_dir, lambda rows: list(rows.some("kept", "kind = ?", semantic.KIND)))
-    return [parted(row[3]) for row in found or [] if isinstance(row[3], bytes)]
+    stored = facts.read(cache_dir, lambda rows: list(rows.find("kept", "kind = ?", semantic.KIND)))
+    return [parted(row[3]) for row in stored or [] if isinstance(row[3], bytes)]
 
 
 def parted(data: bytes) -> dict[bytes, bytes]:
@@ -95,21 +95,23 @@ def parted(data: bytes) -> dict[bytes, bytes]:
 def test_what_shares_no_word_is_found_by_its_meaning(shop: Sandbox) -> None:
     """The model says that a bill is an invoice; words alone find nothing."""
     assert shop.json("search", "bill")["results"] == []
-    (found,) = shop.json("search", "--semantic", "bill")["results"]
-    assert found["id"] == "dec-invoice"
-    assert found["cosine"] > 0.9
+    (hit,) = shop.json("search", "--semantic", "bill")["results"]
+    assert hit["id"] == "dec-invoice"
+    assert hit["cosine"] > 0.9
 
 
 def test_only_a_semantic_search_tells_a_cosine(shop: Sandbox) -> None:
     """Without the option the answer has the shape that it always had."""
-    (found,) = shop.json("search", "invoice")["results"]
-    assert "cosine" not in found
-    assert "meaning" not in shop.run("search", "--explain", "invoice").stdout
-    assert "its meaning is at" in shop.run("search", "--explain", "--semantic", "bill").stdout
+    (hit,) = shop.json("search", "invoice")["results"]
+    assert "cosine" not in hit
+    assert "similarity of meaning" not in shop.run("search", "--explain", "invoice").stdout
+    assert (
+        "similarity of meaning 0.99" in shop.run("search", "--explain", "--semantic", "bill").stdout
+    )
 
 
 def test_meaning_is_added_to_the_score_of_the_words(shop: Sandbox) -> None:
-    """Of two memories that hold the word alike, the one whose meaning is nearer comes first."""
+    """Of two memories with the same words, the one nearer in meaning comes first."""
     shop.memory("dec-a", "The gateway is about login.\n", title="Gateway")
     shop.memory("dec-b", "The gateway is about customer.\n", title="Gateway")
     words = ("gateway", "bill")
@@ -119,7 +121,7 @@ def test_meaning_is_added_to_the_score_of_the_words(shop: Sandbox) -> None:
 
 
 def test_what_means_something_else_is_not_found(shop: Sandbox) -> None:
-    """A question whose words the model does not know, or that is near to nothing, finds nothing."""
+    """A question with unknown words, or near to no memory, finds nothing."""
     assert ask(shop, "xylophone") == []
     assert ask(shop, "-invoice", "zebra") == []
     assert ask(shop, "login") == ["dec-login"]
@@ -144,14 +146,14 @@ def test_a_superseded_memory_is_near_for_its_successor(shop: Sandbox) -> None:
 def test_vectors_are_kept_and_only_those_of_new_memories_are_made(shop: Sandbox) -> None:
     """A second search reads what the first one wrote; a new memory adds its own row."""
     ask(shop, "bill")
-    (first,) = kept(shop)
+    (first,) = read_vectors(shop)
     assert len(first) == 3
     ask(shop, "login")
-    assert kept(shop) == [first]
+    assert read_vectors(shop) == [first]
     shop.memory("dec-fee", "The customer pays.\n", title="Fee")
     (shop.path / ".memory/decision/2026-02/dec-redis.md").unlink()
     assert ask(shop, "bill") == ["dec-invoice", "dec-fee"]
-    (second,) = kept(shop)
+    (second,) = read_vectors(shop)
     assert len(second) == 3
     assert len(first.keys() & second.keys()) == 2
     assert all(second[blob] == first[blob] for blob in first.keys() & second.keys())
@@ -160,80 +162,81 @@ def test_vectors_are_kept_and_only_those_of_new_memories_are_made(shop: Sandbox)
 def test_another_model_makes_all_vectors_again(shop: Sandbox, model: Path) -> None:
     """What one model said about a blob is nothing to another, also in the same folder."""
     assert ask(shop, "bill") == ["dec-invoice"]
-    (first,) = kept(shop)
+    (first,) = read_vectors(shop)
     shutil.rmtree(model)
     make_model(model, WORDS | {"bill": WORDS["login"], "invoice": WORDS["redis"]})
     assert ask(shop, "bill") == ["dec-login"]
-    both = kept(shop)
+    both = read_vectors(shop)
     assert first in both
-    assert [one.keys() for one in both] == [first.keys()] * 2
+    assert [vectors.keys() for vectors in both] == [first.keys()] * 2
     assert both[0] != both[1]
 
 
 def test_damaged_vectors_are_made_again(shop: Sandbox) -> None:
     """Those that are altered cost time, not the answer."""
     expected = shop.json("search", "--semantic", "bill")["results"]
-    (whole,) = kept(shop)
+    (whole,) = read_vectors(shop)
     close_shared()
     (path,) = shop.path.glob(".git/memtool/state/*.db")
-    data, one = path.read_bytes(), next(iter(whole.values()))
-    path.write_bytes(data.replace(one, bytes(len(one))))
+    data, vector = path.read_bytes(), next(iter(whole.values()))
+    path.write_bytes(data.replace(vector, bytes(len(vector))))
     assert shop.json("search", "--semantic", "bill")["results"] == expected
-    assert kept(shop) == [whole]
+    assert read_vectors(shop) == [whole]
 
 
 def test_without_a_cache_the_answer_is_the_same(shop: Sandbox) -> None:
-    """Nothing is written where nothing may be kept."""
-    found = shop.json("search", "--semantic", "bill", MEMTOOL_NO_CACHE="1")["results"]
-    assert kept(shop) == []
-    assert found == shop.json("search", "--semantic", "bill")["results"]
+    """Nothing is written if caching is off."""
+    results = shop.json("search", "--semantic", "bill", MEMTOOL_NO_CACHE="1")["results"]
+    assert read_vectors(shop) == []
+    assert results == shop.json("search", "--semantic", "bill")["results"]
 
 
 def test_a_revision_is_searched_without_touching_what_is_kept(shop: Sandbox) -> None:
-    """The vectors of the worktree stay when somebody looks at another state."""
+    """The vectors of the worktree stay after a search of another revision."""
     shop.commit()
     shop.memory("dec-fee", "The customer pays.\n", title="Fee")
     assert ask(shop, "bill") == ["dec-invoice", "dec-fee"]
-    before = kept(shop)
+    before = read_vectors(shop)
     shop.memory("dec-due", "The customer owes.\n", title="Due")
     assert ask(shop, "bill", "--at", "HEAD") == ["dec-invoice"]
-    assert kept(shop) == before
+    assert read_vectors(shop) == before
 
 
 def test_how_memories_are_spread_over_the_index_changes_no_score(shop: Sandbox) -> None:
-    """A memory beside the base segment scores as it does inside."""
+    """A memory outside the base segment scores as it does inside."""
     ask(shop, "bill")
     for number in range(40):
         shop.memory(f"dec-{number:02}", f"The customer {number} has an invoice.\n")
-    beside = shop.json("search", "--semantic", "bill", "--limit", "50")["results"]
+    results = shop.json("search", "--semantic", "bill", "--limit", "50")["results"]
     shutil.rmtree(shop.path / ".git/memtool")
-    assert shop.json("search", "--semantic", "bill", "--limit", "50")["results"] == beside
+    assert shop.json("search", "--semantic", "bill", "--limit", "50")["results"] == results
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
-        ("/nowhere/at/all", "/nowhere/at/all holds no model"),
-        ("~/nothing", "nothing holds no model"),
+        ("/nowhere/at/all", "cannot read a model from /nowhere/at/all"),
+        ("~/nothing", "cannot read a model from "),
         ("acme/absent", "the model 'acme/absent' is not on this disk"),
         ("../no name", "the model '../no name' is not on this disk"),
     ],
 )
 def test_a_model_that_is_not_there_is_one_sentence(
-    shop: Sandbox, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+    shop: Sandbox, name: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is searched with less than what was asked for, and no network is asked instead."""
     choose(shop, name)
     refuse_network(monkeypatch)
     done = shop.run("search", "--semantic", "invoice")
     assert (done.returncode, done.stdout) == (2, "")
-    message, hint = done.stderr.splitlines()
-    assert said in message
-    assert hint.startswith("hint: ")
+    message, *hints = done.stderr.splitlines()
+    assert expected in message
+    assert hints
+    assert all(hint.startswith("hint: ") for hint in hints)
 
 
 def refuse_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_given: Any) -> None:
+    def refused(*_args: Any) -> None:
         raise AssertionError("the network was asked")
 
     monkeypatch.setattr(socket, "getaddrinfo", refused)
@@ -256,7 +259,7 @@ def test_a_damaged_model_is_one_sentence(shop: Sandbox, model: Path, file: str, 
     done = shop.run("search", "--semantic", "bill")
     assert (done.returncode, done.stdout) == (2, "")
     assert str(model) in done.stderr.splitlines()[0]
-    assert len(done.stderr.splitlines()) == 2
+    assert done.stderr.splitlines()[1].startswith("hint: ")
 
 
 def test_without_a_model_the_option_says_how_to_set_one(sandbox: Sandbox) -> None:
@@ -274,7 +277,7 @@ def test_without_the_package_the_option_says_how_to_get_it(
     done = shop.run("search", "--semantic", "bill")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        "memtool: a semantic search needs the package model2vec",
+        "memtool: cannot search by meaning: the package model2vec is not installed",
         f"hint: {installation.install('semantic')}",
     ]
 
@@ -344,7 +347,7 @@ def test_a_tilde_is_the_home_of_the_user(shop: Sandbox, model: Path, tmp_path: P
 def tool_search(sandbox: Sandbox, query: str) -> tuple[list[str], tuple[str, ...]]:
     """Ask as a client of the MCP server does; return the ids and the notes."""
     place = ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
-    answer = call(tools()["search"], {"query": query}, place)
+    answer = call(list_tools()["search"], {"query": query}, place)
     assert answer.structured is not None, answer.text
     return [row["id"] for row in answer.structured["results"]], answer.notes
 
@@ -353,8 +356,8 @@ def test_the_mcp_server_searches_by_meaning_where_its_user_has_set_a_model(shop:
     """An agent gets it unasked: the process stays, so that the model is loaded once."""
     assert tool_search(shop, "bill")[0] == ["dec-invoice"]
     choose(shop, "/nowhere")
-    found, notes = tool_search(shop, "invoice")
-    assert found == ["dec-invoice"]
+    ids, notes = tool_search(shop, "invoice")
+    assert ids == ["dec-invoice"]
     assert any("only words were searched" in note for note in notes)
 
 
@@ -395,12 +398,12 @@ def test_nothing_is_loaded_that_was_not_asked_for(shop: Sandbox, verb: str) -> N
     )
     assert done.stderr.splitlines()[-1] == "0 []"
     assert "nvoice" in done.stdout
-    assert kept(shop) == []
+    assert read_vectors(shop) == []
 
 
 def test_a_process_of_its_own_prints_the_answer_alone(shop: Sandbox) -> None:
     """The packages that load a model say nothing on either stream."""
     done = shop.process("search", "--semantic", "bill")
     assert done.returncode == 0
-    assert done.stdout.startswith("1. Invoice\n")
+    assert done.stdout.startswith("1. Invoice  [dec-invoice]\n")
     assert done.stderr == ""

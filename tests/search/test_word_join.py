@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from conftest import make_memory
 
-from memtool.search.word_join import FLEET, TREE, JoinLimits, WordNumbers, joined
+from memtool.search.word_join import FLEET, TREE, JoinLimits, WordNumbers, join_similar
 
 
 def near(*titles: str, limits: JoinLimits = TREE, wanted: tuple[int, ...] = ()) -> list[list[int]]:
     numbers = WordNumbers()
     memories = [make_memory(f"dec-{at}", "", title=title) for at, title in enumerate(titles)]
-    texts = {at: numbers.of(memory) for at, memory in enumerate(memories)}
-    return [found for _at, found in joined(texts, limits, wanted or None)]
+    texts = {at: numbers.number(memory) for at, memory in enumerate(memories)}
+    return [matches for _at, matches in join_similar(texts, limits, wanted or None)]
 
 
 def test_many_texts_are_joined_by_their_rare_words() -> None:
-    """Each finds those that it shares most words with; what shares none joins none."""
+    """Each finds those that share most words with it; unrelated texts are not joined."""
     titles = ("Queues drain at night", "The queues drain nightly at night", "Tabs, not spaces")
     assert near(*titles) == [[1], [0], []]
     assert near(*titles, wanted=(1,)) == [[0]]
@@ -37,6 +37,6 @@ def test_texts_without_words_are_joined_with_each_other() -> None:
 def test_a_template_costs_no_more_than_other_texts() -> None:
     """Of thousands that share a template those with the same rare words are found, and not more."""
     titles = [f"Service {at // 2:05} deploys through pipeline" for at in range(4_000)]
-    found = near(*titles)
-    assert all(at ^ 1 in others for at, others in enumerate(found))
-    assert max(map(len, found)) <= TREE.most
+    matches = near(*titles)
+    assert all(at ^ 1 in indexes for at, indexes in enumerate(matches))
+    assert max(map(len, matches)) <= TREE.max_words

@@ -12,7 +12,7 @@ RESULTS = {"ok": True, "failed": False, "tool": None}
 
 
 class Expected(NamedTuple):
-    """A finding that should be made: its category, its evidence, and what it has to say.
+    """A finding that should be made: its category, its evidence, and words it must contain.
 
     Where careful readers differ in the category, a slash stands between those that are right.
     """
@@ -37,7 +37,7 @@ class Annotated(NamedTuple):
 
 
 class Score(NamedTuple):
-    """What was made, what of it is right, and what should have been made."""
+    """The findings that were made, the right ones among them, and the expected ones."""
 
     made: int
     right: int
@@ -63,12 +63,12 @@ def read(path: Path) -> Annotated:
     expected: list[Expected] = []
     for part in path.read_text(encoding="utf-8").split("\n%% ")[1:]:
         head, _line, text = part.partition("\n")
-        kind, _space, rest = head.partition(" ")
+        kind, _space, argument = head.partition(" ")
         if kind == "findings":
             expected = [_expected(line) for line in text.splitlines() if line]
             continue
         number = len(messages) + 1
-        tool, _space, call = rest.partition(" ")
+        tool, _space, call = argument.partition(" ")
         if kind == "call":
             made = Message(number, "assistant", text, tool=tool, call=call)
         elif kind in RESULTS:
@@ -90,11 +90,11 @@ def _expected(line: str) -> Expected:
 
 def matched(made: tuple[Finding, ...], wanted: list[Expected]) -> list[tuple[Finding, Expected]]:
     """Pair findings with what was wanted, each once, in order."""
-    left = list(wanted)
+    remaining = list(wanted)
     pairs = []
     for finding in made:
-        met = next((expected for expected in left if expected.is_met_by(finding)), None)
+        met = next((expected for expected in remaining if expected.is_met_by(finding)), None)
         if met is not None:
-            left.remove(met)
+            remaining.remove(met)
             pairs.append((finding, met))
     return pairs

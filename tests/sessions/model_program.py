@@ -1,4 +1,4 @@
-"""A stand-in for a language model: reads the prompt, and answers as its argument says."""
+"""A stand-in for a language model: reads the prompt and answers by its argument."""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ def transcript(tmp_path: Path) -> Path:
     return path
 
 
-def wait_for(found: object, most_s: float = 30) -> bool:
-    """Wait until something is there; the capture is a process that nobody waits for."""
-    assert callable(found)
+def wait_for(is_done: object, most_s: float = 30) -> bool:
+    """Wait until a condition holds; the capture is a detached process."""
+    assert callable(is_done)
     end = time.monotonic() + most_s
     while time.monotonic() < end:
-        if found():
+        if is_done():
             return True
         time.sleep(0.05)
     return False
@@ -52,7 +52,7 @@ def test_a_hook_starts_a_capture_and_does_not_wait(sandbox: Sandbox, transcript:
 
     def is_ended() -> bool:
         listed = sandbox.json("session", "list")["sessions"]
-        return [(one["id"], one["status"], one["messages"]) for one in listed] == [
+        return [(session["id"], session["status"], session["messages"]) for session in listed] == [
             ("s-hook", "ended", 1)
         ]
 
@@ -69,7 +69,7 @@ def test_nothing_is_started_where_it_is_switched_off(sandbox: Sandbox, transcrip
 
 @pytest.mark.parametrize("kind", ["absent", "folder", "pipe", "relative", "nul", "empty"])
 def test_only_a_file_of_the_user_is_taken(tmp_path: Path, kind: str) -> None:
-    """What a host names may be anything; nothing is started for it."""
+    """A host may name any path; no process is started for a foreign one."""
     path = tmp_path / "t"
     if kind == "folder":
         path.mkdir()
@@ -99,16 +99,16 @@ def test_a_hook_loads_next_to_nothing() -> None:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What would be started; the process that does it is this one."""
-    found: list[list[str]] = []
+    """Record the processes that would be started; this process does the work."""
+    calls: list[list[str]] = []
 
     def start(args: list[str], env: dict[str, str]) -> int:
         assert env["MEMTOOL_NO_LEDGER"] == "1"
-        found.append(args)
+        calls.append(args)
         return os.getpid()
 
     monkeypatch.setattr(background, "start", start)
-    return found
+    return calls
 
 
 def test_one_at_a_time(tmp_path: Path, started: list[list[str]]) -> None:
@@ -118,7 +118,7 @@ def test_one_at_a_time(tmp_path: Path, started: list[list[str]]) -> None:
         False
     ] * 15
     assert started == [["-C", "/top", *background.SEARCH]]
-    assert background.warm(str(tmp_path), "/top", {}, now + background.MOST_S + 9)
+    assert background.warm(str(tmp_path), "/top", {}, now + background.MAX_S + 9)
     (tmp_path / background.INDEXING).write_text("999999999")
     assert background.warm(str(tmp_path), "/top", {}, now)
 
@@ -170,7 +170,7 @@ def test_a_hook_that_was_too_slow_leaves_an_index_behind(sandbox: Sandbox) -> No
 def test_a_commit_hook_that_had_no_index_leaves_one_behind(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a clone where nobody searches, each commit would read every memory again."""
+    """In a clone without searches, each commit would read every memory again."""
     sandbox.memory("dec-a")
     sandbox.git("add", "--all")
     monkeypatch.setattr(check, "SLOW_S", 0)
@@ -186,7 +186,7 @@ def test_a_commit_hook_leaves_out_what_the_commit_pointed_git_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The index of a partial commit is gone when the search begins."""
-    given = []
-    monkeypatch.setattr(background, "start", lambda _args, env: given.append(env) or 0)
+    environments = []
+    monkeypatch.setattr(background, "start", lambda _args, env: environments.append(env) or 0)
     background.warm(str(tmp_path), "/top", {"GIT_INDEX_FILE": "next", "HOME": "/h"}, time.time())
-    assert given == [{"HOME": "/h", "MEMTOOL_NO_LEDGER": "1"}]
+    assert environments == [{"HOME": "/h", "MEMTOOL_NO_LEDGER": "1"}]

@@ -10,7 +10,7 @@ import pytest
 
 from memtool.sessions import capture, journal, store
 from memtool.sessions.capture import CAPTURES, Capture, Transcript
-from memtool.sessions.model import Head, Message
+from memtool.sessions.model import Message, Session
 from memtool.sessions.store import Sessions
 from memtool.sessions.transcripts import reader
 
@@ -37,18 +37,18 @@ def typed(number: int, text: str = "", **fields: object) -> str:
     return json.dumps(row | fields) + "\n"
 
 
-def begin(id: str, _read: object) -> Head:
-    return Head(id, 1)
+def begin(id: str, _read: object) -> Session:
+    return Session(id, 1)
 
 
 def take(sessions: Sessions, path: Path, session: str = "", *, dry_run: bool = False) -> Capture:
-    with reader.opened(str(path)) as file:
+    with reader.open_transcript(str(path)) as file:
         transcript = Transcript(file, str(path), (), "", session)
         return capture.capture(sessions, transcript, begin, NOW, dry_run=dry_run)
 
 
 def texts(sessions: Sessions, id: str = "the-session") -> list[str]:
-    return [one.text for one in sessions.messages(id)[0]]
+    return [message.text for message in sessions.messages(id)[0]]
 
 
 def test_only_what_is_new_is_taken(sessions: Sessions, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_only_what_is_new_is_taken(sessions: Sessions, tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write(typed(3))
     second = take(sessions, path)
-    assert (second.is_new, [one.number for one in second.messages]) == (False, [3])
+    assert (second.is_new, [message.number for message in second.messages]) == (False, [3])
     assert take(sessions, path).messages == ()
     assert texts(sessions) == ["message 1", "message 2", "message 3"]
 
@@ -72,7 +72,7 @@ def test_half_a_line_is_taken_when_it_is_whole(sessions: Sessions, tmp_path: Pat
     path.write_text(typed(1) + line[:30])
     assert take(sessions, path).broken == 1
     path.write_text(typed(1) + line)
-    assert [one.text for one in take(sessions, path).messages] == ["message 2"]
+    assert [message.text for message in take(sessions, path).messages] == ["message 2"]
 
 
 @pytest.mark.parametrize(
@@ -87,17 +87,17 @@ def test_half_a_line_is_taken_when_it_is_whole(sessions: Sessions, tmp_path: Pat
 def test_a_transcript_that_was_rewritten_is_read_anew(
     sessions: Sessions, tmp_path: Path, then: object
 ) -> None:
-    """What was taken before is known by its origin, and not taken again."""
+    """Captured messages are recognised by their origin, and not captured again."""
     path = tmp_path / "t.jsonl"
     path.write_text(typed(1) + typed(2))
     take(sessions, path)
     assert callable(then)
     path.write_text(then())
     take(sessions, path)
-    found = texts(sessions)
-    assert found[:2] == ["message 1", "message 2"]
-    assert sorted(found) == sorted(set(found))
-    assert "message 3" in found
+    contents = texts(sessions)
+    assert contents[:2] == ["message 1", "message 2"]
+    assert sorted(contents) == sorted(set(contents))
+    assert "message 3" in contents
 
 
 def test_a_lost_journal_of_captures_costs_time_only(sessions: Sessions, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_session_may_be_named(sessions: Sessions, tmp_path: Path) -> None:
 
 
 def test_messages_of_the_future_are_kept_and_counted(sessions: Sessions, tmp_path: Path) -> None:
-    """A clock may be wrong; what was said is not less true."""
+    """A clock may be wrong; the message still counts."""
     path = tmp_path / "t.jsonl"
     path.write_text(typed(1, timestamp="2031-01-01T00:00:00Z") + typed(2))
     done = take(sessions, path)
@@ -175,16 +175,16 @@ def test_a_long_answer_is_cut_after_its_secrets_are(sessions: Sessions, tmp_path
     """Both ends are kept, and no half of a secret that lay where it was cut."""
     filler = "a line of output\n" * 4_000
     for shift in range(0, 40, 3):
-        at = capture.MOST_TEXT // 3 - shift
+        at = capture.MAX_TEXT_CHARS // 3 - shift
         text = filler[:at].rstrip("\n") + "\n" + KEY + "\n" + filler + "the end"
         path = tmp_path / f"t{shift}.jsonl"
         path.write_text(typed(shift, text))
         take(sessions, path)
-    for one in sessions.messages("the-session")[0]:
-        assert len(one.text) < capture.MOST_TEXT + 100
-        assert one.text.endswith("the end")
-        assert "characters left out" in one.text
-        assert KEY[:12] not in one.text
+    for message in sessions.messages("the-session")[0]:
+        assert len(message.text) < capture.MAX_TEXT_CHARS + 100
+        assert message.text.endswith("the end")
+        assert "characters left out" in message.text
+        assert KEY[:12] not in message.text
 
 
 def test_origins_that_look_like_secrets_stay_apart(sessions: Sessions, tmp_path: Path) -> None:
@@ -226,23 +226,25 @@ def test_a_copy_of_a_session_goes_on_from_it(sessions: Sessions, tmp_path: Path)
     first.write_text(typed(1) + typed(2) + typed(3))
     second.write_text("".join(typed(n, sessionId="the-copy") for n in (1, 2, 4)))
 
-    def begin_claude(id: str, read: reader.Reading) -> Head:
-        return Head(id, 1, host=read.host)
+    def begin_claude(id: str, read: reader.Reading) -> Session:
+        return Session(id, 1, host=read.host)
 
     def take_both(*, dry_run: bool) -> list[Capture]:
-        found = []
+        captures = []
         for path in (first, second):
-            with reader.opened(str(path)) as file:
-                one = Transcript(file, str(path), ())
-                found.append(capture.capture(sessions, one, begin_claude, NOW, dry_run=dry_run))
-        return found
+            with reader.open_transcript(str(path)) as file:
+                transcript = Transcript(file, str(path), ())
+                captures.append(
+                    capture.capture(sessions, transcript, begin_claude, NOW, dry_run=dry_run)
+                )
+        return captures
 
     take_both(dry_run=False)
     assert texts(sessions, "the-copy") == ["message 4"]
     head = sessions.head("the-copy")
     assert (head.parent, head.parent_messages) == ("the-session", 2)
-    assert [len(one.messages) for one in take_both(dry_run=True)] == [0, 0]
-    assert [len(one.messages) for one in take_both(dry_run=False)] == [0, 0]
+    assert [len(captured.messages) for captured in take_both(dry_run=True)] == [0, 0]
+    assert [len(captured.messages) for captured in take_both(dry_run=False)] == [0, 0]
 
 
 def test_no_secret_is_kept_with_what_the_next_capture_needs(
@@ -257,16 +259,16 @@ def test_no_secret_is_kept_with_what_the_next_capture_needs(
             "type": "tool_use",
             "id": "t-3",
             "name": "Bash",
-            "input": {"command": "x" * (store.MOST_CALL - 10) + f" {KEY}"},
+            "input": {"command": "x" * (store.MAX_CALL - 10) + f" {KEY}"},
         },
     ]
     row = {"type": "assistant", "message": {"role": "assistant", "content": calls}}
     path.write_text(typed(1, sessionId=KEY, cwd=f"/srv/{KEY}") + typed(2, **row, sessionId=KEY))
     done = take(sessions, path)
-    kept = list((tmp_path / "sessions").rglob("*"))
+    files = list((tmp_path / "sessions").rglob("*"))
     assert len(done.messages) == 4
-    assert KEY not in str(kept)
-    assert not any(KEY[:9].encode() in file.read_bytes() for file in kept if file.is_file())
+    assert KEY not in str(files)
+    assert not any(KEY[:9].encode() in file.read_bytes() for file in files if file.is_file())
     assert take(sessions, path).messages == ()
 
 
@@ -275,20 +277,20 @@ def test_an_answer_finds_its_call_that_held_a_secret(sessions: Sessions, tmp_pat
     path = tmp_path / "t.jsonl"
     call = {"type": "tool_use", "id": "t-1", "name": "Bash", "input": {"command": f"login {KEY}"}}
     answer = {"type": "tool_result", "tool_use_id": "t-1", "content": "done"}
-    said = {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
-    path.write_text(typed(1, **said))
+    row = {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
+    path.write_text(typed(1, **row))
     take(sessions, path)
     with path.open("a") as file:
         file.write(typed(2, message={"role": "user", "content": [answer]}))
-    (one,) = take(sessions, path).messages
-    assert (one.tool, one.call) == ("Bash", "login [REDACTED:aws-access-key]")
+    (message,) = take(sessions, path).messages
+    assert (message.tool, message.call) == ("Bash", "login [REDACTED:aws-access-key]")
 
 
 @pytest.mark.slow
 def test_a_full_session_takes_what_it_can_and_is_not_read_in_vain(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    """What has no room is counted and told, and the next capture begins behind it."""
+    """Dropped messages are counted and reported, and the next capture begins after them."""
     small = sessions.replace(most_bytes=40_000)
     path = tmp_path / "t.jsonl"
     text = " ".join(f"{n:x}" for n in range(9_000, 12_000))
@@ -304,4 +306,4 @@ def test_a_byte_that_is_no_text_costs_only_itself(sessions: Sessions, tmp_path: 
     """Tools print anything; the line around it is read."""
     path = tmp_path / "t.jsonl"
     path.write_bytes(typed(1, "before ? after").encode().replace(b"?", b"\xff"))
-    assert [one.text for one in take(sessions, path).messages] == ["before \ufffd after"]
+    assert [message.text for message in take(sessions, path).messages] == ["before \ufffd after"]

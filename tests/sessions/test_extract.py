@@ -6,10 +6,10 @@ import pytest
 from conftest import make_memory
 from sessions.annotation import Score, half, matched
 
-from memtool.inject.block import FORMATS, passage, write_block, write_passage
-from memtool.sessions.extract import MOST_FINDINGS, MOST_MESSAGES, extract, user_rules
+from memtool.inject.block import FORMATS, build_passage, write_block, write_passage
+from memtool.sessions.extract import MAX_FINDINGS, MAX_MESSAGES, extract, user_rules
 from memtool.sessions.extract.scene import Scene
-from memtool.sessions.extract.sentences import sentences
+from memtool.sessions.extract.sentences import split_sentences
 from memtool.sessions.model import Message
 
 FLOORS = {
@@ -34,13 +34,13 @@ ROWS = [
 ]
 
 
-def said(*texts: str) -> list[Message]:
-    """What a person says, message by message."""
+def make_messages(*texts: str) -> list[Message]:
+    """Return messages of a person."""
     return [Message(number, "user", text) for number, text in enumerate(texts, 1)]
 
 
 def contents(messages: list[Message]) -> list[str]:
-    return [one.content for one in extract(messages, "ses-a")]
+    return [finding.content for finding in extract(messages, "ses-a")]
 
 
 @pytest.mark.parametrize("name", FLOORS)
@@ -48,9 +48,9 @@ def test_annotated_sessions_give_what_a_careful_reader_keeps(name: str):
     """Precision and recall on each half stay above their floors."""
     made = right = wanted = 0
     for session in half(name):
-        found = extract(session.messages, session.name)
-        made += len(found)
-        right += len(matched(found, session.expected))
+        findings = extract(session.messages, session.name)
+        made += len(findings)
+        right += len(matched(findings, session.expected))
         wanted += len(session.expected)
     score = Score(made, right, wanted)
     precision, recall = FLOORS[name]
@@ -69,12 +69,12 @@ def test_sessions_with_nothing_worth_keeping_give_nothing(name: str):
 @pytest.mark.parametrize(("category", "text"), ROWS, ids=[row[1][:40] for row in ROWS])
 def test_a_sentence_is_what_it_is(category: str, text: str):
     """Each sentence of the table is the kind of claim that the table says, or none."""
-    found = [
+    categories = [
         claim.category
-        for sentence in sentences(1, text)
-        if not sentence.reason and (claim := user_rules.finding_of(sentence, SCENE)) is not None
+        for sentence in split_sentences(1, text)
+        if not sentence.reason and (claim := user_rules.build_finding(sentence, SCENE)) is not None
     ]
-    assert found == ([] if category == "-" else [category])
+    assert categories == ([] if category == "-" else [category])
 
 
 def test_only_people_are_listened_to():
@@ -82,16 +82,16 @@ def test_only_people_are_listened_to():
     text = "From now on always use uv in this repository."
     for role in ("assistant", "tool", "system"):
         assert contents([Message(1, role, text)]) == []
-    assert contents(said(text)) == ["Always use uv in this repository."]
+    assert contents(make_messages(text)) == ["Always use uv in this repository."]
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_what_memtool_injected_is_never_learned(form):
     """A block in any format, even one that was cut off, gives no finding."""
     memory = make_memory("dec-a", "From now on always use uv, we decided so.\n")
-    block = write_block([write_passage(passage(memory, "dec-a@local", "local"), form)], form)
-    assert contents(said(f"{block}\nWhat now?")) == []
-    assert contents(said(block[: len(block) * 3 // 4])) == []
+    block = write_block([write_passage(build_passage(memory, "dec-a"), form)], form)
+    assert contents(make_messages(f"{block}\nWhat now?")) == []
+    assert contents(make_messages(block[: len(block) * 3 // 4])) == []
 
 
 def test_the_same_messages_give_the_same_findings():
@@ -101,18 +101,20 @@ def test_the_same_messages_give_the_same_findings():
 
 
 def test_a_statement_said_twice_is_one_finding_with_both_messages():
-    """What is repeated in a session gains evidence, not another finding."""
-    found = extract(said("Never retry payments blindly.", "never retry payments blindly"), "ses-a")
-    assert [one.messages for one in found] == [(1, 2)]
+    """A repetition in a session adds evidence, not another finding."""
+    findings = extract(
+        make_messages("Never retry payments blindly.", "never retry payments blindly"), "ses-a"
+    )
+    assert [finding.messages for finding in findings] == [(1, 2)]
 
 
 @pytest.mark.slow
 def test_a_very_long_session_is_bounded():
     """Of more than ten thousand messages the last are read, and findings have a limit."""
     texts = [f"We decided to use tool{n} for part{n} of it." for n in range(12_000)]
-    found = extract(said(*texts), "ses-a")
-    assert len(found) == MOST_FINDINGS
-    assert min(one.messages[0] for one in found) > 12_000 - MOST_MESSAGES
+    findings = extract(make_messages(*texts), "ses-a")
+    assert len(findings) == MAX_FINDINGS
+    assert min(finding.messages[0] for finding in findings) > 12_000 - MAX_MESSAGES
 
 
 def test_hostile_texts_are_read_to_their_end():
@@ -142,5 +144,5 @@ def test_no_messages_no_findings():
 def test_a_finding_names_who_worked_and_when():
     """The agent of its messages, else of the session, and the moment of the last message."""
     message = Message(1, "user", "Never retry payments blindly.", moment=1_772_000_000)
-    (one,) = extract([message], "ses-a", "claude")
-    assert (one.field("agent"), one.field("said")) == ("claude", "2026-02-25T06:13:20Z")
+    (finding,) = extract([message], "ses-a", "claude")
+    assert (finding.field("agent"), finding.field("said")) == ("claude", "2026-02-25T06:13:20Z")

@@ -1,4 +1,4 @@
-"""What a hook notes when a command fails, and what becomes of it on the way to a trace."""
+"""Notes of a hook about a failed command, and their way into a trace."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from conftest import Sandbox
 
 from memtool.commands.verify import verify
 from memtool.memory.environment import CLEAN, REDACTED, FailureEnvironment, read_environment
-from memtool.memory.memory import sections
+from memtool.memory.memory import split_sections
 from memtool.redaction.find import NOTHING
 from memtool.sessions import failure_state, rerun
 from memtool.sessions.model import Message
-from memtool.sessions.store import MEGABYTE, Sessions, opened
+from memtool.sessions.store import MEGABYTE, Sessions, open_sessions
 from memtool.value import digest
 
 SESSION = "8c35adc1-5d0e-4a0f-9a53-1f6f0a2f7c11"
@@ -28,7 +28,7 @@ FAILED = "Exit code 1\nValueError: no port"
 
 @pytest.fixture
 def project(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    """A project in Python with a lock file, whose check fails, and ample time to look at it."""
+    """A Python project with a lock file and a failing check, and a generous timeout."""
     monkeypatch.setattr(failure_state, "BUDGET_S", 60.0)
     monkeypatch.setattr(failure_state, "VERSION_S", 20.0)
     for name in rerun.UNATTENDED:  # the tests themselves may run in CI
@@ -42,25 +42,25 @@ def project(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     return sandbox
 
 
-def seen(project: Sandbox, command: str = "sh check.sh", **more: Any) -> FailureEnvironment:
+def seen(project: Sandbox, command: str = "sh check.sh", **options: Any) -> FailureEnvironment:
     """Return what is noted of a command that fails now."""
-    context = project.context(**more.pop("env", {}))
-    directory = str(more.pop("directory", project.path))
-    sessions = Sessions(opened(context).directory, NOTHING, MEGABYTE, MEGABYTE)
+    context = project.context(**options.pop("env", {}))
+    directory = str(options.pop("directory", project.path))
+    sessions = Sessions(open_sessions(context).directory, NOTHING, MEGABYTE, MEGABYTE)
     return failure_state.observe(context, command, directory, FAILED, sessions)
 
 
 def test_a_clean_worktree_is_known_whole(project: Sandbox) -> None:
     """Command, directory, exit code, commit, system, interpreter, and lock files."""
-    found = seen(project)
+    state = seen(project)
     lock = hashlib.sha256(b"version = 1\n").hexdigest()
-    facts = dict(found.facts)
-    assert (found.argv, found.cwd, found.exit) == (("sh", "check.sh"), ".", 1)
-    assert (found.commit, found.diff) == (project.git("rev-parse", "HEAD").strip(), CLEAN)
+    facts = dict(state.facts)
+    assert (state.argv, state.cwd, state.exit) == (("sh", "check.sh"), ".", 1)
+    assert (state.commit, state.diff) == (project.git("rev-parse", "HEAD").strip(), CLEAN)
     assert (facts["os"], facts["arch"]) == (os.uname().sysname.lower(), os.uname().machine)
     assert facts["python"].startswith("3.")
     assert facts["lock uv.lock"] == lock
-    assert found.obstacle == ""
+    assert state.obstacle == ""
 
 
 def test_changes_are_a_hash_and_those_of_memories_none(project: Sandbox) -> None:
@@ -72,9 +72,9 @@ def test_changes_are_a_hash_and_those_of_memories_none(project: Sandbox) -> None
     assert seen(project).diff == hashlib.sha256(patch).hexdigest()
     project.git("checkout", "-q", "check.sh")
     project.write("new.py", "")
-    found = seen(project)
-    assert dict(found.facts)["untracked"] == "1"
-    assert found.obstacle == "the worktree had changes that no commit holds"
+    state = seen(project)
+    assert dict(state.facts)["untracked"] == "1"
+    assert state.obstacle == "the worktree had uncommitted changes"
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,15 @@ def test_where_it_ran_is_known_or_unknown(
     project: Sandbox, command: str, directory: str, cwd: str
 ) -> None:
     """A host may name the directory from before `cd` or the one after: neither is guessed."""
-    found = seen(project, command.format(top=project.path), directory=project.path / directory)
-    assert found.cwd == cwd
+    state = seen(project, command.format(top=project.path), directory=project.path / directory)
+    assert state.cwd == cwd
 
 
 def test_a_command_with_a_secret_is_not_kept(project: Sandbox) -> None:
     """Neither its words nor the rest of the line; it cannot be run again."""
     token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
-    found = seen(project, f"deploy --token {token}")
-    assert (found.argv, found.lack) == ((), REDACTED)
+    state = seen(project, f"deploy --token {token}")
+    assert (state.argv, state.lack) == ((), REDACTED)
 
 
 def test_what_git_does_not_say_in_time_is_unknown(
@@ -111,18 +111,18 @@ def test_what_git_does_not_say_in_time_is_unknown(
 ) -> None:
     """An agent does not wait for a large worktree."""
     monkeypatch.setattr(failure_state, "BUDGET_S", 0.0)
-    found = seen(project)
-    assert (found.commit, found.diff, dict(found.facts).get("python")) == ("", "", None)
+    state = seen(project)
+    assert (state.commit, state.diff, dict(state.facts).get("python")) == ("", "", None)
 
 
 def test_before_the_first_commit_there_is_no_state(sandbox: Sandbox) -> None:
     """Nothing could be run again."""
-    found = seen(sandbox)
-    assert (found.commit, found.diff) == ("", "")
+    state = seen(sandbox)
+    assert (state.commit, state.diff) == ("", "")
 
 
 def test_a_version_is_asked_for_once(project: Sandbox, tmp_path: Path) -> None:
-    """As long as the program is the same; what a repository brings along is never run."""
+    """As long as the program is the same; programs of a repository are never run."""
     folder = tmp_path / "programs"
     ran = tmp_path / "ran"
     for place in (folder, project.path / "bin"):
@@ -143,11 +143,11 @@ def test_a_version_is_asked_for_once(project: Sandbox, tmp_path: Path) -> None:
     assert ran.read_text() == "x\nx\n"
 
 
-def rows(tmp_path: Path, *given: tuple[str, int, str]) -> str:
+def rows(tmp_path: Path, *states: tuple[str, int, str]) -> str:
     """Write the rows of a session: call, moment, state."""
     lines = [
         json.dumps({"call": digest(call.encode()), "moment": moment, "state": state})
-        for call, moment, state in given
+        for call, moment, state in states
     ]
     (tmp_path / failure_state.STATES).write_text("\n".join([*lines, "{torn"]) + "\n")
     return str(tmp_path)
@@ -170,9 +170,9 @@ def test_a_state_belongs_to_the_nearest_failure_of_its_call(tmp_path: Path) -> N
         answer("c", 100),
         Message(0, "user", "a", moment=100),
     ]
-    found = failure_state.attached(folder, messages)
-    assert [one.state for one in found] == ["two", "one", "", "", "", "", "", ""]
-    assert failure_state.attached(str(tmp_path / "nowhere"), messages) is messages
+    attached = failure_state.attach_states(folder, messages)
+    assert [message.state for message in attached] == ["two", "one", "", "", "", "", "", ""]
+    assert failure_state.attach_states(str(tmp_path / "nowhere"), messages) is messages
 
 
 def claude(project: Sandbox, path: str, *calls: tuple[str, bool, str]) -> str:
@@ -232,37 +232,43 @@ def trace(project: Sandbox, *, with_hook: bool) -> FailureEnvironment:
     assert project.run("capture", path, "--end").returncode == 0
     done = project.run("promote", "--preset", "aggressive", "--json")
     assert done.returncode == 0, done.stderr
-    record = next(one for one in project.context().tree().records if one.memory.type == "episodic")
-    parts = {part.title: part.text for part in sections(record.memory.body)}
+    record = next(
+        record for record in project.context().tree().records if record.memory.type == "episodic"
+    )
+    parts = {part.title: part.text for part in split_sections(record.memory.body)}
     assert parts["Environment"].startswith(f"Seen in session {SESSION}")
     return read_environment(parts["Environment"])
 
 
 def test_a_failure_is_run_again_as_it_was(project: Sandbox) -> None:
     """From the event of the host, over the session and its finding, to the trace and its run."""
-    found = trace(project, with_hook=True)
-    assert (found.argv, found.cwd, found.exit, found.diff) == (("sh", "check.sh"), ".", 1, CLEAN)
-    assert found.commit == project.git("rev-parse", "HEAD").strip()
-    assert len(found.failure) == 16
+    state = trace(project, with_hook=True)
+    assert (state.argv, state.cwd, state.exit, state.diff) == (("sh", "check.sh"), ".", 1, CLEAN)
+    assert state.commit == project.git("rev-parse", "HEAD").strip()
+    assert len(state.failure) == 16
     project.write("check.sh", "exit 0\n")
     project.commit("two")
     context = project.context()
-    (record,) = [one for one in context.tree().records if one.memory.type == "episodic"]
-    ran = rerun.carry_out(context, rerun.plan(context, record.memory, 20), NOTHING)
+    (record,) = [record for record in context.tree().records if record.memory.type == "episodic"]
+    ran = rerun.run_trace(
+        context, rerun.plan(context, record.memory, record.path, None, 20), NOTHING
+    )
     assert (ran.verdict, ran.environment["argv"]) == ("fixed", "sh check.sh")
 
 
 def test_what_only_a_transcript_tells_is_not_guessed(project: Sandbox) -> None:
     """Commit, directory and changes are unknown, and nothing is run from them."""
-    found = trace(project, with_hook=False)
-    assert (found.argv, found.exit, len(found.failure)) == (("sh", "check.sh"), 1, 16)
-    assert (found.commit, found.cwd, found.diff) == ("", "", "")
-    (record,) = [one for one in project.context().tree().records if one.memory.type == "episodic"]
-    (one,) = verify(project.context(), record.id, run=True).memories
-    assert one.run is not None
-    assert (one.run.verdict, one.run.detail) == (
+    state = trace(project, with_hook=False)
+    assert (state.argv, state.exit, len(state.failure)) == (("sh", "check.sh"), 1, 16)
+    assert (state.commit, state.cwd, state.diff) == ("", "", "")
+    (record,) = [
+        record for record in project.context().tree().records if record.memory.type == "episodic"
+    ]
+    (memory,) = verify(project.context(), record.id, run=True).memories
+    assert memory.run is not None
+    assert (memory.run.verdict, memory.run.detail) == (
         "cannot run",
-        "the commit at which it failed is not known",
+        "the commit at which it failed is unknown",
     )
 
 
@@ -312,7 +318,7 @@ def test_a_session_notes_no_more_than_it_has_room_for(
     project: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent that fails for days fills no disk."""
-    monkeypatch.setattr(failure_state, "MOST_STATES", 1_000)
+    monkeypatch.setattr(failure_state, "MAX_STATES", 1_000)
     context = project.context()
     began = time.monotonic()
     for _time in range(6):

@@ -8,7 +8,7 @@ import pytest
 from memtool.errors import MemtoolError
 from memtool.sessions import extract as rules
 from memtool.sessions import findings, journal, lifecycle, model, retention, store
-from memtool.sessions.model import Head, Message
+from memtool.sessions.model import Message, Session
 from memtool.sessions.store import FINDINGS, Sessions
 
 RULE = "From now on always use uv in this repository."
@@ -18,7 +18,7 @@ OTHER = "We decided to keep the carts in Postgres."
 @pytest.fixture
 def sessions(tmp_path: Path) -> Sessions:
     made = Sessions(str(tmp_path / "sessions"))
-    made.create(Head("ses-a", 1, agent="claude"))
+    made.create(Session("ses-a", 1, agent="claude"))
     return made
 
 
@@ -27,11 +27,11 @@ def say(sessions: Sessions, id: str, *texts: str) -> None:
 
 
 def learned(sessions: Sessions, id: str = "ses-a") -> list[str]:
-    return [one.content for one in findings.learn(sessions, id).findings]
+    return [finding.content for finding in findings.learn(sessions, id).findings]
 
 
 def test_findings_are_kept_and_follow_the_messages(sessions: Sessions):
-    """New messages give new findings; what is there already is not written again."""
+    """New messages give new findings; existing ones are not written again."""
     say(sessions, "ses-a", RULE)
     assert learned(sessions) == ["Always use uv in this repository."]
     size = os.path.getsize(sessions.path("ses-a", FINDINGS))
@@ -39,17 +39,20 @@ def test_findings_are_kept_and_follow_the_messages(sessions: Sessions):
     assert os.path.getsize(sessions.path("ses-a", FINDINGS)) == size
     say(sessions, "ses-a", OTHER)
     assert len(learned(sessions)) == 2
-    assert findings.known(sessions, "ses-a").findings == findings.learn(sessions, "ses-a").findings
+    assert (
+        findings.read_learned(sessions, "ses-a").findings
+        == findings.learn(sessions, "ses-a").findings
+    )
 
 
 def test_what_is_taken_back_later_is_withdrawn(sessions: Sessions):
     """A finding that the whole session no longer gives is gone, though once it was written."""
     say(sessions, "ses-a", RULE)
-    (one,) = findings.learn(sessions, "ses-a").findings
+    (finding,) = findings.learn(sessions, "ses-a").findings
     say(sessions, "ses-a", "scratch that")
     assert learned(sessions) == []
-    assert findings.known(sessions, "ses-a").findings == ()
-    assert set(findings.ever(sessions, "ses-a")) == {one.id}
+    assert findings.read_learned(sessions, "ses-a").findings == ()
+    assert set(findings.read_all_ever(sessions, "ses-a")) == {finding.id}
 
 
 def test_nothing_is_written_unless_asked(sessions: Sessions):
@@ -64,22 +67,22 @@ def test_a_fork_keeps_the_findings_of_its_parent_and_reads_its_own_messages(sess
     """They stay the parent's, and what the fork says itself is added."""
     say(sessions, "ses-a", RULE, "fine", "fine")
     learned(sessions)
-    head, rows = lifecycle.forked(sessions, "ses-a", Head("ses-b", 2))
+    head, rows = lifecycle.fork(sessions, "ses-a", Session("ses-b", 2))
     sessions.create(head, rows)
     say(sessions, "ses-b", OTHER)
-    found = findings.learn(sessions, "ses-b").findings
-    assert [one.session for one in found] == ["ses-a", "ses-b"]
+    inherited = findings.learn(sessions, "ses-b").findings
+    assert [finding.session for finding in inherited] == ["ses-a", "ses-b"]
 
 
 def test_an_empty_and_an_unknown_session(sessions: Sessions):
-    """Nothing said is nothing learned; what is not there is told."""
+    """An empty session gives no findings; an unknown one is an error."""
     assert learned(sessions) == []
-    with pytest.raises(MemtoolError, match="there is no session"):
+    with pytest.raises(MemtoolError, match="no session is called"):
         findings.learn(sessions, "ses-z")
 
 
 def test_findings_outlive_pruned_messages(sessions: Sessions):
-    """Where the messages were removed, what they taught stays."""
+    """Findings stay after their messages are removed."""
     say(sessions, "ses-a", RULE)
     before = learned(sessions)
     lifecycle.end(sessions, "ses-a", "", 2)
@@ -93,11 +96,11 @@ def test_findings_on_messages_that_are_no_longer_read_stay(
     """Of a very long session only the last messages are read; that takes nothing back."""
     say(sessions, "ses-a", RULE)
     learned(sessions)
-    monkeypatch.setattr(rules, "MOST_MESSAGES", 3)
+    monkeypatch.setattr(rules, "MAX_MESSAGES", 3)
     say(sessions, "ses-a", "fine", "fine", OTHER)
     expected = ["Always use uv in this repository.", OTHER]
     dry = findings.learn(sessions, "ses-a", is_kept=False)
-    assert [one.content for one in dry.findings] == expected
+    assert [finding.content for finding in dry.findings] == expected
     assert learned(sessions) == expected
 
 
@@ -108,7 +111,7 @@ def test_foreign_and_torn_rows_are_passed_over(sessions: Sessions):
     journal.append(sessions.path("ses-a", FINDINGS), [{"id": "f-x"}, {"id": 3, "content": []}])
     with open(sessions.path("ses-a", FINDINGS), "ab") as file:
         file.write(b'{"id": "f-y", "cont')
-    assert [one.content for one in findings.known(sessions, "ses-a").findings] == [
+    assert [finding.content for finding in findings.read_learned(sessions, "ses-a").findings] == [
         "Always use uv in this repository."
     ]
 
@@ -119,7 +122,7 @@ def test_a_secret_in_what_a_reader_makes_is_kept_nowhere(sessions: Sessions):
 
     def leaking(messages, session, agent):
         made = rules.extract(messages, session, agent)
-        return tuple(one.replace(content=f"The token is {secret}.") for one in made)
+        return tuple(finding.replace(content=f"The token is {secret}.") for finding in made)
 
     say(sessions, "ses-a", RULE)
     assert findings.learn(sessions, "ses-a", leaking, "leaking").findings == ()
@@ -131,17 +134,17 @@ def test_rules_do_not_replace_what_a_model_has_read(sessions: Sessions):
 
     def model(messages, session, agent):
         made = rules.extract(messages, session, agent)
-        return tuple(one.replace(title="reworded") for one in made)
+        return tuple(finding.replace(title="reworded") for finding in made)
 
     say(sessions, "ses-a", RULE)
     findings.learn(sessions, "ses-a", model, "model")
-    assert [one.title for one in findings.learn(sessions, "ses-a").findings] == ["reworded"]
+    assert [finding.title for finding in findings.learn(sessions, "ses-a").findings] == ["reworded"]
 
 
 def test_a_row_reads_back_as_the_finding():
     """Nothing of a finding is lost in its row."""
-    (one,) = rules.extract([Message(1, "user", RULE, moment=9)], "ses-a", "claude")
-    assert model.read_finding(one.plain()) == one
+    (finding,) = rules.extract([Message(1, "user", RULE, moment=9)], "ses-a", "claude")
+    assert model.read_finding(finding.plain()) == finding
 
 
 @pytest.mark.parametrize(
@@ -161,15 +164,15 @@ def test_a_row_reads_back_as_the_finding():
 )
 def test_a_row_that_is_no_finding_is_none(change: dict[str, object]):
     """Every field is checked; nothing odd comes in."""
-    (one,) = rules.extract([Message(1, "user", RULE)], "ses-a")
-    assert model.read_finding(one.plain() | change) is None
+    (finding,) = rules.extract([Message(1, "user", RULE)], "ses-a")
+    assert model.read_finding(finding.plain() | change) is None
 
 
 def test_the_id_is_the_same_for_the_same_statement_of_a_session():
     """Case, white space and the last mark do not matter; the session does."""
-    assert model.finding_id("s", "Use  UV.") == model.finding_id("s", "use uv")
-    assert model.finding_id("s", "use uv") != model.finding_id("t", "use uv")
-    assert model.fingerprint("Use  UV.") == model.fingerprint("use uv")
+    assert model.make_finding_id("s", "Use  UV.") == model.make_finding_id("s", "use uv")
+    assert model.make_finding_id("s", "use uv") != model.make_finding_id("t", "use uv")
+    assert model.compute_fingerprint("Use  UV.") == model.compute_fingerprint("use uv")
 
 
 def test_a_session_is_read_again_when_a_twentieth_of_it_is_new(sessions: Sessions):
@@ -186,9 +189,9 @@ def test_a_session_is_read_again_when_a_twentieth_of_it_is_new(sessions: Session
 
 
 def test_a_session_that_was_opened_again_is_not_pruned(sessions: Sessions):
-    """Between the choice and the lock somebody may add to it."""
+    """Another process may add to it between the choice and the lock."""
     say(sessions, "ses-a", RULE)
-    assert retention._emptied(sessions, "ses-a", sessions.folder("ses-a")) == 0
+    assert retention._empty(sessions, "ses-a", sessions.folder("ses-a")) == 0
     assert len(sessions.messages("ses-a")[0]) == 1
     assert sessions.head("ses-a").status == "open"
 
@@ -198,9 +201,13 @@ def test_only_wanted_categories_are_kept(sessions: Sessions):
     say(sessions, "ses-a", RULE, OTHER)
     assert len(learned(sessions)) == 2
     decisions = sessions.replace(categories=("decision",))
-    assert [one.category for one in findings.learn(decisions, "ses-a").findings] == ["decision"]
+    assert [finding.category for finding in findings.learn(decisions, "ses-a").findings] == [
+        "decision"
+    ]
     size = os.path.getsize(sessions.path("ses-a", FINDINGS))
-    assert [one.category for one in findings.learn(decisions, "ses-a").findings] == ["decision"]
+    assert [finding.category for finding in findings.learn(decisions, "ses-a").findings] == [
+        "decision"
+    ]
     assert os.path.getsize(sessions.path("ses-a", FINDINGS)) == size
     assert findings.learn(sessions.replace(categories=("error",)), "ses-a").findings == ()
     assert len(learned(sessions)) == 2
@@ -216,7 +223,7 @@ def test_a_models_words_are_kept_for_the_same_categories(sessions: Sessions):
 
 
 def test_nothing_is_extracted_where_nobody_wants_it(sessions: Sessions):
-    """Messages are stored, what was found before stays, and nothing is due."""
+    """Messages are stored, earlier findings stay, and nothing is due."""
     say(sessions, "ses-a", RULE)
     off = sessions.replace(is_extracting=False)
     assert findings.learn(off, "ses-a").findings == ()

@@ -36,7 +36,7 @@ def test_rows_are_read_as_they_were_written(rows: list[dict[str, object]]) -> No
 
 @given(st.binary(max_size=300))
 def test_no_bytes_make_reading_fail(data: bytes) -> None:
-    """What somebody else wrote is counted as torn, line by line."""
+    """Foreign bytes are counted as torn, line by line."""
     rows, torn = journal.parse(data)
     assert all(isinstance(row, dict) for row in rows)
     assert len(rows) + torn == data.count(b"\n") + bool(data.rpartition(b"\n")[2])
@@ -67,7 +67,7 @@ def test_a_journal_that_is_only_half_a_line_becomes_empty(tmp_path: Path) -> Non
     path = tmp_path / "j.jsonl"
     path.write_bytes(b'{"n"')
     with journal.Writer(str(path)) as writer:
-        assert (writer.torn, writer.size, writer.last()) == (1, 0, b"")
+        assert (writer.torn, writer.size, writer.read_last()) == (1, 0, b"")
 
 
 @given(st.lists(st.integers(0, 70_000), max_size=6), st.integers(1, 4))
@@ -76,8 +76,8 @@ def test_the_last_lines_are_found(sizes: list[int], count: int) -> None:
     lines = [b"x" * size + b"\n" for size in sizes]
     with tempfile.TemporaryFile(buffering=0) as file:
         file.write(b"".join(lines))
-        found = journal.last_lines(file.fileno(), file.tell(), count)
-    assert found == b"".join(lines[-count:])
+        tail = journal.read_last_lines(file.fileno(), file.tell(), count)
+    assert tail == b"".join(lines[-count:])
 
 
 def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    """A file below something that is no directory is refused, one that is absent is empty."""
+    """A file below a file is refused; an absent one is empty."""
     (tmp_path / "file").write_text("")
     assert journal.read(str(tmp_path / "absent.jsonl")) == ([], 0)
     with pytest.raises(MemtoolError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.lifecycle import FailedCall, failures, summarise
-from memtool.sessions.model import MOST_LINE, Message, line
+from memtool.sessions.lifecycle import FailedCall, find_failures, summarise
+from memtool.sessions.model import MAX_LINE, Message, first_line
 
 
 def tool(number: int, call: str, text: str = "", *, is_ok: bool | None) -> Message:
@@ -44,8 +44,8 @@ def test_a_long_session_has_a_short_summary() -> None:
 
 
 def test_a_call_that_failed_again_is_not_fixed() -> None:
-    """What worked once and failed later counts as it was seen last."""
-    found = failures(
+    """The last result of a call counts."""
+    failures = find_failures(
         [
             tool(1, "make", "one", is_ok=False),
             tool(2, "make", is_ok=True),
@@ -54,7 +54,7 @@ def test_a_call_that_failed_again_is_not_fixed() -> None:
             tool(5, "quiet", "x", is_ok=None),
         ]
     )
-    assert found == [FailedCall(3, "make", "two")]
+    assert failures == [FailedCall(3, "make", "two")]
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_a_call_that_failed_again_is_not_fixed() -> None:
         ("## Title\nbody", "## Title"),
         ("---\nbody", "body"),
         ("a\tb  c", "a b c"),
-        ("x" * 500, "x" * (MOST_LINE - 2) + " …"),
+        ("x" * 500, "x" * (MAX_LINE - 2) + " …"),
     ],
 )
 def test_a_line_is_the_first_that_says_something(text: str, wanted: str) -> None:
     """White space is folded, and what is too long is cut, between words if it can be."""
-    assert line(text) == wanted
-    assert len(line("word " * 100)) <= MOST_LINE
+    assert first_line(text) == wanted
+    assert len(first_line("word " * 100)) <= MAX_LINE

@@ -21,20 +21,20 @@ def model_of(tmp_path: Path, mode: str, timeout_s: float = 20, retries: int = 1)
     return Model((sys.executable, PROGRAM, mode), timeout_s, retries, env)
 
 
-def asked(tmp_path: Path) -> int:
+def count_calls(tmp_path: Path) -> int:
     return (tmp_path / "asked.txt").read_text(encoding="utf-8").count("\0")
 
 
 @pytest.mark.parametrize("mode", ["good", "fenced", "wrapped"])
 def test_json_is_found_bare_fenced_and_wrapped(tmp_path: Path, mode: str):
-    """What programs put around the JSON does not matter."""
+    """Text around the JSON does not matter."""
     (row,) = llm.ask(model_of(tmp_path, mode), "x", "findings")
     assert row["messages"] == [1]
-    assert asked(tmp_path) == 1
+    assert count_calls(tmp_path) == 1
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "message"),
     [
         ("prose", 'did not answer with JSON {"findings": […]}'),
         ("partial", 'did not answer with JSON {"findings": […]}'),
@@ -43,12 +43,12 @@ def test_json_is_found_bare_fenced_and_wrapped(tmp_path: Path, mode: str):
         ("huge", "said more than 1,000,000 bytes"),
     ],
 )
-def test_other_answers_are_refused_after_the_retries(tmp_path: Path, mode: str, told: str):
+def test_other_answers_are_refused_after_the_retries(tmp_path: Path, mode: str, message: str):
     """Each is asked once more, then told in one clause without control characters."""
     with pytest.raises(Unusable) as caught:
         llm.ask(model_of(tmp_path, mode), "x", "findings")
-    assert caught.value.message.endswith(told)
-    assert asked(tmp_path) == 2
+    assert caught.value.message.endswith(message)
+    assert count_calls(tmp_path) == 2
 
 
 def test_an_answer_may_come_at_the_second_try(tmp_path: Path):
@@ -77,7 +77,7 @@ def is_running(process: int) -> bool:
 
 
 def test_a_program_that_is_not_there_is_asked_once(tmp_path: Path):
-    """What cannot be started is told by name."""
+    """A program that cannot be started is named."""
     model = Model(("no-such-program",), 5, 3, {"PATH": str(tmp_path)})
     with pytest.raises(Unusable, match="no-such-program cannot be started"):
         llm.ask(model, "x", "findings")
@@ -91,29 +91,29 @@ def test_it_runs_in_an_empty_place_with_memtool_switched_off(tmp_path: Path):
     assert not os.path.exists(place)
 
 
-def found(tmp_path: Path, mode: str, *texts: str, role: str = "user") -> list[str]:
+def read_contents(tmp_path: Path, mode: str, *texts: str, role: str = "user") -> list[str]:
     messages = [Message(n, role, text) for n, text in enumerate(texts, 1)]
     made = llm.extract(model_of(tmp_path, mode), 0.75, messages, "ses-a")
-    return [one.content for one in made]
+    return [finding.content for finding in made]
 
 
 def test_what_messages_support_is_found_in_the_words_of_the_model(tmp_path: Path):
     """The finding replaces the one of the rules, with its own evidence."""
-    assert found(tmp_path, "good", HEARD) == [
+    assert read_contents(tmp_path, "good", HEARD) == [
         "The webhook signature is computed over the raw body."
     ]
 
 
 def test_what_no_message_supports_is_dropped(tmp_path: Path):
-    """A lie about what was said is no finding, nor is what only an assistant said."""
-    assert found(tmp_path, "good", "Please fix the footer.") == []
-    assert found(tmp_path, "good", HEARD, role="assistant") == []
+    """An invented quote is not a finding, nor is text of the assistant alone."""
+    assert read_contents(tmp_path, "good", "Please fix the footer.") == []
+    assert read_contents(tmp_path, "good", HEARD, role="assistant") == []
 
 
 def test_a_model_cannot_drop_what_a_person_asked_to_keep(tmp_path: Path):
     """Intent of a person stays, whatever the model leaves out; other findings may go."""
     wish = "From now on always use uv in this repository."
-    assert found(tmp_path, "empty", wish, HEARD) == ["Always use uv in this repository."]
+    assert read_contents(tmp_path, "empty", wish, HEARD) == ["Always use uv in this repository."]
 
 
 SAID = Message(1, "user", f"{HEARD} The limit is 300 and lives in app/hooks.py.")
@@ -159,13 +159,13 @@ def test_every_name_and_most_words_must_have_been_said(content: str, is_supporte
     ids=str,
 )
 def test_a_malformed_or_unsure_finding_is_dropped_alone(change: dict[str, object]):
-    """Each row is checked for itself; what is missing or odd is no error."""
+    """Each row is checked by itself; a missing or odd row is not an error."""
     from sessions.model_program import RAW
 
     row = {"messages": [1]} | RAW | change
-    assert llm._finding(row, {1: SAID}, "ses-a", "", 0.75) is None
-    assert llm._finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
-    assert llm._finding([row], {1: SAID}, "ses-a", "", 0.75) is None
+    assert llm._build_finding(row, {1: SAID}, "ses-a", "", 0.75) is None
+    assert llm._build_finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
+    assert llm._build_finding([row], {1: SAID}, "ses-a", "", 0.75) is None
 
 
 @pytest.mark.parametrize("tags", [5, "api", None, {}, [5, None]], ids=str)
@@ -173,14 +173,14 @@ def test_odd_tags_are_passed_over(tags: object):
     """They are the least part of a finding, and no reason to lose it."""
     from sessions.model_program import RAW
 
-    made = llm._finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "", 0.75)
+    made = llm._build_finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "", 0.75)
     assert made is not None
 
 
 def test_a_model_cannot_turn_round_what_a_person_said(tmp_path: Path):
-    """`never` is one word of many: what stands without it is as well supported, but not said."""
+    """Dropping the single word `never` keeps the support, but not the statement."""
     wish = "We never store the webhook signature of the raw body."
-    assert found(tmp_path, "turned", wish) == [wish]
+    assert read_contents(tmp_path, "turned", wish) == [wish]
 
 
 def test_points_of_intent_come_from_the_rules_alone(tmp_path: Path):
@@ -199,7 +199,7 @@ def test_a_prompt_is_bounded_and_holds_the_last_messages():
     messages = [Message(n, "user", f"message {n} " + "word " * 500) for n in range(1, 300)]
     messages.append(Message(300, "tool", "first " + "x" * 50_000 + " last"))
     messages.append(Message(301, "user", f"{BLOCK} hello"))
-    text = llm.prompt(messages)
-    assert len(text) < llm.MOST_SENT + 5_000
+    text = llm.build_prompt(messages)
+    assert len(text) < llm.MAX_SENT + 5_000
     assert ('"n": 1,' in text, '"n": 299,' in text) == (False, True)
     assert ("first x" in text, "x last" in text, "secret rule" in text) == (True, True, False)

@@ -12,9 +12,9 @@ from memtool.sessions.model import (
     TWO_AGENTS,
     TWO_SESSIONS,
     Finding,
-    points_of,
-    shortfall,
-    signals_of,
+    collect_signals,
+    count_points,
+    find_shortfall,
 )
 
 
@@ -36,14 +36,14 @@ def test_each_signal_has_its_points():
 
 def test_signals_are_what_the_rules_heard_and_what_is_counted():
     """Witnesses and importance are derived, whatever a finding says of itself."""
-    one = finding(importance=0.7, signals=(RESOLVED, TWO_AGENTS))
-    assert signals_of(one, sessions=2, agents=1) == (TWO_SESSIONS, RESOLVED, IMPORTANT)
-    assert signals_of(finding(importance=0.69), 1, 2) == (TWO_AGENTS,)
+    candidate = finding(importance=0.7, signals=(RESOLVED, TWO_AGENTS))
+    assert collect_signals(candidate, sessions=2, agents=1) == (TWO_SESSIONS, RESOLVED, IMPORTANT)
+    assert collect_signals(finding(importance=0.69), 1, 2) == (TWO_AGENTS,)
 
 
 def test_points_are_counted_once_a_signal():
     """A signal twice is one signal, an unknown one is none."""
-    assert points_of([INTENT, INTENT, "unknown", RESOLVED]) == 7
+    assert count_points([INTENT, INTENT, "unknown", RESOLVED]) == 7
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_preset_asks_for_points_importance_and_length(
     """Just enough of all three suffices, a little less of any does not."""
     row = PRESETS[preset]
     enough = finding("x" * characters, importance)
-    assert shortfall(enough, points, row) == ""
-    assert shortfall(enough, points - 1, row) == f"{points - 1} of {points} points"
-    assert "importance" in shortfall(enough.replace(importance=importance - 0.01), points, row)
-    assert "characters" in shortfall(finding("x" * (characters - 1), importance), points, row)
+    assert find_shortfall(enough, points, row) == ""
+    assert find_shortfall(enough, points - 1, row) == f"{points - 1} of {points} points"
+    assert "importance" in find_shortfall(enough.replace(importance=importance - 0.01), points, row)
+    assert "characters" in find_shortfall(finding("x" * (characters - 1), importance), points, row)

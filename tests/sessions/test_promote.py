@@ -1,4 +1,4 @@
-"""Tests of promotion and curation: witnesses, quarantine, what waits, and plans that fit."""
+"""Promotion and curation: witnesses, quarantine, waiting findings, and plans that fit."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from conftest import make_memory
 
-from memtool.inject.session_seen import WAITING, waiting
+from memtool.inject.session_seen import WAITING, count_waiting
 from memtool.memory.lineage import Lineage
 from memtool.sessions import model, promote
 from memtool.sessions.extract import llm
-from memtool.sessions.model import Finding, Head
-from memtool.sessions.promote import QUARANTINE_S, Action, quarantine
+from memtool.sessions.model import Finding, Session
+from memtool.sessions.promote import QUARANTINE_S, Action, judge_quarantine
 from memtool.store.tree import Record
 
 
 def made(session: str, content: str, agent: str = "claude") -> Finding:
     return Finding(
-        model.finding_id(session, content),
+        model.make_finding_id(session, content),
         session,
         content,
         content,
@@ -32,9 +32,11 @@ def made(session: str, content: str, agent: str = "claude") -> Finding:
 
 
 def counts(*all_: Finding, **parents: str) -> list[tuple[int, int]]:
-    heads = [Head(one.session, 1, parent=parents.get(one.session, "")) for one in all_]
-    found = promote.supports(all_, heads)
-    return [found[one.id] for one in all_]
+    heads = [
+        Session(finding.session, 1, parent=parents.get(finding.session, "")) for finding in all_
+    ]
+    supports = promote.count_supports(all_, heads)
+    return [supports[finding.id] for finding in all_]
 
 
 USES = "Every endpoint has an integration test in tests/api of the shop."
@@ -53,7 +55,7 @@ def test_nearly_the_same_words_count_as_well():
 
 
 def test_another_value_is_another_statement():
-    """What differs in a path, a number or a no does not agree."""
+    """Another path, number or negation does not agree."""
     for other in (USES.replace("tests/api", "tests/web"), USES.replace("has", "never has")):
         assert counts(made("a", USES), made("b", other)) == [(1, 1)] * 2
 
@@ -72,7 +74,7 @@ def test_ten_thousand_findings_are_compared():
         made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")
         for n in range(10_000)
     ]
-    assert len(promote.supports(all_, [])) == 10_000
+    assert len(promote.count_supports(all_, [])) == 10_000
 
 
 @pytest.mark.parametrize(
@@ -92,36 +94,36 @@ def test_after_a_day_a_candidate_is_confirmed_or_fades(
 ):
     """Accessed means confirmed, not accessed means faded, and both wait for a day."""
     is_used = bool(accesses)
-    assert quarantine(status, 1_000_000, 1_000_000 + age, is_used=is_used) == state
-    assert quarantine("candidate", None, 1_000_000 + age, is_used=is_used) == "wait"
+    assert judge_quarantine(status, 1_000_000, 1_000_000 + age, is_used=is_used) == state
+    assert judge_quarantine("candidate", None, 1_000_000 + age, is_used=is_used) == "wait"
 
 
 def test_a_number_is_noted_until_another_one_is(tmp_path: Path) -> None:
     """Nothing noted is none."""
     (tmp_path / "sessions").mkdir()
     folder = str(tmp_path)
-    assert waiting(folder) == 0
+    assert count_waiting(folder) == 0
     for count in (3, 12, 0):
         promote.note_waiting(folder, count)
-        assert waiting(folder) == count
+        assert count_waiting(folder) == count
 
 
 @pytest.mark.parametrize("data", [b"", b"x\n", b"-1\n", b"\xb2\n"])
 def test_another_hand_writes_nothing_that_counts(tmp_path: Path, data: bytes) -> None:
-    """What is no small number is none."""
+    """Only small numbers are read as counts."""
     (tmp_path / "sessions").mkdir()
     (tmp_path / WAITING).write_bytes(data)
-    assert waiting(str(tmp_path)) == 0
+    assert count_waiting(str(tmp_path)) == 0
 
 
 def test_where_nothing_can_be_written_nothing_happens(tmp_path: Path) -> None:
-    """A number that is lost is no reason to fail."""
+    """A lost count does not cause a failure."""
     promote.note_waiting(str(tmp_path / "absent"), 3)
     (tmp_path / "sessions").mkdir()
     os.symlink("/dev/zero", tmp_path / WAITING)
-    assert waiting(str(tmp_path)) == 0
+    assert count_waiting(str(tmp_path)) == 0
     promote.note_waiting(str(tmp_path), 3)
-    assert waiting(str(tmp_path)) == 3
+    assert count_waiting(str(tmp_path)) == 3
 
 
 def record(id: str, body: str, **fields) -> Record:
@@ -142,8 +144,8 @@ OTHER = record("dec-other", "The footer is blue.\n", title="Footer")
 
 
 def fitting(*actions: Action, lineage: Lineage | None = None) -> list[Action]:
-    known = [record.memory for record in (OLD, NEW, MORE, OTHER)]
-    return promote.fitting(actions, [NEW, MORE], [OLD, OTHER], lineage or Lineage(known))
+    memories = [record.memory for record in (OLD, NEW, MORE, OTHER)]
+    return promote.select_fitting(actions, [NEW, MORE], [OLD, OTHER], lineage or Lineage(memories))
 
 
 def test_an_action_that_fits_is_kept_once():
@@ -169,13 +171,16 @@ def test_what_does_not_fit_is_left_out():
 
 def test_two_candidates_do_not_replace_the_same_nor_each_other():
     """A plan makes no fork and no circle."""
-    found = fitting(
+    selected = fitting(
         Action("supersedes", "dec-new", "dec-old", ""),
         Action("supersedes", "dec-more", "dec-old", ""),
         Action("supersedes", "dec-new", "dec-more", ""),
         Action("supersedes", "dec-more", "dec-new", ""),
     )
-    assert [(one.id, one.to) for one in found] == [("dec-new", "dec-old"), ("dec-new", "dec-more")]
+    assert [(action.id, action.to) for action in selected] == [
+        ("dec-new", "dec-old"),
+        ("dec-new", "dec-more"),
+    ]
 
 
 def test_a_circle_through_what_stands_is_seen_and_ends():
@@ -190,19 +195,19 @@ def test_a_circle_through_what_stands_is_seen_and_ends():
 
 
 def test_an_older_remark_replaces_nothing_newer():
-    """What was said before a decision is no correction of it."""
+    """A remark from before a decision does not correct it."""
     newer = record(
         "dec-old",
         "Sessions are kept in Redis.\n",
         title="Sessions in Redis",
         timestamp="2026-02-23T00:00:00Z",
     )
-    known = Lineage([newer.memory, NEW.memory])
+    lineage = Lineage([newer.memory, NEW.memory])
     action = Action("supersedes", "dec-new", "dec-old", "")
     assert fitting(action) == [action]
-    assert promote.fitting([action], [NEW], [newer], known) == []
+    assert promote.select_fitting([action], [NEW], [newer], lineage) == []
     related = Action("related_to", "dec-new", "dec-old", "")
-    assert promote.fitting([related], [NEW], [newer], known) == [related]
+    assert promote.select_fitting([related], [NEW], [newer], lineage) == [related]
 
 
 def test_rules_propose_what_contradicts():
@@ -211,15 +216,15 @@ def test_rules_propose_what_contradicts():
     no = record(
         "sem-no", "Disable the query cache in production.\n", type="semantic", status="candidate"
     )
-    assert [(a.do, a.id, a.to) for a in promote.by_rules([no], [yes])] == [
+    assert [(a.do, a.id, a.to) for a in promote.propose_by_rules([no], [yes])] == [
         ("supersedes", "sem-no", "sem-yes")
     ]
-    assert promote.by_rules([no], [OTHER]) == []
+    assert promote.propose_by_rules([no], [OTHER]) == []
 
 
 def test_a_prompt_holds_the_candidates_and_what_is_near_to_them():
-    """However many memories stand, the prompt is bounded and the nearest come first."""
+    """However many memories there are, the prompt is bounded and the nearest come first."""
     many = [record(f"dec-{n:04}", f"Memory {n}: " + "word " * 60) for n in range(2_000)]
-    text = promote.curation_prompt([NEW], [*many, OLD])
-    assert len(text) < llm.MOST_SENT + 5_000
+    text = promote.build_curation_prompt([NEW], [*many, OLD])
+    assert len(text) < llm.MAX_SENT + 5_000
     assert text.index("dec-new") < text.index("dec-old") < text.index("Memory 1")

@@ -1,4 +1,4 @@
-"""Real repositories and real processes; what they run takes a few milliseconds."""
+"""Real repositories and real processes; their commands take a few milliseconds."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox, read_terminal
+from conftest import PIPED, Sandbox, read_terminal
 
 from memtool.commands.verify import render, verify
 from memtool.errors import MemtoolError
+from memtool.memory import document
 from memtool.redaction.find import NOTHING
 from memtool.search.verification import TraceRun
 from memtool.sessions import rerun
-from memtool.sessions.extract.error_fix import failure_key, says
+from memtool.sessions.extract.error_fix import compute_failure_key, says
+from memtool.store import sightings
+from memtool.store.landing import build_landings
 
 SIGNATURE = "ValueError: no port"
 FAILING = "echo 'ValueError: no port'; exit 1\n"
@@ -44,14 +47,14 @@ class Traces:
 
     def trace(self, *argv: str, signature: str = SIGNATURE, **lines: str | None) -> str:
         """Write the trace of a command, uncommitted; None leaves a line out."""
-        given = {
+        fields = {
             "argv": json.dumps(argv or ("sh", "check.sh")),
             "cwd": ".",
             "exit": "1",
             "commit": self.failed,
             "diff": "clean",
         } | lines
-        rows = "\n".join(f"{key}: {text}" for key, text in given.items() if text is not None)
+        rows = "\n".join(f"{key}: {text}" for key, text in fields.items() if text is not None)
         parts = {
             "Command": "sh check.sh",
             "Failure": signature,
@@ -66,13 +69,16 @@ class Traces:
     def run(self, limit_s: int = 20) -> TraceRun:
         """Run the trace again, without a question."""
         context = self.sandbox.context()
-        memory = context.tree()["epi-a"].memory
-        return rerun.carry_out(context, rerun.plan(context, memory, limit_s), NOTHING)
+        tree = context.tree()
+        landings = build_landings(context.provenance_reader(tree))
+        record = tree["epi-a"]
+        planned = rerun.plan(context, record.memory, record.path, landings, limit_s)
+        return rerun.run_trace(context, planned, NOTHING)
 
 
 @pytest.fixture
 def traces(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Traces:
-    """What is left in the directory for temporary files is seen there."""
+    """Make traces; leftovers in the directory for temporary files are visible there."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -82,7 +88,7 @@ def traces(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return Traces(sandbox)
 
 
-def left(tmp_path: Path) -> list[str]:
+def list_copies(tmp_path: Path) -> list[str]:
     return os.listdir(tmp_path / "temporary")
 
 
@@ -99,15 +105,15 @@ def left(tmp_path: Path) -> list[str]:
 def test_what_became_of_a_failure(
     traces: Traces, tmp_path: Path, text: str, verdict: str, outcomes: list[str]
 ) -> None:
-    """It is run where it failed, and then at HEAD; nothing is left of either."""
+    """It is run where it failed, and then at HEAD; no copy is left."""
     head = traces.then(text)
     traces.trace()
     before = traces.sandbox.git("status", "--porcelain")
-    found = traces.run()
-    assert (found.verdict, [run.outcome for run in found.runs]) == (verdict, outcomes)
-    assert (found.commit, found.head, found.exit) == (traces.failed, head, 1)
-    assert found.signature == SIGNATURE
-    assert left(tmp_path) == []
+    result = traces.run()
+    assert (result.verdict, [run.outcome for run in result.runs]) == (verdict, outcomes)
+    assert (result.commit, result.head, result.exit) == (traces.failed, head, 1)
+    assert result.signature == SIGNATURE
+    assert list_copies(tmp_path) == []
     assert traces.sandbox.git("status", "--porcelain") == before
     assert traces.sandbox.git("worktree", "list").count("\n") == 1
 
@@ -115,8 +121,69 @@ def test_what_became_of_a_failure(
 def test_head_is_not_run_again_where_it_is_the_recorded_commit(traces: Traces) -> None:
     """It has just been run there."""
     traces.trace()
-    found = traces.run()
-    assert (found.verdict, len(found.runs)) == ("not fixed here", 1)
+    result = traces.run()
+    assert (result.verdict, len(result.runs)) == ("not fixed here", 1)
+
+
+def note(traces: Traces) -> None:
+    """Write the trace with its record of the commit, as memtool itself writes memories."""
+    sandbox = traces.sandbox
+    traces.trace()
+    record = sandbox.context().tree()["epi-a"]
+    (noted,) = sightings.with_sightings(sandbox.context().repository, [record.memory])
+    sandbox.write(record.path, document.write(noted))
+    sandbox.commit("note it")
+
+
+def squash(traces: Traces) -> str:
+    """Squash the branch that is checked out, and drop it with its commits."""
+    sandbox = traces.sandbox
+    sandbox.git("branch", "--quiet", "--move", "work")
+    sandbox.git("switch", "--quiet", "--create", "main", "start")
+    sandbox.git("merge", "--quiet", "--squash", "work")
+    landed = sandbox.commit("land")
+    sandbox.git("branch", "--quiet", "-D", "work")
+    sandbox.git("reflog", "expire", "--expire=now", "--all")
+    sandbox.git("gc", "--quiet", "--prune=now")
+    return landed
+
+
+def test_a_failure_that_was_squashed_with_its_fix_cannot_be_run(traces: Traces) -> None:
+    """Neither commit around the landing holds it, which is not a reason to doubt it."""
+    traces.then("exit 0\n")
+    traces.sandbox.git("branch", "start")
+    traces.failed = traces.then(FAILING)
+    note(traces)
+    traces.then("exit 0 # mended\n")
+    landed = squash(traces)
+    result = traces.run()
+    assert (result.verdict, result.commit) == ("cannot run", landed)
+    assert "squashed away" in result.detail
+
+
+def test_a_failure_that_the_squash_still_holds_is_run_there(traces: Traces) -> None:
+    traces.then("exit 0\n")
+    traces.sandbox.git("branch", "start")
+    traces.failed = traces.then(FAILING)
+    note(traces)
+    landed = squash(traces)
+    traces.then("exit 0\n")
+    result = traces.run()
+    assert (result.verdict, [run.outcome for run in result.runs]) == ("fixed", ["alike", "passed"])
+    assert result.commit == landed
+
+
+def test_a_failure_that_the_squash_fixed_is_run_before_it(traces: Traces) -> None:
+    """A failure on the branch existed on the main branch already."""
+    traces.sandbox.git("branch", "start")
+    traces.sandbox.write("sub/other", "")
+    traces.failed = traces.sandbox.commit("look at it")
+    note(traces)
+    traces.then("exit 0\n")
+    landed = squash(traces)
+    result = traces.run()
+    assert (result.verdict, result.commit) == ("fixed", landed)
+    assert f"before {landed[:7]}" in result.detail
 
 
 NOT_FOUND = "No such file or directory|Permission denied"
@@ -154,11 +221,11 @@ NOT_FOUND = "No such file or directory|Permission denied"
 def test_what_cannot_be_run_is_unknown(
     traces: Traces, argv: tuple[str, ...], verdict: str, detail: str
 ) -> None:
-    """What may lie in the surroundings is never held against a trace."""
+    """The environment is never held against a trace."""
     traces.trace(*argv)
-    found = traces.run()
-    assert found.verdict == verdict
-    assert any(part in found.detail for part in detail.split("|"))
+    result = traces.run()
+    assert result.verdict == verdict
+    assert any(part in result.detail for part in detail.split("|"))
 
 
 @pytest.mark.parametrize(
@@ -172,25 +239,25 @@ def test_what_cannot_be_run_is_unknown(
         ({"cwd": "nowhere"}, "there is no directory nowhere at"),
         ({"cwd": "link"}, "there is no directory link at"),
         ({"cwd": "check.sh"}, "there is no directory check.sh at"),
-        ({"commit": "unknown"}, "the commit at which it failed is not known"),
-        ({"commit": "f" * 40}, "commit ffffffffff is not in this clone"),
-        ({"diff": "a" * 64}, "changes that no commit holds"),
-        ({"diff": None}, "whether the worktree was as committed is not known"),
+        ({"commit": "unknown"}, "the commit at which it failed is unknown"),
+        ({"commit": "f" * 40}, "commit fffffff is not in this clone"),
+        ({"diff": "a" * 64}, "uncommitted changes"),
+        ({"diff": None}, "whether the worktree was clean is unknown"),
     ],
 )
 def test_a_section_that_does_not_tell_all_is_no_verdict(
     traces: Traces, lines: dict[str, str | None], detail: str
 ) -> None:
-    """It was written by somebody, and may have been edited: nothing is run from it."""
+    """The section may have been edited by hand, so nothing is run from it."""
     (traces.sandbox.path / "link").symlink_to("/")
     traces.failed = traces.sandbox.commit("a link out of the worktree")
     traces.trace(**lines)
-    found = traces.run()
-    assert (found.verdict, [run for run in found.runs if run.exit is not None]) == (
+    result = traces.run()
+    assert (result.verdict, [run for run in result.runs if run.exit is not None]) == (
         "cannot run",
         [],
     )
-    assert detail in found.detail
+    assert detail in result.detail
 
 
 def test_a_command_gets_little_of_its_caller(traces: Traces) -> None:
@@ -202,7 +269,7 @@ def test_a_command_gets_little_of_its_caller(traces: Traces) -> None:
     )
     traces.trace("sh", "-c", script, cwd="sub")
     (run,) = traces.run().runs
-    first, where, *_rest = run.output.splitlines()
+    first, where, *_lines = run.output.splitlines()
     assert (first, where.rpartition("/")[2]) == ("[] 0 0", "sub")
     assert "terminal" not in run.output
     if run.is_network_off:
@@ -232,7 +299,7 @@ def test_a_command_that_destroys_destroys_a_copy(traces: Traces, tmp_path: Path)
     assert (git("for-each-ref"), git("config", "--list", "--local")) == before
     assert git("status", "--porcelain") == "?? .memory/\n"
     assert git("fsck") == ""
-    assert left(tmp_path) == []
+    assert list_copies(tmp_path) == []
 
 
 def test_filters_hooks_and_attributes_do_nothing(traces: Traces, tmp_path: Path) -> None:
@@ -272,8 +339,8 @@ def test_nothing_outlives_a_command(traces: Traces, tmp_path: Path) -> None:
 def test_a_command_ends_at_its_limit(traces: Traces) -> None:
     """It is unknown how it would have ended."""
     traces.trace("sh", "-c", "trap '' TERM; sleep 600")
-    found = traces.run(limit_s=1)
-    assert (found.verdict, found.detail) == ("cannot run", "it did not end within 1 s")
+    result = traces.run(limit_s=1)
+    assert (result.verdict, result.detail) == ("cannot run", "it did not end within 1 s")
 
 
 def test_of_a_huge_output_the_end_is_kept_without_secrets(traces: Traces) -> None:
@@ -294,12 +361,14 @@ def test_of_a_huge_output_the_end_is_kept_without_secrets(traces: Traces) -> Non
 
 def test_two_runs_that_fail_alike_have_one_key() -> None:
     """Addresses, directories, ids, times and lines differ between two of them; words do not."""
-    one = "OSError: [Errno 2] No such file: '/tmp/a1/x.txt' at 0x7f3a, 0.31 s at tests/a.py:read"
+    first = "OSError: [Errno 2] No such file: '/tmp/a1/x.txt' at 0x7f3a, 0.31 s at tests/a.py:read"
     other = "OSError: [Errno 2] No such file: '/var/b/x.txt' at 0xbeef, 12 s at a/tests/a.py:read"
-    assert failure_key(one) == failure_key(other)
-    assert failure_key("E: line 3, id 3f2a9c41b7d0") == failure_key("E: line 9, id 00aa9c41b7d1")
-    assert failure_key("ValueError: no port") != failure_key("ValueError: no host")
-    assert failure_key("assert 1 == 2") != failure_key("assert 1 == 3")
+    assert compute_failure_key(first) == compute_failure_key(other)
+    assert compute_failure_key("E: line 3, id 3f2a9c41b7d0") == compute_failure_key(
+        "E: line 9, id 00aa9c41b7d1"
+    )
+    assert compute_failure_key("ValueError: no port") != compute_failure_key("ValueError: no host")
+    assert compute_failure_key("assert 1 == 2") != compute_failure_key("assert 1 == 3")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +390,7 @@ def test_an_output_says_more_than_its_last_failure(
 
 
 def test_the_next_run_removes_what_a_killed_one_left(traces: Traces, tmp_path: Path) -> None:
-    """What is in use stays, and so does what only looks like it."""
+    """Copies in use stay, and so do directories that only look like copies."""
     place = tmp_path / "temporary"
     for name in ("memtool-run-dead", "memtool-run-used", "memtool-other"):
         (place / name / "tree" / "locked").mkdir(parents=True)
@@ -334,7 +403,7 @@ def test_the_next_run_removes_what_a_killed_one_left(traces: Traces, tmp_path: P
     traces.trace()
     traces.run()
     os.close(handle)
-    assert sorted(left(tmp_path)) == [
+    assert sorted(list_copies(tmp_path)) == [
         "memtool-other",
         "memtool-run-file",
         "memtool-run-link",
@@ -348,10 +417,10 @@ def test_a_copy_that_cannot_be_made_is_no_verdict(traces: Traces) -> None:
     traces.then("exit 0\n")
     traces.trace()
     (traces.sandbox.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    found = traces.run()
-    assert (found.verdict, found.detail.partition(":")[0]) == (
+    result = traces.run()
+    assert (result.verdict, result.detail.partition(":")[0]) == (
         "cannot run",
-        f"no copy of commit {traces.failed[:10]} can be made",
+        f"no copy of commit {traces.failed[:7]} can be made",
     )
 
 
@@ -361,9 +430,9 @@ def test_without_a_place_for_copies_there_is_no_verdict(
     """It is said, and nothing else happens."""
     traces.trace()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    found = traces.run()
-    assert found.verdict == "cannot run"
-    assert found.detail.endswith("can be made: No such file or directory")
+    result = traces.run()
+    assert result.verdict == "cannot run"
+    assert result.detail.endswith("can be made: No such file or directory")
 
 
 @pytest.mark.parametrize(
@@ -378,7 +447,7 @@ def test_without_a_place_for_copies_there_is_no_verdict(
 def test_every_kind_of_clone_runs_what_it_holds(
     traces: Traces, clone: tuple[str, ...], verdict: str
 ) -> None:
-    """What is not here is not fetched."""
+    """Missing objects are not fetched."""
     sandbox = traces.sandbox
     sandbox.git("config", "uploadpack.allowFilter", "true")
     traces.then("exit 0\n")
@@ -411,8 +480,8 @@ def test_a_killed_run_takes_its_command_along(traces: Traces, tmp_path: Path) ->
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from memtool.sessions import rerun\n"
         "from memtool.redaction.find import NOTHING\nfrom memtool.store.context import Context\n"
-        "c = Context.at('.'); m = c.tree()['epi-a'].memory\n"
-        "rerun.carry_out(c, rerun.plan(c, m, 60), NOTHING)"
+        "c = Context.at('.'); r = c.tree()['epi-a']\n"
+        "rerun.run_trace(c, rerun.plan(c, r.memory, r.path, None, 60), NOTHING)"
     )
     env = traces.sandbox.env | {"TMPDIR": str(tmp_path / "temporary")}
     running = subprocess.Popen([sys.executable, "-c", code, ""], cwd=traces.sandbox.path, env=env)
@@ -420,10 +489,10 @@ def test_a_killed_run_takes_its_command_along(traces: Traces, tmp_path: Path) ->
     running.send_signal(signal.SIGKILL)
     running.wait()
     _until(lambda: not _is_there(int(mark.read_text())))
-    assert len(left(tmp_path)) == 1
+    assert len(list_copies(tmp_path)) == 1
     traces.trace()
     traces.run()
-    assert left(tmp_path) == []
+    assert list_copies(tmp_path) == []
 
 
 def _is_there(process: int) -> bool:
@@ -452,9 +521,9 @@ def test_only_a_trusted_trace_is_run_without_a_question(traces: Traces) -> None:
     assert caught.value.code == "no-consent"
     head = sandbox.commit("a trace")
     sandbox.git("update-ref", "refs/remotes/origin/main", head)
-    found = sandbox.json("verify", "epi-a", "--run", "--yes")["memories"][0]
-    assert (found["run"]["verdict"], found["trace"]["reproduces"]) == ("fixed", True)
-    assert sorted(found["run"]) == [
+    memory = sandbox.json("verify", "epi-a", "--run", "--yes")["memories"][0]
+    assert (memory["run"]["verdict"], memory["trace"]["reproduces"]) == ("fixed", True)
+    assert sorted(memory["run"]) == [
         "commit",
         "detail",
         "differs",
@@ -472,7 +541,7 @@ def test_only_a_trusted_trace_is_run_without_a_question(traces: Traces) -> None:
         "fixed",
         True,
     )
-    assert "fixed, as run on 2026-03-01" in render(verify(sandbox.context(), "epi-a"))
+    assert "fixed, as run on 2026-03-01" in render(verify(sandbox.context(), "epi-a"), PIPED)
     assert "fixed: at HEAD it works" in sandbox.run("log", "--audit").stdout
     assert sandbox.git("status", "--porcelain") == ""
 
@@ -486,19 +555,19 @@ def test_nothing_is_run_where_nobody_agreed(traces: Traces, tmp_path: Path) -> N
     resident = sandbox.context()
     resident.caller.is_resident = True
     for context, is_agreed, reason in (
-        (sandbox.context(), False, "nobody is here to be asked"),
+        (sandbox.context(), False, "there is no terminal to ask"),
         (sandbox.context(), True, "names places outside of the copy"),
-        (sandbox.context(CI="true"), True, "CI is no place"),
-        (sandbox.context(GIT_INDEX_FILE=".git/index"), True, "a hook of git is no place"),
-        (sandbox.context(CLAUDE_PROJECT_DIR="/"), True, "a hook is no place"),
-        (resident, True, "a server is no place"),
+        (sandbox.context(CI="true"), True, "a memory in CI"),
+        (sandbox.context(GIT_INDEX_FILE=".git/index"), True, "a memory in a hook of git"),
+        (sandbox.context(CLAUDE_PROJECT_DIR="/"), True, "a memory in a hook"),
+        (resident, True, "a memory in a server"),
     ):
         with pytest.raises(MemtoolError, match=reason) as caught:
             verify(context, "epi-a", run=True, yes=is_agreed)
         assert caught.value.code == "no-consent"
     done = sandbox.run("verify", "epi-a", "--run")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "nobody is here to be asked" in done.stderr
+    assert "there is no terminal to ask" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 
@@ -553,10 +622,10 @@ def test_what_is_otherwise_here_is_said(traces: Traces) -> None:
     """Another machine, or another lock file, may be why a failure does not come again."""
     traces.sandbox.write("go.sum", "x\n")
     traces.trace(**{"os": "plan9", "arch": os.uname().machine, "lock go.sum": "a" * 64})
-    found = traces.run()
+    result = traces.run()
     system = os.uname().sysname.lower()
-    assert found.differs == (f"os {system}, then plan9", "lock go.sum has changed")
-    assert found.environment["os"] == "plan9"
+    assert result.differs == (f"os {system}, then plan9", "lock go.sum has changed")
+    assert result.environment["os"] == "plan9"
 
 
 @pytest.mark.parametrize(
@@ -585,11 +654,11 @@ def test_bad_calls_get_a_sentence(
 def test_a_trace_that_cannot_be_run_asks_nobody(traces: Traces) -> None:
     """It is unknown, and not broken."""
     traces.trace(argv="needs a shell")
-    found = verify(traces.sandbox.context(), "epi-a", run=True)
-    (one,) = found.memories
-    assert (one.verdict, one.run and one.run.verdict, found.exit_code) == (
+    report = verify(traces.sandbox.context(), "epi-a", run=True)
+    (memory,) = report.memories
+    assert (memory.verdict, memory.run and memory.run.verdict, report.exit_code) == (
         "unknown",
         "cannot run",
         0,
     )
-    assert "cannot run: the command needs a shell, and none is started" in render(found)
+    assert "cannot run: the command needs a shell, and none is started" in render(report, PIPED)

@@ -10,7 +10,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.sessions import findings, lifecycle, retention, store
-from memtool.sessions.model import Head, Message
+from memtool.sessions.model import Message, Session
 from memtool.sessions.retention import ASIDE, DOOMED
 from memtool.sessions.store import CHECKPOINTS, FINDINGS, HEAD, MESSAGES, Sessions
 
@@ -26,7 +26,7 @@ def sessions(tmp_path: Path) -> Sessions:
     """Two sessions with a message each, the second of another agent."""
     made = Sessions(str(tmp_path / "sessions"))
     for place, (id_, agent) in enumerate((("ses-a", "claude"), ("ses-b", "codex")), start=1):
-        made.create(Head(id_, place, host=agent, agent=agent, title=f"the {agent} one"))
+        made.create(Session(id_, place, host=agent, agent=agent, title=f"the {agent} one"))
         say(made, id_, RULE, moment=place)
         findings.learn(made, id_)
     return made
@@ -38,32 +38,32 @@ def say(sessions: Sessions, id: str, *texts: str, moment: int = 1) -> None:
 
 
 def texts(sessions: Sessions, id: str) -> list[str]:
-    return [one.text for one in sessions.messages(id)[0]]
+    return [message.text for message in sessions.messages(id)[0]]
 
 
 def everything(folder: str) -> bytes:
     """All bytes of all files below a directory."""
-    found = b""
+    contents = b""
     for top, _folders, names in os.walk(folder):
         for name in names:
             with open(os.path.join(top, name), "rb") as file:
-                found += file.read()
-    return found
+                contents += file.read()
+    return contents
 
 
 def test_what_is_stored_is_counted_with_its_share(sessions: Sessions) -> None:
     """Damaged sessions and all files count; a link is not followed."""
     os.unlink(sessions.path("ses-b", HEAD))
     os.symlink("/etc", os.path.join(sessions.directory, "elsewhere"))
-    sizes = retention.sizes(sessions)
+    sizes = retention.measure_sizes(sessions)
     assert set(sizes) == {"ses-a", "ses-b", "elsewhere"}
     assert sizes["elsewhere"] == 0
     assert sizes["ses-b"] > 0
     size = sum(sizes.values())
-    full = retention.stored(Sessions(sessions.directory, most_total=size))
+    full = retention.measure(Sessions(sessions.directory, most_total=size))
     assert (full.size, full.share, full.is_nearly_full) == (size, 1, True)
-    assert retention.stored(sessions).text() == "3 sessions, 0.0 of 1,000 MB (0.0%)"
-    with pytest.raises(MemtoolError, match="are allowed"):
+    assert retention.measure(sessions).text() == "3 sessions, 0.0 of 1,000 MB (0.0%)"
+    with pytest.raises(MemtoolError, match="the limit is"):
         retention.refuse_full(Sessions(sessions.directory, most_total=size))
 
 
@@ -78,7 +78,7 @@ def test_old_sessions_are_pruned_whatever_they_take(sessions: Sessions) -> None:
 
 
 def test_one_that_cannot_be_pruned_keeps_no_other(sessions: Sessions) -> None:
-    """What is wrong with it is told, and the rest is done."""
+    """Its problem is reported, and the others are pruned."""
     for id_ in ("ses-a", "ses-b"):
         lifecycle.end(sessions, id_, "", 100)
     os.unlink(sessions.path("ses-a", MESSAGES))
@@ -90,21 +90,21 @@ def test_one_that_cannot_be_pruned_keeps_no_other(sessions: Sessions) -> None:
 
 def test_a_deleted_session_leaves_no_word_of_it(sessions: Sessions) -> None:
     """Nor do forks keep the findings that they had from it; theirs stay."""
-    head, rows = lifecycle.forked(sessions, "ses-a", Head("ses-fork", 3, agent="claude"))
+    head, rows = lifecycle.fork(sessions, "ses-a", Session("ses-fork", 3, agent="claude"))
     sessions.create(head, rows)
     say(sessions, "ses-fork", "We decided to keep the carts in Postgres.", moment=3)
     findings.learn(sessions, "ses-fork")
-    assert len(findings.known(sessions, "ses-fork").findings) == 2
+    assert len(findings.read_learned(sessions, "ses-fork").findings) == 2
     assert retention.delete(sessions, "ses-a", 9, dry_run=True).forks == ("ses-fork",)
     assert "ses-a" in sessions.ids()
     gone = retention.delete(sessions, "ses-a", 9)
     assert (gone.forks, gone.wrong, gone.freed > 0) == (("ses-fork",), (), True)
-    (kept,) = findings.known(sessions, "ses-fork").findings
-    assert (kept.session, sessions.ids()) == ("ses-fork", ["ses-b", "ses-fork"])
+    (finding,) = findings.read_learned(sessions, "ses-fork").findings
+    assert (finding.session, sessions.ids()) == ("ses-fork", ["ses-b", "ses-fork"])
     retention.delete(sessions, "ses-b", 9)
     assert b"always use uv" not in everything(sessions.directory)
-    assert retention.deleted_at(sessions, "ses-a") == 9
-    assert retention.deleted_at(sessions, "ses-fork") == 0
+    assert retention.find_deletion(sessions, "ses-a") == 9
+    assert retention.find_deletion(sessions, "ses-fork") == 0
     with pytest.raises(MemtoolError, match="no session"):
         retention.delete(sessions, "ses-a", 10)
     with pytest.raises(MemtoolError, match="no session"):
@@ -112,7 +112,7 @@ def test_a_deleted_session_leaves_no_word_of_it(sessions: Sessions) -> None:
 
 
 def test_a_deletion_that_was_cut_off_is_finished_later(sessions: Sessions) -> None:
-    """What is left of it is no session any more, and the next pruning removes it."""
+    """The remains are no longer a session, and the next pruning removes them."""
     doomed = os.path.join(sessions.directory, f"{DOOMED}ses-a")
     os.rename(sessions.folder("ses-a"), doomed)
     assert sessions.ids() == ["ses-b"]
@@ -123,12 +123,12 @@ def test_a_deletion_that_was_cut_off_is_finished_later(sessions: Sessions) -> No
 
 
 def test_a_link_is_never_deleted_through(sessions: Sessions, tmp_path: Path) -> None:
-    """What it points to stays, whether it is the session or a file of it."""
+    """Its target stays, whether the link is the session or a file of it."""
     target = tmp_path / "mine"
     target.mkdir()
     (target / "file").write_text("x")
     os.symlink(target, os.path.join(sessions.directory, "linked"))
-    with pytest.raises(MemtoolError, match="is no directory"):
+    with pytest.raises(MemtoolError, match="is not a directory"):
         retention.delete(sessions, "linked", 9)
     os.unlink(sessions.path("ses-a", MESSAGES))
     os.symlink(target / "file", sessions.path("ses-a", MESSAGES))
@@ -141,8 +141,8 @@ def test_a_damaged_head_is_set_aside_and_rebuilt_from_the_log(sessions: Sessions
     """Who worked, since when and on what is known; the others are as they were."""
     with open(sessions.path("ses-b", HEAD), "w") as file:
         file.write('{"id": "ses-b", "sta')
-    (found,) = retention.damages(sessions)
-    assert (found.id, found.what, found.is_lost) == ("ses-b", "its head is damaged", True)
+    (damage,) = retention.find_damages(sessions)
+    assert (damage.id, damage.what, damage.is_lost) == ("ses-b", "its head is damaged", True)
     before = everything(sessions.folder("ses-a"))
     assert retention.repair(sessions, "ses-b", 5 * DAY) == [HEAD]
     head = sessions.head("ses-b")
@@ -152,7 +152,7 @@ def test_a_damaged_head_is_set_aside_and_rebuilt_from_the_log(sessions: Sessions
     with open(sessions.path("ses-b", HEAD + ASIDE)) as file:
         assert file.read() == '{"id": "ses-b", "sta'
     assert texts(sessions, "ses-b") == [RULE, "Done."]
-    assert (retention.damages(sessions), everything(sessions.folder("ses-a"))) == ([], before)
+    assert (retention.find_damages(sessions), everything(sessions.folder("ses-a"))) == ([], before)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,9 @@ def test_every_head_that_cannot_be_used_is_damage(
     if head is not None:
         with open(path, "w") as file:
             file.write(head)
-    assert [(one.id, one.what) for one in retention.damages(sessions, most=0)] == [("ses-b", what)]
+    assert [(damage.id, damage.what) for damage in retention.find_damages(sessions, limit=0)] == [
+        ("ses-b", what)
+    ]
     assert retention.find(sessions, "ses-b") == "ses-b"
     retention.repair(sessions, "ses-b", 60)
     assert (sessions.head("ses-b").id, sessions.head("ses-b").status) == ("ses-b", "open")
@@ -183,8 +185,8 @@ def test_every_head_that_cannot_be_used_is_damage(
 
 
 def test_a_session_without_messages_is_rebuilt_as_pruned(sessions: Sessions) -> None:
-    """What is left of a pruned one says that there were messages, and of which parent."""
-    head, rows = lifecycle.forked(sessions, "ses-a", Head("ses-fork", 3))
+    """The remains record that there were messages, and the parent."""
+    head, rows = lifecycle.fork(sessions, "ses-a", Session("ses-fork", 3))
     sessions.create(head, rows)
     os.unlink(sessions.path("ses-fork", HEAD))
     retention.repair(sessions, "ses-fork", 9)
@@ -198,39 +200,39 @@ def test_damaged_lines_are_set_aside_and_the_whole_ones_stay(sessions: Sessions)
         with open(os.path.join(sessions.folder("ses-a"), name), "ab") as file:
             file.write(b'\xff\xfe{]\n{"half')
     say(sessions, "ses-b", "unhurt")
-    (found,) = retention.damages(sessions)
-    assert not found.is_lost
+    (damage,) = retention.find_damages(sessions)
+    assert not damage.is_lost
     for name in (MESSAGES, FINDINGS, CHECKPOINTS):
-        assert f"2 lines of {name} are damaged" in found.what
+        assert f"2 lines of {name} are damaged" in damage.what
     assert set(retention.repair(sessions, "ses-a", 9)) == {MESSAGES, FINDINGS, CHECKPOINTS}
-    assert retention.damages(sessions) == []
+    assert retention.find_damages(sessions) == []
     assert (texts(sessions, "ses-a"), sessions.messages("ses-a")[1]) == ([RULE, "Done."], 0)
     with open(sessions.path("ses-a", MESSAGES + ASIDE), "rb") as file:
         assert b"\xff\xfe{]\n" in file.read()
     say(sessions, "ses-a", "more")
-    assert sessions.last("ses-a").number == 4
+    assert sessions.read_last("ses-a").number == 4
 
 
 def test_what_cannot_be_repaired_stays_as_it_is(sessions: Sessions) -> None:
     """A link in the place of a log is reported, and neither followed nor removed."""
     os.unlink(sessions.path("ses-a", MESSAGES))
     os.symlink("/etc/passwd", sessions.path("ses-a", MESSAGES))
-    (found,) = retention.damages(sessions)
-    assert (found.id, found.is_lost, found.is_mendable) == ("ses-a", True, False)
+    (damage,) = retention.find_damages(sessions)
+    assert (damage.id, damage.is_lost, damage.is_mendable) == ("ses-a", True, False)
     with pytest.raises(MemtoolError):
         retention.repair(sessions, "ses-a", 9)
     assert os.path.islink(sessions.path("ses-a", MESSAGES))
 
 
 def test_the_newest_logs_are_looked_through_first(sessions: Sessions) -> None:
-    """Beyond so many bytes only heads are looked at, unless all is asked for."""
+    """Beyond a limit in bytes only heads are checked, unless there is no limit."""
     for place, id_ in enumerate(("ses-a", "ses-b"), start=1):
         with open(sessions.path(id_, FINDINGS), "ab") as file:
             file.write(b"broken\n")
         os.utime(sessions.folder(id_), (place, place))
-    most = retention.sizes(sessions)["ses-b"]
-    assert [one.id for one in retention.damages(sessions, most)] == ["ses-b"]
-    assert [one.id for one in retention.damages(sessions, None)] == ["ses-a", "ses-b"]
+    limit_bytes = retention.measure_sizes(sessions)["ses-b"]
+    assert [damage.id for damage in retention.find_damages(sessions, limit_bytes)] == ["ses-b"]
+    assert [damage.id for damage in retention.find_damages(sessions, None)] == ["ses-a", "ses-b"]
 
 
 def test_a_damaged_session_is_no_witness_and_keeps_no_other(sessions: Sessions) -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from memtool.sessions.extract import error_fix, extract, user_rules
-from memtool.sessions.extract.error_fix import failure_of
-from memtool.sessions.extract.sentences import REASONS, Reason, reason_of
+from memtool.sessions.extract.error_fix import find_failure
+from memtool.sessions.extract.sentences import REASONS, Reason, find_reason
 from memtool.sessions.extract.user_rules import PHRASES, RequestPhrase
 from memtool.sessions.model import INTENT, PIN, RESOLVED, Message
 
@@ -28,13 +28,13 @@ def talk(*rows: tuple[str, str]) -> list[Message]:
 
 
 def kinds(*rows: tuple[str, str]) -> list[tuple[str, tuple[int, ...]]]:
-    return [(one.category, one.messages) for one in extract(talk(*rows), "ses-a")]
+    return [(finding.category, finding.messages) for finding in extract(talk(*rows), "ses-a")]
 
 
 @pytest.mark.parametrize("reason", REASONS, ids=lambda reason: reason.name)
 def test_each_reason_has_an_example_that_it_refuses(reason: Reason):
-    """What sounds like a rule and is none, for the reason that the table says."""
-    assert reason_of(reason.example) == reason.name
+    """An apparent rule is refused for the reason in the table."""
+    assert find_reason(reason.example) == reason.name
     assert kinds(("user", reason.example)) == []
 
 
@@ -54,18 +54,18 @@ PROPOSAL = "Should we use a queue with backoff for all payment calls?"
 @pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.example[:30])
 def test_each_phrase_has_an_example_that_it_decides(phrase: RequestPhrase):
     """The table explains itself: no earlier row takes the example of a later one."""
-    first = next(one for one in PHRASES if one.sign.search(phrase.example))
+    first = next(candidate for candidate in PHRASES if candidate.sign.search(phrase.example))
     assert first is phrase
-    (one,) = extract(talk(("user", phrase.example)), "ses-a")
-    assert one.category == phrase.category
+    (finding,) = extract(talk(("user", phrase.example)), "ses-a")
+    assert finding.category == phrase.category
 
 
 @pytest.mark.parametrize("answer", ["yes", "Yes, do that.", "sounds good", "go ahead", "agreed"])
 def test_a_plain_yes_makes_a_proposal_a_decision(answer: str):
     """The proposal and the answer are its evidence; it has no signal of its own."""
-    (one,) = extract(talk(("assistant", PROPOSAL), ("user", answer)), "ses-a")
-    assert one.content == "Use a queue with backoff for all payment calls."
-    assert (one.category, one.messages, one.signals) == ("decision", (1, 2), ())
+    (finding,) = extract(talk(("assistant", PROPOSAL), ("user", answer)), "ses-a")
+    assert finding.content == "Use a queue with backoff for all payment calls."
+    assert (finding.category, finding.messages, finding.signals) == ("decision", (1, 2), ())
 
 
 @pytest.mark.parametrize(
@@ -79,27 +79,34 @@ def test_anything_else_does_not(answer: str):
 
 def test_a_yes_to_a_task_is_no_decision():
     """Shall I run the tests, shall I commit: what is done once is nothing to remember."""
-    for asked in ("Shall I run the tests now?", "Shall I commit this?", "Should I fix it?"):
-        assert kinds(("assistant", asked), ("user", "yes")) == []
+    for question in ("Shall I run the tests now?", "Shall I commit this?", "Should I fix it?"):
+        assert kinds(("assistant", question), ("user", "yes")) == []
 
 
 def test_a_yes_to_one_of_two_proposals_is_none():
     """Two proposals leave open which one the yes is for."""
     assert (
-        user_rules.proposal(f"{PROPOSAL} Should we keep all carts in Redis with a long TTL?") == ""
+        user_rules.find_proposal(f"{PROPOSAL} Should we keep all carts in Redis with a long TTL?")
+        == ""
     )
 
 
 def test_a_failure_with_its_fix_says_how():
     """Command, failure, signature, files and fix are kept, with both answers as evidence."""
-    (one,) = extract(
+    (finding,) = extract(
         talk(("broken: pytest -q", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest -q", "ok")),
         "ses-a",
     )
-    assert one.content == '`pytest -q` failed with `KeyError: "X"`; changing app/a.py resolved it.'
-    assert (one.messages, one.files, one.signals) == ((2, 6), ("app/a.py",), (RESOLVED,))
-    assert one.field("error_signature") == 'KeyError: "X" at app/a.py:load'
-    assert one.field("command") == "pytest -q"
+    assert (
+        finding.content == '`pytest -q` failed with `KeyError: "X"`; changing app/a.py resolved it.'
+    )
+    assert (finding.messages, finding.files, finding.signals) == (
+        (2, 6),
+        ("app/a.py",),
+        (RESOLVED,),
+    )
+    assert finding.field("error_signature") == 'KeyError: "X" at app/a.py:load'
+    assert finding.field("command") == "pytest -q"
 
 
 @pytest.mark.parametrize(
@@ -163,9 +170,9 @@ def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
 
 
 def test_a_command_is_the_same_with_other_dressing():
-    """Where it runs, its environment and where its output goes do not make another command."""
+    """Directory, environment and redirections do not make another command."""
     for line in ("cd app && pytest -q", "CI=1 pytest -q 2>&1 | tail -5", "pytest  -q || true"):
-        assert error_fix.normal(line) == "pytest -q"
+        assert error_fix.normalize_command(line) == "pytest -q"
 
 
 FOREIGN = """Traceback:
@@ -214,16 +221,16 @@ FOREIGN = """Traceback:
 )
 def test_a_signature_is_type_and_top_frame(text: str, signature: str):
     """The exception, and the innermost frame of the project itself, in several languages."""
-    failure = failure_of(text)
+    failure = find_failure(text)
     assert failure is not None
     assert failure.signature == signature
 
 
 def test_an_output_without_a_failure_has_no_signature():
     """Where nothing says what failed, nothing is made up."""
-    assert failure_of("3 files changed") is None
-    assert failure_of("UTF8 text\nRFC 3339 is kept") is None
-    assert failure_of("") is None
+    assert find_failure("3 files changed") is None
+    assert find_failure("UTF8 text\nRFC 3339 is kept") is None
+    assert find_failure("") is None
 
 
 @pytest.mark.parametrize(
@@ -260,15 +267,15 @@ def test_what_is_taken_back_is_gone_and_the_rest_stays():
 
 
 def test_a_later_rule_takes_the_place_of_an_earlier_one():
-    """Of two rules about the same, the one that says `instead` and came later stands."""
-    found = extract(
+    """Of two rules about the same, the later one that says `instead` wins."""
+    findings = extract(
         talk(
             ("user", "From now on put all SQL into app/queries.sql."),
             ("user", "From now on put SQL into app/sql instead of app/queries.sql."),
         ),
         "ses-a",
     )
-    assert [one.messages for one in found] == [(2,)]
+    assert [finding.messages for finding in findings] == [(2,)]
 
 
 def test_items_of_a_list_take_the_sense_of_their_lead():
@@ -279,10 +286,10 @@ def test_items_of_a_list_take_the_sense_of_their_lead():
 
 
 def test_asking_to_keep_and_to_pin_are_signals():
-    """A person's wish counts as intent, a pin as a pin beside it."""
-    (asked,) = extract(talk(("user", "Remember that the crons run in UTC.")), "ses-a")
+    """A person's wish counts as intent, and a pin as a pin in addition."""
+    (remembered,) = extract(talk(("user", "Remember that the crons run in UTC.")), "ses-a")
     (pinned,) = extract(talk(("user", "Pin this: the crons run in UTC.")), "ses-a")
-    assert (asked.signals, pinned.signals) == ((INTENT,), (INTENT, PIN))
+    assert (remembered.signals, pinned.signals) == ((INTENT,), (INTENT, PIN))
     assert kinds(("user", "pin the version of the requests package")) == []
 
 
@@ -293,8 +300,8 @@ def test_an_answer_may_say_itself_what_was_called():
         Message(2, "tool", "done", tool="Edit", files=("app/a.py",), is_ok=True),
         Message(3, "tool", "ok", tool="Bash", call="pytest", is_ok=True),
     ]
-    (one,) = extract(messages, "ses-a")
-    assert (one.messages, one.files) == ((1, 3), ("app/a.py",))
+    (finding,) = extract(messages, "ses-a")
+    assert (finding.messages, finding.files) == ((1, 3), ("app/a.py",))
 
 
 def test_a_patch_given_to_the_shell_is_an_edit():
@@ -304,17 +311,17 @@ def test_a_patch_given_to_the_shell_is_an_edit():
         Message(2, "tool", "", tool="shell", call="apply_patch << E", files=("a.py",), is_ok=True),
         Message(3, "tool", "ok", tool="shell", call="pytest", is_ok=True),
     ]
-    (one,) = extract(messages, "ses-a")
-    assert one.field("fix") == "Changing a.py"
+    (finding,) = extract(messages, "ses-a")
+    assert finding.field("fix") == "Changing a.py"
 
 
 def test_nothing_that_cannot_be_shown_gets_into_a_finding():
     """Escapes, bells and characters that turn the direction of text become spaces."""
     odd = "KeyError: \x07\x1b]0;t\x07 'a\u202e'"
-    (one,) = extract(
+    (finding,) = extract(
         talk(("broken: make\x07", odd), ("edit: a.py", "ok"), ("run: make\x07", "ok")), "ses-a"
     )
-    texts = [one.content, one.title, *dict(one.fields).values()]
+    texts = [finding.content, finding.title, *dict(finding.fields).values()]
     assert all(line.isprintable() for text in texts for line in text.split("\n"))
 
 
@@ -334,14 +341,16 @@ def test_a_variable_that_is_set_anew_is_the_fix():
     """The same program, failing without it and working with it."""
     memory = "FATAL ERROR: Reached heap limit Allocation failed"
     rows = [("broken: A=1 npm run build", memory), ("run: A=1 B=2 npm run build", "built")]
-    (one,) = extract(talk(*rows), "ses-a")
-    assert one.content == f"`npm run build` failed with `{memory}`; setting `B=2` resolved it."
+    (finding,) = extract(talk(*rows), "ses-a")
+    assert finding.content == f"`npm run build` failed with `{memory}`; setting `B=2` resolved it."
     assert kinds(("broken: B=2 npm test", memory), ("run: npm test", "built")) == []
 
 
-@pytest.mark.parametrize("asked", ["OK?", "Do you agree?", "Sounds good?", "Shall I go ahead?"])
-def test_a_question_for_the_yes_belongs_to_the_proposal(asked: str):
+@pytest.mark.parametrize("question", ["OK?", "Do you agree?", "Sounds good?", "Shall I go ahead?"])
+def test_a_question_for_the_yes_belongs_to_the_proposal(question: str):
     """Any other question after a proposal is what the yes answers."""
-    said = "I propose we put all retries into the outbox worker with a cap of five."
-    assert kinds(("assistant", f"{said} {asked}"), ("user", "lgtm")) == [("decision", (1, 2))]
-    assert kinds(("assistant", f"{said} Should I run the tests?"), ("user", "yes")) == []
+    proposal = "I propose we put all retries into the outbox worker with a cap of five."
+    assert kinds(("assistant", f"{proposal} {question}"), ("user", "lgtm")) == [
+        ("decision", (1, 2))
+    ]
+    assert kinds(("assistant", f"{proposal} Should I run the tests?"), ("user", "yes")) == []

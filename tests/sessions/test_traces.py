@@ -17,8 +17,8 @@ def ran(text: str, *, is_ok: bool, call: str = "pytest -q", moment: int = 0) -> 
     return Message(0, "tool", text, moment=moment, tool="Bash", call=call, is_ok=is_ok)
 
 
-def failed(text: str, **more: int) -> Message:
-    return ran(text, is_ok=False, moment=more.get("moment", 0))
+def failed(text: str, **options: int) -> Message:
+    return ran(text, is_ok=False, moment=options.get("moment", 0))
 
 
 WORKED = ran("4 passed", is_ok=True)
@@ -26,10 +26,10 @@ WORKED = ran("4 passed", is_ok=True)
 
 def heard(sandbox: Sandbox, name: str, started: int, *messages: Message) -> None:
     ws = sandbox.context()
-    kept = store.opened(ws)
-    head = lifecycle.new_head(ws, kept, id=name, agent="claude", started=started)
-    lifecycle.start(ws, kept, head)
-    store.add(kept, name, list(messages), ws.clock.now)
+    sessions = store.open_sessions(ws)
+    head = lifecycle.begin_session(ws, sessions, id=name, agent="claude", started=started)
+    lifecycle.start(ws, sessions, head)
+    store.add(sessions, name, list(messages), ws.clock.now)
 
 
 def test_failing_runs_count_until_the_command_works() -> None:
@@ -44,9 +44,12 @@ def test_failing_runs_count_until_the_command_works() -> None:
         failed(REFUSED),
         failed("no words"),
     ]
-    numbered = [one.replace(number=n) for n, one in enumerate(messages, 1)]
-    found = [(one.signature, one.runs, one.is_green) for one in traces.attempts_of(numbered, "s")]
-    assert found == [
+    numbered = [message.replace(number=n) for n, message in enumerate(messages, 1)]
+    attempts = [
+        (attempt.signature, attempt.runs, attempt.is_green)
+        for attempt in traces.find_attempts(numbered, "s")
+    ]
+    assert attempts == [
         (MISSING.removeprefix("E   "), 3, True),
         (REFUSED, 2, True),
         (REFUSED, 2, False),
@@ -54,7 +57,7 @@ def test_failing_runs_count_until_the_command_works() -> None:
 
 
 def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> None:
-    """A memory counts where the session was shown it and it is older than the failure."""
+    """A memory counts if the session was shown it and it is older than the failure."""
     signature = MISSING.removeprefix("E   ")
     sandbox.memory("epi-fix", "uv sync\n", type="episodic", error_signature=signature)
     moment = timestamps.parse("2026-02-25T10:00:00Z")
@@ -72,7 +75,7 @@ def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> N
     cache = sandbox.context().repository.cache_dir
     session_seen.add(cache, "ses-two", [("epi-fix", "1234")])
     session_seen.add(cache, "ses-one", [("epi-other", "1234")])
-    boom, row = sorted(sandbox.json("stats", "--traces")["traces"], key=lambda one: one["runs"])
+    boom, row = sorted(sandbox.json("stats", "--traces")["traces"], key=lambda trace: trace["runs"])
     assert row == {
         "signature": signature,
         "command": "pytest -q",
@@ -97,6 +100,6 @@ def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> N
 
 
 def test_without_sessions_there_are_no_traces(sandbox: Sandbox) -> None:
-    """That is said, and is no error."""
+    """This is reported, and is not an error."""
     sandbox.memory("dec-a")
     assert "nothing failed in a captured session" in sandbox.run("stats", "--traces").stdout

@@ -18,7 +18,7 @@ from memtool.sessions import model
 from memtool.sessions.extract import extract
 from memtool.sessions.model import Message
 from memtool.sessions.transcripts import markup, plain_text, reader
-from memtool.sessions.transcripts.markup import TranscriptContext, moment_of
+from memtool.sessions.transcripts.markup import TranscriptContext, parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,25 +39,32 @@ def lines(*rows: object) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def told(messages: Iterable[Message]) -> str:
+def describe(messages: Iterable[Message]) -> str:
     """Return messages as the files of what is expected write them."""
     rows = []
-    for one in messages:
-        worked = {True: "worked", False: "failed", None: ""}[one.is_ok]
-        head = (one.role, one.agent, one.tool, worked, str(one.moment or ""), *one.files)
+    for message in messages:
+        worked = {True: "worked", False: "failed", None: ""}[message.is_ok]
+        head = (
+            message.role,
+            message.agent,
+            message.tool,
+            worked,
+            str(message.moment or ""),
+            *message.files,
+        )
         rows.append(f"== {' '.join(filter(None, head))}")
-        rows += [f"$ {one.call}"] if one.call else []
-        rows += [one.text] if one.text else []
+        rows += [f"$ {message.call}"] if message.call else []
+        rows += [message.text] if message.text else []
     return "\n".join(rows) + "\n"
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.name)
 def test_a_transcript_is_read_as_expected(path: Path) -> None:
     """Who typed, said, called and answered what is in the file beside it, and nothing else."""
-    found = read(path.read_bytes())
-    assert told(found.messages) == Path(f"{path}.expected").read_text(encoding="utf-8")
-    assert found.broken == 0
-    assert all(one.origin for one in found.messages)
+    parsed = read(path.read_bytes())
+    assert describe(parsed.messages) == Path(f"{path}.expected").read_text(encoding="utf-8")
+    assert parsed.broken == 0
+    assert all(message.origin for message in parsed.messages)
 
 
 HOSTS = {
@@ -97,9 +104,9 @@ def test_a_transcript_that_is_cut_off_is_read_up_to_there(name: str, share: floa
     cut = data[: int(len(data) * share)]
     if b"\n" not in cut:
         pytest.skip("not one line is whole")
-    found = read(cut, host=HOSTS[name])
-    assert found.broken == 1
-    assert found.messages == whole[: len(found.messages)]
+    parsed = read(cut, host=HOSTS[name])
+    assert parsed.broken == 1
+    assert parsed.messages == whole[: len(parsed.messages)]
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTS if name.endswith(".jsonl")])
@@ -111,15 +118,15 @@ def test_reading_on_gives_what_reading_at_once_does(tmp_path: Path, name: str) -
     whole = read(data, host=HOSTS[name])
     for end in ends[:-1]:
         path.write_bytes(data[:end])
-        with reader.opened(str(path)) as file:
+        with reader.open_transcript(str(path)) as file:
             first = reader.read(file, name, TOPS, host=HOSTS[name])
         path.write_bytes(data)
-        with reader.opened(str(path)) as file:
-            rest = reader.read(file, name, TOPS, mark=first.mark)
-        assert not rest.is_new
-        both = {one.origin: one for one in (*first.messages, *rest.messages)}
-        assert told(both.values()) == told(whole.messages)
-        assert rest.session == whole.session
+        with reader.open_transcript(str(path)) as file:
+            second = reader.read(file, name, TOPS, mark=first.mark)
+        assert not second.is_new
+        both = {message.origin: message for message in (*first.messages, *second.messages)}
+        assert describe(both.values()) == describe(whole.messages)
+        assert second.session == whole.session
 
 
 @pytest.mark.parametrize(
@@ -127,13 +134,13 @@ def test_reading_on_gives_what_reading_at_once_does(tmp_path: Path, name: str) -
     [
         (b"", "is empty"),
         (b" \n\n", "is empty"),
-        (b"\x7fELF\0\0\0", "is no text"),
-        (b'{"a": 1}\n{"b": 2}\n', "no transcript that is known"),
-        (b'{"a": 1}', "no transcript that is known"),
-        (b"[1, 2]", "no transcript that is known"),
-        (b'{\n "info": {', "cut off or broken"),
-        (b"[" * 100_000, "cut off or broken"),
-        ("ÿ".encode("utf-16") * 4, "is no text"),
+        (b"\x7fELF\0\0\0", "is not text"),
+        (b'{"a": 1}\n{"b": 2}\n', "not a known transcript"),
+        (b'{"a": 1}', "not a known transcript"),
+        (b"[1, 2]", "not a known transcript"),
+        (b'{\n "info": {', "cut off or damaged"),
+        (b"[" * 100_000, "cut off or damaged"),
+        ("ÿ".encode("utf-16") * 4, "is not text"),
     ],
 )
 def test_what_is_no_transcript_is_refused(data: bytes, what: str) -> None:
@@ -144,7 +151,7 @@ def test_what_is_no_transcript_is_refused(data: bytes, what: str) -> None:
 
 
 def test_lines_that_are_broken_or_unknown_do_not_stop_the_rest() -> None:
-    """Broken ones are counted, those of a kind that nobody knows yet are passed over."""
+    """Broken lines are counted, lines of unknown kinds are skipped."""
     data = (
         lines(
             {"type": "from-the-future", "sessionId": "s", "stuff": [1]},
@@ -170,9 +177,12 @@ def test_lines_that_are_broken_or_unknown_do_not_stop_the_rest() -> None:
             },
         )
     )
-    found = read(data)
-    assert [one.text for one in found.messages if one.role == "user"] == ["One.", "Two."]
-    assert found.broken == 1
+    parsed = read(data)
+    assert [message.text for message in parsed.messages if message.role == "user"] == [
+        "One.",
+        "Two.",
+    ]
+    assert parsed.broken == 1
 
 
 JSON = st.recursive(
@@ -253,19 +263,22 @@ TYPES = st.sampled_from(
     ),
 )
 def test_no_json_makes_a_reader_fail(host: str, rows: list[dict[str, object]]) -> None:
-    """Whatever stands where text, lists or objects are expected, it gives messages or none."""
+    """Any value in place of text, lists or objects gives messages or none."""
     try:
-        found = read("".join(f"{json.dumps(row)}\n" for row in rows) or "{}", host=host)
+        parsed = read("".join(f"{json.dumps(row)}\n" for row in rows) or "{}", host=host)
     except MemtoolError:
         return
-    assert all(isinstance(one.text, str) and isinstance(one.call, str) for one in found.messages)
+    assert all(
+        isinstance(message.text, str) and isinstance(message.call, str)
+        for message in parsed.messages
+    )
 
 
 @given(st.text())
 def test_no_text_makes_the_plain_reader_fail(text: str) -> None:
     """Any text is turns or paragraphs, each with a name of its own."""
-    found = list(plain_text.read_text(text))
-    assert len({one.origin for one in found}) == len(found)
+    messages = list(plain_text.read_text(text))
+    assert len({message.origin for message in messages}) == len(messages)
 
 
 def injected(name: str) -> str:
@@ -276,7 +289,7 @@ def injected(name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(block.BY_NAME))
 def test_what_memtool_injected_is_never_captured(name: str) -> None:
-    """A block goes, in every format, wherever it stands; what is around it stays."""
+    """A block is removed, in every format and place; the text around it stays."""
     text = injected(name)
     assert "never retried" in text
     assert markup.without_own(text).strip() == ""
@@ -286,7 +299,7 @@ def test_what_memtool_injected_is_never_captured(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(block.BY_NAME))
 def test_a_block_that_a_host_cut_off_takes_the_rest_with_it(name: str) -> None:
-    """What cannot be told from memory any more is not evidence."""
+    """Text that may be part of the block is not evidence."""
     text = injected(name)
     assert markup.without_own(f"before\n{text[: len(text) - 12]}") == "before\n"
 
@@ -321,26 +334,26 @@ def test_what_only_looks_like_a_block_stays(text: str) -> None:
     ],
 )
 def test_answers_of_memtool_itself_are_left_out(tool: str, call: str, *, is_own: bool) -> None:
-    """What it printed is memory already; what other programs say about it is not."""
+    """Its output is already in memory; other programs may quote it."""
     answer = Message(0, "tool", "Payments are never retried.", tool=tool, call=call)
     assert markup.is_own_call(answer) == is_own
-    assert (list(reader.cleared([answer], TranscriptContext(()))) == []) == is_own
+    assert (list(reader.clear_own_text([answer], TranscriptContext(()))) == []) == is_own
 
 
 def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
-    """What moves a cursor says nothing; a lone escape character is no sequence."""
+    """Cursor movements are removed; a lone escape character is not a sequence."""
     text = "\x1b[1;31mE  fail\x1b[0m\x1b]0;title\x07 \x1b[2Kok \x1b"
     assert markup.without_colours(text) == "E  fail ok \x1b"
 
 
 def test_paths_are_told_from_the_top_of_the_worktree() -> None:
-    """Absolute ones below it, and relative ones from where the agent was; others stay."""
+    """Absolute ones below it, and relative ones from the agent's directory; others stay."""
     context = TranscriptContext(TOPS, {"cwd": "/code/ada/shop/web"})
-    assert context.place("/code/ada/shop/a.py") == "a.py"
-    assert context.place("src/b.ts") == "web/src/b.ts"
-    assert context.place("../a.py") == "a.py"
-    assert context.place("/etc/hosts") == "/etc/hosts"
-    assert TranscriptContext(()).place("x/../y.py") == "y.py"
+    assert context.relative_path("/code/ada/shop/a.py") == "a.py"
+    assert context.relative_path("src/b.ts") == "web/src/b.ts"
+    assert context.relative_path("../a.py") == "a.py"
+    assert context.relative_path("/etc/hosts") == "/etc/hosts"
+    assert TranscriptContext(()).relative_path("x/../y.py") == "y.py"
 
 
 @pytest.mark.parametrize(
@@ -360,15 +373,15 @@ def test_paths_are_told_from_the_top_of_the_worktree() -> None:
     ],
 )
 def test_times_are_seconds_whatever_form_they_have(value: object, moment: int) -> None:
-    """Text, seconds or milliseconds; anything else is no time."""
-    assert moment_of(value) == moment
+    """Text, seconds or milliseconds; anything else is ignored."""
+    assert parse_moment(value) == moment
 
 
 def database(path: Path, directory: str) -> None:
     """Write the sample of OpenCode into a database as OpenCode does."""
     document = json.loads((DATA / "opencode.json").read_text())
-    with sqlite3.connect(path) as held:
-        held.executescript("""
+    with sqlite3.connect(path) as connection:
+        connection.executescript("""
             CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, time_updated INTEGER);
             CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
             CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
@@ -379,33 +392,33 @@ def database(path: Path, directory: str) -> None:
             ("ses_sub", "ses_new", directory, 4),
             ("ses_far", None, f"{directory}2", 5),
         ]
-        held.executemany("INSERT INTO session VALUES (?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO session VALUES (?, ?, ?, ?)", rows)
         for message in document["messages"]:
             info = message["info"]
             id_ = info["id"]
-            held.execute(
+            connection.execute(
                 "INSERT INTO message VALUES (?, 'ses_new', ?, ?)",
                 (id_, info["time"]["created"], json.dumps(info)),
             )
-            held.executemany(
+            connection.executemany(
                 "INSERT INTO part VALUES (?, ?, 'ses_new', ?)",
                 [(part["id"], id_, json.dumps(part)) for part in message["parts"]],
             )
-    held.close()
+    connection.close()
 
 
 def test_a_database_of_opencode_is_read_as_its_export(tmp_path: Path) -> None:
     """The newest session of the worktree is taken, or the one that is named."""
     path = tmp_path / "open code?.db"
     database(path, TOPS[0])
-    with reader.opened(str(path)) as file:
-        found = reader.read(file, str(path), TOPS)
-        assert found.session == "ses_new"
+    with reader.open_transcript(str(path)) as file:
+        parsed = reader.read(file, str(path), TOPS)
+        assert parsed.session == "ses_new"
         expected = (DATA / "opencode.json.expected").read_text(encoding="utf-8")
-        assert told(found.messages) == expected
+        assert describe(parsed.messages) == expected
         assert reader.read(file, str(path), TOPS, session="ses_old").messages == ()
-        hashed = model.hashed_id("opencode", "ses_new")  # of an id that looks like a secret
-        assert told(reader.read(file, str(path), TOPS, session=hashed).messages) == expected
+        hashed = model.hash_id("opencode", "ses_new")  # of an id that looks like a secret
+        assert describe(reader.read(file, str(path), TOPS, session=hashed).messages) == expected
         with pytest.raises(MemtoolError, match="no session ses_none"):
             reader.read(file, str(path), TOPS, session="ses_none")
         with pytest.raises(MemtoolError, match="no session of this worktree"):
@@ -415,11 +428,11 @@ def test_a_database_of_opencode_is_read_as_its_export(tmp_path: Path) -> None:
 def test_what_is_typed_to_a_new_codex_stands_in_items() -> None:
     """Once, though the event of older versions may follow; scaffolding has no such event."""
 
-    def event(kind: str, **more: object) -> dict[str, object]:
+    def event(kind: str, **fields: object) -> dict[str, object]:
         return {
             "type": "event_msg",
             "timestamp": "2026-03-01T10:00:00Z",
-            "payload": {"type": kind, **more},
+            "payload": {"type": kind, **fields},
         }
 
     content = [{"type": "text", "text": "Never deploy on Fridays.", "text_elements": []}]
@@ -435,23 +448,25 @@ def test_what_is_typed_to_a_new_codex_stands_in_items() -> None:
         event("user_message", message="Never deploy on Fridays."),
         event("item_completed", item=None),
     ]
-    found = read("".join(json.dumps(row) + "\n" for row in rows).encode())
-    assert [(one.role, one.text) for one in found.messages] == [
+    parsed = read("".join(json.dumps(row) + "\n" for row in rows).encode())
+    assert [(message.role, message.text) for message in parsed.messages] == [
         ("user", "Never deploy on Fridays.")
     ]
 
 
-def claude_line(text: str, **more: object) -> str:
+def claude_line(text: str, **fields: object) -> str:
     row = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"content": text}}
-    return lines(row | more)
+    return lines(row | fields)
 
 
 def test_words_after_a_slash_command_are_typed_and_its_own_text_is_not() -> None:
     head = "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n"
     call = claude_line(f"{head}<command-args>from now on never retry</command-args>")
     text = claude_line("Fix what the user names: from now on never retry", isMeta=True)
-    found = read(call + text + claude_line(f"{head}<command-args></command-args>"))
-    assert [(one.role, one.text) for one in found.messages] == [("user", "from now on never retry")]
+    parsed = read(call + text + claude_line(f"{head}<command-args></command-args>"))
+    assert [(message.role, message.text) for message in parsed.messages] == [
+        ("user", "from now on never retry")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -466,7 +481,7 @@ def test_words_after_a_slash_command_are_typed_and_its_own_text_is_not() -> None
 def test_a_shell_command_of_gemini_fails_by_its_exit_code(
     printed: str, text: str, *, is_ok: bool
 ) -> None:
-    """The status of a failed one is `success`; what hooks added is no output."""
+    """The status of a failed one is `success`; text added by hooks is not output."""
     framed = f"<untrusted_context>\n{printed}\n</untrusted_context>"
     hooked = f"{framed}\n\n<hook_context>a memory</hook_context>"
     call = {
@@ -497,37 +512,43 @@ def test_a_shell_command_of_gemini_fails_by_its_exit_code(
 )
 def test_what_opencode_adds_to_a_prompt_was_not_typed(part: dict[str, object], text: str) -> None:
     """`run` puts words between quotation marks; a slash command expands to its own text."""
-    held = {"info": {"role": "user", "id": "m1"}, "parts": [{"type": "text"} | part]}
-    row = {"info": {"id": "ses_1"}, "messages": [held]}
-    assert [one.text for one in read(lines(row)).messages] == [text]
+    message = {"info": {"role": "user", "id": "m1"}, "parts": [{"type": "text"} | part]}
+    row = {"info": {"id": "ses_1"}, "messages": [message]}
+    assert [message.text for message in read(lines(row)).messages] == [text]
 
 
 def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     """Without the tables of OpenCode, or cut off, it is told to be none of its."""
     path = tmp_path / "other.db"
-    with sqlite3.connect(path) as held:
-        held.execute("CREATE TABLE x (y)")
-    held.close()
-    with reader.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE x (y)")
+    connection.close()
+    with (
+        reader.open_transcript(str(path)) as file,
+        pytest.raises(MemtoolError, match="not a readable one of"),
+    ):
         reader.read(file, str(path), TOPS)
     path.write_bytes(path.read_bytes()[:1000])
-    with reader.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
+    with (
+        reader.open_transcript(str(path)) as file,
+        pytest.raises(MemtoolError, match="not a readable one of"),
+    ):
         reader.read(file, str(path), TOPS)
 
 
 def test_a_broken_first_line_does_not_hide_the_rest() -> None:
     """A rotated or damaged file is still what most of its lines are."""
     data = (DATA / "claude.jsonl").read_bytes()
-    found = read(data[25:])
-    assert (found.host, found.broken) == ("claude", 1)
-    assert told(found.messages) == (DATA / "claude.jsonl.expected").read_text(encoding="utf-8")
+    parsed = read(data[25:])
+    assert (parsed.host, parsed.broken) == ("claude", 1)
+    assert describe(parsed.messages) == (DATA / "claude.jsonl.expected").read_text(encoding="utf-8")
 
 
 def test_a_host_that_is_named_may_have_written_a_document() -> None:
     """The older form of a host is read as well; that of another host is refused."""
     data = (DATA / "gemini-old.json").read_bytes()
     assert read(data, host="gemini").messages == read(data).messages
-    with pytest.raises(MemtoolError, match="is no transcript of opencode"):
+    with pytest.raises(MemtoolError, match="is not a transcript of opencode"):
         read(data, host="opencode")
     assert read(data, host="plain").host == "plain"
 
@@ -556,15 +577,15 @@ def test_a_torn_document_is_read_up_to_its_last_whole_message(name: str) -> None
     "text", ['{"a": [{"b": 1}', '[{"b": "]}"}, {"c": "', '[{"b": 1}, {"c": [{}']
 )
 def test_brackets_in_strings_and_inner_lists_are_no_ends(text: str) -> None:
-    held = reader.before_tear(text)
-    assert (held["a"] if isinstance(held, dict) else held)[0]["b"] in (1, "]}")
-    assert reader.before_tear(text[1:]) is None
+    parsed = reader.parse_before_tear(text)
+    assert (parsed["a"] if isinstance(parsed, dict) else parsed)[0]["b"] in (1, "]}")
+    assert reader.parse_before_tear(text[1:]) is None
 
 
 def codex(*items: dict[str, object]) -> str:
     """Return a rollout of items, each an event or an item of a response."""
     meta = {"type": "session_meta", "payload": {"id": "s1", "cwd": TOPS[0]}}
-    rows = [meta, *({"type": one.pop("of", "response_item"), "payload": one} for one in items)]
+    rows = [meta, *({"type": item.pop("of", "response_item"), "payload": item} for item in items)]
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
@@ -580,7 +601,7 @@ PATCH = "*** Begin Patch\n*** Update File: app/a.py\n@@\n-x\n+y\n*** End Patch"
     ],
 )
 def test_a_patch_by_the_shell_is_an_edit_that_fixes(command: list[str]) -> None:
-    """What failed before it and works behind it was resolved by it."""
+    """It resolved a command that failed before it and works after it."""
     runs = [
         (["make", "check"], 2, "app/b.c:1: error: no such header"),
         (command, 0, "Success"),
@@ -602,17 +623,17 @@ def test_a_patch_by_the_shell_is_an_edit_that_fixes(command: list[str]) -> None:
             },
         ]
     messages = read(codex(*items)).messages
-    (finding,) = extract([one.replace(number=n) for n, one in enumerate(messages, 1)], "s1")
+    (finding,) = extract([message.replace(number=n) for n, message in enumerate(messages, 1)], "s1")
     assert finding.files == ("app/a.py",)
     assert finding.field("fix") == "Changing app/a.py"
 
 
 def test_the_first_prompt_of_a_rollout_is_taken_once() -> None:
-    """Its item stands before the first event, which says it again; a repeated prompt counts."""
-    said = {"type": "message", "role": "user", "content": [{"text": "fix it"}]}
+    """Its item precedes the first event, which repeats it; a repeated prompt counts."""
+    prompt = {"type": "message", "role": "user", "content": [{"text": "fix it"}]}
     event = {"of": "event_msg", "type": "user_message", "message": "fix it"}
-    found = read(codex(dict(said), dict(event), event | {"message": "go on"}, dict(event)))
-    assert [one.text for one in found.messages if one.role == "user"] == [
+    parsed = read(codex(dict(prompt), dict(event), event | {"message": "go on"}, dict(event)))
+    assert [message.text for message in parsed.messages if message.role == "user"] == [
         "fix it",
         "go on",
         "fix it",
@@ -624,13 +645,13 @@ def test_the_first_prompt_of_a_rollout_is_taken_once() -> None:
 def test_a_line_that_is_no_text_costs_only_itself(name: str, noise: bytes) -> None:
     """A NUL at the beginning is left out and counted, and the rest is read."""
     data = (DATA / name).read_bytes()
-    found = read(noise + data)
-    assert (found.host, found.broken) == (HOSTS[name], 1)
-    assert told(found.messages) == told(read(data).messages)
+    parsed = read(noise + data)
+    assert (parsed.host, parsed.broken) == (HOSTS[name], 1)
+    assert describe(parsed.messages) == describe(read(data).messages)
 
 
 def test_a_binary_file_is_still_refused() -> None:
-    """Where most lines are no text, or what is left is none, it is no transcript."""
+    """If most lines are not text, or no text is left, it is not a transcript."""
     for data in (b"\x7fELF\0\0\n\xff\xfe\n", b"\0" * 50, b"a\0\nb\0\nc\n"):
-        with pytest.raises(MemtoolError, match="is no text"):
+        with pytest.raises(MemtoolError, match="is not text"):
             read(data)

@@ -21,9 +21,9 @@ KIND = "sample 1"
 
 @given(st.binary(max_size=99))
 def test_damage_is_never_read(value: bytes) -> None:
-    """A flipped bit of any byte, a cut and a longer file are no value; nor is another kind."""
+    """A flipped bit, a truncated or a longer file is not a value; nor is another kind."""
     with tempfile.TemporaryDirectory() as folder:
-        cache.keep(folder, "name", KIND, value)
+        cache.write(folder, "name", KIND, value)
         path = Path(folder, "name")
         data = path.read_bytes()
         assert cache.read(str(path), KIND) == value
@@ -46,7 +46,7 @@ def test_what_is_no_file_has_no_value(tmp_path: Path, place: str) -> None:
 
 def test_a_file_in_the_place_of_another_has_no_value(tmp_path: Path) -> None:
     """Its seal names the file and its folder."""
-    cache.keep(str(tmp_path / "a"), "x", KIND, b"value")
+    cache.write(str(tmp_path / "a"), "x", KIND, b"value")
     for place in ("a/y", "b/x"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         (tmp_path / place).write_bytes((tmp_path / "a/x").read_bytes())
@@ -55,24 +55,24 @@ def test_a_file_in_the_place_of_another_has_no_value(tmp_path: Path) -> None:
 
 def test_a_small_value_comes_back_until_it_is_damaged(tmp_path: Path) -> None:
     """Bytes are kept whole, or are None."""
-    assert cache.keep(str(tmp_path), "name", KIND, b"a\0b") == ""
+    assert cache.write(str(tmp_path), "name", KIND, b"a\0b") == ""
     path = tmp_path / "name"
     assert cache.read(str(path), KIND) == b"a\0b"
-    assert cache.damages(str(path)) == []
+    assert cache.find_damaged(str(path)) == []
     path.write_bytes(path.read_bytes().replace(b"a", b"b", 1))
     assert cache.read(str(path), KIND) is None
-    assert cache.damages(str(path)) == [str(path)]
-    assert cache.damages(str(tmp_path / "none")) == []
+    assert cache.find_damaged(str(path)) == [str(path)]
+    assert cache.find_damaged(str(tmp_path / "none")) == []
 
 
 def test_nothing_that_is_written_raises(tmp_path: Path) -> None:
     """Where a file is in the way a note says so; a folder makes way, and nothing is left behind."""
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "taken" / "name").mkdir(parents=True)
-    assert cache.keep(str(tmp_path / "file"), "x", KIND, b"").startswith(f"{tmp_path}/file: ")
-    assert cache.keep(str(tmp_path / "taken"), "name", KIND, b"") == ""
+    assert cache.write(str(tmp_path / "file"), "x", KIND, b"").startswith(f"{tmp_path}/file: ")
+    assert cache.write(str(tmp_path / "taken"), "name", KIND, b"") == ""
     assert os.listdir(tmp_path / "taken") == ["name"]
-    assert cache.keep("/proc/none", "x", KIND, b"")
+    assert cache.write("/proc/none", "x", KIND, b"")
     cache.sweep(str(tmp_path / "none"))
     cache.drop(str(tmp_path / "none"))
     cache.touch(str(tmp_path / "none"))
@@ -80,31 +80,31 @@ def test_nothing_that_is_written_raises(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_an_unwritable_folder_gives_a_note(tmp_path: Path) -> None:
-    """A read-only cache is no error."""
+    """A read-only cache is not an error."""
     tmp_path.chmod(0o555)
-    assert cache.keep(str(tmp_path), "x", KIND, b"old").endswith("Permission denied")
+    assert cache.write(str(tmp_path), "x", KIND, b"old").endswith("Permission denied")
 
 
 def test_leftovers_of_killed_writers_go(tmp_path: Path) -> None:
-    """Files and folders that are older than an hour; what is being written now stays."""
-    for name, age_s in (("old", 2 * cache.STALE_S), ("new", 1)):
+    """Files and folders older than an hour; current writes stay."""
+    for name, age_s in (("old", 2 * cache.STALE_AGE_S), ("new", 1)):
         for path in (tmp_path / f".tmp-{name}", tmp_path / f".tmp-{name}-folder" / "inner"):
             path.parent.mkdir(exist_ok=True)
             path.write_text("x")
         for path in (tmp_path / f".tmp-{name}", tmp_path / f".tmp-{name}-folder"):
             when = path.stat().st_mtime - age_s
             os.utime(path, (when, when))
-    cache.keep(str(tmp_path), "x", KIND, b"old")
+    cache.write(str(tmp_path), "x", KIND, b"old")
     assert sorted(os.listdir(tmp_path)) == [".tmp-new", ".tmp-new-folder", "x"]
 
 
 def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     """Whatever moment a process ends at, a reader finds the old bytes or the new ones."""
-    cache.keep(str(tmp_path), "x", KIND, b"old")
+    cache.write(str(tmp_path), "x", KIND, b"old")
     code = (
         "import os, sys\nfrom memtool.store import cache\n"
         "os.replace = lambda *_, **__: os._exit(9)\n"
-        f"cache.keep({str(tmp_path)!r}, 'x', {KIND!r}, b'new')\n"
+        f"cache.write({str(tmp_path)!r}, 'x', {KIND!r}, b'new')\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert cache.read(str(tmp_path / "x"), KIND) == b"old"
@@ -115,12 +115,12 @@ def test_many_writers_leave_one_whole_file(tmp_path: Path) -> None:
     """Writers and readers at once: every reader sees a whole file."""
 
     def work(number: int) -> bytes | None:
-        cache.keep(str(tmp_path), "x", KIND, b"%d" % number * 1000)
+        cache.write(str(tmp_path), "x", KIND, b"%d" % number * 1000)
         return cache.read(str(tmp_path / "x"), KIND)
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(work, range(200)))
-    assert all(data is not None and len(set(data.split())) == 1 for data in found)
+        contents = list(pool.map(work, range(200)))
+    assert all(data is not None and len(set(data.split())) == 1 for data in contents)
     assert os.listdir(tmp_path) == ["x"]
 
 
@@ -128,11 +128,11 @@ def test_digests_tell_texts_apart() -> None:
     """Where one text ends counts, and any path has a digest."""
     assert cache.digest("a", "b") != cache.digest("ab")
     assert len(cache.digest("\udcff", size=16)) == 32
-    assert cache.code_version(["store"], 1) != cache.code_version(["store"], 2)
+    assert cache.compute_code_version(["store"], 1) != cache.compute_code_version(["store"], 2)
 
 
 def test_the_version_of_code_follows_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """A verdict that other rows led to is not used."""
-    before = cache.code_version(["redaction"])
+    before = cache.compute_code_version(["redaction"])
     monkeypatch.setattr(tables, "FOLDER", "no-such-folder")
-    assert cache.code_version(["redaction"]) != before
+    assert cache.compute_code_version(["redaction"]) != before

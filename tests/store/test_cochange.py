@@ -10,7 +10,7 @@ from conftest import Sandbox
 
 from memtool.store import cochange
 from memtool.store.git import Git
-from memtool.store.repository import discover, head_commit
+from memtool.store.repository import discover, read_head_commit
 
 
 def touch(sandbox: Sandbox, *paths: str, times: int = 1) -> str:
@@ -28,7 +28,7 @@ def companions(
 ) -> tuple[str, ...]:
     head = sandbox.git("rev-parse", head).strip()
     repository = discover(str(sandbox.path), sandbox.env)
-    return cochange.companions(repository, ".memory", head, files, is_cached=is_cached)
+    return cochange.find_companions(repository, ".memory", head, files, is_cached=is_cached)
 
 
 def test_what_changes_together_is_found_from_both_sides(sandbox: Sandbox) -> None:
@@ -58,17 +58,17 @@ def test_a_file_that_every_commit_touches_belongs_to_none(sandbox: Sandbox) -> N
 
 
 def test_large_commits_and_memories_say_nothing(sandbox: Sandbox) -> None:
-    """Formatting everything relates no two files, nor does noting a memory beside the code."""
-    many = [f"src/{number:02}" for number in range(cochange.MOST_FILES)]
+    """Neither reformatting everything nor committing a memory with code relates two files."""
+    many = [f"src/{number:02}" for number in range(cochange.MAX_FILES)]
     touch(sandbox, *many, "one-more", times=3)
     assert companions(sandbox, "src/00") == ()
     touch(sandbox, *many, ".memory/note.md", times=3)
-    assert companions(sandbox, "src/00") == tuple(many[1 : 1 + cochange.MOST_COMPANIONS])
+    assert companions(sandbox, "src/00") == tuple(many[1 : 1 + cochange.MAX_COMPANIONS])
     assert companions(sandbox, ".memory/note.md") == ()
 
 
 def test_merges_are_not_counted_twice(sandbox: Sandbox) -> None:
-    """What a branch did counts by its commits, not by the merge that brings them."""
+    """A branch counts by its commits, not by its merge."""
     touch(sandbox, "base")
     sandbox.git("switch", "--quiet", "--create", "topic")
     touch(sandbox, "a", "b", times=2)
@@ -79,7 +79,7 @@ def test_merges_are_not_counted_twice(sandbox: Sandbox) -> None:
 
 
 def test_strange_names_are_names(sandbox: Sandbox) -> None:
-    """Spaces, quotes, other scripts and bytes that are no text; only a line feed is passed over."""
+    """Spaces, quotes, other scripts and odd bytes; only line feeds are skipped."""
     odd = ("with space", 'q"uote', "größe", "commit", "-x", os.fsdecode(b"raw\xff"))
     touch(sandbox, *odd, "two\nlines", times=3)
     assert companions(sandbox, "-x") == tuple(sorted(set(odd) - {"-x"}))
@@ -106,8 +106,8 @@ def test_where_a_shallow_clone_ends_nothing_is_counted(sandbox: Sandbox, tmp_pat
         sandbox.git("clone", "--quiet", f"--depth={depth}", f"file://{sandbox.path}", str(clone))
         repository = discover(str(clone), sandbox.env)
         head = repository.git.head()
-        found = cochange.companions(repository, ".memory", head, ["a"], is_cached=True)
-        assert found == expected
+        result = cochange.find_companions(repository, ".memory", head, ["a"], is_cached=True)
+        assert result == expected
         clone.rename(tmp_path / f"clone-{depth}")
 
 
@@ -117,19 +117,24 @@ def test_the_cache_changes_no_answer(sandbox: Sandbox) -> None:
     cold = companions(sandbox, "a", is_cached=True)
     head = sandbox.git("rev-parse", "HEAD").strip()
     unable = discover(str(sandbox.path), sandbox.env | {"PATH": "/nowhere"})
-    asked = (unable, ".memory", head, ["a"])
-    assert cold == companions(sandbox, "a") == cochange.companions(*asked, is_cached=True) == ("b",)
+    args = (unable, ".memory", head, ["a"])
+    assert (
+        cold
+        == companions(sandbox, "a")
+        == cochange.find_companions(*args, is_cached=True)
+        == ("b",)
+    )
     touch(sandbox, "a", "c", times=3)
     assert companions(sandbox, "a", is_cached=True) == companions(sandbox, "a") == ("b", "c")
 
 
 def test_where_git_cannot_say_nothing_changes_together(sandbox: Sandbox) -> None:
-    """Before the first commit, or for one that is not here, there is no answer and no error."""
+    """Before the first commit, or for a missing one, there is no answer and no error."""
     repository = discover(str(sandbox.path), sandbox.env)
     assert isinstance(repository.git, Git)
     for head in ("", "1" * 40):
-        found = cochange.companions(repository, ".memory", head, ["a"], is_cached=False)
-        assert found == ()
+        result = cochange.find_companions(repository, ".memory", head, ["a"], is_cached=False)
+        assert result == ()
 
 
 def test_a_memory_about_a_companion_comes_before_one_that_is_about_neither(
@@ -145,7 +150,7 @@ def test_a_memory_about_a_companion_comes_before_one_that_is_about_neither(
         files=("etc/session.toml",),
     )
     sandbox.commit()
-    asked = (
+    args = (
         "inject",
         "--prompt",
         "how long does a session cookie live?",
@@ -154,8 +159,8 @@ def test_a_memory_about_a_companion_comes_before_one_that_is_about_neither(
         "json",
     )
     for files, expected in (((), 1.0), (("--files", "src/login.py"), 1.05)):
-        verdicts = sandbox.json(*asked, *files)["explain"]
-        factors = {one["id"]: one["factors"]["files"] for one in verdicts}
+        verdicts = sandbox.json(*args, *files)["explain"]
+        factors = {verdict["id"]: verdict["factors"]["files"] for verdict in verdicts}
         assert factors == {"dec-a": 1.0, "dec-b": expected}
 
 
@@ -171,9 +176,9 @@ def project(sandbox: Sandbox) -> Sandbox:
 def changed(sandbox: Sandbox, trusted: str = "", *, is_checked_out: bool = True) -> list[str]:
     repository = sandbox.context().repository
     head = repository.git.head()
-    trusted_at = repository.git.rev(trusted) if trusted else ""
-    found = [
-        cochange.changed(
+    trusted_at = repository.git.resolve(trusted) if trusted else ""
+    results = [
+        cochange.find_changed_files(
             repository,
             ".memory",
             head,
@@ -183,8 +188,8 @@ def changed(sandbox: Sandbox, trusted: str = "", *, is_checked_out: bool = True)
         )
         for is_cached in (False, True, True)
     ]
-    assert found == 3 * found[:1]
-    return list(found[0])
+    assert results == 3 * results[:1]
+    return list(results[0])
 
 
 def test_a_branch_is_what_parted_from_the_trusted_ref(project: Sandbox) -> None:
@@ -205,11 +210,11 @@ def test_a_branch_is_what_parted_from_the_trusted_ref(project: Sandbox) -> None:
 
 
 def test_without_a_branch_it_is_the_last_commits(project: Sandbox) -> None:
-    """On the trusted ref, and where there is none."""
-    for number in range(cochange.BRANCH_COMMITS):
+    """On the trusted ref, and if there is none."""
+    for number in range(cochange.LAST_COMMITS):
         project.write(f"n{number}.py", "1\n")
         project.commit()
-    expected = [f"n{number}.py" for number in range(cochange.BRANCH_COMMITS)]
+    expected = [f"n{number}.py" for number in range(cochange.LAST_COMMITS)]
     assert changed(project) == expected
     assert changed(project, "HEAD") == expected
     assert changed(project, is_checked_out=False) == expected
@@ -218,9 +223,12 @@ def test_without_a_branch_it_is_the_last_commits(project: Sandbox) -> None:
 def test_what_git_cannot_say_is_nothing(sandbox: Sandbox) -> None:
     """No commit yet, or one that is not here."""
     repository = sandbox.context().repository
-    assert cochange.changed(repository, ".memory", "", "", is_checked_out=True) == ()
-    assert cochange.changed(repository, ".memory", "0" * 40, "1" * 40, is_checked_out=True) == ()
-    assert cochange.arrived(repository, ".memory", "0" * 40, "1" * 40) == frozenset()
+    assert cochange.find_changed_files(repository, ".memory", "", "", is_checked_out=True) == ()
+    assert (
+        cochange.find_changed_files(repository, ".memory", "0" * 40, "1" * 40, is_checked_out=True)
+        == ()
+    )
+    assert cochange.find_arrived(repository, ".memory", "0" * 40, "1" * 40) == frozenset()
 
 
 def test_memories_arrive_with_commits(project: Sandbox) -> None:
@@ -232,8 +240,8 @@ def test_memories_arrive_with_commits(project: Sandbox) -> None:
     project.write("x.py", "1\n")
     new = project.commit()
     repository = project.context().repository
-    assert cochange.arrived(repository, ".memory", old, new) == {path}
-    assert cochange.arrived(repository, ".memory", new, new) == frozenset()
+    assert cochange.find_arrived(repository, ".memory", old, new) == {path}
+    assert cochange.find_arrived(repository, ".memory", new, new) == frozenset()
 
 
 def test_every_commit_counts_among_the_last(project: Sandbox) -> None:
@@ -242,29 +250,31 @@ def test_every_commit_counts_among_the_last(project: Sandbox) -> None:
     project.write("work.py", "1\n")
     project.commit()
     project.git("checkout", "--quiet", "main")
-    for number in range(cochange.BRANCH_COMMITS - 4):
+    for number in range(cochange.LAST_COMMITS - 4):
         project.write(f"n{number}.py", "1\n")
         project.commit()
     project.memory("dec-c")
     project.commit()
     project.git("merge", "--quiet", "--no-edit", "work")
     project.git("commit", "--quiet", "--allow-empty", "-m", "nothing")
-    numbered = [f"n{number}.py" for number in range(cochange.BRANCH_COMMITS - 4)]
+    numbered = [f"n{number}.py" for number in range(cochange.LAST_COMMITS - 4)]
     assert changed(project) == [*numbered, "work.py"]
     project.git("commit", "--quiet", "--allow-empty", "-m", "nothing again")
     assert len(changed(project)) == len(numbered)
 
 
 def test_a_memory_directory_of_odd_name_is_left_out(sandbox: Sandbox) -> None:
-    """Its name is no pattern, and one that begins alike is another directory."""
+    """Its name is not a pattern, and one that begins alike is another directory."""
     sandbox.write("[a]*/dec-a.md", "1\n")
     sandbox.write("[a]*b/c.py", "1\n")
     sandbox.write("a/d.py", "1\n")
     sandbox.commit()
     repository = sandbox.context().repository
     sandbox.write("[a]*/dec-a.md", "2\n")
-    found = cochange.changed(repository, "[a]*", repository.git.head(), "", is_checked_out=True)
-    assert found == ("[a]*b/c.py", "a/d.py")
+    paths = cochange.find_changed_files(
+        repository, "[a]*", repository.git.head(), "", is_checked_out=True
+    )
+    assert paths == ("[a]*b/c.py", "a/d.py")
 
 
 def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> None:
@@ -272,8 +282,10 @@ def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> Non
     changed(project)
     trace = tmp_path / "trace"
     repository = project.context(GIT_TRACE=str(trace)).repository
-    head = head_commit(repository) or ""
-    cochange.changed(repository, ".memory", head, "", is_checked_out=True, is_cached=True)
+    head = read_head_commit(repository) or ""
+    cochange.find_changed_files(
+        repository, ".memory", head, "", is_checked_out=True, is_cached=True
+    )
     ran = [line for line in trace.read_text().splitlines() if "built-in: git " in line]
     assert [line.partition("built-in: git ")[2].split()[0] for line in ran] == ["diff-index"]
     project.write("c.py", "1\n")
@@ -302,10 +314,10 @@ def test_where_a_shallow_clone_ends_nothing_is_changed(project: Sandbox, tmp_pat
     repository = discover(str(clone), project.env)
     head = repository.git.head()
     for is_cached in (False, True, True):
-        found = cochange.changed(
+        paths = cochange.find_changed_files(
             repository, ".memory", head, "", is_checked_out=True, is_cached=is_cached
         )
-        assert found == ()
+        assert paths == ()
 
 
 def test_files_whose_times_alone_are_new_are_not_changed(project: Sandbox) -> None:

@@ -45,7 +45,7 @@ def users_work(sandbox: Sandbox) -> tuple[str, str, str]:
 
 @pytest.fixture
 def busy(sandbox: Sandbox) -> Sandbox:
-    """A repository where a user has staged, unstaged, new, removed and half-staged work."""
+    """A repository with staged, unstaged, new, removed and half-staged work."""
     for name in ("staged", "edited", "both", "removed", "gone"):
         sandbox.write(name, f"{name}\n")
     sandbox.memory("dec-old", "old\n")
@@ -79,7 +79,7 @@ def test_only_the_named_file_is_committed(busy: Sandbox) -> None:
 
 
 def test_a_staged_version_of_the_memory_is_overtaken_by_the_file(busy: Sandbox) -> None:
-    """What is committed is the file as it stands, and the index agrees afterwards."""
+    """The file is committed as it is now, and the index agrees afterwards."""
     path = busy.memory("dec-new", "staged\n")
     busy.git("add", path)
     busy.memory("dec-new", "as it stands\n")
@@ -167,7 +167,7 @@ def test_a_known_file_is_named_because_an_abort_takes_its_change_back(sandbox: S
 
 
 def test_where_jujutsu_works_it_takes_the_file_in(sandbox: Sandbox) -> None:
-    """It keeps HEAD detached all the time, so that git's own way to commit is no help."""
+    """It keeps HEAD detached all the time, so a commit by git does not help."""
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("checkout", "--quiet", "--detach")
@@ -183,8 +183,8 @@ def test_what_is_taken_back_without_a_branch_is_not_committed(sandbox: Sandbox) 
     sandbox.memory("dec-old", "old\n")
     sandbox.commit()
     sandbox.git("checkout", "--quiet", "-b", "side")
-    said = ("dec-old", "Another way", "--body", "So.", "--commit", "--json")
-    made = json.loads(sandbox.run("supersede", *said).stdout)
+    args = ("dec-old", "Another way", "--body", "So.", "--commit", "--json")
+    made = json.loads(sandbox.run("supersede", *args).stdout)
     assert made["commit"]
     sandbox.git("checkout", "--quiet", "--detach")
     head = sandbox.git("rev-parse", "HEAD")
@@ -195,22 +195,22 @@ def test_what_is_taken_back_without_a_branch_is_not_committed(sandbox: Sandbox) 
 
 
 def test_a_killed_commit_leaves_no_entry_that_git_refuses(sandbox: Sandbox) -> None:
-    """What `git add --intent-to-add` left is told, and gone with the next commit or mend."""
+    """Entries of `git add --intent-to-add` are reported, and gone with the next commit or mend."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    left = sandbox.memory("dec-left")
-    sandbox.git("add", "--intent-to-add", left)
+    leftover = sandbox.memory("dec-left")
+    sandbox.git("add", "--intent-to-add", leftover)
     sandbox.write("mine", "mine\n")
     sandbox.git("add", "--intent-to-add", "mine")
-    told = sandbox.run("doctor").stdout
-    assert "unfinished commits" in told
-    assert left in told
+    output = sandbox.run("doctor").stdout
+    assert "unfinished commits" in output
+    assert leftover in output
     commit(sandbox, sandbox.memory("dec-new"))
-    assert sandbox.git("status", "--porcelain", "-uall") == f" A mine\n?? {left}\n"
-    sandbox.git("add", "--intent-to-add", left)
-    assert f"{left}:0: unfinished-commit" in sandbox.run("check").stdout
+    assert sandbox.git("status", "--porcelain", "-uall") == f" A mine\n?? {leftover}\n"
+    sandbox.git("add", "--intent-to-add", leftover)
+    assert f"{leftover}:0: unfinished-commit" in sandbox.run("check").stdout
     sandbox.run("doctor", "--fix")
-    assert sandbox.git("ls-files", left) == ""
+    assert sandbox.git("ls-files", leftover) == ""
 
 
 def test_an_ignored_memory_directory_is_committed_all_the_same(sandbox: Sandbox) -> None:
@@ -258,11 +258,11 @@ def test_a_hook_that_refuses_leaves_everything_as_it_was(busy: Sandbox) -> None:
     before = users_work(busy)
     head = busy.git("rev-parse", "HEAD")
     new, old = busy.memory("dec-new"), busy.memory("dec-old", "changed\n")
-    for path, left in ((new, f"?? {new}\n"), (old, f" M {old}\n")):
+    for path, expected in ((new, f"?? {new}\n"), (old, f" M {old}\n")):
         error = refused(busy, path)
         assert "tests are red" in error.message
         assert f"git commit -- {path}" in error.hint
-        assert busy.git("status", "--porcelain", "--", path) == left
+        assert busy.git("status", "--porcelain", "--", path) == expected
         assert users_work(busy) == before
     assert busy.git("rev-parse", "HEAD") == head
     error = refused(busy, new)
@@ -279,7 +279,7 @@ def test_a_hook_that_refuses_leaves_everything_as_it_was(busy: Sandbox) -> None:
 
 
 def test_the_hint_for_many_files_names_no_others(sandbox: Sandbox) -> None:
-    """Directories of them, where they have none in common, and never the whole worktree."""
+    """Their directories if they have no common one, and never the whole worktree."""
     sandbox.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n").chmod(0o755)
     paths = [sandbox.memory(f"dec-{number}") for number in range(6)]
     assert refused_many(sandbox, *paths).endswith("git commit -- .memory/decision/2026-02")
@@ -329,7 +329,7 @@ def test_a_sparse_checkout_is_widened_by_the_hint(sandbox: Sandbox) -> None:
 
 def test_a_lock_that_stays_is_named(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memtool waits for another git process, then says that it is in the way."""
-    monkeypatch.setattr(git_locks, "LOCK_PATIENCE_S", 0.1)
+    monkeypatch.setattr(git_locks, "LOCK_TIMEOUT_S", 0.1)
     path = sandbox.memory("dec-a")
     sandbox.write(".git/index.lock", "")
     error = refused(sandbox, path)
@@ -347,7 +347,7 @@ def test_a_lock_that_was_left_behind_is_named_at_once(sandbox: Sandbox) -> None:
     os.utime(lock, (time.time() - 7_300, time.time() - 7_300))
     began = time.monotonic()
     error = refused(sandbox, path)
-    assert time.monotonic() - began < git_locks.LOCK_PATIENCE_S / 2
+    assert time.monotonic() - began < git_locks.LOCK_TIMEOUT_S / 2
     assert ".git/index.lock has been there for 2 hours" in error.message
     assert "no git process works in this repository" in error.message
     assert error.hint.startswith(f"rm {lock}, then git add")
@@ -358,7 +358,7 @@ def test_a_lock_whose_writer_lives_is_waited_for(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that waits for its editor holds a lock for as long as that takes."""
-    monkeypatch.setattr(git_locks, "LOCK_PATIENCE_S", 0.3)
+    monkeypatch.setattr(git_locks, "LOCK_TIMEOUT_S", 0.3)
     path = sandbox.memory("dec-a")
     sandbox.write("x", "x")
     sandbox.git("add", "x")
@@ -389,7 +389,7 @@ def test_a_lock_whose_writer_lives_is_waited_for(
 
 
 def test_where_git_cannot_write_the_file_is_kept_for_later(sandbox: Sandbox) -> None:
-    """As in the sandbox of an agent, where the worktree may be written and .git may not."""
+    """As in the sandbox of an agent, with a writable worktree and a read-only .git."""
     sandbox.run("init", "--commit")
     script = (
         "mount --bind .git .git && mount -o remount,ro,bind .git && "
@@ -471,7 +471,7 @@ def test_an_index_that_cannot_follow_is_named(sandbox: Sandbox) -> None:
     shutil.rmtree(sandbox.path / ".git/index")
     (sandbox.path / ".git/kept").rename(sandbox.path / ".git/index")
     assert caught.value.code == "index-behind"
-    assert sandbox.git("rev-parse", "HEAD")[:10] in caught.value.message
+    assert sandbox.git("rev-parse", "HEAD")[:7] in caught.value.message
     assert caught.value.hint == f"git reset -- {path}"
     (sandbox.path / ".git/hooks/reference-transaction").unlink()
     sandbox.git("reset", "--quiet", "--", path)
@@ -502,10 +502,10 @@ def test_no_file_goes_before_the_commit_is_there(
     real = commits.run_patiently
     full = GitError(["commit"], 128, b"fatal: unable to write: No space left on device")
 
-    def refuse(repository: Repository, args: list[str], *rest: object) -> None:
+    def refuse(repository: Repository, args: list[str], *extra: object) -> None:
         if args[0] == "commit":
             raise full
-        real(repository, args, *rest)  # type: ignore[arg-type]
+        real(repository, args, *extra)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(commits, "run_patiently", refuse)
@@ -533,6 +533,6 @@ def test_a_removal_concludes_nothing_that_the_user_began(busy: Sandbox) -> None:
     busy.git("checkout", "--quiet", "other")
     busy.git("commit", "--quiet", "--allow-empty", "-m", "theirs")
     busy.git("merge", "--quiet", "--no-commit", "--no-ff", "main")
-    with pytest.raises(MemtoolError, match="a merge is unfinished") as caught:
+    with pytest.raises(MemtoolError, match="nothing was removed: a merge is unfinished") as caught:
         removal(busy, ".memory/decision/2026-02/dec-old.md")
     assert caught.value.code == "merging"

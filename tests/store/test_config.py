@@ -50,7 +50,7 @@ def test_every_setting_refuses_what_it_is_not(option: Option) -> None:
     elif isinstance(option.default, bool):
         wrong += ['"true"', "1", "0.5"]
     else:
-        wrong += ['"1"', "true", "nan", "inf", str(option.least - 1), str(option.most + 1)]
+        wrong += ['"1"', "true", "nan", "inf", str(option.minimum - 1), str(option.maximum + 1)]
         wrong += [] if isinstance(option.default, float) else ["1.5"]
     for value in wrong:
         section, _dot, name = option.key.partition(".")
@@ -61,8 +61,8 @@ def test_every_setting_refuses_what_it_is_not(option: Option) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[serch]\nlimit = 1\n", "there is no setting 'serch.limit'"),
-        ("[search]\nlimits = 1\n", "there is no setting 'search.limits'"),
+        ("[serch]\nlimit = 1\n", "unknown setting 'serch.limit'"),
+        ("[search]\nlimits = 1\n", "unknown setting 'search.limits'"),
         ("limit = 1\n", f"{PATH}: limit must be a table"),
         ("categories = 1\n", f"{PATH}: categories must be a table"),
         ("[categories]\nerror = 1\n", f"{PATH}: categories.error must be a table"),
@@ -103,18 +103,18 @@ def test_categories_may_be_added_and_changed() -> None:
 def test_the_nearest_setting_is_in_the_hint() -> None:
     """An unknown key says what may have been meant."""
     assert "inject.budget_tokens" in refusal("[inject]\nbudget_token = 1\n").hint
-    with pytest.raises(MemtoolError, match="there is no setting"):
+    with pytest.raises(MemtoolError, match="unknown setting"):
         config.DEFAULTS.setting("no.such")
 
 
 def test_a_retired_setting_is_passed_over_in_a_file_and_refused_by_name() -> None:
     """An older file stays readable; who asks for the setting is told what replaced it."""
-    assert parse(b"[maintain]\noften = 5\nindex_days = 9\n", PATH).given == {
+    assert parse(b"[maintain]\noften = 5\nindex_days = 9\n", PATH).values == {
         "maintain.index_days": 9
     }
     for key in config.RETIRED:
-        with pytest.raises(MemtoolError, match=f"no setting {key} any more") as caught:
-            config.option(key)
+        with pytest.raises(MemtoolError, match=f"the setting {key} no longer exists") as caught:
+            config.find_option(key)
         assert caught.value.hint == config.RETIRED[key] != ""
 
 
@@ -151,10 +151,10 @@ def test_an_allowed_secret_is_named_by_its_fingerprint(name: str) -> None:
 
 def test_one_entry_of_a_table_belongs_to_its_setting() -> None:
     """Entries of tables are named by dots, and nothing else may be."""
-    assert config.option(f"redaction.allow.{'0' * 16}").key == "redaction.allow"
+    assert config.find_option(f"redaction.allow.{'0' * 16}").key == "redaction.allow"
     for key in ("redaction.allow_emails.a", "inject.trust.local", "redaction.allow.a.b"):
-        with pytest.raises(MemtoolError, match="there is no setting"):
-            config.option(key)
+        with pytest.raises(MemtoolError, match="unknown setting"):
+            config.find_option(key)
 
 
 def test_a_category_has_a_number_of_its_own() -> None:
@@ -162,15 +162,17 @@ def test_a_category_has_a_number_of_its_own() -> None:
     read = parse(b"[inject.threshold]\ndefault = 0.5\ndecision = 0.2\n", PATH)
     assert read.number("inject.threshold") == read.number("inject.threshold", "error") == 0.5
     assert read.number("inject.threshold", "decision") == 0.2
-    assert parse(b"[inject.floor]\nerror = 2\n", PATH).number("inject.floor") == 1.0
-    own = b"[inject.floor]\nritual = 2\n[categories.ritual]\nweight = 1\n"
-    assert parse(own, PATH).number("inject.floor", "ritual") == 2.0
+    assert (
+        parse(b"[inject.min_rare_words]\nerror = 2\n", PATH).number("inject.min_rare_words") == 1.0
+    )
+    own = b"[inject.min_rare_words]\nritual = 2\n[categories.ritual]\nweight = 1\n"
+    assert parse(own, PATH).number("inject.min_rare_words", "ritual") == 2.0
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[inject.threshold]\ndecison = 0.2\n", "inject.threshold.decison names no category"),
+        ("[inject.threshold]\ndecison = 0.2\n", "inject.threshold.decison is not a category"),
         ("[inject.threshold]\ndecision = 2\n", "inject.threshold.decision must be between 0 and 1"),
         ("[inject.trust]\ndecision = 'local'\n", "inject.trust must be text"),
     ],
@@ -178,3 +180,32 @@ def test_a_category_has_a_number_of_its_own() -> None:
 def test_a_number_of_a_category_is_checked(text: str, message: str) -> None:
     """A misspelled category would change nothing, so it is refused."""
     assert refusal(text).message == f"{PATH}: {message}"
+
+
+def test_an_old_name_is_read_as_the_new_one() -> None:
+    """Each old name of a setting sets the new one, also the number for a category."""
+    for old_key, key in config.RENAMED.items():
+        section, name = old_key.split(".")
+        value = '["claude"]' if isinstance(config.BY_KEY[key].default, tuple) else "0"
+        value = "1" if config.BY_KEY[key].minimum >= 1 else value
+        read = parse(f"[{section}]\n{name} = {value}\n".encode(), PATH)
+        assert (list(read.values), read.old_keys) == ([key], (old_key,))
+    read = parse(b"[inject.share]\ndefault = 0.5\ndecision = 0.3\n", PATH)
+    assert read.values == {"inject.min_coverage": 0.5, "inject.min_coverage.decision": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("share", "min_coverage"), ("min_coverage", "share")]
+)
+def test_the_new_name_wins_over_the_old_one(first: str, second: str) -> None:
+    """Their order in the file does not count, nor does a newer format."""
+    value = {"share": 0.9, "min_coverage": 0.2}
+    text = f"[inject]\n{first} = {value[first]}\n{second} = {value[second]}\n"
+    for head in ("", f"format = {config.FORMAT + 1}\n"):
+        assert parse((head + text).encode(), PATH).values == {"inject.min_coverage": 0.2}
+
+
+def test_a_setting_of_today_is_not_an_old_name() -> None:
+    """No new name is renamed again, and each one is a setting."""
+    assert not config.RENAMED.keys() & config.BY_KEY.keys()
+    assert set(config.RENAMED.values()) <= config.BY_KEY.keys()

@@ -12,7 +12,7 @@ from conftest import NOW, Sandbox
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.store.context import Context
-from memtool.store.project import directory_named_by
+from memtool.store.project import parse_directory
 
 
 def test_the_clock_is_what_the_environment_says(sandbox: Sandbox) -> None:
@@ -21,14 +21,14 @@ def test_the_clock_is_what_the_environment_says(sandbox: Sandbox) -> None:
     assert sandbox.context(MEMTOOL_NOW="2026-01-01").clock.now == timestamps.start("2026-01-01")
     assert sandbox.context(MEMTOOL_NOW="").clock.now > timestamps.parse(NOW) - 365 * 86_400
     for wrong in ("tomorrow", "30d", "2026-02-30"):
-        with pytest.raises(MemtoolError, match="MEMTOOL_NOW is "):
+        with pytest.raises(MemtoolError, match="MEMTOOL_NOW must be a moment, not "):
             _ = sandbox.context(MEMTOOL_NOW=wrong).clock.now
 
 
 def test_chance_is_repeatable_with_a_seed(sandbox: Sandbox) -> None:
     """The same seed gives the same bytes in the same order, each time others."""
-    one, other = sandbox.context(), sandbox.context()
-    drawn = [one.caller.random(3) for _ in range(4)]
+    first, other = sandbox.context(), sandbox.context()
+    drawn = [first.caller.random(3) for _ in range(4)]
     assert drawn == [other.caller.random(3) for _ in range(4)]
     assert len(set(drawn)) == 4
     assert drawn[0] != sandbox.context(MEMTOOL_SEED="other").caller.random(3)
@@ -41,15 +41,15 @@ def test_chance_is_repeatable_with_a_seed(sandbox: Sandbox) -> None:
 def test_moments_count_from_now(sandbox: Sandbox) -> None:
     """Ages are taken from the workspace's clock, and other words are refused."""
     workspace = sandbox.context()
-    assert workspace.clock.moment("1d") == workspace.clock.now - 86_400
-    assert workspace.clock.moment_of(None) == workspace.clock.now
+    assert workspace.clock.parse_moment("1d") == workspace.clock.now - 86_400
+    assert workspace.clock.parse_as_of(None) == workspace.clock.now
     with pytest.raises(MemtoolError) as caught:
-        workspace.clock.moment("soon")
+        workspace.clock.parse_moment("soon")
     assert caught.value.code == "bad-time"
 
 
 def test_the_directory_may_be_named_at_the_top(sandbox: Sandbox) -> None:
-    """`.memtool.toml` says where the memories are; without it they are in `.memory`."""
+    """`.memtool.toml` names the directory of the memories; the default is `.memory`."""
     assert sandbox.context().directory == ".memory"
     sandbox.write(".memtool.toml", 'directory = "docs/memory/"\n')
     sandbox.write("docs/memory/config.toml", "[search]\nlimit = 3\n")
@@ -87,7 +87,7 @@ def test_the_directory_may_be_named_at_the_top(sandbox: Sandbox) -> None:
 def test_a_directory_outside_or_inside_git_is_refused(text: str) -> None:
     """The pointer names a directory of the worktree, in its plain spelling, or is an error."""
     with pytest.raises(MemtoolError) as caught:
-        directory_named_by(text.encode())
+        parse_directory(text.encode())
     assert caught.value.code == "config"
 
 
@@ -104,8 +104,8 @@ def test_settings_that_are_no_file_are_not_opened(sandbox: Sandbox, tmp_path: Pa
         make()
         with pytest.raises(MemtoolError) as caught:
             _ = sandbox.context().settings
-        said = ".memory/config.toml cannot be read: it is a link, or no plain file"
-        assert (caught.value.code, caught.value.message) == ("config", said)
+        message = ".memory/config.toml cannot be read: it is a link, or no plain file"
+        assert (caught.value.code, caught.value.message) == ("config", message)
         if config.is_dir():
             config.rmdir()
         else:
@@ -120,12 +120,12 @@ def test_without_a_memory_directory_the_hint_is_init(sandbox: Sandbox) -> None:
     sandbox.git("rm", "-r", "--quiet", ".memory")
     with pytest.raises(MemtoolError) as caught:
         sandbox.context().tree()
-    assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init makes it")
+    assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init")
     assert [record.id for record in sandbox.context().tree("HEAD").records] == ["dec-a"]
 
 
 def test_files_that_are_no_memories_are_noted_once(sandbox: Sandbox) -> None:
-    """What was left out is told beside the answer, never in silence."""
+    """Skipped files are reported next to the answer."""
     sandbox.memory("dec-a")
     sandbox.write(".memory/x.md", "no header")
     sandbox.write(".memory/y.md", "no header")
@@ -138,7 +138,7 @@ def test_files_that_are_no_memories_are_noted_once(sandbox: Sandbox) -> None:
 
 
 def test_a_bare_repository_has_the_settings_of_its_head(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Pointer and settings are read from the commit where there is no worktree."""
+    """Pointer and settings are read from the commit if there is no worktree."""
     bare = tmp_path / "bare.git"
     sandbox.git("init", "--quiet", "--bare", str(bare))
     assert Context.at(str(bare), sandbox.env).settings.count("search.limit") == 10
@@ -152,7 +152,7 @@ def test_a_bare_repository_has_the_settings_of_its_head(sandbox: Sandbox, tmp_pa
 
 
 def test_a_subdirectory_and_a_linked_worktree_see_their_own_files(sandbox: Sandbox) -> None:
-    """The document set is the worktree's, wherever in it one stands."""
+    """The document set is the worktree's, from any directory in it."""
     sandbox.memory("dec-a")
     sandbox.write("src/a.py", "")
     sandbox.commit()
@@ -220,8 +220,8 @@ def test_a_variable_with_another_value_is_refused_and_told_to_hooks(
     assert done.stderr.startswith(f"memtool: {name} is {value!r}, ")
     assert f"hint: {name}=" in done.stderr
     event = json.dumps({"cwd": str(sandbox.path), "prompt": "where are sessions kept?"})
-    told = sandbox.run("hook", "claude", "user-prompt-submit", stdin=event, **{name: value})
-    assert (told.returncode, "kept in Postgres" in told.stdout) == (0, True)
+    answered = sandbox.run("hook", "claude", "user-prompt-submit", stdin=event, **{name: value})
+    assert (answered.returncode, "kept in Postgres" in answered.stdout) == (0, True)
     log = (sandbox.path / ".git/memtool/hook.log").read_text()
     assert f"failed: {name} is {value!r}, " in log
 
@@ -229,20 +229,20 @@ def test_a_variable_with_another_value_is_refused_and_told_to_hooks(
 @pytest.mark.parametrize("place", ["relative", ".", "TOP", "TOP/.memory/private"])
 def test_private_files_stay_out_of_the_worktree(sandbox: Sandbox, place: str) -> None:
     """A place that could be committed, or that depends on where we are, is refused."""
-    given = place.replace("TOP", str(sandbox.path))
-    done = sandbox.run("status", MEMTOOL_STORAGE=given)
+    storage = place.replace("TOP", str(sandbox.path))
+    done = sandbox.run("status", MEMTOOL_STORAGE=storage)
     assert (done.returncode, "MEMTOOL_STORAGE" in done.stderr) == (2, True)
     assert "hint: MEMTOOL_STORAGE=" in done.stderr
 
 
 def test_nothing_of_the_users_own_is_used_where_that_is_off(sandbox: Sandbox) -> None:
-    """Neither their memories nor their settings; what they ask for by --global is there still."""
+    """Neither their memories nor their settings; --global still works."""
     sandbox.run("remember", "--global", "Never use tabs in any project of mine.")
     sandbox.run("config", "--global", "search.limit", "3")
     off = sandbox.context(MEMTOOL_PERSONAL="off")
-    assert (off.beside, off.settings.count("search.limit")) == (None, 10)
+    assert (off.global_context, off.settings.count("search.limit")) == (None, 10)
     on = sandbox.context()
-    assert on.beside is not None
+    assert on.global_context is not None
     assert on.settings.count("search.limit") == 3
     assert sandbox.json("list", "--global", MEMTOOL_PERSONAL="off")["total"] == 1
     done = sandbox.run("status", MEMTOOL_PERSONAL="no")
@@ -258,7 +258,7 @@ def test_an_id_is_drawn_for_a_text_on_a_branch_of_a_clone(sandbox: Sandbox, tmp_
     sandbox.git("clone", "--quiet", str(sandbox.path), str(places[2]))
 
     def draw(place: Path, *claim: str) -> bytes:
-        return Context.at(str(place), sandbox.env).random_for(*claim)
+        return Context.at(str(place), sandbox.env).random_id_bytes(*claim)
 
     drawn = [draw(place, "a") for place in places] + [draw(sandbox.path, "b")]
     assert drawn[0] == draw(sandbox.path, "a")

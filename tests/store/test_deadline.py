@@ -22,9 +22,9 @@ def test_a_limit_is_over_when_the_clock_says_so() -> None:
 
 
 def test_what_is_left_is_never_less_than_nothing() -> None:
-    """Who waits is told how long, or that there is no time."""
+    """The remaining time is never negative."""
     deadline = Deadline(4.0, clock(10.0, 11.0, 13.0, 20.0, 20.0))
-    assert [deadline.left_s(), deadline.timeout_s(), deadline.left_s()] == [3.0, 1.0, 0.0]
+    assert [deadline.remaining_s(), deadline.timeout_s(), deadline.remaining_s()] == [3.0, 1.0, 0.0]
     with pytest.raises(TimeoutError):
         deadline.timeout_s()
 

@@ -43,7 +43,7 @@ NOBODY = 65534
 
 
 class Answer(NamedTuple):
-    """What a process printed, without the time that it took, and its exit code."""
+    """The output of a process, without elapsed times, and its exit code."""
 
     code: int
     stdout: str
@@ -137,7 +137,7 @@ class Clone:
 
         The second time nothing is damaged any more, so that nothing is noted either.
         """
-        found = []
+        problems = []
         self._rounds += 1
         order = list(names or self.questions)
         start = self._rounds % len(order)
@@ -147,15 +147,15 @@ class Clone:
                 if attempt == "first":
                     got = got._replace(stderr=expected.stderr)
                 if got != expected:
-                    found.append(f"{name}, {attempt} time: {got.code} {got.stderr[:200]}")
-        return found
+                    problems.append(f"{name}, {attempt} time: {got.code} {got.stderr[:200]}")
+        return problems
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A clone in which everything derived is present."""
-    kept = ("HOME", "PATH", "LANG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
-    env = {key: os.environ[key] for key in kept if key in os.environ}
+    names = ("HOME", "PATH", "LANG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+    env = {key: os.environ[key] for key in names if key in os.environ}
     env |= {
         f"GIT_{role}_{what}": "somebody@example.org"
         for role in ("AUTHOR", "COMMITTER")
@@ -167,15 +167,15 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory, clone: Clone) -> Clone:
     """Another repository: the same memories but one, which reads otherwise."""
-    found = Clone(tmp_path_factory.mktemp("other"), clone.env)
-    memory = next(found.top.glob(".memory/**/*seat*.md"))
+    second = Clone(tmp_path_factory.mktemp("other"), clone.env)
+    memory = next(second.top.glob(".memory/**/*seat*.md"))
     memory.write_text(memory.read_text().replace("seat", "berth"))
     for call in (["commit", "-qam", "berths"], ["update-ref", "refs/remotes/origin/main", "HEAD"]):
-        subprocess.run(["git", *call], cwd=found.top, env=found.env, check=True)
-    shutil.rmtree(found.derived)
-    for call in (*found.questions.values(), ["drift"], ["conflicts"], ["stats"], ["check"]):
-        found.run(call, {"MEMTOOL_NO_LEDGER": ""})
-    return found
+        subprocess.run(["git", *call], cwd=second.top, env=second.env, check=True)
+    shutil.rmtree(second.derived)
+    for call in (*second.questions.values(), ["drift"], ["conflicts"], ["stats"], ["check"]):
+        second.run(call, {"MEMTOOL_NO_LEDGER": ""})
+    return second
 
 
 def flip(path: Path, at: int) -> None:
@@ -235,7 +235,7 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
     make_directory,
     make_link,
 )
-DERIVED = {facts.FOLDER, derived.TREES, derived.OWN_INDEX}
+DERIVED = {facts.FOLDER, derived.TREE_FOLDERS, derived.WORKTREE_INDEX_FOLDER}
 KEPT = {"audit.log", "ledger.db", "ledger.db-shm", "ledger.db-wal", "sessions", "spool"}
 """What cannot be made again, of the things that are in the clone."""
 
@@ -255,7 +255,7 @@ def test_a_damaged_row_of_citations_is_made_again(clone: Clone) -> None:
     """No verb fails, whichever meets the row first, and the prompt hook answers."""
     clone.mend()
     (path,) = clone.derived.glob("state/*.db")
-    places = [found.start() for found in re.finditer(rb"\.memory/", path.read_bytes())]
+    places = [match.start() for match in re.finditer(rb"\.memory/", path.read_bytes())]
     assert clone.expected["hook"].stdout.strip()
     for number, first in enumerate(("list", "search", "inject", "hook")):
         clone.mend()
@@ -268,14 +268,14 @@ def test_any_derived_file_may_be_damaged(clone: Clone) -> None:
     """Each file, all ways in turn: the same answers, and no note the second time."""
     clone.mend()
     paths = [path for path in clone.files() if is_derived(clone, path)]
-    found = []
+    problems = []
     for number, path in enumerate(paths):
         damage = DAMAGES[number % len(DAMAGES)]
         clone.mend()
         damage(path)
         faults = clone.faults(["list", "search", "hook"])
-        found += [f"{damage.__name__} {path.name}: {one}" for one in faults]
-    assert found == []
+        problems += [f"{damage.__name__} {path.name}: {fault}" for fault in faults]
+    assert problems == []
 
 
 def test_any_bit_of_the_shared_database_may_be_flipped(clone: Clone) -> None:
@@ -299,24 +299,26 @@ def other_files(clone: Clone) -> list[Path]:
 
 def test_a_file_of_another_clone_gives_no_answer(clone: Clone, other: Clone) -> None:
     """A file that was swapped with another repository's, of the same kind, is taken for damaged."""
-    found = []
+    problems = []
     for path in other_files(other):
         (own, *_) = clone.whole.glob(kind_of(other, path))
         clone.mend()
         shutil.copyfile(path, clone.derived / own.relative_to(clone.whole))
         faults = clone.faults(["list", "search", "inject"])
-        found += [f"{path.name}: {one}" for one in faults]
-    assert found == []
+        problems += [f"{path.name}: {fault}" for fault in faults]
+    assert problems == []
 
 
 def kind_of(clone: Clone, path: Path) -> str:
     """Return a pattern for the files that hold the same in any clone."""
-    folder, *rest = path.relative_to(clone.derived).parts
+    folder, *inner = path.relative_to(clone.derived).parts
     if folder in DERIVED:
         return (
-            f"{folder}/*{rest[0].partition('.')[2]}" if ".db" in rest[0] else f"{folder}/*[0-9a-f]"
+            f"{folder}/*{inner[0].partition('.')[2]}"
+            if ".db" in inner[0]
+            else f"{folder}/*[0-9a-f]"
         )
-    return f"{folder}/{rest[0].partition('-')[0]}*" if rest else folder
+    return f"{folder}/{inner[0].partition('-')[0]}*" if inner else folder
 
 
 @pytest.mark.root
@@ -342,13 +344,13 @@ def test_files_that_cannot_be_read_cost_no_answer(clone: Clone, *, is_owner: boo
                     os.chown(place, *((NOBODY, NOBODY) if is_owner else (0, 0)))
         theirs.load()
         theirs.questions = {
-            one: [word.replace(str(clone.top), str(theirs.top)) for word in words]
-            for one, words in clone.questions.items()
+            name: [word.replace(str(clone.top), str(theirs.top)) for word in words]
+            for name, words in clone.questions.items()
         }
         names = tuple(theirs.questions)
-        got = {one: theirs.ask(one, user=NOBODY) for one in names}
-        assert {one: (got[one].code, got[one].stdout) for one in names} == {
-            one: (clone.expected[one].code, clone.expected[one].stdout) for one in names
+        got = {name: theirs.ask(name, user=NOBODY) for name in names}
+        assert {name: (got[name].code, got[name].stdout) for name in names} == {
+            name: (clone.expected[name].code, clone.expected[name].stdout) for name in names
         }
         if is_owner:
             assert theirs.ask("search", user=NOBODY).stderr == clone.expected["search"].stderr
@@ -358,15 +360,15 @@ def test_doctor_names_damage_and_mends_it(clone: Clone) -> None:
     """Any damaged file is named; after --fix there is nothing to name."""
     clone.mend()
     assert named(clone) == []
-    found = []
+    problems = []
     paths = [path for path in clone.files() if is_derived(clone, path)]
     for number, path in enumerate(paths):
         damage = (flip_middle, cut_last_byte, make_directory)[number % 3]
         clone.mend()
         damage(path)
         if str(path.relative_to(clone.derived)) not in named(clone):
-            found.append(f"{damage.__name__} {path.name}: not named")
-    assert found == []
+            problems.append(f"{damage.__name__} {path.name}: not named")
+    assert problems == []
     clone.mend()
     for path in paths:
         flip_middle(path)
@@ -378,13 +380,13 @@ def test_doctor_names_damage_and_mends_it(clone: Clone) -> None:
 
 def named(clone: Clone) -> list[str]:
     """Return the derived files that doctor would name."""
-    found = derived.damages(discover(str(clone.top), clone.env))
-    return [os.path.relpath(path, clone.derived) for path in found]
+    damaged = derived.find_damaged_files(discover(str(clone.top), clone.env))
+    return [os.path.relpath(path, clone.derived) for path in damaged]
 
 
 PARTS = 4
 """Parts of the walk, so that several processes share it."""
-MOST_WRONG = 50
+MIN_FLIPS_PER_WRONG = 50
 """Of so many flipped bits one may change an answer, and one more in each part."""
 
 
@@ -399,9 +401,9 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
     flipped bit in one may change answers (see `docs/limits.md`).
     """
     counts: dict[str, list[int]] = {}
-    found = []
+    problems = []
     clone.mend()
-    for path in [one for one in clone.files() if is_derived(clone, one)][part::PARTS]:
+    for path in [file for file in clone.files() if is_derived(clone, file)][part::PARTS]:
         size = path.stat().st_size
         is_rows = path.relative_to(clone.derived).parts[0] in DERIVED
         step = max(97, size // (90 if is_rows else 30))  # no row is shorter
@@ -414,11 +416,13 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
             cases = counts.setdefault(kind, [0, 0])
             cases[0] += 1
             cases[1] += bool(faults)
-            found += [f"{damage} {path.name}: {one}" for one in faults]
+            problems += [f"{damage} {path.name}: {fault}" for fault in faults]
     with capsys.disabled():
         for kind, (cases, wrong) in counts.items():
             print(f"\n{kind}: {cases} damages, {wrong} with another answer", end="")
-    assert [one for one in found if "Traceback" in one or " time: 3" in one] == []
+    assert [
+        problem for problem in problems if "Traceback" in problem or " time: 3" in problem
+    ] == []
     flipped, wrong = counts.pop("flip", [0, 0])
-    assert wrong <= 1 + flipped // MOST_WRONG, "\n".join(found)
-    assert all(wrong == 0 for _cases, wrong in counts.values()), "\n".join(found)
+    assert wrong <= 1 + flipped // MIN_FLIPS_PER_WRONG, "\n".join(problems)
+    assert all(wrong == 0 for _cases, wrong in counts.values()), "\n".join(problems)

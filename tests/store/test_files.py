@@ -22,9 +22,9 @@ import pytest
 from store.small_disk import ALONE, needs_small_disk
 
 from memtool.errors import MemtoolError
-from memtool.sessions.journal import refused
+from memtool.sessions.journal import explain_errors
 from memtool.store import files
-from memtool.store.files import NameTaken, read_regular
+from memtool.store.files import NameTakenError, read_regular
 
 if TYPE_CHECKING:  # the processes that import this module know no conftest
     from conftest import Sandbox
@@ -54,7 +54,7 @@ def _race(root: str, number: int) -> list[str]:
         try:
             files.create(root, path, content(f"{number}-{file}"))
             won.append(path)
-        except NameTaken:
+        except NameTakenError:
             pass
         own = f".memory/own-{number}/f{file:02}.md"
         files.create(root, own, content(f"{number}-{file}"))
@@ -63,7 +63,7 @@ def _race(root: str, number: int) -> list[str]:
 
 
 def test_sixteen_writers_of_the_same_names_lose_nothing(tmp_path: Path) -> None:
-    """Each name has one winner, whose bytes are there whole, and no temporary file is left."""
+    """Each name has one winner, complete, and no temporary file is left."""
     with get_context("fork").Pool(PROCESSES) as pool:
         won = pool.starmap(_race, [(str(tmp_path), number) for number in range(PROCESSES)])
     flat = [path for paths in won for path in paths]
@@ -102,7 +102,7 @@ def test_create_never_replaces(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
     (tmp_path / "folder").mkdir()
     for name in ("file", "link", "folder"):
-        with pytest.raises(NameTaken):
+        with pytest.raises(NameTakenError):
             files.create(str(tmp_path), name, b"new")
     assert (tmp_path / "file").read_bytes() == b"old"
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "link"]
@@ -112,7 +112,7 @@ def test_replace_refuses_a_file_that_changed(tmp_path: Path) -> None:
     """Other bytes than expected, or none, or some where none were expected, are kept."""
     (tmp_path / "a").write_bytes(b"theirs")
     for name, expected in (("a", b"old"), ("a", None), ("b", b"old")):
-        with pytest.raises(MemtoolError, match="changed while it was being edited"):
+        with pytest.raises(MemtoolError, match="was changed in the meantime"):
             files.replace(str(tmp_path), name, b"new", expected=expected)
     assert (tmp_path / "a").read_bytes() == b"theirs"
     assert os.listdir(tmp_path) == ["a"]
@@ -168,8 +168,8 @@ def test_a_killed_writer_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
             assert writer.stdout.readline() == b"ready\n"
             time.sleep(rng.uniform(0, 0.02))
             writer.send_signal(signal.SIGKILL)
-            told = writer.stdout.read().split()
-        acknowledged = int(told[-1]) if told else acknowledged
+            numbers = writer.stdout.read().split()
+        acknowledged = int(numbers[-1]) if numbers else acknowledged
         made = {int(name) for name in os.listdir(root / "made") if name.isdigit()}
         number = max(made, default=0)
         assert made == set(range(1, number + 1))
@@ -207,8 +207,8 @@ def test_a_write_that_is_cut_short_changes_nothing(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.splitlines() == [
-        "disk a/new cannot be written: File too large; nothing was changed",
-        "disk old cannot be written: File too large; nothing was changed",
+        "disk cannot write a/new: File too large; nothing was changed",
+        "disk cannot write old: File too large; nothing was changed",
     ]
     assert names(tmp_path) == ["old"]
     assert (tmp_path / "old").read_bytes() == b"old"
@@ -237,10 +237,10 @@ def test_a_full_or_read_only_disk_changes_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout.splitlines() == [
-        "disk a/new cannot be written: No space left on device; nothing was changed",
-        "disk old cannot be written: No space left on device; nothing was changed",
-        "disk a/new cannot be written: Read-only file system; nothing was changed",
-        "disk old cannot be written: Read-only file system; nothing was changed",
+        "disk cannot write a/new: No space left on device; nothing was changed",
+        "disk cannot write old: No space left on device; nothing was changed",
+        "disk cannot write a/new: Read-only file system; nothing was changed",
+        "disk cannot write old: Read-only file system; nothing was changed",
         f"{tmp_path}:",
         "a",
         "old",
@@ -285,16 +285,16 @@ def test_paths_stay_below_the_root(tmp_path: Path, path: str) -> None:
 
 
 def test_a_file_in_the_place_of_a_directory_is_told(tmp_path: Path) -> None:
-    """What stands in the way is named in one sentence."""
+    """The obstacle is named in one sentence."""
     (tmp_path / "a").write_bytes(b"")
-    with pytest.raises(MemtoolError, match="a link or another file stands in the way"):
+    with pytest.raises(MemtoolError, match="a link or another file is in the way"):
         files.create(str(tmp_path), "a/b", b"new")
 
 
 def test_a_pipe_does_not_block_a_change(tmp_path: Path) -> None:
     """A FIFO in the place of a file is refused without waiting for a writer."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(MemtoolError, match="stands in the way"):
+    with pytest.raises(MemtoolError, match="is in the way"):
         files.replace(str(tmp_path), "pipe", b"new", expected=b"old")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
@@ -309,7 +309,7 @@ def test_a_file_system_without_links_still_creates_once(
 
     monkeypatch.setattr(os, "link", no_links)
     files.create(str(tmp_path), "a/b", b"one")
-    with pytest.raises(NameTaken):
+    with pytest.raises(NameTakenError):
         files.create(str(tmp_path), "a/b", b"two")
     assert (tmp_path / "a" / "b").read_bytes() == b"one"
     assert names(tmp_path) == ["a/b"]
@@ -338,7 +338,7 @@ def test_a_folder_that_cannot_be_synced_leaves_no_new_file(
 ) -> None:
     """Nothing was changed is true then: the new file, or all of several, are taken back."""
     failing(monkeypatch, "fsync", is_folder)
-    with pytest.raises(MemtoolError, match="cannot be written: Input/output error; nothing was"):
+    with pytest.raises(MemtoolError, match="cannot write a: Input/output error; nothing was"):
         files.create(str(tmp_path), "a", b"new")
     with pytest.raises(MemtoolError, match="nothing was changed"):
         files.create_all(str(tmp_path), [("b", b"new"), ("c", b"new")])
@@ -373,7 +373,7 @@ def test_of_several_those_that_stay_are_named(
 def test_what_is_written_and_cannot_be_taken_back_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a rename, or where the new file cannot be removed, the message says what is there."""
+    """After a rename, or if the new file cannot be removed, the message names the file."""
     (tmp_path / "old").write_bytes(b"old")
     failing(monkeypatch, "fsync", is_folder)
     failing(monkeypatch, "unlink", lambda name: name == "new")
@@ -381,7 +381,7 @@ def test_what_is_written_and_cannot_be_taken_back_is_told(
         lambda: files.replace(str(tmp_path), "old", b"new", expected=b"old"),
         lambda: files.create(str(tmp_path), "new", b"new"),
     ):
-        with pytest.raises(MemtoolError, match="is written, but the disk does not confirm it"):
+        with pytest.raises(MemtoolError, match="was written, but the disk did not confirm it"):
             call()
     assert names(tmp_path) == ["new", "old"]
     assert (tmp_path / "old").read_bytes() == b"new"
@@ -390,7 +390,7 @@ def test_what_is_written_and_cannot_be_taken_back_is_told(
 def test_a_leftover_that_cannot_be_removed_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is written; what is left beside it is swept on another day."""
+    """The file is written; the leftover is swept on another day."""
     failing(monkeypatch, "unlink", lambda name: str(name).startswith(files.TEMP_PREFIX))
     files.create(str(tmp_path), "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"new"
@@ -438,13 +438,13 @@ def test_a_verb_that_writes_several_files_names_those_before(
     sandbox.run("redact")
     with monkeypatch.context() as patch:
         full_after(patch, "dec-b.md")
-        done = sandbox.run("resolve", "dec-a", "dec-b", "--keep", "both", "--why", "so it is")
+        done = sandbox.run("resolve", "dec-a", "dec-b", "--keep", "both", "--reason", "so it is")
     assert "full; nothing was changed\n" in done.stderr
     assert "conflicts_accepted" not in sandbox.run("show", "dec-a").stdout
 
 
 def test_a_removal_that_is_refused_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is still there; one that is gone already is no error."""
+    """The file is still there; one that is gone already is not an error."""
     files.remove(str(tmp_path), "gone/file")
     (tmp_path / "a").write_bytes(b"")
     failing(monkeypatch, "unlink", lambda name: name == "a")
@@ -466,7 +466,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for number in range(50):
         files.create(str(tmp_path), f"a/{number}", b"x")
-        with pytest.raises(NameTaken):
+        with pytest.raises(NameTakenError):
             files.create(str(tmp_path), f"a/{number}", b"x")
         with pytest.raises(MemtoolError):
             files.replace(str(tmp_path), "folder", b"x", expected=b"y")
@@ -475,18 +475,18 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 70_000])
-@pytest.mark.parametrize("most", [-1, 0, 1, 4096, 70_000, 70_001])
+@pytest.mark.parametrize("limit", [-1, 0, 1, 4096, 70_000, 70_001])
 def test_a_file_is_read_to_its_end_or_to_what_is_asked(
-    tmp_path: Path, size: int, most: int
+    tmp_path: Path, size: int, limit: int
 ) -> None:
     """No byte is lost, and none is read past the most."""
     data = os.urandom(size)
     (tmp_path / "file").write_bytes(data)
-    assert read_regular(str(tmp_path / "file"), most) == (data if most < 0 else data[:most])
+    assert read_regular(str(tmp_path / "file"), limit) == (data if limit < 0 else data[:limit])
 
 
 def test_a_file_without_a_size_is_read() -> None:
-    """What the system writes as one reads it, and calls empty, is read to its end, too."""
+    """A generated file that reports size 0 is read to its end, too."""
     place = Path("/proc/self/mounts")
     if not place.exists():
         pytest.skip("no such file here")
@@ -511,13 +511,13 @@ def test_many_files_sweep_each_folder_once(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_git_passes_over_temporary_files(sandbox: Sandbox) -> None:
-    """What a killed writer leaves is no new file of the user, and no other file is hidden."""
+    """Leftovers of a killed writer are ignored by git, and no other file is."""
     sandbox.run("remember", "Queues are drained at night.")
-    left = ".memory/decision/.tmp-4000000-0123abcd-dec-a.md"
-    sandbox.write(left, "half")
+    leftover = ".memory/decision/.tmp-4000000-0123abcd-dec-a.md"
+    sandbox.write(leftover, "half")
     sandbox.write(".memory/.tmp-notes", "mine")
     shown = sandbox.git("status", "--porcelain", "-uall")
-    assert left not in shown
+    assert leftover not in shown
     assert ".memory/.tmp-notes" in shown
     exclude = (sandbox.path / ".git/info/exclude").read_text()
     sandbox.run("remember", "Queues are filled at noon.")
@@ -540,13 +540,13 @@ def test_a_folder_of_another_user_is_named_with_the_command_that_gives_it_back(t
     own = tmp_path / "our clone"
     sessions = own / "memtool" / "sessions"
     sessions.mkdir(parents=True)
-    assert files.chown_command(str(sessions)) == ""
+    assert files.build_chown_command(str(sessions)) == ""
     for folder in (sessions.parent, sessions):
         os.chown(folder, 65_534, 65_534)
     expected = f"sudo chown -R \"$(id -u):$(id -g)\" '{sessions.parent}'"
-    assert files.chown_command(str(sessions / "absent")) == expected
-    assert files.chown_command(str(sessions.parent)) == expected
-    assert files.chown_command(str(own)) == ""
-    with pytest.raises(MemtoolError) as caught, refused(str(sessions / "head"), "written"):
+    assert files.build_chown_command(str(sessions / "absent")) == expected
+    assert files.build_chown_command(str(sessions.parent)) == expected
+    assert files.build_chown_command(str(own)) == ""
+    with pytest.raises(MemtoolError) as caught, explain_errors(str(sessions / "head"), "written"):
         raise PermissionError(errno.EACCES, "denied")
     assert caught.value.hint == expected

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.store.blame import matches
+from memtool.store.blame import match_lines
 from memtool.store.git import Touch
-from memtool.store.history import NOBODY, Commit, History, Stored, tip
+from memtool.store.history import UNKNOWN_COMMIT, Commit, History, PathContent, resolve_tip
 from memtool.store.repository import Repository, discover
 
 
@@ -28,18 +28,21 @@ def head(sandbox: Sandbox) -> str:
 
 def walked(sandbox: Sandbox, path: Path | None = None, **env: str) -> list[tuple[str, list[str]]]:
     """Subjects, newest first, with the paths that each commit touched below `.memory`."""
-    found = repository(sandbox, path, **env)
-    with History(found) as history:
+    opened = repository(sandbox, path, **env)
+    with History(opened) as history:
         return [
             (history.commit(id_).subject, [touch.path for touch in touches])
-            for id_, touches in history.walk(tip(found), ".memory")
+            for id_, touches in history.walk(resolve_tip(opened), ".memory")
         ]
 
 
 def test_a_commit_tells_author_date_subject_and_trailers(sandbox: Sandbox) -> None:
-    """A commit is read with its date in UTC and the trailers of its last paragraph."""
+    """A commit is read with its date in UTC, its trailers, its pull request and co-authors."""
     sandbox.memory("dec-a")
-    message = "subject\n\nbody: not a trailer\n\nMemory-Id: dec-a\nReason: it is\n  so\n"
+    message = (
+        "subject (#12)\n\nbody: not a trailer\n\nMemory-Id: dec-a\nReason: it is\n  so\n\n"
+        "Co-authored-by: Bo <bo@example.org>\n"
+    )
     id_ = sandbox.commit(message)
     with History(repository(sandbox)) as history:
         commit = history.commit(id_)
@@ -48,35 +51,15 @@ def test_a_commit_tells_author_date_subject_and_trailers(sandbox: Sandbox) -> No
         "Ada",
         "ada@example.org",
         "2026-02-01T03:00:00Z",
-        "subject",
+        "subject (#12)",
         (("Memory-Id", "dec-a"), ("Reason", "it is so")),
+        "#12",
+        ("Bo",),
     )
-    assert (commit.trailer("reason"), commit.trailer("other")) == ("it is so", "")
-
-
-@pytest.mark.parametrize(
-    "message", ["one: line\n", "s\n\nfree text\n", "s\n\nKey: v\nfree text\n", "s\n\n: v\n"]
-)
-def test_a_paragraph_that_is_not_all_trailers_has_none(sandbox: Sandbox, message: str) -> None:
-    """Trailers are never guessed from the subject or from prose."""
-    sandbox.memory("dec-a")
-    id_ = sandbox.commit(message)
-    with History(repository(sandbox)) as history:
-        assert history.commit(id_).trailers == ()
-
-
-def test_trailers_are_those_that_git_reads(sandbox: Sandbox) -> None:
-    """The trailers of ordinary messages are the ones of git interpret-trailers."""
-    sandbox.memory("dec-a")
-    message = "s\n\ntext\n\nA: 1\nSigned-off-by: Ada <a@x>\n(cherry picked from commit 01234567)\n"
-    id_ = sandbox.commit(message)
-    said = sandbox.git("log", "-1", "--format=%(trailers:only,unfold)").strip().splitlines()
-    with History(repository(sandbox)) as history:
-        assert [f"{key}: {value}" for key, value in history.commit(id_).trailers] == said
 
 
 def test_the_walk_tells_old_and_new_blobs_and_renames(sandbox: Sandbox) -> None:
-    """Each commit comes with its files, their blobs before and after, and where they lay."""
+    """Each commit comes with its files, their blobs before and after, and their old paths."""
     path = sandbox.memory("dec-a")
     first = sandbox.commit("one")
     old = sandbox.git("rev-parse", f"HEAD:{path}").strip()
@@ -126,13 +109,13 @@ def test_merges_tell_only_what_differs_from_all_parents(sandbox: Sandbox) -> Non
     sandbox.git("merge", "-q", "side", check=False)
     sandbox.memory("dec-a", "both\n")
     sandbox.commit("merge")
-    found = walked(sandbox)
-    assert found[0] == ("merge", [path])
-    assert {subject for subject, _paths in found} == {"merge", "main", "side", "base"}
+    commits = walked(sandbox)
+    assert commits[0] == ("merge", [path])
+    assert {subject for subject, _paths in commits} == {"merge", "main", "side", "base"}
 
 
 def test_a_branch_whose_files_were_dropped_in_the_merge_is_walked(sandbox: Sandbox) -> None:
-    """History is not simplified: what a merge threw away was written all the same."""
+    """History is not simplified: files that a merge dropped were still written."""
     sandbox.memory("dec-a")
     sandbox.commit("base")
     sandbox.git("checkout", "-q", "-b", "side")
@@ -147,7 +130,7 @@ def test_more_commits_than_one_batch_keep_their_order(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches of commits join without a gap, newest first."""
-    monkeypatch.setattr("memtool.store.history.BATCH", 2)
+    monkeypatch.setattr("memtool.store.history.COMMITS_PER_BATCH", 2)
     for number in range(5):
         sandbox.memory("dec-a", f"{number}\n")
         sandbox.commit(f"c{number}")
@@ -165,9 +148,9 @@ def test_blame_names_the_commit_of_each_line(sandbox: Sandbox) -> None:
     with History(repository(sandbox)) as history:
         assert history.blame(third, "b.txt") == {1: first, 2: third, 3: first}
         assert history.blame(third, "b.txt", (2, 2)) == {2: third}
-        assert history.newest([first, third]) == third
-        assert history.last(third, "b.txt") == third
-        assert (history.newest([]), history.last(third, "nothing")) == ("", "")
+        assert history.find_newest([first, third]) == third
+        assert history.find_last_commit(third, "b.txt") == third
+        assert (history.find_newest([]), history.find_last_commit(third, "nothing")) == ("", "")
 
 
 def test_newest_follows_the_graph_and_not_the_dates(sandbox: Sandbox) -> None:
@@ -179,7 +162,7 @@ def test_newest_follows_the_graph_and_not_the_dates(sandbox: Sandbox) -> None:
     env = sandbox.env | {"GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z"}
     subprocess.run(["git", "commit", "-qm", "backdated"], cwd=sandbox.path, env=env, check=True)
     with History(repository(sandbox)) as history:
-        assert history.newest([first, head(sandbox)]) == head(sandbox)
+        assert history.find_newest([first, head(sandbox)]) == head(sandbox)
 
 
 def test_blame_passes_over_no_commit(sandbox: Sandbox) -> None:
@@ -195,7 +178,7 @@ def test_blame_passes_over_no_commit(sandbox: Sandbox) -> None:
 
 
 def test_blame_of_a_file_that_is_not_there_is_an_error(sandbox: Sandbox) -> None:
-    """What git refuses comes as one sentence."""
+    """An error of git comes as one sentence."""
     sandbox.write("a", "1")
     id_ = sandbox.commit()
     with (
@@ -212,8 +195,10 @@ def test_what_a_commit_holds_is_told_by_kind(sandbox: Sandbox) -> None:
     (sandbox.path / "link").symlink_to("/etc/passwd")
     id_ = sandbox.commit()
     with History(repository(sandbox)) as history:
-        stored = {path: history.stored(id_, path) for path in ("d/a.txt", "d", "link", "no", "d/x")}
-    assert {path: found and (found.kind, found.data) for path, found in stored.items()} == {
+        stored = {
+            path: history.read_path(id_, path) for path in ("d/a.txt", "d", "link", "no", "d/x")
+        }
+    assert {path: blob and (blob.kind, blob.data) for path, blob in stored.items()} == {
         "d/a.txt": ("file", b"one\n"),
         "d": ("directory", b""),
         "link": ("link", b""),
@@ -224,17 +209,17 @@ def test_what_a_commit_holds_is_told_by_kind(sandbox: Sandbox) -> None:
 
 def test_an_unborn_head_has_no_tip(sandbox: Sandbox) -> None:
     """Before the first commit there is no tip, and a named revision is an error."""
-    assert tip(repository(sandbox)) == ""
-    with pytest.raises(MemtoolError, match="no revision '--all'"):
-        tip(repository(sandbox), "--all")
+    assert resolve_tip(repository(sandbox)) == ""
+    with pytest.raises(MemtoolError, match='no revision "--all"'):
+        resolve_tip(repository(sandbox), "--all")
 
 
 def test_a_range_is_no_revision(sandbox: Sandbox) -> None:
-    """A..B names two commits where one is asked for."""
+    """A..B names two commits, but one is required."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    with pytest.raises(MemtoolError, match=r"no revision 'HEAD\.\.HEAD'"):
-        tip(repository(sandbox), "HEAD..HEAD")
+    with pytest.raises(MemtoolError, match=r'no revision "HEAD\.\.HEAD"'):
+        resolve_tip(repository(sandbox), "HEAD..HEAD")
 
 
 def test_every_kind_of_checkout_has_the_same_history(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -258,16 +243,16 @@ def test_every_kind_of_checkout_has_the_same_history(sandbox: Sandbox, tmp_path:
 
 
 def test_a_shallow_clone_knows_its_boundary(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Who wrote what lies before the boundary is nobody that this clone knows."""
+    """Authors before the boundary are unknown to this clone."""
     sandbox.memory("dec-a")
     sandbox.commit("one")
     sandbox.memory("dec-b")
     last = sandbox.commit("two")
     sandbox.git("clone", "-q", "--depth=1", f"file://{sandbox.path}", str(tmp_path / "shallow"))
-    found = repository(sandbox, tmp_path / "shallow")
-    assert found.shallow_commits() == {last}
-    with History(found) as history:
-        assert history.author_of(last) == NOBODY
+    opened = repository(sandbox, tmp_path / "shallow")
+    assert opened.shallow_commits() == {last}
+    with History(opened) as history:
+        assert history.find_author_commit(last) == UNKNOWN_COMMIT
         assert history.commit(last).subject == "two"
 
 
@@ -298,8 +283,8 @@ def test_settings_of_the_repository_start_nothing(sandbox: Sandbox, tmp_path: Pa
     with History(repository(sandbox)) as history:
         assert history.blame(id_, "a.txt") == {1: id_}
         assert [commit for commit, _touches in history.walk(id_, ".memory")] == [id_]
-        history.stored(id_, "a.txt")
-        history.last(id_, "a.txt")
+        history.read_path(id_, "a.txt")
+        history.find_last_commit(id_, "a.txt")
     assert not canary.exists()
 
 
@@ -325,7 +310,7 @@ def test_commits_that_nobody_can_read_stay_silent(
         )
     with History(repository(sandbox)) as history:
         assert [history.commit(id_).id for id_ in made] == made
-        assert history.commit("1" * 40) == NOBODY.replace(id="1" * 40)
+        assert history.commit("1" * 40) == UNKNOWN_COMMIT.replace(id="1" * 40)
     assert capfd.readouterr().err == ""
 
 
@@ -350,11 +335,11 @@ def test_history_is_as_gitpython_reads_it(sandbox: Sandbox) -> None:
         }
         assert history.blame(second, "b.txt", (2, 2)) == {2: second}
         data = repo.commit(second).tree.join("b.txt").data_stream.read()
-        assert history.stored(second, "b.txt") == Stored("file", data)
-        assert history.stored(second, "link") == Stored("link")
-        assert history.stored(second, ".") == Stored("directory")
-        assert history.stored(second, "a.txt") is None
-        assert history.commit("1" * 40) == NOBODY.replace(id="1" * 40)
+        assert history.read_path(second, "b.txt") == PathContent("file", data)
+        assert history.read_path(second, "link") == PathContent("link")
+        assert history.read_path(second, ".") == PathContent("directory")
+        assert history.read_path(second, "a.txt") is None
+        assert history.commit("1" * 40) == UNKNOWN_COMMIT.replace(id="1" * 40)
         with pytest.raises(MemtoolError):
             history.blame(second, "a.txt")
 
@@ -370,10 +355,10 @@ def test_repositories_that_name_objects_by_sha256_have_a_history(
     for args in (("add", "."), ("commit", "-q", "-m", "first")):
         sandbox.git("-C", str(new), *args)
     assert walked(sandbox, new) == [("first", [".memory/a.md"])]
-    found = repository(sandbox, new)
-    with History(found) as history:
-        assert history.blame(tip(found), ".memory/a.md") == {1: tip(found)}
-        assert history.last(tip(found), ".memory/a.md") == tip(found)
+    opened = repository(sandbox, new)
+    with History(opened) as history:
+        assert history.blame(resolve_tip(opened), ".memory/a.md") == {1: resolve_tip(opened)}
+        assert history.find_last_commit(resolve_tip(opened), ".memory/a.md") == resolve_tip(opened)
 
 
 def test_no_process_outlives_its_history(sandbox: Sandbox) -> None:
@@ -396,12 +381,16 @@ def _children() -> set[str]:
 
 
 def test_settings_given_by_variables_stay(sandbox: Sandbox) -> None:
-    """Git settings in the environment, such as a safe.directory, count beside the hardening."""
+    """Git settings in the environment, such as a safe.directory, apply with the hardening."""
     sandbox.memory("dec-a")
     sandbox.commit("one")
-    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.abbrev", "GIT_CONFIG_VALUE_0": "x"}
+    variables = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.abbrev",
+        "GIT_CONFIG_VALUE_0": "x",
+    }
     with pytest.raises(MemtoolError, match=r"core\.abbrev|abbrev length"):
-        walked(sandbox, **given)
+        walked(sandbox, **variables)
 
 
 def test_broken_settings_are_no_empty_history(sandbox: Sandbox) -> None:
@@ -411,7 +400,7 @@ def test_broken_settings_are_no_empty_history(sandbox: Sandbox) -> None:
     with (sandbox.path / ".git/config").open("a") as file:
         file.write("[core\n broken")
     with pytest.raises(MemtoolError, match="bad config"):
-        tip(repository(sandbox))
+        resolve_tip(repository(sandbox))
 
 
 def test_a_missing_object_is_told(sandbox: Sandbox) -> None:
@@ -431,7 +420,7 @@ LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b""]), max_size=12)
 @given(LINES, LINES)
 def test_matched_lines_are_equal_and_in_order(before: list[bytes], after: list[bytes]) -> None:
     """Every pair holds the same line, and no line is matched twice."""
-    pairs = sorted(matches(before, after))
+    pairs = sorted(match_lines(before, after))
     assert all(before[old] == after[new] for old, new in pairs)
     assert [new for _old, new in pairs] == sorted({new for _old, new in pairs})
     assert len({old for old, _new in pairs}) == len(pairs)
@@ -440,4 +429,4 @@ def test_matched_lines_are_equal_and_in_order(before: list[bytes], after: list[b
 @given(LINES)
 def test_an_unchanged_file_is_matched_whole(lines: list[bytes]) -> None:
     """Nothing of a file that did not change counts as new."""
-    assert sorted(matches(lines, lines)) == [(n, n) for n in range(len(lines))]
+    assert sorted(match_lines(lines, lines)) == [(n, n) for n in range(len(lines))]

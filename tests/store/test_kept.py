@@ -75,12 +75,12 @@ def test_enough_bases_of_a_kind_stay(tmp_path: Path, monkeypatch: pytest.MonkeyP
         now[0] += 1
         kept.write(str(tmp_path), "kind", basis, b"data")
         kept.write(str(tmp_path), "kind", basis, b"more", b"key")
-    left = [basis for basis in bases if kept.read(str(tmp_path), "kind", basis) is not None]
-    assert left == bases[2:]
+    remaining = [basis for basis in bases if kept.read(str(tmp_path), "kind", basis) is not None]
+    assert remaining == bases[2:]
 
 
 def damages(cache_dir: Path) -> list[str]:
-    return State.damages(str(cache_dir / facts.FOLDER))
+    return State.find_damaged_files(str(cache_dir / facts.FOLDER))
 
 
 def test_a_damaged_fact_is_absent_until_it_is_written_again(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.store import ledger, usage_log
-from memtool.store.ledger import Counted, Injection
+from memtool.store.ledger import Injection, UsageCount
 from memtool.store.usage_counts import UsageCounts
 from memtool.store.usage_log import Note, ShownItem
 
@@ -35,13 +35,13 @@ def note(moment: int, verb: str, ms: float, *ids: str, prompt: str = "") -> Note
 
 
 def noted(directory: Path, *notes: Note) -> None:
-    for one in notes:
-        usage_log.append_note(str(directory), one)
+    for row in notes:
+        usage_log.append_note(str(directory), row)
     ledger.fold(str(directory))
 
 
 def shown(directory: Path, ids: list[str]) -> dict[str, int]:
-    return UsageCounts(str(directory)).shown(ids)
+    return UsageCounts(str(directory)).count_shown(ids)
 
 
 def sessions(directory: Path) -> list[str]:
@@ -54,34 +54,34 @@ def sessions(directory: Path) -> list[str]:
 
 
 def test_notes_become_counts_latencies_and_injections(tmp_path: Path) -> None:
-    """What was noted can be asked for: how often, how long, what and for which prompt."""
+    """Notes can be queried: how often, how long, which memories and for which prompt."""
     noted(
         tmp_path,
         note(10, "search", 4.0, "dec-a", "dec-b"),
         note(20, "inject", 8.0, "dec-a", prompt="feed"),
         note(30, "inject", 2.0),
     )
-    with ledger.reading(str(tmp_path)) as held:
-        assert held.answers() == (3, 10)
-        assert held.most_injected(9) == [Counted("dec-a", 1, 20)]
-        assert held.most("", 9) == [Counted("dec-a", 2, 20), Counted("dec-b", 1, 10)]
-        assert held.most("inject", 9) == [Counted("dec-a", 1, 20)]
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert usage.answers() == (3, 10)
+        assert usage.most_injected(9) == [UsageCount("dec-a", 1, 20)]
+        assert usage.most_shown("", 9) == [UsageCount("dec-a", 2, 20), UsageCount("dec-b", 1, 10)]
+        assert usage.most_shown("inject", 9) == [UsageCount("dec-a", 1, 20)]
         injection = Injection(20, "dec-a", "retrieval", 1.5, "r", "feed", "")
-        assert held.injections("", 0) == held.injections("dec-a", 1) == [injection]
-        assert held.injections("dec-b", 0) == []
+        assert usage.injections("", 0) == usage.injections("dec-a", 1) == [injection]
+        assert usage.injections("dec-b", 0) == []
     assert shown(tmp_path, ["dec-a", "dec-b"]) == {"dec-a": 2, "dec-b": 1}
 
 
 def test_percentiles_are_latencies_that_were(tmp_path: Path) -> None:
     """By nearest rank: of 1 to 100 ms the median is 50 and the 95th percentile 95."""
     noted(tmp_path, *(note(n, "show", float(n)) for n in range(100, 0, -1)))
-    with ledger.reading(str(tmp_path)) as held:
-        (found,) = held.latencies()
-    assert (found.samples, found.p50_ms, found.p95_ms) == (100, 50.0, 95.0)
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        (latency,) = usage.latencies()
+    assert (latency.samples, latency.p50_ms, latency.p95_ms) == (100, 50.0, 95.0)
 
 
 def test_a_memory_counts_once_per_answer(tmp_path: Path) -> None:
-    """One that stands twice in an answer was shown once."""
+    """One that occurs twice in an answer was shown once."""
     noted(tmp_path, note(1, "inject", 1.0, "dec-a", "dec-a"))
     assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
 
@@ -89,9 +89,13 @@ def test_a_memory_counts_once_per_answer(tmp_path: Path) -> None:
 def test_injections_come_newest_first_in_the_order_of_their_block(tmp_path: Path) -> None:
     """A list cut by a limit holds the last ones."""
     noted(tmp_path, note(1, "inject", 1.0, "dec-c"), note(2, "inject", 1.0, "dec-b", "dec-a"))
-    with ledger.reading(str(tmp_path)) as held:
-        assert [one.id for one in held.injections("", 0)] == ["dec-b", "dec-a", "dec-c"]
-        assert [one.id for one in held.injections("", 2)] == ["dec-b", "dec-a"]
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert [injection.id for injection in usage.injections("", 0)] == [
+            "dec-b",
+            "dec-a",
+            "dec-c",
+        ]
+        assert [injection.id for injection in usage.injections("", 2)] == ["dec-b", "dec-a"]
 
 
 def test_folding_twice_counts_once(tmp_path: Path) -> None:
@@ -99,20 +103,20 @@ def test_folding_twice_counts_once(tmp_path: Path) -> None:
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     ledger.fold(str(tmp_path))
     assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
-    assert usage_log.sealed(str(tmp_path)) == []
+    assert usage_log.list_sealed(str(tmp_path)) == []
 
 
 def test_who_was_killed_between_taking_and_removing_counts_once(tmp_path: Path) -> None:
     """A file that was taken over but is still there is not counted again, but what came late is."""
     usage_log.append_note(str(tmp_path), note(1, "show", 1.0, "dec-a"))
     usage_log.seal(str(tmp_path))
-    (path,) = usage_log.sealed(str(tmp_path))
+    (path,) = usage_log.list_sealed(str(tmp_path))
     data = Path(path).read_bytes()
     ledger.fold(str(tmp_path))
     with sqlite3.connect(tmp_path / ledger.NAME) as connection:
         connection.execute("INSERT INTO taken VALUES (?, ?)", (os.path.basename(path), len(data)))
     connection.close()
-    Path(path).write_bytes(data + usage_log.note_line(note(2, "show", 1.0, "dec-b")))
+    Path(path).write_bytes(data + usage_log.format_note(note(2, "show", 1.0, "dec-b")))
     ledger.fold(str(tmp_path))
     assert shown(tmp_path, ["dec-a", "dec-b"]) == {"dec-a": 1, "dec-b": 1}
 
@@ -147,22 +151,24 @@ def test_killed_processes_leave_whole_notes(tmp_path: Path) -> None:
             if int(line) >= least:
                 break
         writer.send_signal(signal.SIGKILL)
-        rest = [line for line in writer.stdout.read().splitlines(keepends=True) if line[-1] == "\n"]
+        lines = [
+            line for line in writer.stdout.read().splitlines(keepends=True) if line[-1] == "\n"
+        ]
         writer.stdout.close()
         writer.wait()
-        seen.append(int(rest[-1]) if rest else least)
+        seen.append(int(lines[-1]) if lines else least)
     ledger.fold(str(tmp_path))
-    found = sessions(tmp_path)
-    assert len(found) == len(set(found))
+    ids = sessions(tmp_path)
+    assert len(ids) == len(set(ids))
     for round_, last in enumerate(seen):
-        own = [id_ for id_ in found if id_.startswith(f"w{round_}-")]
+        own = [id_ for id_ in ids if id_.startswith(f"w{round_}-")]
         assert last + 1 <= len(own)
         assert sorted(own) == sorted(f"w{round_}-{number}" for number in range(len(own)))
 
 
 @pytest.mark.parametrize("data", [b"no database", b"SQLite format 3\0" + b"\xff" * 4096])
 def test_a_broken_ledger_is_put_aside(tmp_path: Path, data: bytes) -> None:
-    """What is no database costs the old statistics, not the new ones."""
+    """A damaged database costs the old statistics, not the new ones."""
     (tmp_path / ledger.NAME).write_bytes(data)
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     assert shown(tmp_path, ["dec-a"]) == {"dec-a": 1}
@@ -182,10 +188,10 @@ def test_a_ledger_of_another_format_is_put_aside(tmp_path: Path) -> None:
 def test_a_database_that_another_process_holds_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock is no damage: the notes wait in the spool until it is gone."""
+    """A lock is not damage: the notes wait in the spool until it is gone."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     usage_log.append_note(str(tmp_path), note(2, "show", 1.0, "dec-a"))
-    monkeypatch.setattr(ledger, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(ledger, "TIMEOUT_S", 0.0)
     connection = sqlite3.connect(tmp_path / ledger.NAME, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     with pytest.raises(MemtoolError, match="locked"):
@@ -199,9 +205,9 @@ def test_a_database_that_another_process_holds_is_left_alone(
 def test_a_deleted_ledger_is_an_empty_one(tmp_path: Path) -> None:
     """Nothing is made for a question, and nothing is known."""
     ledger.fold(str(tmp_path))
-    with ledger.reading(str(tmp_path)) as held:
-        assert (held.answers(), held.latencies(), held.most("", 5)) == ((0, None), [], [])
-        assert held.injections("", 0) == []
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert (usage.answers(), usage.latencies(), usage.most_shown("", 5)) == ((0, None), [], [])
+        assert usage.injections("", 0) == []
     assert os.listdir(tmp_path) == []
 
 
@@ -209,16 +215,16 @@ def test_old_answers_are_forgotten_and_counts_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger does not grow for ever."""
-    monkeypatch.setattr(ledger, "KEPT_ANSWERS", 3)
+    monkeypatch.setattr(ledger, "MAX_ANSWERS", 3)
     noted(tmp_path, *(note(n, "inject", 1.0, "dec-a") for n in range(10)))
-    with ledger.reading(str(tmp_path)) as held:
-        assert held.answers() == (3, 7)
-        assert len(held.injections("", 0)) == 3
-        assert held.most("", 1) == [Counted("dec-a", 10, 9)]
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert usage.answers() == (3, 7)
+        assert len(usage.injections("", 0)) == 3
+        assert usage.most_shown("", 1) == [UsageCount("dec-a", 10, 9)]
 
 
 def test_nobody_else_may_read_the_ledger(tmp_path: Path) -> None:
-    """What somebody worked on is their own."""
+    """Usage is private to its user."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     usage_log.append_note(str(tmp_path), note(1, "show", 1.0, "dec-a"))
     for path in (ledger.NAME, "spool/notes"):

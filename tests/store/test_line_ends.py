@@ -43,14 +43,14 @@ def test_a_checkout_with_crlf_is_what_was_committed(
     ):
         expected = plain.run(*args)
         for env in ({}, {"MEMTOOL_NO_CACHE": "1"}):
-            found = other.run(*args, **env)
-            assert (found.returncode, found.stdout) == (expected.returncode, expected.stdout), args
+            done = other.run(*args, **env)
+            assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout), args
     assert other.json("list")["memories"][0]["trust"] == "trusted"
     assert other.json("status")["uncommitted"] == []
 
 
 def test_a_new_memory_of_such_a_checkout_is_its_commit(sandbox: Sandbox, tmp_path: Path):
-    """What an editor wrote with CRLF is read as git will store it, before and after."""
+    """A file with CRLF is read as git will store it, before and after."""
     sandbox.memory("dec-a", BODY)
     sandbox.commit()
     other = cloned(sandbox, tmp_path / "crlf", "true")
@@ -81,6 +81,6 @@ def test_a_lifecycle_change_there_commits_one_line(sandbox: Sandbox, tmp_path: P
     path = sandbox.memory("dec-a", BODY, status="confirmed")
     sandbox.commit()
     other = cloned(sandbox, tmp_path / "crlf", "true")
-    assert other.run("deprecate", "dec-a", "--why", "moved", "--commit").returncode == 0
+    assert other.run("deprecate", "dec-a", "--reason", "moved", "--commit").returncode == 0
     assert other.git("show", "--numstat", "--format=", "HEAD").split() == ["1", "1", path]
     assert other.run("check").returncode == 0

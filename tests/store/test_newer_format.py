@@ -45,7 +45,7 @@ WRITING = (
     "unpin dec-a",
     "deprecate dec-a",
     "archive dec-a",
-    "forget dec-a --why gone",
+    "forget dec-a --reason gone",
     "restore dec-a",
     "undo dec-a",
     "purge",
@@ -78,18 +78,18 @@ def newer(sandbox: Sandbox) -> Sandbox:
 
 
 def test_settings_are_read_as_far_as_they_are_known(newer: Sandbox):
-    """What this version does not know is passed over; a bar of trust it does not know is high."""
-    found = newer.context().settings
-    assert (found.format, found.is_newer) == (9, True)
-    assert found.given == {"search.limit": 3, "inject.trust": "signed"}
-    assert found.categories["decision"].ttl_days == 30
-    assert found.categories["ritual"].ttl_days == 40
-    assert "other" not in found.categories
+    """Unknown settings are skipped; an unknown trust level is high."""
+    settings = newer.context().settings
+    assert (settings.format, settings.is_newer) == (9, True)
+    assert settings.values == {"search.limit": 3, "inject.trust": "signed"}
+    assert settings.categories["decision"].ttl_days == 30
+    assert settings.categories["ritual"].ttl_days == 40
+    assert "other" not in settings.categories
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "1.5", '"2"', "true", "[]"])
 def test_a_format_is_a_whole_number_from_one(number: str):
-    """Anything else is no format, and is named with the file."""
+    """Anything else is refused, with the name of the file."""
     with pytest.raises(MemtoolError, match="format must be a whole number from 1") as caught:
         config.parse(f"format = {number}\n".encode(), ".memory/config.toml")
     assert caught.value.code == "config"
@@ -97,21 +97,21 @@ def test_a_format_is_a_whole_number_from_one(number: str):
 
 def test_the_format_of_today_may_be_named():
     """A file that says what the absence means is read as any."""
-    found = config.parse(b"format = 1\n[search]\nlimit = 3\n", "config.toml")
-    assert (found.format, found.given) == (1, {"search.limit": 3})
+    parsed = config.parse(b"format = 1\n[search]\nlimit = 3\n", "config.toml")
+    assert (parsed.format, parsed.values) == (1, {"search.limit": 3})
     with pytest.raises(MemtoolError, match="colour"):
         config.parse(b'format = 1\ncolour = "blue"\n', "config.toml")
 
 
 @pytest.mark.parametrize("call", ["list", "search redis", "show dec-a", "status", "log", "stats"])
 def test_it_is_read_with_one_note(newer: Sandbox, call: str):
-    """What can be read is answered, and one line says what is not, and what helps."""
+    """Readable memories are answered, and one line names the problem and the remedy."""
     done = newer.run(*call.split())
     assert done.returncode in (0, 1)
     assert "dec-a" in done.stdout or call in ("status", "stats")
     assert done.stderr == (
         f"memtool: {SAID}: it reads this tree, but for 1 file that it cannot read, and writes "
-        f"nothing; {installation.upgrade()}\n"
+        f"nothing; {installation.upgrade_command()}\n"
     )
 
 
@@ -121,7 +121,7 @@ def test_every_writing_verb_refuses_in_one_sentence(newer: Sandbox, call: str):
     done = newer.run(*shlex.split(call))
     assert (done.returncode, done.stderr) == (
         2,
-        f"memtool: {SAID}: nothing is written\nhint: {installation.upgrade()}\n",
+        f"memtool: cannot write: {SAID}\nhint: {installation.upgrade_command()}\n",
     )
     assert newer.git("status", "--porcelain") == ""
 
@@ -131,7 +131,7 @@ def test_check_warns_and_refuses_only_what_is_wrong_in_any_format(newer: Sandbox
     newer.memory("dec-c", "It has a mood.\n", **{"x-a": "b"})
     newer.git("add", ".memory")
     answer = newer.json("check")
-    assert {(one["code"], one["severity"]) for one in answer["problems"]} == {
+    assert {(problem["code"], problem["severity"]) for problem in answer["problems"]} == {
         ("newer-format", "warning"),
         ("unknown-key", "warning"),
     }
@@ -159,7 +159,7 @@ def test_hooks_answer_as_always(newer: Sandbox):
 
 
 def test_no_candidates_are_made_there(newer: Sandbox):
-    """What a user wants after each session is not tried where it would be refused."""
+    """Promotion after each session is not tried if it would be refused."""
     newer.env["MEMTOOL_MANAGER"] = "on"
     assert not consent.is_promoting(newer.context())
     assert not consent.is_managing(newer.context())
@@ -191,5 +191,5 @@ def test_global_memories_of_a_newer_format_are_read(sandbox: Sandbox):
     (place / ".memory/config.toml").write_text("format = 9\n")
     refused = sandbox.run("remember", "--global", "Answers are short.")
     assert refused.returncode == 2
-    assert "nothing is written" in refused.stderr
+    assert "cannot write: .memory has format 9" in refused.stderr
     assert "English" in sandbox.run("inject", "--prompt", "English commit messages?").stdout

@@ -1,4 +1,4 @@
-"""Partial clones: right answers where they can be had, else unknown; nothing is ever fetched."""
+"""Partial clones: right answers if possible, else unknown; nothing is ever fetched."""
 
 from __future__ import annotations
 
@@ -76,21 +76,23 @@ def test_without_blobs_every_citation_is_right(history: Sandbox, tmp_path: Path)
 
 
 def test_without_trees_trust_is_right_and_the_commit_unknown(history: Sandbox, tmp_path: Path):
-    """What is checked out is in the trusted ref; who wrote it, the clone cannot tell."""
+    """The checked-out files are in the trusted ref; their authors are unknown."""
     clone = partial(history, tmp_path / "clone", "tree:0")
     shown = clone.json("show", "sem-b")
     assert (shown["commit"], shown["author"], shown["trust"]) == (None, "", "trusted")
-    assert "sem-b@shallow" in clone.run("search", "deploys").stdout
+    text = clone.run("search", "deploys").stdout
+    assert "[sem-b]\n" in text  # no commit is cited
+    assert "not committed" not in text
     assert {event["kind"] for event in clone.json("log")["events"]} == {"unknown"}
     assert "git fetch --refetch --no-filter" in clone.run("log").stderr
 
 
 def test_a_local_change_is_local_there_too(history: Sandbox, tmp_path: Path):
-    """What git cannot say of history changes nothing about what was never committed."""
+    """Missing history does not affect uncommitted files."""
     clone = partial(history, tmp_path / "clone", "tree:0")
     clone.memory("sem-new", "Deploys need the VPN.\n", type="semantic")
     assert clone.json("show", "sem-new")["trust"] == "local"
-    assert "sem-new@local" in clone.run("search", "vpn").stdout
+    assert " · not committed\n" in clone.run("search", "vpn").stdout
 
 
 def test_what_needs_absent_trees_says_how_to_get_them(history: Sandbox, tmp_path: Path):
@@ -100,3 +102,31 @@ def test_what_needs_absent_trees_says_how_to_get_them(history: Sandbox, tmp_path
     assert done.returncode == 2
     assert "this partial clone does not hold what it has to look at" in done.stderr
     assert "hint: git fetch --refetch --no-filter brings all of it" in done.stderr
+
+
+@pytest.mark.parametrize("left_out", ["tree:0", "blob:none"])
+def test_a_branch_that_is_behind_is_told_what_is_here(
+    history: Sandbox, tmp_path: Path, left_out: str
+):
+    """New memories of the trusted branch are found once their text is here; none is fetched."""
+    history.git("branch", "topic")
+    history.memory("sem-new", "Deploys of the shop need a second person.\n", type="semantic")
+    history.commit()
+    clone = partial(history, tmp_path / "clone", left_out)
+    clone.git("checkout", "--quiet", "origin/topic")
+    assert deploys(clone) == {"sem-b", "sem-new"}
+    history.memory("sem-late", "Deploys of the shop need the VPN.\n", type="semantic")
+    history.commit()
+    clone.git("fetch", "--quiet", "origin")
+    before = clone.git("cat-file", "--batch-all-objects", "--batch-check")
+    assert deploys(clone) >= {"sem-b"}
+    assert "sem-late" not in deploys(clone)
+    assert clone.run("status").returncode == 0
+    assert clone.git("cat-file", "--batch-all-objects", "--batch-check") == before
+    clone.git("checkout", "--quiet", "origin/main")
+    clone.git("checkout", "--quiet", "origin/topic")
+    assert deploys(clone) == {"sem-b", "sem-new", "sem-late"}
+
+
+def deploys(clone: Sandbox) -> set[str]:
+    return {result["id"] for result in clone.json("search", "deploys")["results"]}

@@ -21,7 +21,7 @@ def test_much_input_and_output_at_once() -> None:
 def test_status_and_both_outputs() -> None:
     """The exit code and what was told come back."""
     done = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], ENV)
-    assert done == process.Done(3, b"out\n", b"err\n")
+    assert done == process.ProcessResult(3, b"out\n", b"err\n")
 
 
 def test_a_signal_is_a_negative_status() -> None:
@@ -30,12 +30,12 @@ def test_a_signal_is_a_negative_status() -> None:
 
 
 def test_a_reader_that_does_not_read_is_no_error() -> None:
-    """Input that nobody wants is dropped."""
+    """Unread input is dropped."""
     assert process.run(["true"], ENV, bytes(1 << 20)).status == 0
 
 
 def test_a_program_is_found_on_its_own_path(tmp_path) -> None:
-    """Not on the path of this process; a directory is no program."""
+    """Not on the path of this process; a directory is not a program."""
     with pytest.raises(OSError):  # noqa: PT011  # which one is the system's choice
         process.run(["cat"], {"PATH": str(tmp_path)})
     tool = tmp_path / "cat"
@@ -63,7 +63,7 @@ except ChildProcessError:
 
 
 def test_a_child_dies_of_a_broken_pipe() -> None:
-    """Python ignores that signal; what it starts must not."""
+    """Python ignores that signal; its children must not."""
     done = process.run(["sh", "-c", "yes | head -n 1"], ENV, timeout_s=20)
     assert (done.status, done.stdout) == (0, b"y\n")
 

@@ -7,7 +7,7 @@ import signal
 
 from conftest import Sandbox
 
-from memtool.store.progress import WIDTH, Progress, paused
+from memtool.store.progress import WIDTH_CHARS, Progress, paused
 
 
 class Terminal(io.StringIO):
@@ -31,13 +31,13 @@ def test_a_terminal_is_told_what_is_done_and_then_left_clean() -> None:
         "",
         "",
     ]
-    assert {len(line) for line in lines[1:4]} == {WIDTH}
+    assert {len(line) for line in lines[1:4]} == {WIDTH_CHARS}
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_short_work_and_pipes_see_nothing() -> None:
-    """No byte is written within the first second, or where no terminal is."""
+    """No byte is written within the first second, or without a terminal."""
     with Terminal() as stream:
         with Progress(stream):
             pass
@@ -51,7 +51,7 @@ def test_short_work_and_pipes_see_nothing() -> None:
 
 
 def test_a_check_shows_its_progress_to_terminals_only(sandbox: Sandbox) -> None:
-    """What a program reads from stderr holds no progress."""
+    """A program that reads stderr sees no progress."""
     sandbox.memory("dec-a")
     assert sandbox.run("check").stderr == ""
 
@@ -63,7 +63,7 @@ def test_work_inside_of_a_verb_uses_the_line_of_the_verb() -> None:
             with Progress(stream) as inner:
                 inner.begin("secrets")
                 signal.raise_signal(signal.SIGALRM)
-            assert outer.at == "check"
+            assert outer.activity == "check"
             signal.raise_signal(signal.SIGALRM)
         lines = [line.rstrip() for line in stream.getvalue().split("\r")]
     assert lines == ["", "memtool: secrets, 1 s", "memtool: check, 2 s", "", ""]

@@ -18,15 +18,15 @@ from memtool.errors import MemtoolError
 from memtool.memory.trust import Origin
 from memtool.store import bases, facts, provenance
 from memtool.store.bases import CITATION
-from memtool.store.provenance import Basis, Citation, Witness
+from memtool.store.provenance import Basis, Citation, ProvenanceReader
 from memtool.store.state import close_shared
 
 
 def origins(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, Origin]:
     """Origins by id."""
     tree = sandbox.context().tree(at)
-    found = Witness(tree.location, **settings).origins(tree.records)
-    return {record.id: found[record.path] for record in tree.records}
+    by_path = ProvenanceReader(tree.location, **settings).origins(tree.records)
+    return {record.id: by_path[record.path] for record in tree.records}
 
 
 def trust(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, str]:
@@ -90,14 +90,14 @@ def test_commit_author_and_date_are_those_of_the_present_bytes(sandbox: Sandbox)
     second = sandbox.commit()
     sandbox.write("other", "")
     sandbox.commit()
-    found = origins(sandbox)["dec-a"]
+    origin = origins(sandbox)["dec-a"]
     date = int(sandbox.git("log", "-1", "--format=%at", second))
-    assert found == Origin(second, "Ada", date, "committed")
-    assert provenance.cite("dec-a", found) == f"dec-a@{second[:10]}"
+    assert origin == Origin(second, "Ada", date, "committed")
+    assert provenance.cite("dec-a", origin) == f"dec-a@{second[:10]}"
 
 
 def test_a_merge_that_kept_one_side_names_its_author(sandbox: Sandbox) -> None:
-    """A commit whose bytes were dropped in a merge is not the origin, however new it is."""
+    """A commit dropped by a merge is not the origin, however new it is."""
     for id_ in ("dec-a", "dec-b"):
         sandbox.memory(id_, "base\n")
     sandbox.commit()
@@ -109,8 +109,8 @@ def test_a_merge_that_kept_one_side_names_its_author(sandbox: Sandbox) -> None:
     theirs = sandbox.commit()
     sandbox.git("checkout", "--quiet", "main")
     sandbox.git("merge", "--quiet", "--no-edit", "-X", "ours", "theirs")
-    found = {id_: origin.commit for id_, origin in origins(sandbox).items()}
-    assert found == {"dec-a": ours, "dec-b": theirs}
+    commits = {id_: origin.commit for id_, origin in origins(sandbox).items()}
+    assert commits == {"dec-a": ours, "dec-b": theirs}
 
 
 def test_a_merge_that_made_new_bytes_is_their_origin(sandbox: Sandbox) -> None:
@@ -159,10 +159,12 @@ def test_the_answer_does_not_depend_on_what_else_is_asked(sandbox: Sandbox) -> N
             sandbox.commit()
     sandbox.commit()
     tree = sandbox.context().tree()
-    together = Witness(tree.location).origins(tree.records)
+    together = ProvenanceReader(tree.location).origins(tree.records)
     for record in tree.records[::13]:
-        assert Witness(tree.location).origins([record]) == {record.path: together[record.path]}
-    assert Witness(tree.location).origins([]) == {}
+        assert ProvenanceReader(tree.location).origins([record]) == {
+            record.path: together[record.path]
+        }
+    assert ProvenanceReader(tree.location).origins([]) == {}
 
 
 def test_a_forged_author_changes_nothing_about_trust(sandbox: Sandbox) -> None:
@@ -184,8 +186,8 @@ def test_a_forged_author_changes_nothing_about_trust(sandbox: Sandbox) -> None:
             "hash-object", "-t", "commit", "-w", "--literally", str(sandbox.path.parent / "raw")
         ).strip()
         sandbox.git("update-ref", "refs/heads/main", commit)
-        found = origins(sandbox)["dec-a"]
-        assert (found.trust, found.commit, found.author) == ("committed", commit, "Linus")
+        origin = origins(sandbox)["dec-a"]
+        assert (origin.trust, origin.commit, origin.author) == ("committed", commit, "Linus")
 
 
 def test_a_replaced_commit_or_object_is_not_looked_at(sandbox: Sandbox) -> None:
@@ -209,10 +211,10 @@ def test_shallow_clones_say_so(sandbox: Sandbox, tmp_path: Path) -> None:
     clone = Sandbox(tmp_path / "c", sandbox.env)
     clone.memory("dec-new")
     made = clone.commit()
-    found = origins(clone, allowed_signers="x")
-    assert found["dec-old"] == Origin("", "", 0, "trusted", is_shallow=True)
-    assert provenance.cite("dec-old", found["dec-old"]) == "dec-old@shallow"
-    assert (found["dec-new"].commit, found["dec-new"].is_shallow) == (made, False)
+    by_id = origins(clone, allowed_signers="x")
+    assert by_id["dec-old"] == Origin("", "", 0, "trusted", is_shallow=True)
+    assert provenance.cite("dec-old", by_id["dec-old"]) == "dec-old@shallow"
+    assert (by_id["dec-new"].commit, by_id["dec-new"].is_shallow) == (made, False)
     assert clone.context().repository.is_shallow
     assert provenance.cite("dec-x", None) == "dec-x@local"
 
@@ -327,7 +329,7 @@ def test_keys_of_the_own_keyring_sign_nothing(sandbox: Sandbox, tmp_path: Path) 
 
 
 def test_names_with_any_bytes_have_origins(sandbox: Sandbox) -> None:
-    """Paths that are no UTF-8, or hold line feeds, are found in the log as they are."""
+    """Paths that are not UTF-8, or hold line feeds, are found in the log as they are."""
     path = sandbox.memory("dec-a")
     for name in (b"\xff.md", b"new\nline.md", b":raw.md", b"commit:x.md"):
         target = os.fsencode(sandbox.path / ".memory") + b"/" + name
@@ -337,14 +339,14 @@ def test_names_with_any_bytes_have_origins(sandbox: Sandbox) -> None:
     repository = sandbox.context().repository
     assert len(listed) == 5
     for many in (listed, listed + [f"x{n}" for n in range(60)]):
-        found = provenance.last_commits(repository, "HEAD", many, ".memory")
-        assert found == dict.fromkeys(listed, commit)
+        last_commits = provenance.find_last_commits(repository, "HEAD", many, ".memory")
+        assert last_commits == dict.fromkeys(listed, commit)
 
 
 def basis(sandbox: Sandbox) -> Basis:
-    found = Witness(sandbox.context().snapshot()).basis
-    assert found is not None
-    return found
+    current = ProvenanceReader(sandbox.context().snapshot()).basis
+    assert current is not None
+    return current
 
 
 def database(sandbox: Sandbox) -> Path:
@@ -357,16 +359,16 @@ def database(sandbox: Sandbox) -> Path:
 def counts(sandbox: Sandbox, table: str) -> int:
     """Count the rows of a table."""
     cache_dir = sandbox.context().repository.cache_dir
-    return facts.read(cache_dir, lambda rows: len(list(rows.some(table, "1")))) or 0
+    return facts.read(cache_dir, lambda rows: len(list(rows.find(table, "1")))) or 0
 
 
 def both(sandbox: Sandbox, **settings: str) -> dict[str, Origin]:
     """Origins by id, the same from the cache and from git."""
     tree = sandbox.context().tree()
-    found = Witness(tree.location, **settings).origins(tree.records)
-    plain = Witness(tree.location, is_cached=False, **settings).origins(tree.records)
-    assert found == plain
-    return {record.id: found[record.path] for record in tree.records}
+    by_path = ProvenanceReader(tree.location, **settings).origins(tree.records)
+    plain = ProvenanceReader(tree.location, is_cached=False, **settings).origins(tree.records)
+    assert by_path == plain
+    return {record.id: by_path[record.path] for record in tree.records}
 
 
 def without_git(sandbox: Sandbox) -> Sandbox:
@@ -386,8 +388,10 @@ def test_a_citation_comes_back_as_it_was_kept(row: Citation) -> None:
     with tempfile.TemporaryDirectory() as place:
         basis = bases.add(place, CITATION, BASIS, {"path": row.cells})
         assert basis is not None
-        kept = bases.read(place, CITATION, basis)
-    assert {path: Citation.of(cells) for path, cells in (kept or {}).items()} == {"path": row}
+        cells_by_path = bases.read(place, CITATION, basis)
+    assert {path: Citation.from_cells(cells) for path, cells in (cells_by_path or {}).items()} == {
+        "path": row
+    }
 
 
 def test_a_lost_row_is_asked_of_git(sandbox: Sandbox) -> None:
@@ -482,7 +486,7 @@ def test_every_history_gives_the_same_with_and_without_a_table(sandbox: Sandbox)
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "-m", kind)
         both(sandbox)
-    assert counts(sandbox, "basis") <= bases.KEPT
+    assert counts(sandbox, "basis") <= bases.BASES_PER_WORKTREE
 
 
 def test_a_plain_commit_moves_the_rows_on(
@@ -502,12 +506,12 @@ def test_a_plain_commit_moves_the_rows_on(
         "dec-b": second,
     }
     assert (counts(sandbox, "basis"), counts(sandbox, "citation")) == (1, 3)
-    monkeypatch.setattr(provenance, "last_commits", lambda *_a, **_k: pytest.fail("walked"))
+    monkeypatch.setattr(provenance, "find_last_commits", lambda *_a, **_k: pytest.fail("walked"))
     sandbox.memory("dec-a", "other\n")
     third = sandbox.commit()
     tree = sandbox.context().tree()
-    found = Witness(tree.location).origins(tree.records)
-    assert sorted(origin.commit for origin in found.values()) == sorted((second, third))
+    by_path = ProvenanceReader(tree.location).origins(tree.records)
+    assert sorted(origin.commit for origin in by_path.values()) == sorted((second, third))
 
 
 def test_a_worktree_has_rows_of_its_own_once_it_moves_on(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -523,8 +527,8 @@ def test_a_worktree_has_rows_of_its_own_once_it_moves_on(sandbox: Sandbox, tmp_p
     side.commit()
     both(side)
     assert counts(sandbox, "basis") == 2
-    assert [both(one)["dec-a"] for one in (sandbox, side)] == [
-        origins(one, is_cached=False)["dec-a"] for one in (sandbox, side)
+    assert [both(worktree)["dec-a"] for worktree in (sandbox, side)] == [
+        origins(worktree, is_cached=False)["dec-a"] for worktree in (sandbox, side)
     ]
 
 
@@ -533,7 +537,7 @@ def test_rows_that_moved_on_meanwhile_are_not_used(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "one\n")
     first = sandbox.commit()
     tree = sandbox.context().tree("HEAD")
-    early = Witness(tree.location)
+    early = ProvenanceReader(tree.location)
     assert [origin.commit for origin in early.origins(tree.records).values()] == [first]
     sandbox.memory("dec-a", "two\n")
     sandbox.commit()
@@ -575,8 +579,8 @@ def test_a_file_of_a_commit_is_read_once(sandbox: Sandbox) -> None:
     repository = sandbox.context().repository
     for data in (b"[trust]\n", None):
         name = f"x-{data!r}"
-        assert provenance.file_at(repository, commit, name, lambda data=data: data) == data
-        assert provenance.file_at(repository, commit, name, lambda: b"other") == data
+        assert provenance.read_cached_file(repository, commit, name, lambda data=data: data) == data
+        assert provenance.read_cached_file(repository, commit, name, lambda: b"other") == data
     place = database(sandbox)
     place.write_bytes(place.read_bytes().replace(b"x-None", b"y-None"))
-    assert provenance.file_at(repository, commit, "y-None", lambda: b"new") == b"new"
+    assert provenance.read_cached_file(repository, commit, "y-None", lambda: b"new") == b"new"

@@ -37,12 +37,15 @@ def ask_git(directory: Path, env: dict[str, str]) -> tuple[str, str, str] | None
 
 def same_as_git(directory: Path, env: dict[str, str]) -> Repository:
     """Discover, compare with git, and return what was found."""
-    found = discover(str(directory), env)
-    real = [os.path.realpath(p) if p else "" for p in (found.top, found.git_dir, found.common_dir)]
+    discovered = discover(str(directory), env)
+    real = [
+        os.path.realpath(p) if p else ""
+        for p in (discovered.top, discovered.git_dir, discovered.common_dir)
+    ]
     expected = ask_git(directory, env)
     assert expected is not None
     assert [os.path.realpath(p) if p else "" for p in expected] == real
-    return found
+    return discovered
 
 
 def test_the_top_and_any_directory_below_it(sandbox: Sandbox) -> None:
@@ -51,8 +54,8 @@ def test_the_top_and_any_directory_below_it(sandbox: Sandbox) -> None:
     deep.mkdir(parents=True)
     link = sandbox.path.parent / "link"
     link.symlink_to(deep)
-    found = {same_as_git(place, sandbox.env).top for place in (sandbox.path, deep, link)}
-    assert found == {os.path.realpath(sandbox.path)}
+    tops = {same_as_git(place, sandbox.env).top for place in (sandbox.path, deep, link)}
+    assert tops == {os.path.realpath(sandbox.path)}
 
 
 def test_an_ordinary_checkout_needs_no_process(
@@ -62,7 +65,7 @@ def test_an_ordinary_checkout_needs_no_process(
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("worktree", "add", "--quiet", "../linked")
-    monkeypatch.setattr(repository, "asked", lambda *_: pytest.fail("git was asked"))
+    monkeypatch.setattr(repository, "ask_git", lambda *_: pytest.fail("git was asked"))
     for place in (sandbox.path, sandbox.path.parent / "linked"):
         assert discover(str(place), sandbox.env).top == os.path.realpath(place)
 
@@ -99,8 +102,8 @@ def test_a_submodule_has_its_own_memory(sandbox: Sandbox, tmp_path: Path) -> Non
     sandbox.git(
         "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(inner), "sub"
     )
-    found = same_as_git(sandbox.path / "sub" / ".memory", sandbox.env)
-    assert found.top == os.path.realpath(sandbox.path / "sub")
+    discovered = same_as_git(sandbox.path / "sub" / ".memory", sandbox.env)
+    assert discovered.top == os.path.realpath(sandbox.path / "sub")
     assert same_as_git(sandbox.path, sandbox.env).top == os.path.realpath(sandbox.path)
 
 
@@ -119,10 +122,10 @@ def test_bare_repositories_are_read_from_themselves(sandbox: Sandbox, tmp_path: 
     commit = sandbox.commit()
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     bare = tmp_path / "bare.git"
-    found = same_as_git(bare, sandbox.env)
-    assert found.is_bare
-    assert found.git.rev("HEAD") == commit
-    with pytest.raises(MemtoolError, match="lies inside a git directory"):
+    discovered = same_as_git(bare, sandbox.env)
+    assert discovered.is_bare
+    assert discovered.git.resolve("HEAD") == commit
+    with pytest.raises(MemtoolError, match="is inside a git directory"):
         discover(str(bare / "refs"), sandbox.env)
 
 
@@ -143,9 +146,9 @@ def test_a_worktree_of_a_bare_repository_has_a_top(sandbox: Sandbox, tmp_path: P
 
 def test_inside_the_git_directory_there_is_no_worktree(sandbox: Sandbox) -> None:
     """In `.git` itself memtool reads as in a bare repository; deeper inside it refuses."""
-    found = same_as_git(sandbox.path / ".git", sandbox.env)
-    assert found.is_bare
-    with pytest.raises(MemtoolError, match="lies inside a git directory"):
+    discovered = same_as_git(sandbox.path / ".git", sandbox.env)
+    assert discovered.is_bare
+    with pytest.raises(MemtoolError, match="is inside a git directory"):
         discover(str(sandbox.path / ".git" / "refs"), sandbox.env)
 
 
@@ -173,28 +176,28 @@ def test_settings_may_move_the_worktree(sandbox: Sandbox, tmp_path: Path, where:
         (sandbox.path / ".git" / "config.worktree").write_text(text)
     else:
         config.write_text(config.read_text() + text)
-    found = discover(str(sandbox.path), sandbox.env)
-    said = sandbox.git("rev-parse", "--show-toplevel").strip()
-    assert os.path.realpath(said) == os.path.realpath(found.top)
-    assert (os.path.realpath(found.top) == os.path.realpath(tmp_path / "moved")) is (
-        os.path.realpath(said) == os.path.realpath(tmp_path / "moved")
+    discovered = discover(str(sandbox.path), sandbox.env)
+    top = sandbox.git("rev-parse", "--show-toplevel").strip()
+    assert os.path.realpath(top) == os.path.realpath(discovered.top)
+    assert (os.path.realpath(discovered.top) == os.path.realpath(tmp_path / "moved")) is (
+        os.path.realpath(top) == os.path.realpath(tmp_path / "moved")
     )
 
 
 def test_variables_point_at_a_repository(sandbox: Sandbox, tmp_path: Path) -> None:
-    """GIT_DIR and GIT_WORK_TREE win over where one stands, relative or not."""
+    """GIT_DIR and GIT_WORK_TREE win over the current directory, relative or not."""
     other = tmp_path / "other"
     other.mkdir()
     sandbox.memory("dec-a")
     commit = sandbox.commit()
     absolute = {"GIT_DIR": str(sandbox.path / ".git"), "GIT_WORK_TREE": str(sandbox.path)}
-    assert same_as_git(other, sandbox.env | absolute).git.rev("HEAD") == commit
+    assert same_as_git(other, sandbox.env | absolute).git.resolve("HEAD") == commit
     deep = sandbox.path / "deep"
     deep.mkdir()
     relative = {"GIT_DIR": "../.git", "GIT_WORK_TREE": ".."}
-    found = same_as_git(deep, sandbox.env | relative)
-    assert found.top == os.path.realpath(sandbox.path)
-    assert found.git.rev("HEAD") == commit
+    discovered = same_as_git(deep, sandbox.env | relative)
+    assert discovered.top == os.path.realpath(sandbox.path)
+    assert discovered.git.resolve("HEAD") == commit
     alone = same_as_git(other, sandbox.env | {"GIT_DIR": str(sandbox.path / ".git")})
     assert alone.top == os.path.realpath(other)
 
@@ -244,7 +247,7 @@ def test_no_repository_is_told_with_the_next_step(
 
 
 def test_a_directory_that_was_removed_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Where the shell stands in a deleted directory there is no traceback."""
+    """A shell in a deleted directory gets no traceback."""
     code = (
         "import os, sys; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
         "from memtool.errors import MemtoolError\n"
@@ -291,7 +294,7 @@ def test_object_formats(sandbox: Sandbox, tmp_path: Path) -> None:
 
 @pytest.fixture
 def history(sandbox: Sandbox) -> Sandbox:
-    """Two commits, a branch, a tag, and a remote whose default branch is packed."""
+    """Two commits, a branch, a tag, and a remote with a packed default branch."""
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("branch", "side/one")
@@ -332,9 +335,9 @@ def test_a_branch_is_what_git_says(history: Sandbox, name: str, *, packed: bool)
     """Loose or packed, present or absent; None only hands the question over."""
     if packed:
         history.git("pack-refs", "--all")
-    found = repository.branch_commit(history.context().repository, name)
-    assert found in (None, rev(history, name))
-    assert (found is None) == (
+    commit = repository.read_branch_commit(history.context().repository, name)
+    assert commit in (None, rev(history, name))
+    assert (commit is None) == (
         not name.startswith(repository.BRANCHES) or ".." in name or "^" in name
     )
 
@@ -344,33 +347,33 @@ def test_head_is_what_git_says(history: Sandbox, *, packed: bool) -> None:
     """On a branch, detached, in a linked worktree, and while a ref is being written."""
     if packed:
         history.git("pack-refs", "--all")
-    assert repository.head_commit(history.context().repository) == rev(history, "HEAD")
+    assert repository.read_head_commit(history.context().repository) == rev(history, "HEAD")
     history.git("worktree", "add", "--quiet", "../other", "side/one")
     other = Sandbox(history.path.parent / "other", history.env)
     assert (
-        repository.head_commit(other.context().repository)
+        repository.read_head_commit(other.context().repository)
         == rev(other, "HEAD")
         != rev(history, "HEAD")
     )
     history.git("checkout", "--quiet", "--detach", "HEAD~1")
-    assert repository.head_commit(history.context().repository) == rev(history, "HEAD")
+    assert repository.read_head_commit(history.context().repository) == rev(history, "HEAD")
     (history.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (history.path / ".git" / "refs" / "heads" / "main").write_text("half")
-    assert repository.head_commit(history.context().repository) is None
+    assert repository.read_head_commit(history.context().repository) is None
 
 
 def test_an_unborn_branch_is_left_to_git(sandbox: Sandbox) -> None:
     """Nothing is claimed before the first commit."""
-    assert repository.head_commit(sandbox.context().repository) is None
+    assert repository.read_head_commit(sandbox.context().repository) is None
 
 
 def test_a_reftable_is_left_to_git(history: Sandbox) -> None:
-    """Where refs are no files, that there is no file says nothing."""
+    """With a reftable, a missing ref file means nothing."""
     history.git("pack-refs", "--all")
     (history.path / ".git" / "HEAD").write_text("ref: refs/heads/.invalid\n")
-    found = history.context().repository
-    assert repository.head_commit(found) is None
-    assert repository.branch_commit(found, "refs/remotes/origin/main") is None
+    discovered = history.context().repository
+    assert repository.read_head_commit(discovered) is None
+    assert repository.read_branch_commit(discovered, "refs/remotes/origin/main") is None
 
 
 SHORT = (
@@ -391,31 +394,33 @@ SHORT = (
 
 @pytest.mark.parametrize("name", SHORT)
 def test_a_short_name_is_what_git_says(history: Sandbox, name: str) -> None:
-    """A tag before a branch, a branch before a remote's; what could be a commit is git's."""
-    assert repository.named_commit(history.context().repository, name) in (
+    """A tag before a branch, a branch before a remote's; possible commits are left to git."""
+    assert repository.read_named_commit(history.context().repository, name) in (
         None,
         "",
         rev(history, name),
     )
     history.git("tag", "main", "side/one")
-    assert repository.named_commit(history.context().repository, "main") is None
+    assert repository.read_named_commit(history.context().repository, "main") is None
 
 
 def test_circles_of_refs_end(history: Sandbox) -> None:
     """A ref that names itself is git's to complain about."""
     place = history.path / ".git" / "refs" / "heads" / "loop"
     place.write_text("ref: refs/heads/loop\n")
-    assert repository.branch_commit(history.context().repository, "refs/heads/loop") is None
+    assert repository.read_branch_commit(history.context().repository, "refs/heads/loop") is None
 
 
-@pytest.mark.parametrize("mark", repository.MARKS, ids=lambda mark: mark[0])
+@pytest.mark.parametrize("mark", repository.FOREIGN_MARKS, ids=lambda mark: mark[0])
 def test_trees_of_other_tools_are_known_by_a_file(sandbox: Sandbox, mark: tuple[str, str]) -> None:
     """Each mark names its tool, and the refusal says so."""
     name, tool = mark
     sandbox.write(f".memory/{name}", "")
-    assert repository.owner(str(sandbox.path), ".memory") == tool
-    with pytest.raises(MemtoolError, match=rf"^\.memory belongs to {tool}, ") as caught:
-        repository.refuse(str(sandbox.path), ".memory")
+    assert repository.find_foreign_tool(str(sandbox.path), ".memory") == tool
+    with pytest.raises(
+        MemtoolError, match=rf"^cannot use \.memory: it belongs to {tool}"
+    ) as caught:
+        repository.refuse_foreign_tree(str(sandbox.path), ".memory")
     assert caught.value.code == "foreign-tree"
 
 
@@ -437,22 +442,22 @@ def test_our_trees_are_ours(sandbox: Sandbox, names: list[str]) -> None:
     """An empty directory, our own files, and files that show nothing belong to memtool."""
     for name in names:
         sandbox.write(f".memory/{name}", "")
-    assert repository.owner(str(sandbox.path), ".memory") is None
-    repository.refuse(str(sandbox.path), ".memory")
+    assert repository.find_foreign_tool(str(sandbox.path), ".memory") is None
+    repository.refuse_foreign_tree(str(sandbox.path), ".memory")
 
 
 def test_unknown_files_belong_to_another_tool(sandbox: Sandbox) -> None:
     """Where nothing is ours, memtool does not move in."""
     sandbox.write(".memory/notes.md", "")
-    assert repository.owner(str(sandbox.path), ".memory") == "another tool"
+    assert repository.find_foreign_tool(str(sandbox.path), ".memory") == "another tool"
 
 
 def test_a_directory_that_is_absent_belongs_to_nobody(sandbox: Sandbox) -> None:
     """Neither an absent directory nor a file in its place shows an owner."""
     sandbox.write("file", "")
     assert (
-        repository.owner(str(sandbox.path), "absent")
-        is repository.owner(str(sandbox.path), "file")
+        repository.find_foreign_tool(str(sandbox.path), "absent")
+        is repository.find_foreign_tool(str(sandbox.path), "file")
         is None
     )
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from memtool.store.sites import asked, is_public
+from memtool.store.sites import check_sites, is_public
 
 
 class Site(BaseHTTPRequestHandler):
@@ -43,8 +43,10 @@ def site() -> Iterator[str]:
 def test_one_request_tells_what_became_of_a_page(site: str) -> None:
     """A redirect is an answer and not followed; refusals and faults prove nothing."""
     paths = ("200", "302", "404", "410", "403", "500", "torn")
-    found = asked((f"{site}/{path}?a=b c" for path in paths), may_ask=lambda _number: True)
-    assert {path: found[f"{site}/{path}?a=b c"][0] for path in paths} == {
+    results = check_sites(
+        (f"{site}/{path}?a=b c" for path in paths), is_allowed=lambda _number: True
+    )
+    assert {path: results[f"{site}/{path}?a=b c"][0] for path in paths} == {
         "200": "ok",
         "302": "ok",
         "404": "dead",
@@ -64,14 +66,16 @@ def test_one_request_tells_what_became_of_a_page(site: str) -> None:
 
 def test_what_is_not_of_the_internet_is_not_asked(site: str) -> None:
     """Nothing is sent there."""
-    assert asked([f"{site}/404"])[f"{site}/404"][0] == "unknown"
+    assert check_sites([f"{site}/404"])[f"{site}/404"][0] == "unknown"
     assert Site.seen == []
 
 
 def test_what_does_not_answer_is_unknown() -> None:
-    """A closed port, and a name that nobody has."""
-    found = asked(["http://127.0.0.1:1/", "https://127.0.0.1:1/"], may_ask=lambda _number: True)
-    assert {status for status, _detail in found.values()} == {"unknown"}
+    """A closed port, and a host name that does not exist."""
+    results = check_sites(
+        ["http://127.0.0.1:1/", "https://127.0.0.1:1/"], is_allowed=lambda _number: True
+    )
+    assert {status for status, _detail in results.values()} == {"unknown"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Snapshots: the same memories from worktree, index and commit, and nothing that is no file."""
+"""Snapshots: the same memories from worktree, index and commit, and regular files only."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from memtool.memory import document
 from memtool.memory.schema import Problem
 from memtool.store import snapshot
 from memtool.store.snapshot import Snapshot
-from memtool.store.tree import lineage_problems, read_tree
+from memtool.store.tree import find_lineage_problems, read_tree
 
 KINDS = (None, ":index", "HEAD")
 
 
-def taken(sandbox: Sandbox, at: str | None = None) -> Snapshot:
+def take_snapshot(sandbox: Sandbox, at: str | None = None) -> Snapshot:
     return sandbox.context().snapshot(at)
 
 
-def bytes_of(found: Snapshot) -> dict[str, bytes | Problem]:
-    return {entry.path: data for entry, data in found.read()}
+def bytes_of(scan: Snapshot) -> dict[str, bytes | Problem]:
+    return {entry.path: data for entry, data in scan.read()}
 
 
-def codes(found: Snapshot) -> dict[str, str]:
-    return {problem.path: problem.code for problem in found.problems}
+def codes(scan: Snapshot) -> dict[str, str]:
+    return {problem.path: problem.code for problem in scan.problems}
 
 
 def test_a_clean_checkout_is_the_same_from_all_sides(sandbox: Sandbox) -> None:
@@ -44,7 +44,7 @@ def test_a_clean_checkout_is_the_same_from_all_sides(sandbox: Sandbox) -> None:
     sandbox.write(".memory/decision/notes.txt", "not a memory")
     sandbox.write("docs/dec-x.md", document.write(make_memory("dec-x")))
     sandbox.commit()
-    sides = [taken(sandbox, at) for at in KINDS]
+    sides = [take_snapshot(sandbox, at) for at in KINDS]
     assert [len(side.entries) for side in sides] == [21] * 3
     assert bytes_of(sides[0]) == bytes_of(sides[1]) == bytes_of(sides[2])
     trees = [[(r.memory, r.path, r.oid) for r in read_tree(side).records] for side in sides]
@@ -61,10 +61,10 @@ def test_what_is_staged_is_the_index(sandbox: Sandbox) -> None:
     sandbox.git("add", ".memory")
     sandbox.memory("dec-a", "edited\n")
     sandbox.git("rm", "--quiet", "--cached", ".memory/decision/2026-02/dec-b.md")
-    bodies = [read_tree(taken(sandbox, at))["dec-a"].memory.body for at in KINDS]
+    bodies = [read_tree(take_snapshot(sandbox, at))["dec-a"].memory.body for at in KINDS]
     assert bodies == ["edited\n", "staged\n", "committed\n"]
-    assert [len(taken(sandbox, at).entries) for at in KINDS] == [2, 1, 2]
-    assert path in bytes_of(taken(sandbox, ":index"))
+    assert [len(take_snapshot(sandbox, at).entries) for at in KINDS] == [2, 1, 2]
+    assert path in bytes_of(take_snapshot(sandbox, ":index"))
 
 
 def test_an_intent_to_add_is_not_yet_in_the_index(sandbox: Sandbox) -> None:
@@ -73,7 +73,7 @@ def test_an_intent_to_add_is_not_yet_in_the_index(sandbox: Sandbox) -> None:
     sandbox.write(".memory/empty.md", "")
     sandbox.git("add", "--intent-to-add", ".memory/decision")
     sandbox.git("add", ".memory/empty.md")
-    assert bytes_of(taken(sandbox, ":index")) == {".memory/empty.md": b""}
+    assert bytes_of(take_snapshot(sandbox, ":index")) == {".memory/empty.md": b""}
 
 
 def test_an_unfinished_merge_is_a_problem_of_the_index(sandbox: Sandbox) -> None:
@@ -87,28 +87,28 @@ def test_an_unfinished_merge_is_a_problem_of_the_index(sandbox: Sandbox) -> None
     sandbox.memory("dec-a", "three\n")
     sandbox.commit()
     sandbox.git("merge", "other", check=False)
-    found = taken(sandbox, ":index")
-    assert (found.entries, set(codes(found).items())) == ((), {(path, "conflict-markers")})
-    assert [p.code for p in read_tree(taken(sandbox)).problems] == ["conflict-markers"]
+    scan = take_snapshot(sandbox, ":index")
+    assert (scan.entries, set(codes(scan).items())) == ((), {(path, "conflict-markers")})
+    assert [p.code for p in read_tree(take_snapshot(sandbox)).problems] == ["conflict-markers"]
 
 
 def test_sparse_checkouts_are_complete(sandbox: Sandbox) -> None:
-    """What a sparse checkout leaves out of the worktree is read from the index, once."""
+    """Files outside a sparse checkout are read from the index, once."""
     sandbox.memory("dec-a")
     sandbox.write("src/a.py", "")
     sandbox.commit()
-    full = bytes_of(taken(sandbox))
+    full = bytes_of(take_snapshot(sandbox))
     sandbox.git("sparse-checkout", "set", "--cone", "src")
     assert not (sandbox.path / ".memory" / "decision").exists()
-    assert bytes_of(taken(sandbox)) == full
+    assert bytes_of(take_snapshot(sandbox)) == full
     assert [r.id for r in sandbox.context().tree().records] == ["dec-a"]
     sandbox.git("sparse-checkout", "disable")
     sandbox.git("update-index", "--skip-worktree", *full)
-    assert bytes_of(taken(sandbox)) == full
+    assert bytes_of(take_snapshot(sandbox)) == full
 
 
 def test_links_and_devices_are_problems_and_never_opened(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A linked file, a linked directory and a pipe are named; what they lead to is not read."""
+    """A linked file, a linked directory and a pipe are named; their targets are not read."""
     sandbox.memory("dec-a")
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -119,14 +119,16 @@ def test_links_and_devices_are_problems_and_never_opened(sandbox: Sandbox, tmp_p
     (memory / "loop").symlink_to(".")
     (memory / "gone.md").symlink_to("nowhere")
     os.mkfifo(memory / "pipe.md")
-    found = taken(sandbox)
-    assert [entry.path for entry in found.entries] == [".memory/decision/2026-02/dec-a.md"]
+    scan = take_snapshot(sandbox)
+    assert [entry.path for entry in scan.entries] == [".memory/decision/2026-02/dec-a.md"]
     names = ("dec-b.md", "folder", "gone.md", "loop", "pipe.md")
-    assert codes(found) == {f".memory/{name}": "symlink" for name in names}
+    assert codes(scan) == {f".memory/{name}": "symlink" for name in names}
     (memory / "pipe.md").unlink()
     sandbox.commit()
     for at in (":index", "HEAD"):
-        assert codes(taken(sandbox, at)) == {f".memory/{name}": "symlink" for name in names[:4]}
+        assert codes(take_snapshot(sandbox, at)) == {
+            f".memory/{name}": "symlink" for name in names[:4]
+        }
 
 
 def test_a_linked_memory_directory_is_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -137,29 +139,29 @@ def test_a_linked_memory_directory_is_a_problem(sandbox: Sandbox, tmp_path: Path
     (sandbox.path / ".memory").symlink_to("../outside")
     sandbox.commit()
     for at in KINDS:
-        found = taken(sandbox, at)
-        assert (found.entries, codes(found)) == ((), {".memory": "symlink"})
+        scan = take_snapshot(sandbox, at)
+        assert (scan.entries, codes(scan)) == ((), {".memory": "symlink"})
 
 
 def test_a_file_in_the_place_of_the_directory_is_a_problem(sandbox: Sandbox) -> None:
     """A `.memory` that is a file holds no memories."""
     (sandbox.path / ".memory").rmdir()
     sandbox.write(".memory", "a file")
-    assert codes(taken(sandbox)) == {".memory": "unreadable"}
+    assert codes(take_snapshot(sandbox)) == {".memory": "unreadable"}
 
 
 def test_a_file_that_becomes_a_link_after_the_scan_is_not_followed(sandbox: Sandbox) -> None:
     """Between listing and reading a file may change; no link is opened even then."""
     path = sandbox.path / sandbox.memory("dec-a")
-    found = taken(sandbox)
+    scan = take_snapshot(sandbox)
     for change in (lambda: path.symlink_to("/etc/passwd"), lambda: os.mkfifo(path), path.mkdir):
         path.unlink()
         change()
-        ((_entry, data),) = found.read()
+        ((_entry, data),) = scan.read()
         assert isinstance(data, Problem)
         assert data.code == "symlink"
     path.rmdir()
-    ((_entry, data),) = found.read()
+    ((_entry, data),) = scan.read()
     assert isinstance(data, Problem)
     assert data.code == "unreadable"
 
@@ -167,9 +169,9 @@ def test_a_file_that_becomes_a_link_after_the_scan_is_not_followed(sandbox: Sand
 def test_what_the_system_refuses_is_a_problem(sandbox: Sandbox) -> None:
     """A name that is too long to open, or any other refusal, is told of that file alone."""
     sandbox.memory("dec-a")
-    found = taken(sandbox)
-    entry = found.entries[0].replace(path=".memory/" + "a" * 300 + ".md")
-    both = found.replace(entries=(*found.entries, entry))
+    scan = take_snapshot(sandbox)
+    entry = scan.entries[0].replace(path=".memory/" + "a" * 300 + ".md")
+    both = scan.replace(entries=(*scan.entries, entry))
     kinds = [type(data) for _entry, data in both.read()]
     assert kinds == [bytes, Problem]
 
@@ -192,45 +194,47 @@ def test_odd_names_are_the_same_from_all_sides(sandbox: Sandbox) -> None:
     for name in odd:
         Path(os.fsdecode(folder + b"/" + name)).write_bytes(document.write(make_memory("dec-a")))
     sandbox.commit()
-    sides = [[os.fsencode(entry.path) for entry in taken(sandbox, at).entries] for at in KINDS]
+    sides = [
+        [os.fsencode(entry.path) for entry in take_snapshot(sandbox, at).entries] for at in KINDS
+    ]
     assert sorted(b".memory/" + name for name in odd) == sorted(sides[0])
     assert sides[0] == sides[1] == sides[2]
-    assert {p.code for p in read_tree(taken(sandbox)).problems} == {"wrong-name"}
+    assert {p.code for p in read_tree(take_snapshot(sandbox)).problems} == {"wrong-name"}
 
 
 def test_leftovers_of_killed_writers_are_passed_over(sandbox: Sandbox) -> None:
     """A temporary file is neither a memory nor a problem."""
     path = sandbox.memory("dec-a")
     (sandbox.path / path).with_name(".tmp-1-ab-dec-b.md").write_bytes(b"half")
-    found = taken(sandbox)
-    assert ([entry.path for entry in found.entries], found.problems) == ([path], ())
+    scan = take_snapshot(sandbox)
+    assert ([entry.path for entry in scan.entries], scan.problems) == ([path], ())
 
 
 def test_large_files_are_read_only_as_far_as_is_allowed(sandbox: Sandbox) -> None:
     """A huge file is refused, and not read to its end."""
     place = sandbox.write(".memory/huge.md", b"---\n")
     os.truncate(place, 1 << 40)
-    ((_entry, data),) = taken(sandbox).read()
+    ((_entry, data),) = take_snapshot(sandbox).read()
     assert isinstance(data, bytes)
     assert len(data) == document.MAX_BYTES + 1
-    assert [p.code for p in read_tree(taken(sandbox)).problems] == ["too-large"]
+    assert [p.code for p in read_tree(take_snapshot(sandbox)).problems] == ["too-large"]
 
 
 def test_nested_repositories_and_depths_without_end_are_problems(sandbox: Sandbox) -> None:
     """A repository inside the memory directory is not entered; very deep directories are told."""
     sandbox.git("init", "--quiet", ".memory/inner")
     sandbox.write(".memory/" + "d/" * 30 + "dec-a.md", document.write(make_memory("dec-a")))
-    assert [path.count("/") for path in codes(taken(sandbox))] == [13, 2]
+    assert [path.count("/") for path in codes(take_snapshot(sandbox))] == [13, 2]
 
 
 @pytest.mark.parametrize("at", [":index", "HEAD"])
 def test_submodules_inside_are_problems(sandbox: Sandbox, at: str) -> None:
-    """A commit of another repository in the place of a file is no memory."""
+    """A submodule in place of a file is not a memory."""
     sandbox.memory("dec-a")
     commit = sandbox.commit()
     sandbox.git("update-index", "--add", "--cacheinfo", f"160000,{commit},.memory/sub.md")
     sandbox.git("commit", "--quiet", "--message", "sub")
-    assert codes(taken(sandbox, at)) == {".memory/sub.md": "symlink"}
+    assert codes(take_snapshot(sandbox, at)) == {".memory/sub.md": "symlink"}
 
 
 def test_bare_repositories_have_commits_only(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -240,7 +244,7 @@ def test_bare_repositories_have_commits_only(sandbox: Sandbox, tmp_path: Path) -
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     bare = Sandbox(tmp_path / "bare.git", sandbox.env).context()
     assert [record.id for record in bare.tree("HEAD").records] == ["dec-a"]
-    with pytest.raises(MemtoolError, match="bare repository has no work tree"):
+    with pytest.raises(MemtoolError, match="bare repository has no worktree"):
         bare.snapshot()
 
 
@@ -248,9 +252,9 @@ def test_an_unborn_branch_has_worktree_and_index(sandbox: Sandbox) -> None:
     """Before the first commit only HEAD is missing."""
     sandbox.memory("dec-a")
     sandbox.git("add", ".memory")
-    assert [len(taken(sandbox, at).entries) for at in KINDS[:2]] == [1, 1]
-    with pytest.raises(MemtoolError, match="there is no revision 'HEAD'"):
-        taken(sandbox, "HEAD")
+    assert [len(take_snapshot(sandbox, at).entries) for at in KINDS[:2]] == [1, 1]
+    with pytest.raises(MemtoolError, match='no revision "HEAD"'):
+        take_snapshot(sandbox, "HEAD")
 
 
 @pytest.mark.parametrize(
@@ -261,7 +265,7 @@ def test_revisions_that_name_no_commit_are_refused(sandbox: Sandbox, revision: s
     sandbox.memory("dec-a")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
-        taken(sandbox, revision)
+        take_snapshot(sandbox, revision)
     assert caught.value.code == "unknown-revision"
     assert not (sandbox.path / "x").exists()
 
@@ -293,10 +297,10 @@ def state(sandbox: Sandbox) -> object:
         [(record.id, record.path, record.oid) for record in tree.records],
         tree.problems,
         lineage.superseded_by,
-        lineage.forks(),
-        lineage.cycles(),
-        lineage.dangling(),
-        lineage_problems(tree),
+        lineage.find_forks(),
+        lineage.find_cycles(),
+        lineage.find_dangling(),
+        find_lineage_problems(tree),
     )
 
 
@@ -352,7 +356,7 @@ def test_memories_are_found_by_id_beginning_or_path(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "names"),
     [
         ("keep-sessions", ["postgres", "redis"]),
         ("sessions in redis", ["redis"]),
@@ -370,7 +374,7 @@ def test_memories_are_found_by_id_beginning_or_path(
     ],
 )
 def test_words_of_an_id_mean_the_one_memory_that_holds_them(
-    sandbox: Sandbox, wanted: str, found: list[str]
+    sandbox: Sandbox, wanted: str, names: list[str]
 ) -> None:
     """Whole words come before beginnings of words; of several each is named, and none is taken."""
     ids = {
@@ -382,16 +386,16 @@ def test_words_of_an_id_mean_the_one_memory_that_holds_them(
     }
     for name in ids.values():
         sandbox.memory(name)
-    known = [ids[name] for name in found]
+    matching = [ids[name] for name in names]
     tree = sandbox.context().tree()
-    if len(known) == 1:
-        assert tree.find(wanted).id == known[0]
+    if len(matching) == 1:
+        assert tree.find(wanted).id == matching[0]
     else:
         with pytest.raises(MemtoolError) as caught:
             tree.find(wanted)
-        assert caught.value.code == ("ambiguous-id" if known else "unknown-id")
-        assert all(name in caught.value.hint for name in known)
-    with pytest.raises(MemtoolError, match="no memory has the id"):
+        assert caught.value.code == ("ambiguous-id" if matching else "unknown-id")
+        assert all(name in str(caught.value) for name in matching)
+    with pytest.raises(MemtoolError, match="no memory is called"):
         tree.find(wanted, by_words=False)
 
 
@@ -426,8 +430,8 @@ def test_problems_of_lineage_name_their_files(sandbox: Sandbox) -> None:
     sandbox.memory("dec-x")
     sandbox.memory("dec-y", supersedes=("dec-x",))
     sandbox.memory("dec-z", supersedes=("dec-x",))
-    found = [(p.id, p.code, p.severity) for p in lineage_problems(sandbox.context().tree())]
-    assert found == [
+    problems = [(p.id, p.code, p.severity) for p in find_lineage_problems(sandbox.context().tree())]
+    assert problems == [
         ("dec-a", "cycle", "error"),
         ("dec-b", "cycle", "error"),
         ("dec-b", "dangling", "error"),

@@ -13,8 +13,8 @@ from memtool.memory.schema import parse_source
 from memtool.store.repository import discover
 from memtool.store.sources import (
     MISSING,
+    NO_BASE,
     OK,
-    UNBASED,
     UNKNOWN,
     UNREACHABLE,
     UNUSABLE,
@@ -30,8 +30,8 @@ def resolved(
     """Resolve sources, in their order."""
     citations = [Citation(parse_source(text), base) for text in texts]
     repository = discover(str(sandbox.path), sandbox.env)
-    found = resolve(repository, citations, tips)
-    return [found[one] for one in citations]
+    by_citation = resolve(repository, citations, tips)
+    return [by_citation[citation] for citation in citations]
 
 
 def test_a_commit_leads_to_a_tip_or_is_only_here(sandbox: Sandbox) -> None:
@@ -39,20 +39,27 @@ def test_a_commit_leads_to_a_tip_or_is_only_here(sandbox: Sandbox) -> None:
     sandbox.write("a.txt", "one\n")
     first = sandbox.commit()
     sandbox.write("a.txt", "two\n")
-    left = sandbox.commit()
+    stray = sandbox.commit()
     sandbox.git("reset", "--quiet", "--hard", first)
     sandbox.write("a.txt", "three\n")
     head = sandbox.commit()
-    named = (f"commit:{first[:12]}", f"commit:{left}", f"commit:{'1' * 40}")
-    states = [(one.status, one.commit) for one in resolved(sandbox, *named)]
-    assert states == [(OK, first), (OK, left), (MISSING, "")]
-    tips = [(one.status, one.tip) for one in resolved(sandbox, *named, tips=(head, ""))]
+    named = (f"commit:{first[:12]}", f"commit:{stray}", f"commit:{'1' * 40}")
+    states = [(resolution.status, resolution.commit) for resolution in resolved(sandbox, *named)]
+    assert states == [(OK, first), (OK, stray), (MISSING, "")]
+    tips = [
+        (resolution.status, resolution.tip)
+        for resolution in resolved(sandbox, *named, tips=(head, ""))
+    ]
     assert tips == [(OK, head), (UNREACHABLE, ""), (MISSING, "")]
-    assert [one.tip for one in resolved(sandbox, *named, tips=(head, left))] == [head, left, ""]
+    assert [resolution.tip for resolution in resolved(sandbox, *named, tips=(head, stray))] == [
+        head,
+        stray,
+        "",
+    ]
 
 
 def test_a_file_is_looked_up_where_it_is_cited(sandbox: Sandbox) -> None:
-    """That is the commit that the source names, else the base; what git cannot say is unknown."""
+    """In the commit that the source names, else in the base; if git cannot tell, it is unknown."""
     sandbox.write("src/a.txt", "one\n")
     first = sandbox.commit()
     sandbox.git("rm", "--quiet", "src/a.txt")
@@ -60,14 +67,14 @@ def test_a_file_is_looked_up_where_it_is_cited(sandbox: Sandbox) -> None:
     sandbox.git("commit", "--quiet", "-m", "two")
     head = sandbox.git("rev-parse", "HEAD").strip()
     texts = (f"file:src/a.txt@{first[:10]}", "file:src/a.txt", "file:sub", "file:.git/config")
-    found = resolved(sandbox, *texts, base=head)
-    assert [one.status for one in found] == [OK, MISSING, UNKNOWN, UNKNOWN]
-    assert (found[0].commit, found[0].type, found[0].size) == (first, "blob", 4)
-    assert found[3].type == UNUSABLE
+    resolutions = resolved(sandbox, *texts, base=head)
+    assert [resolution.status for resolution in resolutions] == [OK, MISSING, UNKNOWN, UNKNOWN]
+    assert (resolutions[0].commit, resolutions[0].type, resolutions[0].size) == (first, "blob", 4)
+    assert resolutions[3].type == UNUSABLE
     (folder,) = resolved(sandbox, "file:src/", base=first)
     assert folder.type == "tree"
     (unbased,) = resolved(sandbox, "file:src/a.txt")
-    assert (unbased.status, unbased.type) == (UNKNOWN, UNBASED)
+    assert (unbased.status, unbased.type) == (UNKNOWN, NO_BASE)
 
 
 @pytest.mark.parametrize("option", ["--depth=1", "--filter=tree:0"])
@@ -85,5 +92,7 @@ def test_no_verb_calls_missing_what_a_clone_need_not_hold(
     done = clone.run("check")
     assert (done.returncode, "broken-source" in done.stdout) == (0, False), done.stderr
     context = clone.context()
-    assert [one.status for one in why(context, "dec-a").sources] == [UNKNOWN] * 2
-    assert [one.status for one in verify(context, "dec-a").memories[0].sources] == [UNKNOWN] * 2
+    assert [source.status for source in why(context, "dec-a").sources] == [UNKNOWN] * 2
+    assert [source.status for source in verify(context, "dec-a").memories[0].sources] == [
+        UNKNOWN
+    ] * 2

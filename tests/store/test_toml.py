@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.store.config import BY_CATEGORY
-from memtool.store.toml import read_plain, set_key
+from memtool.store.toml import read_plain, rename_key, set_key
 
 LINES = (
     "[a]",
@@ -49,11 +49,11 @@ LINES = (
 
 def agrees(text: str) -> bool:
     """Whether the small reader declines, or reads what tomllib reads."""
-    known = read_plain(text)
-    if known is None:
+    parsed = read_plain(text)
+    if parsed is None:
         return True
     expected = tomllib.loads(text)
-    return known == expected and repr(known) == repr(expected)
+    return parsed == expected and repr(parsed) == repr(expected)
 
 
 @given(st.lists(st.sampled_from(LINES)).map("\n".join))
@@ -113,7 +113,7 @@ def test_a_new_key_makes_its_table() -> None:
 
 
 def test_a_removed_key_takes_its_empty_table_along() -> None:
-    """What nothing is left of goes; a comment is something."""
+    """An empty table is removed, unless it has a comment."""
     assert "[search]" not in set_key(TEXT, "search.limit", None)
     assert "# the rest" in set_key(TEXT, "inject.budget_tokens", None)
 
@@ -156,3 +156,23 @@ def test_a_number_becomes_the_default_of_a_table() -> None:
     edited = set_key(edited, "inject.threshold", None, BY_CATEGORY)
     assert tomllib.loads(edited)["inject"]["threshold"] == {"decision": 0.2}
     assert "threshold" not in set_key(edited, "inject.threshold.decision", None, BY_CATEGORY)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[a]\nold = 1 # why\nx = 2\n", "[a]\nx = 2\nnew = 1 # why\n"),
+        ("# c\n[a.old]\n# why\nk = 1\n", "# c\n\n[a.new]\n# why\nk = 1\n"),
+        ("[a]\nold = 1\nnew = 2\n", "[a]\nnew = 2\n"),
+        ("[a]\nx = 1\n", "[a]\nx = 1\n"),
+    ],
+)
+def test_a_renamed_key_keeps_its_value_and_comment(before: str, after: str) -> None:
+    """A value that the new name has already is kept instead."""
+    assert rename_key(before, "a.old", "a.new") == after
+
+
+def test_a_key_that_moves_takes_its_empty_table_along() -> None:
+    """It goes into the other table, or makes it."""
+    assert rename_key("[a]\nold = 1\n", "a.old", "b.new").strip() == "[b]\nnew = 1"
+    assert rename_key("[b]\nx = 2\n[a]\nold = 1\n", "a.old", "b.new") == "[b]\nx = 2\nnew = 1\n"

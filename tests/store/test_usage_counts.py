@@ -29,8 +29,8 @@ def test_every_count_is_found_and_no_other(tmp_path: Path) -> None:
     show(tmp_path, "search", "dec-a", "dec-ab")
     show(tmp_path, "inject", "dec-a")
     strangers = [f"dec-{number}" for number in range(1_200)]
-    found = UsageCounts(str(tmp_path)).shown(["dec-a", *strangers, "dec-ab"])
-    assert found == {**dict.fromkeys(strangers, 0), "dec-a": 2, "dec-ab": 1}
+    counts = UsageCounts(str(tmp_path)).count_shown(["dec-a", *strangers, "dec-ab"])
+    assert counts == {**dict.fromkeys(strangers, 0), "dec-a": 2, "dec-ab": 1}
 
 
 @pytest.mark.parametrize("data", [None, b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096])
@@ -39,7 +39,7 @@ def test_what_cannot_be_read_was_never_shown(tmp_path: Path, data: bytes | None)
     if data is not None:
         (tmp_path / usage_log.LEDGER).write_bytes(data)
     counts = UsageCounts(str(tmp_path))
-    assert counts.shown(["dec-a"]) == counts.settled(["dec-a"]) == {"dec-a": 0}
+    assert counts.count_shown(["dec-a"]) == counts.count_settled(["dec-a"]) == {"dec-a": 0}
 
 
 def test_a_ledger_of_an_older_version_has_no_settled_counts(tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_a_ledger_of_an_older_version_has_no_settled_counts(tmp_path: Path) -> N
     with sqlite3.connect(tmp_path / usage_log.LEDGER) as connection:
         connection.executescript("DROP TABLE settled; DROP TABLE folded")
     connection.close()
-    assert UsageCounts(str(tmp_path)).settled(["dec-a"]) == {"dec-a": 0}
+    assert UsageCounts(str(tmp_path)).count_settled(["dec-a"]) == {"dec-a": 0}
     show(tmp_path)
-    assert UsageCounts(str(tmp_path)).settled(["dec-a"]) == {"dec-a": 1}
+    assert UsageCounts(str(tmp_path)).count_settled(["dec-a"]) == {"dec-a": 1}
 
 
 def test_settled_counts_are_those_of_the_last_day_before(
@@ -62,7 +62,7 @@ def test_settled_counts_are_those_of_the_last_day_before(
         monkeypatch.setattr(module.time, "time", lambda: now[0])
 
     def settled() -> int:
-        return UsageCounts(str(tmp_path)).settled(["dec-a"])["dec-a"]
+        return UsageCounts(str(tmp_path)).count_settled(["dec-a"])["dec-a"]
 
     assert settled() == 0
     for _time in range(2):

@@ -50,21 +50,21 @@ NOTE = Note(
 @given(st.lists(NOTES, max_size=4))
 def test_a_note_is_read_as_it_was_written(notes: list[Note]) -> None:
     """Nothing of a note is lost or changed on the way through the file."""
-    assert list(usage_log.read_notes(b"".join(map(usage_log.note_line, notes)))) == notes
+    assert list(usage_log.read_notes(b"".join(map(usage_log.format_note, notes)))) == notes
 
 
 @given(NOTES, NOTES, st.data())
 def test_a_torn_line_spoils_no_other(first: Note, second: Note, data: st.DataObject) -> None:
     """Of a line that was cut off anywhere nothing is believed, and the next one is whole."""
-    line = usage_log.note_line(first)
+    line = usage_log.format_note(first)
     cut = data.draw(st.integers(0, len(line) - 2))
     assert list(usage_log.read_notes(line[:cut])) == []
-    assert list(usage_log.read_notes(line[:cut] + usage_log.note_line(second))) == [second]
+    assert list(usage_log.read_notes(line[:cut] + usage_log.format_note(second))) == [second]
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_make_reading_fail(data: bytes) -> None:
-    """What somebody else wrote into the file is passed over."""
+    """Foreign bytes in the file are skipped."""
     assert all(isinstance(note, Note) for note in usage_log.read_notes(data))
 
 
@@ -95,9 +95,9 @@ def test_what_people_name_cannot_break_the_line(tmp_path: Path) -> None:
 def test_a_long_answer_is_noted_in_part() -> None:
     """However many memories an answer shows and however long a text is, a line stays small."""
     many = tuple(ShownItem(f"dec-{number}", "", 1.0, "r" * 5_000) for number in range(1_000))
-    (note,) = usage_log.read_notes(usage_log.note_line(NOTE.replace(items=many)))
-    assert len(note.items) == usage_log.MOST_ITEMS
-    assert {len(item.reason) for item in note.items} == {usage_log.MOST_TEXT}
+    (note,) = usage_log.read_notes(usage_log.format_note(NOTE.replace(items=many)))
+    assert len(note.items) == usage_log.MAX_ITEMS
+    assert {len(item.reason) for item in note.items} == {usage_log.MAX_TEXT_CHARS}
 
 
 def test_notes_are_appended_and_the_size_is_told(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_notes_are_appended_and_the_size_is_told(tmp_path: Path) -> None:
     assert (
         usage_log.append_note(str(tmp_path), NOTE)
         == 2 * first
-        == 2 * len(usage_log.note_line(NOTE))
+        == 2 * len(usage_log.format_note(NOTE))
     )
 
 
@@ -115,22 +115,22 @@ def test_what_was_set_aside_gets_no_more_notes(tmp_path: Path) -> None:
     usage_log.append_note(str(tmp_path), NOTE)
     usage_log.seal(str(tmp_path))
     size = usage_log.append_note(str(tmp_path), NOTE)
-    assert size == len(usage_log.note_line(NOTE))
-    (path,) = usage_log.sealed(str(tmp_path))
+    assert size == len(usage_log.format_note(NOTE))
+    (path,) = usage_log.list_sealed(str(tmp_path))
     assert len(list(usage_log.read_notes(Path(path).read_bytes()))) == 1
 
 
 def test_sealing_nothing_is_nothing(tmp_path: Path) -> None:
     """Without a file of notes there is nothing to set aside."""
     usage_log.seal(str(tmp_path))
-    assert usage_log.sealed(str(tmp_path)) == []
+    assert usage_log.list_sealed(str(tmp_path)) == []
 
 
 def test_a_file_is_claimed_by_one_only(tmp_path: Path) -> None:
     """While one process takes a file over, another leaves it alone; when it is gone, too."""
     usage_log.append_note(str(tmp_path), NOTE)
     usage_log.seal(str(tmp_path))
-    (path,) = usage_log.sealed(str(tmp_path))
+    (path,) = usage_log.list_sealed(str(tmp_path))
     handle = usage_log.claim(path)
     assert handle is not None
     assert usage_log.claim(path) is None
@@ -144,8 +144,8 @@ def test_nobody_waits_for_a_file_that_is_being_taken_over(tmp_path: Path) -> Non
     import fcntl
 
     usage_log.append_note(str(tmp_path), NOTE)
-    with (tmp_path / "spool" / "notes").open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with (tmp_path / "spool" / "notes").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(BlockingIOError):
             usage_log.append_note(str(tmp_path), NOTE)
 
@@ -175,37 +175,37 @@ def event(number: int = 1, kind: str = "capture", phase: str = DONE, at: int = N
     return AuditEvent(at, f"{number:x}", kind, phase, (f"ses-{number}",))
 
 
-def told(directory: Path) -> list[ledger.Act]:
+def read_acts(directory: Path) -> list[ledger.Act]:
     ledger.fold(str(directory))
-    with ledger.reading(str(directory)) as held:
-        return held.acts()
+    with ledger.open_ledger(str(directory)) as usage:
+        return usage.acts()
 
 
 @given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=20), max_size=5))
 def test_any_text_stays_on_its_line(detail: str, subjects: list[str]) -> None:
-    """What an act is about never becomes another event, and no note."""
-    data = usage_log.event_line(AuditEvent(NOW, "ab", "forget", DONE, tuple(subjects), detail))
+    """The subject of an act never becomes another event, nor a note."""
+    data = usage_log.format_event(AuditEvent(NOW, "ab", "forget", DONE, tuple(subjects), detail))
     assert len(list(usage_log.read_events(data))) == 1
     assert list(usage_log.read_notes(data)) == []
 
 
 def test_a_torn_event_spoils_no_other() -> None:
-    """Half an event is passed over, and what stands around it is read."""
+    """Half an event is skipped, and the events around it are read."""
     data = (
-        usage_log.event_line(event(1))
-        + usage_log.event_line(event(2))[:-9]
-        + usage_log.event_line(event(3))
+        usage_log.format_event(event(1))
+        + usage_log.format_event(event(2))[:-9]
+        + usage_log.format_event(event(3))
     )
-    assert [one.operation for one in usage_log.read_events(data)] == ["1", "3"]
+    assert [act.operation for act in usage_log.read_events(data)] == ["1", "3"]
 
 
 def test_an_act_shows_its_intent_until_it_ends(tmp_path: Path) -> None:
     """Running before the outcome, done after it; one row either way."""
     act = RunningAct(str(tmp_path), event(phase=INTENT))
-    assert [one.outcome for one in told(tmp_path)] == [ledger.RUNNING]
+    assert [act.outcome for act in read_acts(tmp_path)] == [ledger.RUNNING]
     act.end(NOW + 5, DONE, ("ses-9",), "3 messages")
-    (one,) = told(tmp_path)
-    assert (one.moment, one.outcome, one.subjects, one.detail) == (
+    (latest,) = read_acts(tmp_path)
+    assert (latest.moment, latest.outcome, latest.subjects, latest.detail) == (
         NOW,
         DONE,
         ("ses-9",),
@@ -215,9 +215,9 @@ def test_an_act_shows_its_intent_until_it_ends(tmp_path: Path) -> None:
 
 
 def test_an_act_that_runs_is_not_taken_for_one_that_was_cut_off(tmp_path: Path) -> None:
-    """Its file is held, so nobody tells it."""
+    """Its file is locked, so it is not reported."""
     act = RunningAct(str(tmp_path), event(phase=INTENT))
-    assert usage_log.cut_off(str(tmp_path), NOW) == []
+    assert usage_log.take_interrupted(str(tmp_path), NOW) == []
     act.end(NOW, DONE)
 
 
@@ -229,21 +229,23 @@ def test_a_killed_process_leaves_an_intent_that_is_told_once(tmp_path: Path) -> 
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert [one.subjects for one in usage_log.cut_off(str(tmp_path), NOW + 60)] == [("dec-a",)]
-    assert usage_log.cut_off(str(tmp_path), NOW + 60) == []
-    assert [(one.kind, one.outcome) for one in told(tmp_path)] == [("purge", INTERRUPTED)]
+    assert [act.subjects for act in usage_log.take_interrupted(str(tmp_path), NOW + 60)] == [
+        ("dec-a",)
+    ]
+    assert usage_log.take_interrupted(str(tmp_path), NOW + 60) == []
+    assert [(act.kind, act.outcome) for act in read_acts(tmp_path)] == [("purge", INTERRUPTED)]
 
 
 def test_the_table_is_trimmed_but_for_deletions_of_the_last_ninety_days(tmp_path: Path) -> None:
     """Beyond 5,000 events 4,000 remain, and with them what was deleted lately."""
     late, early = NOW - 89 * DAY_S, NOW - 91 * DAY_S
     first = [event(1, "forget", at=late), event(2, "forget", at=early), event(3, at=late)]
-    rest = [event(number) for number in range(10, 10 + ledger.MOST)]
-    for one in first + rest:
-        usage_log.append_event(str(tmp_path), one)
-    held = told(tmp_path)
-    assert len(held) == ledger.LEFT + 1
-    assert [one.subjects for one in held if one.kind == "forget"] == [("ses-1",)]
+    later = [event(number) for number in range(10, 10 + ledger.MAX_EVENTS)]
+    for act in first + later:
+        usage_log.append_event(str(tmp_path), act)
+    acts = read_acts(tmp_path)
+    assert len(acts) == ledger.EVENTS_AFTER_TRIM + 1
+    assert [act.subjects for act in acts if act.kind == "forget"] == [("ses-1",)]
 
 
 def test_the_same_denial_is_kept_once(tmp_path: Path) -> None:
@@ -252,12 +254,12 @@ def test_the_same_denial_is_kept_once(tmp_path: Path) -> None:
         usage_log.append_event(
             str(tmp_path), event(number, "deny").replace(subjects=("f-1", "dec-a"))
         )
-        told(tmp_path)
-    assert len(told(tmp_path)) == 1
+        read_acts(tmp_path)
+    assert len(read_acts(tmp_path)) == 1
 
 
 def test_an_older_ledger_gets_the_table(tmp_path: Path) -> None:
-    """What was counted before stays."""
+    """Earlier counts stay."""
     import sqlite3
 
     usage_log.append_note(str(tmp_path), Note(NOW, "search", 1.0))
@@ -265,20 +267,20 @@ def test_an_older_ledger_gets_the_table(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / ledger.NAME)
     connection.execute("DROP TABLE audit")
     connection.close()
-    with ledger.reading(str(tmp_path)) as held:
-        assert held.acts() == []
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert usage.acts() == []
     usage_log.append_event(str(tmp_path), event())
-    assert len(told(tmp_path)) == 1
-    with ledger.reading(str(tmp_path)) as held:
-        assert held.answers()[0] == 1
+    assert len(read_acts(tmp_path)) == 1
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert usage.answers()[0] == 1
 
 
 def test_where_nothing_can_be_written_an_act_goes_on(tmp_path: Path) -> None:
-    """A file in the place of the directory disturbs nobody."""
+    """A file in place of the directory does no harm."""
     (tmp_path / usage_log.SPOOL_FOLDER).write_text("")
     (tmp_path / usage_log.INTENTS_FOLDER).write_text("")
     RunningAct(str(tmp_path), event(phase=INTENT)).end(NOW, DONE)
-    assert usage_log.cut_off(str(tmp_path), NOW) == []
+    assert usage_log.take_interrupted(str(tmp_path), NOW) == []
 
 
 def test_what_had_ended_when_it_was_killed_is_not_told_as_cut_off(tmp_path: Path) -> None:
@@ -291,5 +293,5 @@ def test_what_had_ended_when_it_was_killed_is_not_told_as_cut_off(tmp_path: Path
         f"act.end({NOW}, 'done')"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert usage_log.cut_off(str(tmp_path), NOW + 60) == []
-    assert [one.outcome for one in told(tmp_path)] == [DONE]
+    assert usage_log.take_interrupted(str(tmp_path), NOW + 60) == []
+    assert [act.outcome for act in read_acts(tmp_path)] == [DONE]

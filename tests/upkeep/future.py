@@ -29,7 +29,7 @@ def _renamed(text: str) -> str:
     limit = toml.read(text.encode(), "config.toml").get("search", {}).get("limit")
     if limit is None:
         return text
-    return toml.set_key(toml.set_key(text, "search.limit", None), "inject.looked_at", limit)
+    return toml.set_key(toml.set_key(text, "search.limit", None), "inject.candidate_pool", limit)
 
 
 def _weighed(fields: Fields) -> Mapping[str, FieldValue | None]:

@@ -1,4 +1,4 @@
-"""What upkeep plans on in tests: the worktree of a sandbox, and accesses that are made up."""
+"""Inputs of upkeep in tests: the worktree of a sandbox, and invented accesses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from conftest import NOW, Sandbox
 
 from memtool.memory import timestamps
 from memtool.store.config import DEFAULTS, Config, Setting
-from memtool.store.history import Upholding
-from memtool.store.ledger import Counted
+from memtool.store.history import UpholdingCommit
+from memtool.store.ledger import UsageCount
 from memtool.store.tree import Tree
 from memtool.upkeep.inputs import PlanInputs, Uses
 
@@ -24,15 +24,15 @@ def ago(days: float) -> str:
 
 def uses(**seconds: list[int]) -> Uses:
     """Accesses of memories at seconds."""
-    totals = {id_: Counted(id_, len(when), max(when)) for id_, when in seconds.items()}
+    totals = {id_: UsageCount(id_, len(when), max(when)) for id_, when in seconds.items()}
     opened = {id_: len(when) for id_, when in seconds.items()}
     return Uses(totals, opened)
 
 
-def upholding(**days: float) -> dict[str, Upholding]:
+def upholding(**days: float) -> dict[str, UpholdingCommit]:
     """Commits of Bo that uphold memories, so many days ago."""
     return {
-        id_: Upholding("0123456789abcdef", SECOND - round(ago * DAY_S), "Bo", (id_,))
+        id_: UpholdingCommit("0123456789abcdef", SECOND - round(ago * DAY_S), "Bo", (id_,))
         for id_, ago in days.items()
     }
 
@@ -54,15 +54,15 @@ def inputs(
     counted: Uses | None = None,
     frozen: frozenset[str] = frozenset(),
     added: Mapping[str, int] | None = None,
-    upheld: Mapping[str, Upholding] | None = None,
-    **given: Setting,
+    upheld: Mapping[str, UpholdingCommit] | None = None,
+    **overrides: Setting,
 ) -> PlanInputs:
     """Inputs with settings, whose names have an underscore for the full stop.
 
     Every file was added nine days ago, unless `added` says when.
     """
-    settings = {key.replace("_", ".", 1): value for key, value in given.items()}
-    config: Config = DEFAULTS.replace(given=settings)
+    settings = {key.replace("_", ".", 1): value for key, value in overrides.items()}
+    config: Config = DEFAULTS.replace(values=settings)
     since = Anywhere() if added is None else added
     return PlanInputs(
         SECOND, config, counted or Uses(), ".memory", frozen, added=since, upheld=upheld or {}

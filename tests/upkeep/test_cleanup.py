@@ -10,7 +10,7 @@ from conftest import Sandbox
 from upkeep.inputs import DAY_S, SECOND
 
 from memtool.sessions import lifecycle, store
-from memtool.sessions.model import Head, Message
+from memtool.sessions.model import Message, Session
 from memtool.sessions.store import Sessions
 from memtool.store.config import DEFAULTS
 from memtool.upkeep import cleanup, plan
@@ -29,13 +29,13 @@ def age(path: Path, days: float) -> None:
 @pytest.fixture
 def sessions(tmp_path: Path) -> Sessions:
     """A store with a session that ended ten days ago, one that ended now, and an open one."""
-    kept = Sessions(str(tmp_path / "sessions"))
+    stored = Sessions(str(tmp_path / "sessions"))
     for id_ in ("old", "new", "open"):
-        kept.create(Head(id_, 5))
-        store.add(kept, id_, [Message(0, "user", f"{id_} {n}") for n in range(40)], SECOND)
-    lifecycle.end(kept, "old", "done", SECOND - 10 * DAY_S)
-    lifecycle.end(kept, "new", "done", SECOND)
-    return kept
+        stored.create(Session(id_, 5))
+        store.add(stored, id_, [Message(0, "user", f"{id_} {n}") for n in range(40)], SECOND)
+    lifecycle.end(stored, "old", "done", SECOND - 10 * DAY_S)
+    lifecycle.end(stored, "new", "done", SECOND)
+    return stored
 
 
 def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions: Sessions):
@@ -45,82 +45,84 @@ def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions:
     for name in ("index/abc", "ledger.db", "maintained", "sessions/old/.tmp-4"):
         age(tmp_path / name, 400)
     age(tmp_path / "spool" / ".tmp-5", 0.5)
-    found = cleanup.left_over(str(tmp_path), SECOND)
+    chores = cleanup.find_leftovers(str(tmp_path), SECOND)
     names = [".tmp-1-a", "index/.tmp-2-b", "ledger.db.broken", "spool/.tmp-3"]
-    assert [(one.do, one.what, one.bytes) for one in found] == [("remove", n, 5) for n in names]
-    cleanup.do(found, str(tmp_path), sessions)
-    assert cleanup.left_over(str(tmp_path), SECOND) == []
+    assert [(chore.do, chore.what, chore.bytes) for chore in chores] == [
+        ("remove", n, 5) for n in names
+    ]
+    cleanup.do(chores, str(tmp_path), sessions)
+    assert cleanup.find_leftovers(str(tmp_path), SECOND) == []
     assert (tmp_path / "index" / "abc").exists()
-    cleanup.do(found, str(tmp_path), sessions)  # what is gone is gone
+    cleanup.do(chores, str(tmp_path), sessions)  # what is gone is gone
 
 
 def test_caches_of_older_versions_go(tmp_path: Path, sessions: Sessions):
-    """They are removed once nobody has written them for a day."""
+    """They are removed a day after the last write."""
     for name in ("citations/table-1", "gate/right-2", "ledger.accesses", "spool/gate"):
         age(tmp_path / name, 2)
     age(tmp_path / "drift" / "new", 0.5)
     for name in ("citations", "gate"):
         os.utime(tmp_path / name, (SECOND - 2 * DAY_S,) * 2)
     os.utime(tmp_path / "drift", (SECOND, SECOND))
-    found = cleanup.left_over(str(tmp_path), SECOND)
-    assert [one.what for one in found] == ["citations", "gate", "ledger.accesses"]
-    cleanup.do(found, str(tmp_path), sessions)
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"drift", "sessions", "spool"}
+    chores = cleanup.find_leftovers(str(tmp_path), SECOND)
+    assert [chore.what for chore in chores] == ["citations", "gate", "ledger.accesses"]
+    cleanup.do(chores, str(tmp_path), sessions)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"drift", "sessions", "spool"}
 
 
 def test_what_a_killed_writer_left_in_the_worktree_goes(sandbox: Sandbox, tmp_path: Path):
-    """Wherever it is, if it is a day old and called as only we call it; what is ignored stays."""
+    """Anywhere, if it is a day old and has a name of ours; ignored files stay."""
     stray = sandbox.path / ".claude/commands/.tmp-12-0123abcd-remember.md"
     for path in (stray, sandbox.path / ".tmp-notes", sandbox.path / "ignored/.tmp-1-0123abcd-a"):
         age(path, 2)
     age(sandbox.path / ".tmp-12-0123abcd-fresh", 0.5)
     sandbox.write(".gitignore", "ignored\n")
     repository = sandbox.context().repository
-    found = cleanup.strays(repository, SECOND)
-    assert [(one.do, one.what) for one in found] == [("remove", str(stray))]
-    cleanup.do(found, repository.cache_dir, Sessions(str(tmp_path / "sessions")))
-    assert cleanup.strays(repository, SECOND) == []
+    chores = cleanup.find_strays(repository, SECOND)
+    assert [(chore.do, chore.what) for chore in chores] == [("remove", str(stray))]
+    cleanup.do(chores, repository.cache_dir, Sessions(str(tmp_path / "sessions")))
+    assert cleanup.find_strays(repository, SECOND) == []
     assert not stray.exists()
 
 
 def test_the_index_is_made_anew_once_a_month(tmp_path: Path, sessions: Sessions):
     """Where there is one; the note of when keeps it from being done twice."""
-    assert cleanup.rebuilding(str(tmp_path), SECOND, INDEX_DAYS) == []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND, INDEX_DAYS) == []
     age(tmp_path / "index" / "abc" / "terms", 1)
-    found = cleanup.rebuilding(str(tmp_path), SECOND, INDEX_DAYS)
-    assert [one.do for one in found] == ["rebuild"]
-    cleanup.do(found, str(tmp_path), sessions)
+    chores = cleanup.find_rebuild_due(str(tmp_path), SECOND, INDEX_DAYS)
+    assert [chore.do for chore in chores] == ["rebuild"]
+    cleanup.do(chores, str(tmp_path), sessions)
     cleanup.note_rebuilt(str(tmp_path), SECOND)
     assert not (tmp_path / "index").exists()
     age(tmp_path / "index" / "abc" / "terms", 1)
-    assert cleanup.rebuilding(str(tmp_path), SECOND + 27 * DAY_S, INDEX_DAYS) == []
-    assert cleanup.rebuilding(str(tmp_path), SECOND + 29 * DAY_S, INDEX_DAYS) != []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND + 27 * DAY_S, INDEX_DAYS) == []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND + 29 * DAY_S, INDEX_DAYS) != []
     (tmp_path / cleanup.STAMP).write_text("no moment\n")
-    assert cleanup.rebuilding(str(tmp_path), SECOND, INDEX_DAYS) != []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND, INDEX_DAYS) != []
 
 
 def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: Sessions):
     """Heads and findings stay, and what is open loses nothing."""
     tight = sessions.replace(most_total=sum(sessions.size(id_) for id_ in sessions.ids()))
-    found = cleanup.sessions_due(tight, SECOND, PRUNE_DAYS)
-    assert [(one.do, one.what) for one in found] == [("prune", "old")]
-    cleanup.do(found, str(tmp_path), tight)
+    chores = cleanup.find_sessions_due(tight, SECOND, PRUNE_DAYS)
+    assert [(chore.do, chore.what) for chore in chores] == [("prune", "old")]
+    cleanup.do(chores, str(tmp_path), tight)
     assert tight.head("old").status == "pruned"
     assert tight.messages("open")[0]
-    assert [one.do for one in cleanup.sessions_due(tight, SECOND, PRUNE_DAYS)] == []
+    assert [chore.do for chore in cleanup.find_sessions_due(tight, SECOND, PRUNE_DAYS)] == []
 
 
 def test_the_days_until_a_session_is_pruned_are_a_setting(tmp_path: Path, sessions: Sessions):
     """An age prunes what is far below the limit; without one nothing is due."""
-    assert cleanup.sessions_due(sessions, SECOND, PRUNE_DAYS) == []
-    found = cleanup.sessions_due(sessions, SECOND, 9)
-    assert [(one.do, one.what, one.why) for one in found] == [
+    assert cleanup.find_sessions_due(sessions, SECOND, PRUNE_DAYS) == []
+    chores = cleanup.find_sessions_due(sessions, SECOND, 9)
+    assert [(chore.do, chore.what, chore.why) for chore in chores] == [
         ("prune", "old", "it ended more than 9 days ago"),
     ]
-    cleanup.do(found, str(tmp_path), sessions)
+    cleanup.do(chores, str(tmp_path), sessions)
     assert (sessions.head("old").status, sessions.head("new").status) == ("pruned", "ended")
-    assert cleanup.sessions_due(sessions, SECOND, 9) == []
+    assert cleanup.find_sessions_due(sessions, SECOND, 9) == []
 
 
 def test_what_is_due_is_what_was_not_carried_out_for_its_time(tmp_path: Path):
@@ -128,9 +130,9 @@ def test_what_is_due_is_what_was_not_carried_out_for_its_time(tmp_path: Path):
     here = str(tmp_path)
 
     def due(days: float, *schedule: str) -> tuple[str, ...]:
-        given = {plan.SCHEDULE: schedule} if schedule else {}
+        values = {plan.SCHEDULE: schedule} if schedule else {}
         now = SECOND + round(days * DAY_S)
-        return plan.due_periods(DEFAULTS.replace(given=given), here, now)
+        return plan.find_due_periods(DEFAULTS.replace(values=values), here, now)
 
     assert due(0) == plan.PERIODS
     cleanup.note_runs(here, plan.PERIODS, SECOND)

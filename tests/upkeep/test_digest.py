@@ -10,13 +10,13 @@ from memtool.memory import memory
 from memtool.upkeep.digest import (
     CHANGED,
     EMPTY,
-    MOST_SENTENCE,
-    MOST_TOLD,
+    MAX_LISTED,
+    MAX_SENTENCE,
     UNCHANGED,
     Digest,
-    _bounded,
+    _bound,
     first_sentence,
-    page,
+    format_page,
     plan_digests,
     sum_up,
 )
@@ -32,7 +32,7 @@ def summed(sandbox: Sandbox, category: str = "decision", seed: bytes = b"abc") -
 def test_a_page_tells_each_living_memory_in_a_line_the_most_important_first(
     sandbox: Sandbox,
 ) -> None:
-    """Title, first sentence, day and link stand on one line, under the tag that several share."""
+    """Title, first sentence, day and link are on one line, under the shared tag."""
     sandbox.memory("dec-a", "Redis holds them. It is fast.\n", tags=("storage",), title="Sessions")
     sandbox.memory("dec-b", "In Kafka.\n", tags=("storage",), title="Events", importance="0.9")
     sandbox.memory("dec-c", "Not one.\n", tags=("security",), title="Logs", status="candidate")
@@ -62,7 +62,7 @@ def test_what_is_not_in_use_is_not_summed_up(sandbox: Sandbox) -> None:
 
 
 def test_the_same_memories_change_nothing(sandbox: Sandbox) -> None:
-    """A digest stands as long as its inputs do, whenever it is asked for; then it is superseded."""
+    """A digest stays as long as its inputs do; then it is superseded."""
     sandbox.memory("dec-a")
     first = summed(sandbox).memory
     assert first is not None
@@ -76,7 +76,7 @@ def test_the_same_memories_change_nothing(sandbox: Sandbox) -> None:
 
 
 def test_digests_of_two_branches_become_one(sandbox: Sandbox) -> None:
-    """Where two digests of a category stand, the next one replaces both."""
+    """If a category has two digests, the next one replaces both."""
     sandbox.memory("dec-a")
     for id_ in ("sem-one", "sem-two"):
         sandbox.memory(id_, type="semantic", category="decision", source=(f"{memory.SOURCE}0",))
@@ -99,19 +99,19 @@ def test_unasked_only_what_has_a_digest_is_summed_up(sandbox: Sandbox) -> None:
     sandbox.memory("sem-one", type="semantic", category="warning", source=(f"{memory.SOURCE}0",))
     tree = sandbox.context().tree()
     planned = plan_digests(tree, NOW, lambda _count: b"abc")
-    assert [one.category for one in planned] == ["warning"]
+    assert [step.category for step in planned] == ["warning"]
 
 
 def test_a_page_is_bounded_and_says_what_is_left_out(sandbox: Sandbox) -> None:
     """Ten thousand memories give a page that a memory may have, naming only what it tells."""
     from conftest import make_memory
 
-    told = [make_memory(f"dec-{n:04}-{'x' * 100}", title="t " * 240) for n in range(300)]
-    kept = _bounded(told)
-    text = page(kept, len(told) - len(kept))
-    assert 0 < len(kept) <= MOST_TOLD
+    memories = [make_memory(f"dec-{n:04}-{'x' * 100}", title="t " * 240) for n in range(300)]
+    listed = _bound(memories)
+    text = format_page(listed, len(memories) - len(listed))
+    assert 0 < len(listed) <= MAX_LISTED
     assert len(text.encode()) < 45_000
-    assert f"{300 - len(kept)} more are less important" in text
+    assert f"{300 - len(listed)} more are less important" in text
 
 
 def test_a_title_neither_links_nor_hides_what_follows(sandbox: Sandbox) -> None:
@@ -135,4 +135,4 @@ def test_a_first_sentence_is_a_line_of_bounded_length(text: str) -> None:
     """Whatever a memory says, its line is one."""
     line = first_sentence(text)
     assert len(line.split("\n")) == 1
-    assert len(line) <= MOST_SENTENCE + 2
+    assert len(line) <= MAX_SENTENCE + 2

@@ -14,8 +14,8 @@ from memtool.memory import document
 from memtool.memory.memory import FieldValue
 from memtool.store.tree import Tree
 from memtool.upkeep import merge
-from memtool.upkeep.merge import Parted
-from memtool.upkeep.plan import tree_after
+from memtool.upkeep.merge import UnmergedGroup
+from memtool.upkeep.plan import project_tree
 from memtool.upkeep.steps import UpkeepStep
 
 SAID = "Deploys to production need the company VPN to be connected first, and a second person.\n"
@@ -27,13 +27,15 @@ def same(sandbox: Sandbox, id_: str, body: str = SAID, **fields: FieldValue) -> 
     return sandbox.memory(id_, body, **SAME | fields)
 
 
-def planned(tree: Tree, *contradicted: str, **given: int) -> tuple[list[UpkeepStep], list[Parted]]:
+def planned(
+    tree: Tree, *contradicted: str, **overrides: int
+) -> tuple[list[UpkeepStep], list[UnmergedGroup]]:
     """Plan the merging of a tree."""
-    return merge.plan(tree, inputs(**given), contradicted)
+    return merge.plan(tree, inputs(**overrides), contradicted)
 
 
-def told(steps: list[UpkeepStep]) -> list[tuple[str, str]]:
-    """What is done to which memory, `new` for one that is made."""
+def summarize(steps: list[UpkeepStep]) -> list[tuple[str, str]]:
+    """Return kind and memory of each step, `new` for a created one."""
     return [(step.do, "new" if step.memory else step.id) for step in steps]
 
 
@@ -70,7 +72,7 @@ def test_confirmed_ones_are_superseded_by_one_with_all_evidence(sandbox: Sandbox
         related_to=("dec-x",),
     )
     steps, parted = planned(tree_of(sandbox))
-    assert (told(steps), parted) == ([("merge", "new")], [])
+    assert (summarize(steps), parted) == ([("merge", "new")], [])
     made = steps[0].memory
     assert made is not None
     assert made.supersedes == ("sem-a", "sem-b")
@@ -89,7 +91,7 @@ def test_a_candidate_gives_way_to_what_stands(sandbox: Sandbox):
     same(sandbox, "sem-a")
     same(sandbox, "sem-b", status="candidate", confidence="high", importance="1")
     steps, _parted = planned(tree_of(sandbox))
-    assert told(steps) == [("deprecate", "sem-b")]
+    assert summarize(steps) == [("deprecate", "sem-b")]
     assert steps[0].changes == {"status": "deprecated", "related_to": ("sem-a",)}
 
 
@@ -98,22 +100,22 @@ def test_the_best_candidate_gets_the_sources_of_the_others(sandbox: Sandbox):
     same(sandbox, "sem-a", status="candidate", source=("session:one#1",))
     same(sandbox, "sem-b", status="candidate", source=("session:two#4",), confidence="high")
     steps, _parted = planned(tree_of(sandbox))
-    assert told(steps) == [("strengthen", "sem-b"), ("deprecate", "sem-a")]
+    assert summarize(steps) == [("strengthen", "sem-b"), ("deprecate", "sem-a")]
     assert steps[0].changes == {"source": ("session:two#4", "session:one#1")}
 
 
 def test_candidates_name_the_memory_that_is_made(sandbox: Sandbox):
-    """Where two that stand are merged, a third that repeats them names the new one."""
+    """If two memories are merged, a third that repeats them names the new one."""
     same(sandbox, "sem-a")
     same(sandbox, "sem-b")
     same(sandbox, "sem-c", status="candidate")
     steps, _parted = planned(tree_of(sandbox))
-    assert told(steps) == [("merge", "new"), ("deprecate", "sem-c")]
+    assert summarize(steps) == [("merge", "new"), ("deprecate", "sem-c")]
     assert steps[1].changes["related_to"] == (steps[0].id,)
 
 
 def test_a_pinned_one_stays_pinned(sandbox: Sandbox):
-    """The merged memory is pinned where one of them was."""
+    """The merged memory is pinned if one of them was."""
     same(sandbox, "sem-a", status="pinned")
     same(sandbox, "sem-b")
     (step,) = planned(tree_of(sandbox))[0]
@@ -137,7 +139,7 @@ def test_what_holds_elsewhere_is_only_told(sandbox: Sandbox, fields: dict[str, s
     same(sandbox, "sem-b")
     steps, parted = planned(tree_of(sandbox))
     assert steps == []
-    assert [one.ids for one in parted] == [("sem-a", "sem-b")]
+    assert [group.ids for group in parted] == [("sem-a", "sem-b")]
 
 
 @pytest.mark.parametrize("key", ["related_to", "derived_from", "conflicts_accepted"])
@@ -225,16 +227,17 @@ def test_in_the_end_nothing_is_left_to_merge(sandbox: Sandbox, kinds: list[tuple
         for number, (text, status) in enumerate(kinds)
     ]
     written = [
-        UpkeepStep("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories
+        UpkeepStep("new", memory.id, memory.title, f"{memory.id}.md", "", {}, memory)
+        for memory in memories
     ]
-    tree = tree_after(tree_of(sandbox), written)
+    tree = project_tree(tree_of(sandbox), written)
     steps, _parted = planned(tree)
-    after = tree_after(tree, steps)
+    after = project_tree(tree, steps)
     assert planned(after)[0] == []
-    heads = {one.memory.body for one in inputs().living(after)}
-    said = {texts[text] for text, _status in kinds}
-    assert ("Else.\n" in heads) == ("Else.\n" in said)
-    assert bool(heads) == bool(said)
+    heads = {memory.memory.body for memory in inputs().find_living(after)}
+    stated = {texts[text] for text, _status in kinds}
+    assert ("Else.\n" in heads) == ("Else.\n" in stated)
+    assert bool(heads) == bool(stated)
     for memory in memories:
         assert memory.status == "candidate" or after[memory.id].memory == memory
 

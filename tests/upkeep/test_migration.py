@@ -41,14 +41,14 @@ def tree_of(store: Sandbox, revision: str = "HEAD") -> str:
 
 
 def claims(store: Sandbox) -> dict[str, tuple[Fields, str]]:
-    """What every memory claims, by its id."""
-    found = {}
+    """Return the claim of every memory, by its id."""
+    by_id = {}
     for place in (store.path / ".memory").rglob("*.md"):
         if not place.name.startswith("_"):
             memory = document.read(place.read_bytes())
-            kept = {k: v for k, v in memory.fields.items() if k not in ("privacy", "importance")}
-            found[memory.id] = kept, memory.body
-    return found
+            fields = {k: v for k, v in memory.fields.items() if k not in ("privacy", "importance")}
+            by_id[memory.id] = fields, memory.body
+    return by_id
 
 
 def test_each_step_leads_to_the_next_format():
@@ -69,8 +69,8 @@ def test_a_plan_changes_nothing(store: Sandbox):
             [
                 settings,
                 *(
-                    f".memory/{one}.md"
-                    for one in (
+                    f".memory/{name}.md"
+                    for name in (
                         "decision/2026-02/dec-a",
                         "semantic/2026-02/sem-b",
                         "semantic/2026-02/sem-c",
@@ -99,13 +99,13 @@ def test_every_format_leads_to_every_later_one(store: Sandbox, old: int, new: in
     assert claims(store) == before
     assert store.context().settings.format == new
     checked = store.json("check", "--range", f"{start}..HEAD")
-    assert [one for one in checked["problems"] if one["severity"] == "error"] == []
+    assert [problem for problem in checked["problems"] if problem["severity"] == "error"] == []
     again = store.json("migrate", "--to", str(new), "--commit")
     assert (again["steps"], again["commit"]) == ([], None)
 
 
 def test_no_step_changes_what_has_a_later_format(store: Sandbox):
-    """On a migrated tree whose number was set back, all steps together change the number alone."""
+    """On a migrated tree with its number set back, all steps change the number alone."""
     store.json("migrate", "--commit")
     before = tree_of(store)
     text = (store.path / ".memory/config.toml").read_text()
@@ -150,7 +150,7 @@ def test_many_steps_are_the_same_as_one_by_one(store: Sandbox):
     assert tree_of(store) == at_once
     text = (store.path / ".memory/config.toml").read_text()
     assert text.startswith("# ours\n")
-    assert toml.read(text.encode(), "") == {"format": NEWEST, "inject": {"looked_at": 7}}
+    assert toml.read(text.encode(), "") == {"format": NEWEST, "inject": {"candidate_pool": 7}}
 
 
 def test_revert_takes_it_back(store: Sandbox):
@@ -160,19 +160,19 @@ def test_revert_takes_it_back(store: Sandbox):
     store.git("revert", "--no-edit", done)
     assert tree_of(store) == before
     checked = store.json("check", "--range", f"{done}..HEAD")
-    assert [one for one in checked["problems"] if one["severity"] == "error"] == []
+    assert [problem for problem in checked["problems"] if problem["severity"] == "error"] == []
     store.json("migrate", "--commit")
     assert tree_of(store) == tree_of(store, done)
 
 
 def test_the_hook_lets_a_migration_pass_and_no_other_move(store: Sandbox):
-    """Files may lie elsewhere where the format changes in the same commit, and only there."""
+    """Files may move only if the format changes in the same commit."""
     call = f"PYTHONPATH={FOLDER} exec {' '.join(CALL)} check --staged"
     store.write(".git/hooks/pre-commit", f"#!/bin/sh\n{call}\n").chmod(0o755)
     store.git("mv", ".memory/decision/2026-02/dec-a.md", ".memory/decision/dec-a.md")
     refused = store.run("check", "--staged")
     assert refused.returncode == 1
-    assert "moved it was .memory/decision/2026-02/dec-a.md" in refused.stdout
+    assert "moved it was moved from .memory/decision/2026-02/dec-a.md" in refused.stdout
     store.git("reset", "--quiet", "--hard")
     done = store.run("migrate", "--commit")
     assert done.returncode == 0, done.stderr
@@ -181,7 +181,7 @@ def test_the_hook_lets_a_migration_pass_and_no_other_move(store: Sandbox):
 
 @pytest.mark.parametrize("wrong", ["staged", "changed", "new", "settings"])
 def test_what_is_not_committed_refuses(store: Sandbox, wrong: str):
-    """A migration is one commit of its own: nothing of somebody else's goes in."""
+    """A migration is one commit of its own: it includes no other changes."""
     if wrong == "settings":
         store.write(".memory/config.toml", "[search]\nlimit = 8\n")
     elif wrong == "new":
@@ -192,7 +192,7 @@ def test_what_is_not_committed_refuses(store: Sandbox, wrong: str):
         store.git("add", ".memory")
     done = store.run("migrate", "--commit")
     assert done.returncode == 2
-    assert "is not committed, and a migration is one commit of its own" in done.stderr
+    assert "has uncommitted changes" in done.stderr
     assert store.run("migrate").returncode == 0
 
 
@@ -208,29 +208,29 @@ def test_an_unfinished_merge_refuses(store: Sandbox):
 
 
 @pytest.mark.parametrize(
-    ("to", "said"),
+    ("to", "message"),
     [
-        ("5", "there is no format 5 here: this memtool knows formats 1 to 4"),
-        ("-1", "there is no format -1 here: this memtool knows formats 1 to 4"),
-        ("1", "the tree has format 2, and no step leads back to 1"),
+        ("5", "unknown format 5; this memtool has formats 1 to 4"),
+        ("-1", "unknown format -1; this memtool has formats 1 to 4"),
+        ("1", "the tree has format 2, and there is no way back to 1"),
     ],
 )
-def test_a_format_that_no_step_leads_to_is_refused(store: Sandbox, to: str, said: str):
+def test_a_format_that_no_step_leads_to_is_refused(store: Sandbox, to: str, message: str):
     """The sentence says which are known, and which way leads back."""
     store.json("migrate", "--to", "2", "--commit")
     done = store.run("migrate", f"--to={to}", "--commit", "--json")
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert '"unknown-format"' in done.stderr
 
 
 def test_a_file_that_cannot_be_read_is_not_left_behind(store: Sandbox):
-    """Nothing is migrated while one file is no memory: it would keep its old form for good."""
+    """Nothing is migrated while one file is unreadable: it would keep its old form for good."""
     store.write(".memory/semantic/2026-02/sem-d.md", "no frontmatter\n")
     store.commit("broken")
     done = store.run("migrate", "--commit")
     assert done.returncode == 2
-    assert "sem-d.md cannot be read, and would be left behind" in done.stderr
+    assert "sem-d.md cannot be read" in done.stderr
     assert "memtool check" in done.stderr
 
 
@@ -249,7 +249,7 @@ def test_a_step_that_makes_no_memory_refuses(store: Sandbox, monkeypatch: pytest
     """A value that no key can hold is seen before anything is written."""
     step = FormatStep("bad", keys=lambda _fields: {"status": "excellent"})
     monkeypatch.setattr(migration, "STEPS", (step, *migration.STEPS[1:]))
-    with pytest.raises(MemtoolError, match="cannot be read, and would be left behind"):
+    with pytest.raises(MemtoolError, match="cannot be read"):
         migration.plan(store.context(), 2)
 
 
@@ -273,13 +273,13 @@ def test_a_migration_that_was_cut_off_is_taken_back(store: Sandbox, when: str):
     assert killed.returncode == (2 if when == "refused" else -9)
     hook.unlink()
     if when == "refused":
-        assert b"what was written is taken back" in killed.stderr
+        assert b"nothing was changed" in killed.stderr
         assert store.git("status", "--porcelain") == ""
     for lock in Path(store.path).glob(".git/*.lock"):
         lock.unlink()  # as git asks for where it was killed
     done = store.run("migrate", "--commit")
     assert done.returncode == 0, done.stderr
-    assert ("is taken back" in done.stderr or "are taken back" in done.stderr) == (
+    assert ("nothing was changed" in done.stderr or "are removed" in done.stderr) == (
         when != "refused"
     )
     assert store.git("rev-list", "--count", "HEAD").strip() == "2"
@@ -289,7 +289,7 @@ def test_a_migration_that_was_cut_off_is_taken_back(store: Sandbox, when: str):
 
 
 def test_a_new_tree_begins_with_the_newest_format(store: Sandbox, tmp_path: Path):
-    """Only where nothing was there: a directory without settings may be an older tree."""
+    """Only in an empty directory: one without settings may be an older tree."""
     (store.path / ".memory/config.toml").unlink()
     store.run("init")
     assert store.context().settings.format == 1

@@ -1,4 +1,4 @@
-"""The plan: what expires, what candidates become, and that a plan carried out leaves none."""
+"""The plan: expiry, candidates, and that a plan carried out leaves none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from upkeep.inputs import DAY_S, SECOND, ago, inputs, seen, tree_of, upholding, uses
 
 from memtool.memory import document, fields
-from memtool.memory.changes import changed_keys, is_claim
+from memtool.memory.changes import find_changed_keys, is_claim
 from memtool.memory.fields import CATEGORIES, Category
 from memtool.memory.memory import FieldValue, Memory
 from memtool.sessions.store import Sessions
@@ -20,8 +20,16 @@ from memtool.store.tree import Tree
 from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
 from memtool.upkeep.inputs import PlanInputs, Uses, read_uses
-from memtool.upkeep.plan import PERIODS, MaintenancePlan, tree_after
-from memtool.upkeep.steps import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
+from memtool.upkeep.plan import PERIODS, MaintenancePlan, project_tree
+from memtool.upkeep.steps import (
+    KINDS,
+    MAX_LINE,
+    MAX_LINES,
+    UpkeepStep,
+    build_edits,
+    format_body,
+    format_subject,
+)
 
 BODIES = (
     "Deploys need the VPN.\n",
@@ -52,13 +60,18 @@ def tree_with(sandbox: Sandbox, rows: list[dict[str, str | int]]) -> tuple[Tree,
     for number, row in enumerate(rows):
         back = int(row["supersedes"])
         olds = (f"sem-{number - back}",) if 0 < back <= number else ()
-        kept = {key: str(row[key]) for key in ("status", "category", "timestamp", "importance")}
-        made = make_memory(f"sem-{number}", str(row["body"]), type="semantic", **kept)
+        own_fields = {
+            key: str(row[key]) for key in ("status", "category", "timestamp", "importance")
+        }
+        made = make_memory(f"sem-{number}", str(row["body"]), type="semantic", **own_fields)
         memories.append(made.with_fields(title="Deploying", supersedes=olds))
         if row["seen"]:
             counted[made.id] = seen(0.2, int(row["seen"]))
-    steps = [UpkeepStep("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories]
-    return tree_after(tree_of(sandbox), steps), uses(**counted)
+    steps = [
+        UpkeepStep("new", memory.id, memory.title, f"{memory.id}.md", "", {}, memory)
+        for memory in memories
+    ]
+    return project_tree(tree_of(sandbox), steps), uses(**counted)
 
 
 def planned(tree: Tree, given_inputs: PlanInputs) -> MaintenancePlan:
@@ -67,22 +80,22 @@ def planned(tree: Tree, given_inputs: PlanInputs) -> MaintenancePlan:
     return plan.plan(tree, given_inputs, sessions, "/nowhere", PERIODS[:2], lambda n: b"\0" * n)
 
 
-@given(rows=MEMORIES, most=st.integers(1, 6))
+@given(rows=MEMORIES, limit=st.integers(1, 6))
 def test_once_is_enough_and_no_claim_changes(
-    sandbox: Sandbox, rows: list[dict[str, str | int]], most: int
+    sandbox: Sandbox, rows: list[dict[str, str | int]], limit: int
 ):
-    """After the steps nothing is left to plan; nothing is removed, no claim that stands edited."""
+    """After the steps there is nothing left to plan; no memory is removed, no claim edited."""
     tree, counted = tree_with(sandbox, rows)
-    given_inputs = inputs(counted, maintain_most_alive=most, maintain_kept_alive=most - 1)
+    given_inputs = inputs(counted, maintain_max_active=limit, maintain_archive_down_to=limit - 1)
     first = planned(tree, given_inputs)
-    after = tree_after(tree, first.steps)
+    after = project_tree(tree, first.steps)
     assert planned(after, given_inputs).steps == ()
     assert set(tree.ids) <= set(after.ids)
     assert {step.do for step in first.steps} <= KINDS.keys()
     for id_ in tree.ids:
         record, new = tree[id_], after[id_].memory
         if record.memory.status != "candidate":
-            assert not any(map(is_claim, changed_keys(record.memory, new)))
+            assert not any(map(is_claim, find_changed_keys(record.memory, new)))
     for record in after.records:
         assert document.read(document.write(record.memory)) == record.memory
     assert planned(tree, given_inputs) == first
@@ -91,32 +104,34 @@ def test_once_is_enough_and_no_claim_changes(
 def test_the_message_of_a_large_plan_stays_readable():
     """It tells two hundred steps, counts the rest, and no line is endless."""
     steps = [UpkeepStep("archive", f"dec-{n}", "", f"{n}.md", "because " * n) for n in range(300)]
-    lines = body(steps).splitlines()
-    assert len(lines) == MOST_LINES + 1
+    lines = format_body(steps).splitlines()
+    assert len(lines) == MAX_LINES + 1
     assert lines[-1] == "and 100 more, which the diff shows"
-    assert max(map(len, lines)) <= MOST_LINE
-    assert subject(steps) == "memory: maintain: 300 archived"
+    assert max(map(len, lines)) <= MAX_LINE
+    assert format_subject(steps) == "memory: maintain: 300 archived"
 
 
 def test_steps_on_one_file_are_one_edit(sandbox: Sandbox):
-    """What two steps say of the same memory stands in it together, everything else as it was."""
+    """Two steps on the same memory are applied together, all else is the same."""
     path = sandbox.memory("dec-a", "Odd   spacing stays.\n")
     data = (sandbox.path / path).read_bytes()
     steps = [
         UpkeepStep("confirm", "dec-a", "", path, "", {"status": "pinned"}),
         UpkeepStep("fade", "dec-a", "", path, "", {"importance": "0.4"}),
     ]
-    (edit,) = edits_of(steps, {path: data}.__getitem__, inputs().config.categories)
+    (edit,) = build_edits(steps, {path: data}.__getitem__, inputs().config.categories)
     assert edit.before == data
     assert edit.after == data.replace(b"confidence:", b"status: pinned\nconfidence:").replace(
         b"---\nOdd", b"importance: 0.4\n---\nOdd"
     )
 
 
-def expiring(sandbox: Sandbox, counted: Uses | None = None, **given: int) -> list[tuple[str, str]]:
-    """What is planned for which memory."""
-    found = plan.expiry_steps(tree_of(sandbox), inputs(counted, **given))
-    return [(step.do, step.id) for step in found]
+def expiring(
+    sandbox: Sandbox, counted: Uses | None = None, **overrides: int
+) -> list[tuple[str, str]]:
+    """Return kind and memory of each expiry step."""
+    steps = plan.build_expiry_steps(tree_of(sandbox), inputs(counted, **overrides))
+    return [(step.do, step.id) for step in steps]
 
 
 @pytest.mark.parametrize("row", CATEGORIES, ids=lambda row: row.name)
@@ -130,21 +145,21 @@ def test_each_category_has_its_time(sandbox: Sandbox, row: Category):
 
 
 def reviews(sandbox: Sandbox) -> list[str]:
-    """What people are told to review."""
-    return [flag.ids[0] for flag in plan.due_flags(tree_of(sandbox), inputs())]
+    """Return the memories that people are asked to review."""
+    return [flag.ids[0] for flag in plan.find_due(tree_of(sandbox), inputs())]
 
 
 def test_what_is_due_says_what_to_do(sandbox: Sandbox):
     """Since when, and the two verbs that settle it."""
     sandbox.memory("dec-a", timestamp=ago(100))
-    (flag,) = plan.due_flags(tree_of(sandbox), inputs())
+    (flag,) = plan.find_due(tree_of(sandbox), inputs())
     assert flag.kind == "due"
     assert flag.message.startswith("the 90 days of the category decision were over on 20")
-    assert flag.hint == "memtool confirm dec-a, or memtool archive dec-a --why REASON"
+    assert flag.hint == "memtool confirm dec-a, or memtool archive dec-a --reason REASON"
 
 
 def test_importance_that_has_decayed_below_the_least_is_named(sandbox: Sandbox):
-    """Not where somebody pinned it, meant it for ever, is sure of it, or it is due anyway."""
+    """Not if it is pinned, eternal, certain, or due anyway."""
     faint: dict[str, FieldValue] = {"importance": "0.12", "timestamp": ago(80)}
     sandbox.memory("dec-faint", **faint)
     sandbox.memory("dec-fresh", importance="0.12", timestamp=ago(10))
@@ -152,13 +167,13 @@ def test_importance_that_has_decayed_below_the_least_is_named(sandbox: Sandbox):
     sandbox.memory("dec-pinned", **faint, status="pinned")
     sandbox.memory("dec-eternal", **faint, temporal_class="eternal")
     sandbox.memory("dec-due", importance="0.12", timestamp=ago(100))
-    (flag,) = plan.faded_flags(tree_of(sandbox), inputs())
+    (flag,) = plan.find_faded(tree_of(sandbox), inputs())
     assert (flag.kind, flag.ids) == ("faded", ("dec-faint",))
     assert flag.message == "its importance 0.12 has decayed to 0.09"
-    assert flag.hint == "memtool archive dec-faint --why REASON, or memtool confirm dec-faint"
+    assert flag.hint == "memtool archive dec-faint --reason REASON, or memtool confirm dec-faint"
     off = inputs()
-    off = off.replace(config=off.config.replace(given={"decay.minimum_importance": 0.0}))
-    assert plan.faded_flags(tree_of(sandbox), off) == []
+    off = off.replace(config=off.config.replace(values={"decay.minimum_importance": 0.0}))
+    assert plan.find_faded(tree_of(sandbox), off) == []
 
 
 def test_what_a_preset_forgets_is_named(sandbox: Sandbox):
@@ -168,16 +183,16 @@ def test_what_a_preset_forgets_is_named(sandbox: Sandbox):
     sandbox.memory("dec-eternal", timestamp=ago(60), temporal_class="eternal")
     sandbox.memory("dec-fresh", timestamp=ago(10))
     plain = inputs()
-    assert plan.faded_flags(tree_of(sandbox), plain) == []
-    given = {"decay.preset": "exponential"}
-    soon = plain.replace(config=plain.config.replace(given=given))
-    (flag,) = plan.faded_flags(tree_of(sandbox), soon)
+    assert plan.find_faded(tree_of(sandbox), plain) == []
+    values = {"decay.preset": "exponential"}
+    soon = plain.replace(config=plain.config.replace(values=values))
+    (flag,) = plan.find_faded(tree_of(sandbox), soon)
     assert flag.ids == ("dec-a",)
     assert flag.message == "its importance 0.5 has decayed to 0.08"
 
 
 def test_what_is_deprecated_is_archived_when_its_time_is_over(sandbox: Sandbox):
-    """Somebody said already that it does not hold; nobody need look at it again."""
+    """It was already declared obsolete, so it needs no review."""
     sandbox.memory("dec-a", timestamp=ago(100), status="deprecated")
     assert expiring(sandbox) == [("archive", "dec-a")]
     assert reviews(sandbox) == []
@@ -212,7 +227,7 @@ def test_the_times_are_those_of_the_contract():
     ids="-".join,
 )
 def test_some_have_no_end_or_a_later_one(sandbox: Sandbox, fields: dict[str, FieldValue]):
-    """What is pinned, eternal, confirmed since, or gone already is left alone."""
+    """Pinned, eternal, newly confirmed and inactive memories are left alone."""
     sandbox.memory("dec-a", timestamp=ago(1000), **fields)
     assert expiring(sandbox) == []
 
@@ -225,8 +240,8 @@ def test_what_is_superseded_stays_where_it_is(sandbox: Sandbox):
 
 
 def renewing(sandbox: Sandbox, given_inputs: PlanInputs) -> list[tuple[str, str]]:
-    """What is planned for which memory, by given inputs."""
-    return [(step.do, step.id) for step in plan.expiry_steps(tree_of(sandbox), given_inputs)]
+    """Return kind and memory of each renewal, for some inputs."""
+    return [(step.do, step.id) for step in plan.build_expiry_steps(tree_of(sandbox), given_inputs)]
 
 
 def test_no_answer_renews(sandbox: Sandbox):
@@ -239,19 +254,19 @@ def test_no_answer_renews(sandbox: Sandbox):
 
 
 def test_a_commit_that_upholds_a_memory_renews_it(sandbox: Sandbox):
-    """From that commit on, by its author; the commit at which somebody looked at the code stays."""
+    """From that commit on, by its author; the commit of the last check stays."""
     checked = {"at": ago(91), "by": "Ada", "commit": "0123abcd"}
     sandbox.memory("dec-a", timestamp=ago(200), checked=checked)
     given_inputs = inputs(upheld=upholding(**{"dec-a": 3}))
-    (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
-    assert (step.do, step.why) == ("renew", "commit 0123456789 upholds it")
-    after = tree_after(tree_of(sandbox), steps)
+    (step,) = steps = plan.build_expiry_steps(tree_of(sandbox), given_inputs)
+    assert (step.do, step.why) == ("renew", "commit 0123456 upholds it")
+    after = project_tree(tree_of(sandbox), steps)
     assert after["dec-a"].memory.table("checked") == {
         "at": ago(3),
         "by": "Bo",
         "commit": "0123abcd",
     }
-    assert plan.expiry_steps(after, given_inputs) == []
+    assert plan.build_expiry_steps(after, given_inputs) == []
 
 
 def test_what_is_upheld_is_renewed_before_its_end(sandbox: Sandbox):
@@ -259,10 +274,10 @@ def test_what_is_upheld_is_renewed_before_its_end(sandbox: Sandbox):
     sandbox.memory("dec-soon", timestamp=ago(84))
     sandbox.memory("dec-later", timestamp=ago(82))
     given_inputs = inputs(upheld=upholding(**{"dec-soon": -50, "dec-later": 3}))
-    (step,) = steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
+    (step,) = steps = plan.build_expiry_steps(tree_of(sandbox), given_inputs)
     assert (step.do, step.id) == ("renew", "dec-soon")
     assert step.changes["checked"] == {"at": ago(0), "by": "Bo"}
-    assert plan.expiry_steps(tree_after(tree_of(sandbox), steps), given_inputs) == []
+    assert plan.build_expiry_steps(project_tree(tree_of(sandbox), steps), given_inputs) == []
 
 
 @pytest.mark.parametrize(
@@ -293,7 +308,7 @@ def test_what_is_upheld_is_renewed_before_its_end(sandbox: Sandbox):
 def test_what_a_commit_cannot_renew(
     sandbox: Sandbox, fields: dict[str, FieldValue], days: float, expected: list[str]
 ):
-    """What is unconfirmed, expired, or says itself how long it holds; nor does a commit too old."""
+    """Unconfirmed, expired and dated memories; nor does a commit that is too old."""
     sandbox.memory("dec-a", **fields)
     given_inputs = inputs(upheld=upholding(**{"dec-a": days}))
     assert [do for do, _id in renewing(sandbox, given_inputs)] == expected
@@ -308,7 +323,7 @@ def test_what_has_drifted_is_not_renewed(sandbox: Sandbox):
 
 
 def test_sides_of_a_conflict_are_not_renewed(sandbox: Sandbox):
-    """Neither of a contradiction nor of a fork, until somebody has decided."""
+    """Neither of a contradiction nor of a fork, until it is decided."""
     sandbox.memory(
         "dec-yes", "Use Redis for sessions.\n", title="Use Redis for sessions", timestamp=ago(91)
     )
@@ -338,9 +353,9 @@ def fill(sandbox: Sandbox, count: int, **fields: FieldValue) -> None:
 def test_too_many_are_cut_down_to_the_most_important(sandbox: Sandbox):
     """Nothing happens up to the limit; above it, the least important go."""
     fill(sandbox, 10)
-    assert expiring(sandbox, maintain_most_alive=10, maintain_kept_alive=7) == []
-    found = expiring(sandbox, maintain_most_alive=9, maintain_kept_alive=7)
-    assert found == [("archive", f"dec-{number:02}") for number in range(3)]
+    assert expiring(sandbox, maintain_max_active=10, maintain_archive_down_to=7) == []
+    expired = expiring(sandbox, maintain_max_active=9, maintain_archive_down_to=7)
+    assert expired == [("archive", f"dec-{number:02}") for number in range(3)]
 
 
 def test_pinned_and_lately_used_ones_are_spared(sandbox: Sandbox):
@@ -349,8 +364,8 @@ def test_pinned_and_lately_used_ones_are_spared(sandbox: Sandbox):
     sandbox.memory("dec-00", importance="0", timestamp=ago(1), status="pinned")
     sandbox.memory("dec-02", importance="0", timestamp=ago(1), temporal_class="eternal")
     counted = uses(**{"dec-01": seen(0.9), "dec-03": seen(1.1)})
-    found = expiring(sandbox, counted, maintain_most_alive=9, maintain_kept_alive=7)
-    assert [id_ for _do, id_ in found] == ["dec-03", "dec-04", "dec-05"]
+    expired = expiring(sandbox, counted, maintain_max_active=9, maintain_archive_down_to=7)
+    assert [id_ for _do, id_ in expired] == ["dec-03", "dec-04", "dec-05"]
 
 
 def test_of_equal_importance_the_faded_go_first(sandbox: Sandbox):
@@ -359,31 +374,31 @@ def test_of_equal_importance_the_faded_go_first(sandbox: Sandbox):
     sandbox.memory("dec-b", timestamp=ago(50))
     sandbox.memory("dec-c", timestamp=ago(20), category="task_progress", temporal_class="eternal")
     sandbox.memory("dec-d", timestamp=ago(5))
-    found = expiring(sandbox, maintain_most_alive=3, maintain_kept_alive=1)
-    assert [id_ for _do, id_ in found] == ["dec-b", "dec-a", "dec-d"]
+    expired = expiring(sandbox, maintain_max_active=3, maintain_archive_down_to=1)
+    assert [id_ for _do, id_ in expired] == ["dec-b", "dec-a", "dec-d"]
 
 
 def test_what_was_important_long_ago_goes_before_what_matters_now(sandbox: Sandbox):
     """Decay scales importance: an old work note yields to a fresh one of a little less."""
     sandbox.memory("sta-a", timestamp=ago(13), importance="0.7", category="task_progress")
     sandbox.memory("sta-b", timestamp=ago(1), importance="0.6", category="task_progress")
-    found = expiring(sandbox, maintain_most_alive=1, maintain_kept_alive=1)
-    assert ("archive", "sta-a") in found
-    assert ("archive", "sta-b") not in found
+    expired = expiring(sandbox, maintain_max_active=1, maintain_archive_down_to=1)
+    assert ("archive", "sta-a") in expired
+    assert ("archive", "sta-b") not in expired
 
 
 def test_what_expires_does_not_count_as_alive(sandbox: Sandbox):
-    """What is archived for its age makes room."""
+    """Memories archived for their age make room."""
     fill(sandbox, 4)
     sandbox.memory("dec-00", timestamp=ago(1000), category="task_progress")
-    found = expiring(sandbox, maintain_most_alive=3, maintain_kept_alive=1)
-    assert found == [("archive", "dec-00")]
+    expired = expiring(sandbox, maintain_max_active=3, maintain_archive_down_to=1)
+    assert expired == [("archive", "dec-00")]
 
 
 def test_frozen_files_are_left_out(sandbox: Sandbox):
-    """Neither age nor number touches a file that somebody is working on."""
+    """Neither age nor number touches a file with uncommitted work."""
     path = sandbox.memory("dec-a", timestamp=ago(1000))
-    assert plan.expiry_steps(tree_of(sandbox), inputs(frozen=frozenset({path}))) == []
+    assert plan.build_expiry_steps(tree_of(sandbox), inputs(frozen=frozenset({path}))) == []
 
 
 SOMETHING = {"dec-other": seen(1)}
@@ -409,21 +424,21 @@ def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list
     path = sandbox.memory("dec-a", status="candidate", timestamp=ago(50), importance="0.6")
     counted = uses(**SOMETHING | ({"dec-a": seen(0.1, times)} if times else {}))
     given_inputs = inputs(counted, added={path: SECOND - round(days * DAY_S)})
-    steps = plan.candidate_steps(tree_of(sandbox), given_inputs, ())
+    steps = plan.build_candidate_steps(tree_of(sandbox), given_inputs, ())
     assert [step.do for step in steps] == expected
-    after = tree_after(tree_of(sandbox), steps)
-    assert plan.candidate_steps(after, given_inputs, ()) == []
-    assert plan.candidate_steps(tree_of(sandbox), inputs(counted, added={}), ()) == []
+    after = project_tree(tree_of(sandbox), steps)
+    assert plan.build_candidate_steps(after, given_inputs, ()) == []
+    assert plan.build_candidate_steps(tree_of(sandbox), inputs(counted, added={}), ()) == []
     memory = after["dec-a"].memory
     assert memory.importance == (0.48 if expected == ["fade"] else 0.6)
     assert memory.status == ("confirmed" if expected == ["confirm"] else "candidate")
 
 
 def test_what_is_injected_vouches_for_nothing(sandbox: Sandbox):
-    """A candidate that agents got without asking fades like one that nobody saw."""
+    """A candidate that agents got without asking fades like an unseen one."""
     sandbox.memory("dec-a", status="candidate", timestamp=ago(9))
     injected = uses(**{"dec-a": seen(1, 5)}).replace(opened={})
-    (step,) = plan.candidate_steps(tree_of(sandbox), inputs(injected), ())
+    (step,) = plan.build_candidate_steps(tree_of(sandbox), inputs(injected), ())
     assert step.do == "fade"
 
 
@@ -436,17 +451,19 @@ def test_being_listed_confirms_nothing(sandbox: Sandbox):
     tree = tree_of(sandbox)
     ids_ = ("dec-new", "dec-old", "dec-low")
     listed = uses(**{id_: seen(0.01, 50) for id_ in ids_})
-    steps = plan.candidate_steps(tree, inputs(listed.replace(opened={}), added=added), ())
+    steps = plan.build_candidate_steps(tree, inputs(listed.replace(opened={}), added=added), ())
     assert {step.id: step.do for step in steps} == {"dec-old": "fade", "dec-low": "fade"}
-    steps = plan.candidate_steps(tree, inputs(listed, added=added), ())
+    steps = plan.build_candidate_steps(tree, inputs(listed, added=added), ())
     assert {step.id: step.do for step in steps} == {"dec-old": "confirm"}
 
 
 def test_what_a_candidate_supersedes_does_not_vouch_for_it(sandbox: Sandbox):
-    """Else it would be confirmed by the fame of the memory whose place it takes."""
+    """Otherwise the use of the old memory would confirm the new one."""
     sandbox.memory("dec-a", timestamp=ago(20))
     sandbox.memory("dec-b", status="candidate", timestamp=ago(9), supersedes=("dec-a",))
-    (step,) = plan.candidate_steps(tree_of(sandbox), inputs(uses(**{"dec-a": seen(12, 9)})), ())
+    (step,) = plan.build_candidate_steps(
+        tree_of(sandbox), inputs(uses(**{"dec-a": seen(12, 9)})), ()
+    )
     assert (step.id, step.do) == ("dec-b", "fade")
 
 
@@ -458,7 +475,7 @@ def test_what_faded_is_confirmed_when_somebody_looks_later(sandbox: Sandbox):
         timestamp=ago(9),
         faded={"at": ago(8), "by": "memtool maintain", "was": "0.5"},
     )
-    (step,) = plan.candidate_steps(tree_of(sandbox), inputs(uses(**{"dec-a": seen(1)})), ())
+    (step,) = plan.build_candidate_steps(tree_of(sandbox), inputs(uses(**{"dec-a": seen(1)})), ())
     assert step.changes == {"status": "confirmed"}
 
 
@@ -470,8 +487,8 @@ def test_who_is_no_candidate_or_may_not_be_touched_is_left_alone(sandbox: Sandbo
     sandbox.memory("dec-d", status="candidate", timestamp=ago(9))
     tree = tree_of(sandbox)
     frozen = frozenset({path})
-    assert plan.candidate_steps(tree, inputs(uses(**SOMETHING), frozen), ("dec-d",)) == []
-    assert plan.candidate_steps(tree, inputs(Uses()), ()) == []
+    assert plan.build_candidate_steps(tree, inputs(uses(**SOMETHING), frozen), ("dec-d",)) == []
+    assert plan.build_candidate_steps(tree, inputs(Uses()), ()) == []
 
 
 def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
@@ -479,27 +496,27 @@ def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
     for moment, verb, id_ in ((10, "search", "a"), (20, "inject", "a"), (30, "show", "b")):
         usage_log.append_note(str(tmp_path), Note(moment, verb, 1.0, items=(ShownItem(id_),)))
     ledger.fold(str(tmp_path))
-    found = read_uses(str(tmp_path))
-    assert found.is_known
+    usage = read_uses(str(tmp_path))
+    assert usage.is_known
     memories = [make_memory(id_) for id_ in "abc"]
-    assert [found.count(memory) for memory in memories] == [2, 1, 0]
-    assert [found.count_opened(memory) for memory in memories] == [0, 1, 0]
-    assert [found.last(memory) for memory in memories] == [20, 30, None]
+    assert [usage.count(memory) for memory in memories] == [2, 1, 0]
+    assert [usage.count_opened(memory) for memory in memories] == [0, 1, 0]
+    assert [usage.find_last(memory) for memory in memories] == [20, 30, None]
     after = make_memory("c", supersedes=("a", "b"))
-    assert (found.count(after), found.last(after)) == (3, 30)
+    assert (usage.count(after), usage.find_last(after)) == (3, 30)
 
 
 def test_an_absent_ledger_knows_nothing(tmp_path: Path):
-    """That is not the same as that nobody looked."""
-    found = read_uses(str(tmp_path))
-    assert not found.is_known
+    """Unknown use is not the same as no use."""
+    usage = read_uses(str(tmp_path))
+    assert not usage.is_known
     memory = make_memory("a")
-    assert (found.count(memory), found.last(memory)) == (0, None)
+    assert (usage.count(memory), usage.find_last(memory)) == (0, None)
 
 
 def test_a_file_was_added_when_it_came_last(sandbox: Sandbox) -> None:
     """Edits do not count, a second coming does; of two branches the later, and a merge."""
-    kept, back, both = (sandbox.memory(f"dec-{name}") for name in ("kept", "back", "both"))
+    untouched, back, both = (sandbox.memory(f"dec-{name}") for name in ("kept", "back", "both"))
     times = [sandbox.commit()]
     (sandbox.path / back).unlink()
     sandbox.memory("dec-kept", "Another text.\n")
@@ -514,8 +531,8 @@ def test_a_file_was_added_when_it_came_last(sandbox: Sandbox) -> None:
     merged = sandbox.memory("dec-merged")
     times.append(sandbox.commit())
     seconds = [int(sandbox.git("log", "-1", "--format=%ct", at)) for at in times]
-    found = plan.read_added(
-        sandbox.context().repository, "HEAD", [kept, back, both, merged, "none.md"], ".memory"
+    added = plan.read_added(
+        sandbox.context().repository, "HEAD", [untouched, back, both, merged, "none.md"], ".memory"
     )
-    expected = {kept: 0, both: 2, back: 3, merged: 4}
-    assert found == {path: seconds[at] for path, at in expected.items()}
+    expected = {untouched: 0, both: 2, back: 3, merged: 4}
+    assert added == {path: seconds[at] for path, at in expected.items()}

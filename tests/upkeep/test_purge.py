@@ -1,4 +1,4 @@
-"""Purging: what is due, what is held, and what goes along."""
+"""Purging: which memories are due, which are held back, and which go along."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def forgotten(sandbox: Sandbox, id_: str, at: str = "2026-01-01T00:00:00Z") -> s
 def planned(sandbox: Sandbox) -> dict[str, tuple[str, str]]:
     ws = sandbox.context()
     head = ws.tree("HEAD") if ws.repository.git.head() else None
-    found = purge.plan(ws.tree(), head, NOW, 30)
-    return {one.record.id: (one.state, one.reason) for one in found}
+    candidates = purge.plan(ws.tree(), head, NOW, 30)
+    return {candidate.record.id: (candidate.state, candidate.reason) for candidate in candidates}
 
 
 def test_what_was_forgotten_is_due_after_thirty_days(sandbox: Sandbox) -> None:
-    """To the second; what is not forgotten is not in the plan."""
+    """To the second; other memories are not in the plan."""
     forgotten(sandbox, "dec-old", "2026-01-30T12:00:00Z")
     forgotten(sandbox, "dec-new", "2026-01-30T12:00:01Z")
     sandbox.memory("dec-here")
@@ -60,12 +60,12 @@ def test_what_never_was_committed_may_go_as_well(sandbox: Sandbox) -> None:
 
 
 def along(sandbox: Sandbox, *ids: str) -> dict[str, str]:
-    found = purge.along(sandbox.context().tree(), ids)
-    return {record.id: origin for record, origin in found}
+    pairs = purge.find_derived(sandbox.context().tree(), ids)
+    return {record.id: origin for record, origin in pairs}
 
 
 def test_what_was_derived_from_it_alone_goes_along_and_so_on(sandbox: Sandbox) -> None:
-    """What has another origin stays."""
+    """A memory with another origin stays."""
     sandbox.memory("dec-a")
     sandbox.memory("dec-b")
     sandbox.memory("sem-one", derived_from=("dec-a",))
@@ -88,8 +88,8 @@ def test_old_digests_that_quote_it_go_and_the_last_is_to_be_renewed(sandbox: San
     fields = {"type": "semantic", "source": (f"{memory.SOURCE}0",)}
     sandbox.memory("sem-old", derived_from=("dec-a", "dec-b"), **fields)
     assert along(sandbox, "dec-a") == {}
-    told = purge.mentions(sandbox.context().tree(), ("dec-a",))
-    assert [one.id for one in told] == ["sem-old"]
+    mentions = purge.find_mentions(sandbox.context().tree(), ("dec-a",))
+    assert [mention.id for mention in mentions] == ["sem-old"]
     sandbox.memory("sem-new", supersedes=("sem-old",), derived_from=("dec-b",), **fields)
     assert along(sandbox, "dec-a") == {"sem-old": "dec-a"}
-    assert purge.mentions(sandbox.context().tree(), ("dec-a",)) == []
+    assert purge.find_mentions(sandbox.context().tree(), ("dec-a",)) == []

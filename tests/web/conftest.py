@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from memtool.calls.run import ServedRepository
-from memtool.web.app import ServedSite, application
+from memtool.web.app import ServedSite, build_application
 from memtool.web.security import COOKIE, Guard
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ PORT = 8765
 
 
 class Reply:
-    """What came back."""
+    """A reply of the server."""
 
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.status = status
@@ -48,7 +48,7 @@ class Web:
         self.guard = Guard(PORT)
         self.loop = asyncio.Runner()  # what a request begins goes on in the next one
         weakref.finalize(self, self.loop.close)
-        self.app = application(ServedSite(place, self.guard, "project", is_writing))
+        self.app = build_application(ServedSite(place, self.guard, "project", is_writing))
         self.cookie = ""
         self.cookie = self.login(self.guard.link()).headers["set-cookie"].partition(";")[0]
 
@@ -62,23 +62,23 @@ class Web:
     def get(self, address: str, **headers: str) -> Reply:
         return self.ask("GET", address, **headers)
 
-    def post(self, address: str, given: Any, **headers: str) -> Reply:
+    def post(self, address: str, payload: Any, **headers: str) -> Reply:
         """Post JSON as a program with the token of the server."""
-        known = {"authorization": f"Bearer {self.guard.token}", "cookie": ""}
-        known["content-type"] = "application/json"
-        return self.ask("POST", address, json.dumps(given).encode(), **(known | headers))
+        own_headers = {"authorization": f"Bearer {self.guard.token}", "cookie": ""}
+        own_headers["content-type"] = "application/json"
+        return self.ask("POST", address, json.dumps(payload).encode(), **(own_headers | headers))
 
     def form(
         self, address: str, fields: dict[str, str] | list[tuple[str, str]], **headers: str
     ) -> Reply:
         """Post a form as the browser does."""
-        known = {"origin": f"http://{self.guard.site}", "sec-fetch-site": "same-origin"}
-        known["content-type"] = "application/x-www-form-urlencoded"
-        return self.ask("POST", address, urlencode(fields).encode(), **(known | headers))
+        own_headers = {"origin": f"http://{self.guard.site}", "sec-fetch-site": "same-origin"}
+        own_headers["content-type"] = "application/x-www-form-urlencoded"
+        return self.ask("POST", address, urlencode(fields).encode(), **(own_headers | headers))
 
     def ask(self, method: str, address: str, body: bytes = b"", **headers: str) -> Reply:
         path, _mark, query = address.partition("?")
-        known = {"host": self.guard.site, "cookie": self.cookie} | {
+        own_headers = {"host": self.guard.site, "cookie": self.cookie} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
         scope = {
@@ -92,7 +92,7 @@ class Web:
             "root_path": "",
             "server": ("127.0.0.1", PORT),
             "client": ("127.0.0.1", 1),
-            "headers": [(k.encode(), v.encode()) for k, v in known.items() if v],
+            "headers": [(k.encode(), v.encode()) for k, v in own_headers.items() if v],
         }
         sent: list[dict[str, Any]] = []
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -104,8 +104,10 @@ class Web:
             sent.append(message)
 
         self.loop.run(self.app(scope, receive, send))
-        found = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
-        return Reply(sent[0]["status"], found, b"".join(m.get("body", b"") for m in sent[1:]))
+        reply_headers = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+        return Reply(
+            sent[0]["status"], reply_headers, b"".join(m.get("body", b"") for m in sent[1:])
+        )
 
 
 @pytest.fixture
@@ -130,16 +132,16 @@ class Running:
         self.token = about["token"]
         self.port = int(self.url.rpartition(":")[2])
 
-    def ask(self, path: str, given: Any = None, **headers: str) -> Reply:
+    def ask(self, path: str, payload: Any = None, **headers: str) -> Reply:
         """Ask as a program with the token, which posts what is given."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        known = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        body = None if given is None else json.dumps(given)
-        connection.request("POST" if body else "GET", path, body, known | headers)
+        own_headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        body = None if payload is None else json.dumps(payload)
+        connection.request("POST" if body else "GET", path, body, own_headers | headers)
         answer = connection.getresponse()
-        found = Reply(answer.status, dict(answer.getheaders()), answer.read())
+        reply = Reply(answer.status, dict(answer.getheaders()), answer.read())
         connection.close()
-        return found
+        return reply
 
 
 @contextmanager
@@ -163,16 +165,16 @@ def running(
             yield Running(process, line.split(" at ")[1].strip(), about)
         finally:
             process.terminate()
-            said = process.stderr.read()
-    assert "Traceback" not in said, said
+            stderr = process.stderr.read()
+    assert "Traceback" not in stderr, stderr
     assert process.returncode == 0
 
 
 @pytest.fixture
 def server(sandbox: Sandbox) -> Iterator[Running]:
-    """A real server, whose file is gone when it ends."""
-    with running(sandbox) as found:
-        yield found
+    """A real server; its file is gone when it ends."""
+    with running(sandbox) as served:
+        yield served
     assert not (sandbox.path / ".git/memtool/serve.json").exists()
 
 

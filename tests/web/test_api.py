@@ -27,16 +27,16 @@ def test_a_verb_answers_with_the_value_of_its_json(sandbox: Sandbox, web: Web):
     """By POST with an object, by GET from the address, with the same value."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     posted = web.post("/api/search", {"query": "redis", "limit": 3}).json()
-    asked = web.get("/api/search?query=redis&limit=3").json()
-    for answer in (posted, asked):
+    fetched = web.get("/api/search?query=redis&limit=3").json()
+    for answer in (posted, fetched):
         del answer["value"]["elapsed_ms"]
-    assert posted == asked
+    assert posted == fetched
     assert posted["value"]["results"][0]["id"] == "dec-a"
     assert web.get("/api/list?filters=type:decision").json()["value"]["total"] == 1
 
 
 @pytest.mark.parametrize(
-    ("path", "given", "status", "code"),
+    ("path", "payload", "status", "code"),
     [
         ("/api/nothing", {}, 404, "no-route"),
         ("/api/search", {}, 400, "usage"),
@@ -54,12 +54,12 @@ def test_a_verb_answers_with_the_value_of_its_json(sandbox: Sandbox, web: Web):
     ],
 )
 def test_a_refusal_has_a_status_and_an_object(
-    sandbox: Sandbox, web: Web, path: str, given: Any, status: int, code: str
+    sandbox: Sandbox, web: Web, path: str, payload: Any, status: int, code: str
 ):
     """A program reads what is wrong and what to do, without an option of a shell in it."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    answer = web.post(path, given)
+    answer = web.post(path, payload)
     error = answer.json()["error"]
     assert (answer.status, error["code"]) == (status, code)
     assert "--" not in error["message"]
@@ -67,11 +67,11 @@ def test_a_refusal_has_a_status_and_an_object(
 
 
 def test_a_body_is_json_or_nothing(web: Web):
-    """Another type, which a page of another site could send, is refused; nothing is no argument."""
+    """Another type, which another site could send, is refused; nothing means no arguments."""
     assert web.post("/api/status", {}, **{"content-type": "text/plain"}).status == 415
-    known = {"authorization": f"Bearer {web.guard.token}", "cookie": ""}
-    assert web.ask("POST", "/api/status", **known).status == 200
-    assert web.ask("POST", "/api/status", b"{}", **known).status == 415
+    own_headers = {"authorization": f"Bearer {web.guard.token}", "cookie": ""}
+    assert web.ask("POST", "/api/status", **own_headers).status == 200
+    assert web.ask("POST", "/api/status", b"{}", **own_headers).status == 415
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_a_body_is_json_or_nothing(web: Web):
 def test_another_method_is_refused_with_those_that_are_taken(
     web: Web, method: str, path: str, takes: set[str]
 ):
-    """What may write is never done from an address, which a picture of a page could name."""
+    """No GET writes, since a picture of a page could name its address."""
     answer = web.ask(method, path)
     assert (answer.status, set(answer.headers["allow"].split(", "))) == (405, takes)
 
 
 def test_a_list_is_an_answer(sandbox: Sandbox, web: Web):
-    """What `export` gives is no object; all rows are there."""
+    """`export` returns a list with all rows, not an object."""
     sandbox.memory("dec-a")
     sandbox.memory("dec-b")
     answer = web.get("/api/export?filters=type:decision").json()
@@ -115,7 +115,7 @@ def test_the_openapi_document_is_sound(web: Web):
         "/api/jobs/{id}",
         "/api/openapi.json",
     }
-    reads = {name for name, one in document["paths"].items() if "get" in one}
+    reads = {name for name, path_item in document["paths"].items() if "get" in path_item}
     assert reads >= {"/health", "/memory/stats", "/memory/get-status", "/api/search"}
     assert not reads & {"/api/pin", "/memory/checkpoint", "/memory/clear-category"}
     parts = document["components"]
@@ -125,11 +125,11 @@ def test_the_openapi_document_is_sound(web: Web):
 
 
 def test_a_schema_of_a_call_is_what_is_checked(web: Web):
-    """What fits it is taken, and what does not is refused."""
-    for one in rest.PROCEDURES.values():
-        Draft202012Validator.check_schema(one.input_schema)
+    """Matching arguments are accepted, and others are refused."""
+    for procedure in rest.PROCEDURES.values():
+        Draft202012Validator.check_schema(procedure.input_schema)
     search = Draft202012Validator(rest.PROCEDURES["search"].input_schema)
-    for given, fits in (
+    for payload, fits in (
         ({"query": "x", "limit": 3}, True),
         ({}, False),
         ({"query": ""}, False),
@@ -138,8 +138,8 @@ def test_a_schema_of_a_call_is_what_is_checked(web: Web):
         ({"query": "x", "y": 1}, False),
         ({"query": "x", "at": "y" * 10_001}, False),
     ):
-        assert search.is_valid(given) == fits
-        assert (web.post("/api/search", given).status < 400) == fits
+        assert search.is_valid(payload) == fits
+        assert (web.post("/api/search", payload).status < 400) == fits
 
 
 ROOT = Path(memtool.__file__).parents[1]
@@ -166,7 +166,7 @@ ANSWERED: list[tuple[str, dict[str, Any]]] = [
     ("/api/session-list", {}),
     ("/api/remember", {"text": "Deploys run on Tuesdays.", "dry_run": True}),
     ("/api/pin", {"id": "dec-b", "dry_run": True}),
-    ("/api/forget", {"wanted": "dec-a", "why": "x", "dry_run": True}),
+    ("/api/forget", {"wanted": "dec-a", "reason": "x", "dry_run": True}),
     ("/api/promote", {"list": True}),
     ("/api/auto", {}),
     ("/api/maintain", {"dry_run": True}),
@@ -185,8 +185,8 @@ def test_an_answer_is_what_the_document_says(sandbox: Sandbox, writer: Web):
     sandbox.memory("dec-b", "Sessions live in Postgres.\n", supersedes=("dec-a",))
     sandbox.commit()
     document = writer.get("/api/openapi.json").json()
-    for path, given in ANSWERED:
-        answer = writer.post(path, given, prefer="wait")
+    for path, payload in ANSWERED:
+        answer = writer.post(path, payload, prefer="wait")
         assert answer.status == 200, f"{path}: {answer.text}"
         described = document["paths"][path]["post"]["responses"]["200"]["content"]
         schema = described["application/json"]["schema"] | {"components": document["components"]}
@@ -196,8 +196,8 @@ def test_an_answer_is_what_the_document_says(sandbox: Sandbox, writer: Web):
 
 def test_what_programs_write_is_a_file_of_the_repository(sandbox: Sandbox, writer: Web):
     """It goes through the same gate as in the shell, and names the program that wrote it."""
-    given = {"type": "decision", "title": "Use Redis", "body": "For sessions.", "commit": True}
-    made = writer.post("/api/new", given, memtool_agent="acme").json()["value"]
+    payload = {"type": "decision", "title": "Use Redis", "body": "For sessions.", "commit": True}
+    made = writer.post("/api/new", payload, memtool_agent="acme").json()["value"]
     assert "tool:acme" in (sandbox.path / made["path"]).read_text()
     assert sandbox.git("status", "--porcelain") == ""
     token = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
@@ -215,10 +215,14 @@ def test_a_client_of_another_server_finds_its_names(sandbox: Sandbox, writer: We
     second = writer.post("/memory/context", {"session": "s1", "message": "redis sessions"}).json()
     assert "Redis" in second["text"]
     for number in (1, 2):
-        said = {"session": "s1", "user": f"Never retry payments, {number}.", "assistant": "Fine."}
-        assert writer.post("/memory/process", said).json()["count"] == 2
-    found = writer.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
-    assert [one["id"] for one in found["memories"]] == ["dec-a"]
+        payload = {
+            "session": "s1",
+            "user": f"Never retry payments, {number}.",
+            "assistant": "Fine.",
+        }
+        assert writer.post("/memory/process", payload).json()["count"] == 2
+    answer = writer.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
+    assert [memory["id"] for memory in answer["memories"]] == ["dec-a"]
     assert writer.get("/memory/stats").json()["totalItems"] == 1
     assert writer.get("/memory/get-status").json()["status"] == "ready"
     category = writer.get("/memory/get-category?category=decision").json()
@@ -230,18 +234,18 @@ def test_a_client_of_another_server_finds_its_names(sandbox: Sandbox, writer: We
 
 
 def test_a_long_verb_is_a_job():
-    """It is asked after by its id; what is not there is said."""
+    """It is polled by its id; an unknown id is reported."""
     jobs = rest.JobList()
     number = jobs.begin("maintain")
     assert (jobs.get(number)["status"], jobs.running) == ("running", ["maintain"])
-    jobs.end(number, rest.refusal(MemtoolError("broken")))
+    jobs.end(number, rest.build_refusal(MemtoolError("broken")))
     assert (jobs.get(number)["status"], jobs.last_error) == ("failed", "broken")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "evil.test", "::", "192.168.0.1"])
 def test_nothing_beyond_this_machine_is_listened_on(host: str):
     """No variable opens the server to a network."""
-    with pytest.raises(MemtoolError, match="serves this machine alone"):
+    with pytest.raises(MemtoolError, match="must be an address of this machine"):
         listen({"MEMTOOL_HOST": host}, 0)
 
 
@@ -250,10 +254,10 @@ def test_a_taken_port_is_said(sandbox: Sandbox):
     first = listen({}, 0)
     port = first[0].getsockname()[1]
     done = sandbox.run("serve", "--port", str(port), "--no-open")
-    for one in first:
-        one.close()
+    for listener in first:
+        listener.close()
     assert done.returncode == 2
-    assert f"port {port} cannot be used" in done.stderr
+    assert f"cannot use port {port}" in done.stderr
     assert "--port 0" in done.stderr
 
 
@@ -274,7 +278,7 @@ def test_a_wrong_setting_of_the_server_is_said(sandbox: Sandbox, variable: str, 
 
 
 def test_the_programs_of_the_documentation_work(sandbox: Sandbox, server: Any):
-    """The client of three lines, and what a shell asks with curl, as they stand on the page."""
+    """The client of three lines and the curl commands, as printed on the page."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
     program = page.split("```python\n")[1].partition("```")[0]
@@ -290,13 +294,21 @@ def test_the_programs_of_the_documentation_work(sandbox: Sandbox, server: Any):
     )
     assert (done.stdout, done.stderr) == ("dec-a\n", "")
     command = page.split("curl -s http")[1].partition("```")[0]
-    asked = f"curl -s http{command}".replace("127.0.0.1:8765", server.url.removeprefix("http://"))
+    script = f"curl -s http{command}".replace("127.0.0.1:8765", server.url.removeprefix("http://"))
     if shutil.which("curl"):
         answers = subprocess.run(
-            ["sh", "-ec", asked],
+            ["sh", "-ec", script],
             env=sandbox.env | {"TOKEN": server.token},
             capture_output=True,
             text=True,
             check=True,
         ).stdout
         assert answers.count('"id":"dec-a"') == 2
+
+
+def test_an_old_argument_means_the_new_one_and_is_noted(sandbox: Sandbox, web: Web):
+    """In an object and in an address, for one version."""
+    sandbox.memory("dec-a")
+    payload = {"wanted": "dec-a", "why": "gone", "dry_run": True}
+    answer = web.post("/api/forget", payload)
+    assert (answer.status, answer.json()["notes"][0]) == (200, "why is called reason now")

@@ -44,11 +44,11 @@ class Look:
     """A context of the browser that is logged in, with what its pages asked for and opened."""
 
     def __init__(self, browser: Any, link: str, **options: Any) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.dialogs: list[str] = []
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("dialog", self._dialog)
         self.page.goto(link)
         self.origin = "/".join(self.page.url.split("/", 3)[:3])
@@ -62,8 +62,8 @@ class Look:
         return int(self.page.goto(self.origin + path).status)
 
     def outside(self) -> list[str]:
-        """Return what was asked of anybody else."""
-        return [url for url in self.asked if not url.startswith(self.origin)]
+        """Return the requests that went elsewhere."""
+        return [url for url in self.requested if not url.startswith(self.origin)]
 
 
 class Site:
@@ -77,10 +77,10 @@ class Site:
     def look(self, **options: Any) -> Look:
         """Log in by a link of its own: one is good once."""
         argv = [sys.executable, "-m", "memtool", "serve", "--port", self.port, "--no-open"]
-        said = subprocess.run(
+        done = subprocess.run(
             argv, cwd=self.place, env=self.env, check=True, capture_output=True, text=True
         )
-        return Look(self.browser, said.stderr.split(" at ")[1].strip(), **options)
+        return Look(self.browser, done.stderr.split(" at ")[1].strip(), **options)
 
     place: Path
     port: str
@@ -117,31 +117,31 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     ):
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = Site(browser, process, env)
-        found.place, found.port = place, line.split("localhost:")[1].split("/")[0]
-        yield found
+        served = Site(browser, process, env)
+        served.place, served.port = place, line.split("localhost:")[1].split("/")[0]
+        yield served
         process.terminate()
 
 
 def paths_of(look: Look) -> list[str]:
     """Return the pages of the menu, and one of each kind that they lead to."""
-    found = dict.fromkeys(_links(look, "/"))
-    kinds = [path for path in found if not path.startswith("/m/")]
+    paths = dict.fromkeys(_links(look, "/"))
+    kinds = [path for path in paths if not path.startswith("/m/")]
     memory = next(path for path in _links(look, "/search?q=seat") if path.startswith("/m/"))
     session = next(path for path in _links(look, "/sessions") if path.startswith("/sessions/"))
     hostile = "/m/sem-hostile"
     each = [
-        f"{one}{more}"
-        for one in (memory, hostile)
-        for more in ("", "/diff", "/graph", "/supersede")
+        f"{base}{suffix}"
+        for base in (memory, hostile)
+        for suffix in ("", "/diff", "/graph", "/supersede")
     ]
     return [*kinds, *each, session, "/search?q=alert", "/no-such-page", "/m/no-such-memory"]
 
 
 def _links(look: Look, path: str) -> list[str]:
     look.go(path)
-    found = look.page.eval_on_selector_all("a[href]", "all => all.map(a => a.getAttribute('href'))")
-    return [link for link in found if link.startswith("/")]
+    paths = look.page.eval_on_selector_all("a[href]", "all => all.map(a => a.getAttribute('href'))")
+    return [link for link in paths if link.startswith("/")]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -153,23 +153,23 @@ def test_every_page_is_accessible(site: Site, axe: str, theme: str):
         status = look.go(path)
         assert (path, status) == (path, STATUS.get(path, 200))
         look.page.evaluate(axe)
-        found = look.page.evaluate(
+        violations = look.page.evaluate(
             "tags => axe.run(document, {runOnly: tags}).then(all => all.violations"
             ".map(one => [one.id, one.nodes[0].html]))",
             list(RULES),
         )
-        if found:
-            wrong[path] = found
+        if violations:
+            wrong[path] = violations
     assert wrong == {}
 
 
 def test_nothing_hostile_runs_and_nothing_leaves_the_machine(site: Site):
-    """No dialog opens, and no page asks anybody else for anything."""
+    """No dialog opens, and no page sends a request elsewhere."""
     look = site.look()
     for path in paths_of(look):
         look.go(path)
     assert (look.dialogs, look.outside()) == ([], [])
-    assert any("sem-hostile" in url for url in look.asked)
+    assert any("sem-hostile" in url for url in look.requested)
 
 
 def test_it_works_by_keys_and_without_scripts(site: Site):
@@ -199,7 +199,7 @@ def test_forms_are_sent_by_a_real_browser(site: Site):
         assert settled in page.inner_text("main")
         form = page.locator("section.row form").first
         form.locator("input[value=newer]").check()
-        form.locator("input[name=why]").fill("measured")
+        form.locator("input[name=reason]").fill("measured")
         form.locator("button").click()
         page.get_by_text("Do it, and commit it").click()
         page.get_by_role("heading", name="The commit").wait_for()
@@ -247,12 +247,12 @@ def test_several_lines_are_written_as_they_are_typed(site: Site):
     look.go("/conflicts")
     form = page.locator("section.row form").first
     form.locator("input[value=newer]").check()
-    form.locator("input[name=why]").fill("measured")
+    form.locator("input[name=reason]").fill("measured")
     form.locator("button").click()
     page.get_by_text("Do it, and commit it").click()
     page.get_by_role("heading", name="The commit").wait_for()
-    kept = (site.place / page.locator("main p code").first.inner_text()).read_text()
-    assert "\\r" not in kept
+    text = (site.place / page.locator("main p code").first.inner_text()).read_text()
+    assert "\\r" not in text
 
 
 SEAT = """---
@@ -270,12 +270,12 @@ OPEN_ROW = "document.querySelector('.results details[open]').closest('.row')"
 
 
 def write(site: Site, id_: str) -> None:
-    """Write a memory about seats beside the server."""
+    """Write a memory about seats, bypassing the server."""
     (site.place / f".memory/semantic/{id_}.md").write_text(SEAT.format(id=id_))
 
 
 def test_what_changes_is_taken_over_in_its_place(site: Site):
-    """The reader stays at the same row, with focus and open details; what is new has a mark."""
+    """The reader stays at the same row, with focus and open details; new rows are marked."""
     look = site.look(viewport={"width": 900, "height": 500})
     page = look.page
     look.go("/search?q=seat&limit=30")
@@ -301,7 +301,7 @@ def test_what_somebody_types_or_selects_is_left_alone(site: Site):
     look = site.look()
     page = look.page
     for number, (path, field) in enumerate(
-        (("/findings", "input[name=why]"), ("/search?q=seat", "input[name=tag]"))
+        (("/findings", "input[name=reason]"), ("/search?q=seat", "input[name=tag]"))
     ):
         look.go(path)
         page.locator(f"main {field}").first.fill("my words")
@@ -310,8 +310,8 @@ def test_what_somebody_types_or_selects_is_left_alone(site: Site):
         begun = subprocess.run(
             session, cwd=site.place, env=site.env, check=True, capture_output=True, text=True
         )
-        said = "From now on always sell the seats at the window first."
-        add = [*session[:4], "add", begun.stdout.strip(), "--role", "user", said]
+        statement = "From now on always sell the seats at the window first."
+        add = [*session[:4], "add", begun.stdout.strip(), "--role", "user", statement]
         subprocess.run(add, cwd=site.place, env=site.env, check=True, capture_output=True)
         subprocess.run(
             [*session[:3], "promote", "--list"],
@@ -367,6 +367,6 @@ def test_the_pictures_are_of_the_pages(site: Site):
         if os.environ.get("MEMTOOL_PICTURES") == "write":
             PICTURES.mkdir(exist_ok=True)
             (PICTURES / f"{name}.png").write_bytes(picture)
-        kept = (PICTURES / f"{name}.png").read_bytes()
+        stored = (PICTURES / f"{name}.png").read_bytes()
         # Fonts differ between machines, so the pixels do.
-        assert kept[:24] == picture[:24], "a picture of another size: MEMTOOL_PICTURES=write"
+        assert stored[:24] == picture[:24], "a picture of another size: MEMTOOL_PICTURES=write"

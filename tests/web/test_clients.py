@@ -36,16 +36,16 @@ def ended(web: Web, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_conversation_is_memorized(sandbox: Sandbox, writer: Web):
-    """What it taught is counted; again, it is the same session and nothing new."""
+    """Its findings are counted; a second time it is the same session without news."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    given = {"conversationText": TALK, "branchId": "main", "sessionId": "s1"}
-    done = writer.post("/memory/memorize", given).json()
+    payload = {"conversationText": TALK, "branchId": "main", "sessionId": "s1"}
+    done = writer.post("/memory/memorize", payload).json()
     assert done["itemsExtracted"] > 0
     assert done["categoriesUpdated"] == []  # findings wait; no category has another memory
-    assert writer.post("/memory/memorize", given).json() == done
+    assert writer.post("/memory/memorize", payload).json() == done
     sessions = writer.get("/api/session-list").json()["value"]["sessions"]
-    assert [one["id"] for one in sessions] == [done["resourceId"]]
+    assert [session["id"] for session in sessions] == [done["resourceId"]]
 
 
 def test_a_secret_is_not_memorized(sandbox: Sandbox, writer: Web):
@@ -55,35 +55,35 @@ def test_a_secret_is_not_memorized(sandbox: Sandbox, writer: Web):
     assert done.status == 200
     shown = writer.get(f"/api/session-show?id={done.json()['resourceId']}")
     assert TOKEN not in done.text + shown.text
-    kept = [one for one in sandbox.path.rglob("*") if one.is_file()]
-    assert not [one for one in kept if TOKEN.encode() in one.read_bytes()]
+    paths = [path for path in sandbox.path.rglob("*") if path.is_file()]
+    assert not [path for path in paths if TOKEN.encode() in path.read_bytes()]
 
 
 def test_memories_are_retrieved_with_what_they_cost(sandbox: Sandbox, web: Web):
     """No more than asked for; tokens and milliseconds are numbers."""
     for name in ("dec-a", "dec-b"):
         sandbox.memory(name, "Sessions live in Redis.\n")
-    found = web.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
-    (one,) = found["memories"]
-    assert (one["extractedAt"], one["lastAccessed"], one["accessCount"]) == (
-        one["timestamp"],
+    answer = web.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
+    (memory,) = answer["memories"]
+    assert (memory["extractedAt"], memory["lastAccessed"], memory["accessCount"]) == (
+        memory["timestamp"],
         "2026-03-01T12:00:00Z",
         1,
     )
-    assert found["totalTokens"] > 0
-    assert found["retrievalTime"] >= 0
+    assert answer["totalTokens"] > 0
+    assert answer["retrievalTime"] >= 0
     assert web.post("/memory/retrieve", {"query": "zebra"}).json()["totalTokens"] == 0
 
 
 def test_stats_say_when_upkeep_is_due(sandbox: Sandbox, writer: Web):
-    """The newest memory, and the moment of the next upkeep where the settings name a schedule."""
+    """The newest memory, and the moment of the next upkeep if the settings name a schedule."""
     sandbox.memory("dec-a", timestamp="2026-02-01T10:00:00Z")
     sandbox.commit()
-    found = writer.get("/memory/get-stats").json()
-    assert found == writer.get("/memory/stats").json()
-    assert (found["totalItems"], found["totalCategories"]) == (1, 1)
-    assert found["lastMemorized"] == "2026-02-01T10:00:00Z"
-    assert found["nextMaintenance"] is None
+    stats = writer.get("/memory/get-stats").json()
+    assert stats == writer.get("/memory/stats").json()
+    assert (stats["totalItems"], stats["totalCategories"]) == (1, 1)
+    assert stats["lastMemorized"] == "2026-02-01T10:00:00Z"
+    assert stats["nextMaintenance"] is None
     sandbox.write(".memory/config.toml", SCHEDULE)
     sandbox.commit()
     assert writer.get("/memory/get-stats").json()["nextMaintenance"] == "2026-03-01T12:00:00Z"
@@ -108,18 +108,21 @@ def test_a_category_is_cleared_and_comes_back(sandbox: Sandbox, writer: Web):
     for name in ("dec-a", "dec-b"):
         sandbox.memory(name)
     sandbox.commit()
-    given = {"category": "decision", "commit": True}
-    tried = writer.post("/memory/clear-category", given | {"dry_run": True}).json()
+    payload = {"category": "decision", "commit": True, "why": "by its old name"}
+    tried = writer.post("/memory/clear-category", payload | {"dry_run": True}).json()
     assert tried == {"success": True, "itemsDeleted": 2}
     assert writer.get("/memory/get-category?category=decision").json()["itemCount"] == 2
-    assert writer.post("/memory/clear-category", given).json() == tried
+    assert writer.post("/memory/clear-category", payload).json() == tried
     assert writer.get("/memory/get-category?category=decision").json() == {
         "category": "decision",
         "content": "",
         "lastUpdated": None,
         "itemCount": 0,
     }
-    nothing = writer.post("/memory/clear-category", given)
+    assert writer.post("/api/show", {"id": "dec-a"}).json()["value"]["deleted"]["reason"] == (
+        "by its old name"
+    )
+    nothing = writer.post("/memory/clear-category", payload)
     assert (nothing.status, nothing.json()) == (200, {"success": True, "itemsDeleted": 0})
     assert writer.post("/api/restore", {"id": "dec-a", "commit": True}).status == 200
     assert "dec-a" in writer.get("/memory/get-category?category=decision").json()["content"]
@@ -132,20 +135,20 @@ def test_a_category_holds_its_memories_and_not_its_digest(sandbox: Sandbox, writ
     sandbox.commit()
     assert sandbox.run("digest", "decision", "--commit").returncode == 0
     assert sandbox.json("list")["total"] == 4
-    found = writer.get("/memory/get-category?category=decision").json()
-    assert (found["itemCount"], found["content"].count("\n")) == (3, 3)
+    answer = writer.get("/memory/get-category?category=decision").json()
+    assert (answer["itemCount"], answer["content"].count("\n")) == (3, 3)
 
 
 def test_a_session_is_known_to_the_next_server(sandbox: Sandbox, writer: Web):
     """Its id follows from the name that the client gave, and no exchange is taken for another."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    said = {"session_id": "s1", "user_message": "yes", "claude_response": "Done."}
-    first = writer.post("/memory/process", said).json()
-    again = writer.post("/memory/process", said).json()
+    payload = {"session_id": "s1", "user_message": "yes", "claude_response": "Done."}
+    first = writer.post("/memory/process", payload).json()
+    again = writer.post("/memory/process", payload).json()
     assert (first["count"], again) == (2, first)
     shown = writer.get(f"/api/session-show?id={first['session']}").json()["value"]
-    assert [one["text"] for one in shown["messages"]] == ["yes", "Done."] * 2
+    assert [message["text"] for message in shown["messages"]] == ["yes", "Done."] * 2
     assert writer.post("/memory/process", {"session": "s1"}).json()["count"] == 0
 
 
@@ -168,8 +171,8 @@ def test_a_job_fails_with_its_error(sandbox: Sandbox, writer: Web):
     """The error is that of the verb, and the status of the server says it until a job succeeds."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    given = {"session": "ses-2026-01-01-none"}
-    job = writer.post("/api/promote", given)
+    payload = {"session": "ses-2026-01-01-none"}
+    job = writer.post("/api/promote", payload)
     assert job.status == 202
     failed = ended(writer, job.json())
     assert (failed["status"], failed["error"]["code"]) == ("failed", "no-session")
@@ -178,19 +181,19 @@ def test_a_job_fails_with_its_error(sandbox: Sandbox, writer: Web):
         "lastError": failed["error"]["message"],
         "maintenanceInProgress": False,
     }
-    assert writer.post("/api/promote", given, prefer="wait").status == 404
+    assert writer.post("/api/promote", payload, prefer="wait").status == 404
     assert writer.post("/api/maintain", {"nightly": True}, prefer="wait=5").status == 200
     assert writer.get("/memory/get-status").json()["status"] == "ready"
     assert writer.get("/api/jobs/job-99").status == 404
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "status", "told"),
+    ("name", "payload", "status", "message"),
     [
         ("retrieve", {}, 400, "query is missing"),
         ("retrieve", {"query": " "}, 400, "query is empty"),
         ("retrieve", {"query": 7}, 400, "query takes a text"),
-        ("retrieve", {"query": "x", "maxResults": -1}, 422, "maxResults -1 is below 0"),
+        ("retrieve", {"query": "x", "maxResults": -1}, 422, "maxResults must be 0 or more, not -1"),
         ("retrieve", {"query": "since:soon"}, 422, "since"),
         ("memorize", {"conversationText": ""}, 400, "conversationText is empty"),
         ("process", {"user": "x"}, 400, "session is missing"),
@@ -198,32 +201,32 @@ def test_a_job_fails_with_its_error(sandbox: Sandbox, writer: Web):
         ("get-category", {"category": ""}, 400, "category is empty"),
         ("clear-category", {"category": "decision", "dryrun": True}, 400, "has no field 'dryrun'"),
         ("run-maintenance", {"type": "yearly"}, 400, "type is one of nightly"),
-        ("context", [], 400, "no JSON object"),
-        ("forget-all", {}, 404, "there is nothing at /memory/forget-all"),
+        ("context", [], 400, "not a JSON object"),
+        ("forget-all", {}, 404, "no page at /memory/forget-all"),
     ],
 )
 def test_a_refusal_is_as_these_clients_read_it(
-    writer: Web, name: str, given: Any, status: int, told: str
+    writer: Web, name: str, payload: Any, status: int, message: str
 ):
     """One flat object with a code, a sentence, and what to do."""
-    answer = writer.post(f"/memory/{name}", given)
+    answer = writer.post(f"/memory/{name}", payload)
     error = answer.json()
     assert (answer.status, error["error"]) == (status, True)
-    assert told in error["message"]
+    assert message in error["message"]
     assert error.keys() == {"error", "code", "message", "context"}
     assert error["context"].keys() == {"hint", "recoverable"}
 
 
 @pytest.mark.parametrize(
-    "name", [one.name for one in clients.NAMES.values() if one.effect != "read"]
+    "name", [route.name for route in clients.NAMES.values() if route.effect != "read"]
 )
 def test_a_server_that_reads_only_writes_under_no_name(sandbox: Sandbox, web: Web, name: str):
     """It is refused at once, before a job begins."""
     sandbox.memory("dec-a")
-    given = {"session": "s", "category": "decision", "conversationText": "x", "type": "full"}
+    values = {"session": "s", "category": "decision", "conversationText": "x", "type": "full"}
     fields = clients.NAMES[name].fields
-    known = {key: value for key, value in given.items() if key in fields}
-    answer = web.post(f"/memory/{name}", known)
+    payload = {key: value for key, value in values.items() if key in fields}
+    answer = web.post(f"/memory/{name}", payload)
     assert (answer.status, answer.json()["code"]) == (403, "read-only")
 
 

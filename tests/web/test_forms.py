@@ -1,4 +1,4 @@
-"""What a form carries: the same text comes out of it that went in, and the same id."""
+"""Forms: text and id come out of a form as they went in."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Fields(HTMLParser):
 
     def __init__(self, page: Reply) -> None:
         super().__init__()
-        self.found: dict[str, str] = {}
+        self.values: dict[str, str] = {}
         self._area = ""
         self.feed(page.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        name = given.get("name") or ""
-        if tag == "input" and given.get("value"):
-            self.found[name] = given["value"] or ""
+        attributes = dict(attrs)
+        name = attributes.get("name") or ""
+        if tag == "input" and attributes.get("value"):
+            self.values[name] = attributes["value"] or ""
         self._area = name if tag == "textarea" else ""
 
     def handle_data(self, data: str) -> None:
         if self._area:
-            self.found[self._area] = data.removeprefix("\n")
+            self.values[self._area] = data.removeprefix("\n")
             self._area = ""
 
 
 def sent(web: Web, page: Reply, verb: str, **changes: str) -> Reply:
     """Send the form of a page as a browser does, with some fields filled in."""
-    fields = {k: v.replace("\n", "\r\n") for k, v in Fields(page).found.items()}
+    fields = {k: v.replace("\n", "\r\n") for k, v in Fields(page).values.items()}
     return web.form(f"/do/{verb}", fields | {"nonce": web.nonce} | changes)
 
 
@@ -59,11 +59,11 @@ def id_on(page: Reply) -> str:
 
 
 def test_every_value_of_a_form_is_carried():
-    """No template shows a value where it carries one: what is shown is changed to be seen."""
+    """Templates carry values unchanged; only displayed values are made visible."""
     pattern = r'value="\{\{(.*?)\}\}"|<textarea[^>]*>\n?\{\{(.*?)\}\}'
     values = [
         value
-        for name in templates.names("web")
+        for name in templates.list_names("web")
         for value in re.findall(pattern, templates.read(f"web/{name}"))
     ]
     assert len(values) > 30
@@ -80,7 +80,7 @@ def test_a_text_goes_through_new_and_correct_unchanged(sandbox: Sandbox, writer:
     first = id_on(done)
     assert written(sandbox, first) == TEXT + "\n"
     page = writer.get(f"/m/{first}/supersede")
-    body = Fields(page).found["body"]
+    body = Fields(page).values["body"]
     assert body == TEXT + "\n"
     changed = body.replace("First", "Second")
     shown = sent(writer, page, "supersede", title="Again", body=changed.replace("\n", "\r\n"))
@@ -93,14 +93,14 @@ def test_a_settlement_keeps_the_lines_of_its_text(sandbox: Sandbox, writer: Web)
     sandbox.memory("sem-a", "The timeout is 30 s.\n\nIt was 20 s.\n", type="semantic")
     sandbox.memory("sem-b", "The timeout is 60 s.\n\nIt was 20 s.\n", type="semantic")
     sandbox.commit()
-    fields = {"nonce": writer.nonce, "keep": "sem-a", "why": "measured", "step": "show"}
+    fields = {"nonce": writer.nonce, "keep": "sem-a", "reason": "measured", "step": "show"}
     body = [*fields.items(), ("ids", "sem-a"), ("ids", "sem-b"), ("commit", "true")]
     shown = writer.form("/do/resolve", body)
     assert "This is what it would do" in shown.text
     again = [pair if pair[0] != "step" else ("step", "do") for pair in body]
     done = writer.form("/do/resolve", again)
-    kept = written(sandbox, id_on(done))
-    assert kept.startswith("The timeout is 30 s.\n\nIt was 20 s.\n")
+    stored = written(sandbox, id_on(done))
+    assert stored.startswith("The timeout is 30 s.\n\nIt was 20 s.\n")
     assert id_on(shown) == id_on(done)
 
 

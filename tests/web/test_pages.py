@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.web import state
-from memtool.web.markdown import html, is_link
+from memtool.web.markdown import is_link, to_html
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ HOSTILE = (
 
 def test_a_hostile_body_does_nothing():
     """No tag but ours, no address outside of the allowlist, no image, no first heading."""
-    page = html("\n\n".join(HOSTILE), str)
+    page = to_html("\n\n".join(HOSTILE), str)
     tags = set(re.findall(r"<([a-z0-9]+)", page))
     assert tags <= {"p", "a", "span", "pre", "code", "h3", "em", "strong", "ul", "li"}
     for address in re.findall(r'href="([^"]*)"', page):
@@ -91,14 +91,14 @@ def test_a_secret_in_a_memory_is_on_no_page(sandbox: Sandbox, web: Web):
 
 
 def test_a_memory_is_shown_with_its_proof(sandbox: Sandbox, web: Web):
-    """Its text, who wrote it, what it rests on and what happened to it are on one page."""
+    """Its text, author, sources and history are on one page."""
     sandbox.memory("dec-old", "Sessions live in Postgres.\n", title="Keep them in Postgres")
     sandbox.memory("dec-new", "Sessions live in Redis.\n", supersedes=("dec-old",))
     commit = sandbox.commit()
     page = web.get("/m/dec-old").text
     assert 'Superseded by <a href="/m/dec-new">' in page
     assert "human:Ada" in page
-    assert commit[:10] in page
+    assert f"@{commit[:7]}" in page
     assert "What happened to it" in page
 
 
@@ -113,14 +113,14 @@ def test_a_search_shows_factors_and_what_was_held_back(sandbox: Sandbox, web: We
 
 
 def test_the_words_of_a_question_are_marked_in_what_was_found(web: Web, sandbox: Sandbox):
-    """What a memory holds stays text."""
+    """Text of a memory stays text."""
     sandbox.memory("dec-a", "Each <i>session</i> lives in Redis.\n")
     page = web.get("/search?q=sessions+type:decision").text
     assert "Each <mark>&lt;i&gt;session&lt;/i&gt;</mark> lives in Redis." in page
 
 
 def test_a_bad_memory_is_a_row(sandbox: Sandbox, web: Web):
-    """A file that is no memory is shown with its problem, beside the others."""
+    """A file that is not a memory is listed with its problem, next to the others."""
     sandbox.memory("dec-a")
     sandbox.write(".memory/decision/2026-02/dec-x.md", "no frontmatter\n")
     page = web.get("/").text
@@ -189,14 +189,14 @@ def test_a_repository_may_change_or_go_while_it_is_served(sandbox: Sandbox, web:
     time.sleep(0.3)
     lost = web.get("/search?q=another")
     assert lost.status == 422
-    assert "there is no directory" in lost.text
+    assert "no directory" in lost.text
     assert "each request looks again" in lost.text
 
 
 def test_other_repositories_are_asked_only_where_somebody_has_set_them(
     sandbox: Sandbox, web: Web, tmp_path: Path
 ):
-    """A box to tick where there is a fleet; what it says has its repository, and no page here."""
+    """With a fleet there is a box to tick; its results name their repository and have no page."""
     assert 'name="fleet"' not in web.get("/search?q=redis").text
     assert web.get("/search?q=redis&fleet=1").status == 200
     shop = type(sandbox)(tmp_path / "src/acme/shop", sandbox.env)
@@ -218,7 +218,7 @@ def test_other_repositories_are_asked_only_where_somebody_has_set_them(
 
 
 def test_more_of_other_repositories(sandbox: Sandbox, web: Web, tmp_path: Path):
-    """Behind the first of others a link leads on, to others alone, until there are no more."""
+    """After the first foreign results a link leads to further ones, until the last."""
     shop = type(sandbox)(tmp_path / "src/acme/shop", sandbox.env)
     shop.path.mkdir(parents=True)
     shop.git("init", "--quiet", "--initial-branch=main")
@@ -234,6 +234,6 @@ def test_more_of_other_repositories(sandbox: Sandbox, web: Web, tmp_path: Path):
         page = web.get(place).text
         shown += re.findall(r"<code>(dec-far-\d)</code>", page)
         assert "3 memories in" in page
-        more = re.search(r'href="([^"]+)">More of other repositories', page)
-        place = unescape(more[1]) if more else ""
+        link = re.search(r'href="([^"]+)">More of other repositories', page)
+        place = unescape(link[1]) if link else ""
     assert sorted(shown) == ["dec-far-0", "dec-far-1", "dec-far-2"]

@@ -65,7 +65,7 @@ def test_another_site_cannot_ask(web: Web, headers: dict[str, str]):
 
 
 def test_a_form_needs_an_origin_and_the_nonce_of_its_session(sandbox: Sandbox, writer: Web):
-    """What a page of ours did not send changes nothing; what it did send is done."""
+    """A request from another page changes nothing; one from ours is carried out."""
     path = sandbox.memory("dec-a")
     sandbox.commit()
     before = (sandbox.path / path).read_text()
@@ -78,7 +78,7 @@ def test_a_form_needs_an_origin_and_the_nonce_of_its_session(sandbox: Sandbox, w
 
 
 def test_a_server_that_reads_writes_nothing(sandbox: Sandbox, web: Web):
-    """Neither by a form nor by a program; what would be done may be asked."""
+    """Neither by a form nor by a program; dry runs are allowed."""
     sandbox.memory("dec-a")
     sandbox.commit()
     assert web.form("/do/pin", {"id": "dec-a", "nonce": web.nonce}).status == 403
@@ -89,7 +89,7 @@ def test_a_server_that_reads_writes_nothing(sandbox: Sandbox, web: Web):
 
 
 def test_every_answer_forbids_what_is_not_ours(web: Web):
-    """A page runs no code of its own, loads nothing from elsewhere, and is named to nobody."""
+    """A page runs no inline code, loads nothing from elsewhere, and sends no referrer."""
     for path in ("/search", "/health", "/static/script.js", "/nothing"):
         headers = web.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -110,7 +110,7 @@ def test_every_answer_forbids_what_is_not_ours(web: Web):
 )
 def test_an_outside_address_is_of_this_machine(address: str):
     """MEMTOOL_API_URL cannot let another name in."""
-    with pytest.raises(MemtoolError, match="no address on this machine"):
+    with pytest.raises(MemtoolError, match="must be an address on this machine"):
         Guard(1, address)
 
 
@@ -126,8 +126,11 @@ def test_a_real_server_serves_its_owner_alone(sandbox: Sandbox, server: Running)
     assert place.stat().st_mode & 0o777 == 0o600
 
     def ask(path: str, body: bytes | None = None, **headers: str) -> int:
-        known = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(server.url + path, body, known | headers)
+        own_headers = {
+            "Authorization": f"Bearer {server.token}",
+            "Content-Type": "application/json",
+        }
+        request = urllib.request.Request(server.url + path, body, own_headers | headers)
         try:
             with urllib.request.urlopen(request, timeout=20) as answer:
                 return int(answer.status)

@@ -46,7 +46,7 @@ def test_eight_writers_at_once_lose_nothing(sandbox: Sandbox, server: Running) -
         begin.wait(PATIENCE_S)
         paths = []
         for number in range(EACH):
-            answer = server.ask("/api/new", _told(client, number))
+            answer = server.ask("/api/new", _build_body(client, number))
             assert answer.status == 200, answer.text
             paths.append(answer.json()["value"]["path"])
         return paths
@@ -63,7 +63,7 @@ def test_eight_writers_at_once_lose_nothing(sandbox: Sandbox, server: Running) -
 def test_a_slow_client_is_dropped_and_the_others_are_answered(
     sandbox: Sandbox, serving: Serving
 ) -> None:
-    """One byte after the other, a head or a body that never ends, an answer that nobody reads."""
+    """Single bytes, a head or body that never ends, an answer that is never read."""
     for number in range(40):
         sandbox.memory(f"dec-{number}", f"{number} " + WORDS * 100)
     with serving(HASTE) as server:
@@ -87,8 +87,8 @@ def test_a_slow_client_is_dropped_and_the_others_are_answered(
                 unread.send(b" ")
                 time.sleep(0.1)
         assert server.ask("/health").status == 200
-        for one in (never, drop, body, unread):
-            one.close()
+        for sock in (never, drop, body, unread):
+            sock.close()
 
 
 @pytest.mark.parametrize("ending", [b"", b"5\r\n", b"not a length\r\n"])
@@ -111,13 +111,13 @@ def test_a_client_that_closes_early_is_no_error(server: Running, path: str, endi
 
 @pytest.mark.slow
 def test_more_connections_than_the_limit_are_refused_until_some_end(serving: Serving) -> None:
-    """Who holds them without asking is dropped, so nobody is kept out for long."""
+    """Idle connections are dropped, so new clients do not wait for long."""
     with serving(HASTE) as server:
-        held = [_connect(server) for _client in range(CONNECTIONS)]
+        sockets = [_connect(server) for _client in range(CONNECTIONS)]
         assert server.ask("/health").status == 503
-        for one in held:
-            assert one.recv(1) == b""
-            one.close()
+        for sock in sockets:
+            assert sock.recv(1) == b""
+            sock.close()
         assert server.ask("/health").status == 200
 
 
@@ -132,7 +132,7 @@ def test_two_servers_of_one_repository_share_it(sandbox: Sandbox, serving: Servi
         with serving() as second:
             assert json.loads(place.read_text())["url"] == second.url
             for number, server in enumerate((first, second)):
-                written = server.ask("/api/new", _told(number, 0))
+                written = server.ask("/api/new", _build_body(number, 0))
                 assert written.status == 200, written.text
             for server in (first, second):
                 assert server.ask("/api/list", {}).json()["value"]["total"] == 3
@@ -145,7 +145,7 @@ def test_two_servers_of_one_repository_share_it(sandbox: Sandbox, serving: Servi
 def test_a_server_goes_on_when_its_repository_is_lost_or_rewritten(
     sandbox: Sandbox, serving: Serving
 ) -> None:
-    """A page says what is wrong while it is; what is there again is shown again."""
+    """A page names the problem while it lasts; afterwards it works again."""
     sandbox.memory("dec-a", "Redis keeps the sessions.\n")
     sandbox.commit()
     sandbox.memory("dec-b", "Redis is gone.\n")
@@ -187,12 +187,12 @@ def test_a_missing_package_is_one_sentence(sandbox: Sandbox, tmp_path: Path, nam
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"memtool: the web view needs {name}, which is not installed\n"
+        f"memtool: cannot start the web view: {name} is not installed\n"
         f"hint: {installation.install('web')}\n"
     )
 
 
-def _told(client: int, number: int) -> dict[str, Any]:
+def _build_body(client: int, number: int) -> dict[str, Any]:
     """Return what makes a memory that is like no other one."""
     word = f"{WORDS.split()[client]}{number}"
     body = " ".join(f"{word}{other}" for other in WORDS.split())
@@ -206,7 +206,7 @@ def _connect(server: Running) -> socket.socket:
 def _until(server: Running, path: str, status: int) -> Any:
     """Ask until the answer has a status: a page may be a second old."""
     end = time.monotonic() + PATIENCE_S
-    while (found := server.ask(path)).status != status and time.monotonic() < end:
+    while (reply := server.ask(path)).status != status and time.monotonic() < end:
         time.sleep(0.1)
-    assert found.status == status, found.text
-    return found
+    assert reply.status == status, reply.text
+    return reply

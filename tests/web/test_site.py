@@ -1,4 +1,4 @@
-"""The static site: what is in it, what is never in it, and what becomes of its folder."""
+"""The static site: its contents, what it must not contain, and its folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool import demo
-from memtool.commands.blame import blame, of_lines
-from memtool.commands.log import log, logs
+from memtool.commands.blame import blame, build_blame
+from memtool.commands.log import build_logs, log
 from memtool.index.analyzer import AS_WRITTEN, terms
 from memtool.store.blame import FileHistories
 from memtool.store.context import Context
@@ -77,13 +77,13 @@ def made(repository: Path, place: Path, **options: str) -> Context:
 
 def files(place: Path) -> dict[str, bytes]:
     """Return every file of a folder with its bytes."""
-    found = sorted(path for path in place.rglob("*") if path.is_file())
-    return {path.relative_to(place).as_posix(): path.read_bytes() for path in found}
+    paths = sorted(path for path in place.rglob("*") if path.is_file())
+    return {path.relative_to(place).as_posix(): path.read_bytes() for path in paths}
 
 
 def addresses(text: str) -> list[str]:
     """Return what a page leads to or loads, as it was written."""
-    return [unescape(one) for one in re.findall(r'(?:href|src|action)="([^"]*)"', text)]
+    return [unescape(address) for address in re.findall(r'(?:href|src|action)="([^"]*)"', text)]
 
 
 def test_every_address_is_a_file_of_the_site(site: Path):
@@ -102,9 +102,9 @@ def test_every_address_is_a_file_of_the_site(site: Path):
             assert path, f"an empty address in {name}"
             assert (site / goal).is_file(), f"{address} in {name}"
             todo += [goal] if goal.endswith(".html") else []
-    assert {one for one in files(site) if one.endswith(".html")} - reached <= {"absent.html"}
+    assert {name for name in files(site) if name.endswith(".html")} - reached <= {"absent.html"}
     kinds = {"m", "diff", "graph", "list", "timeline", "digests"}
-    assert kinds <= {one.partition("/")[0] for one in reached}
+    assert kinds <= {name.partition("/")[0] for name in reached}
 
 
 def test_the_first_page_names_what_waits_by_its_title(site: Path):
@@ -134,24 +134,26 @@ def test_a_commit_gives_the_same_bytes_in_every_clone(harbor: Path, site: Path, 
     context = Context.at(str(clone), env)
     build(context, Progress(None), str(tmp_path / "site"))
     assert files(tmp_path / "site") == files(site)
-    assert any("not committed" in note for note in context.notes)
+    assert any("uncommitted" in note for note in context.notes)
 
 
 def test_the_proof_of_a_memory_is_that_of_the_verbs(harbor: Path):
     """Who wrote each part and what happened is what blame and log say, made from one walk."""
     context = Context.at(str(harbor), os.environ | PLAIN)
-    commit = context.repository.git.rev("HEAD")
+    commit = context.repository.git.resolve("HEAD")
     fixed = context.at_commit(commit)
     shown = StaticSite(fixed, commit, "", "")
     events = log(fixed, at=commit, limit=0).events
     with History(context.repository) as history:
         past = FileHistories(context.repository.git, history, commit, fixed.directory)
-        steps = {one.id: past.of(one).steps for one in shown.records}
-        longest = sorted(shown.records, key=lambda one: (-len(steps[one.id]), one.id))[:6]
-        told = logs(shown.tree, events, [one.id for one in longest], EVENTS)
-        for one, its_log in zip(longest, told, strict=True):
-            assert of_lines(one, *past.lines(one), past) == blame(fixed, one.id, at=commit)
-            assert its_log == log(fixed, one.id, at=commit, limit=EVENTS)
+        steps = {record.id: past.trace(record).steps for record in shown.records}
+        longest = sorted(shown.records, key=lambda record: (-len(steps[record.id]), record.id))[:6]
+        logs = build_logs(shown.tree, events, [record.id for record in longest], EVENTS)
+        for record, its_log in zip(longest, logs, strict=True):
+            assert build_blame(record, *past.blame_lines(record), past) == blame(
+                fixed, record.id, at=commit
+            )
+            assert its_log == log(fixed, record.id, at=commit, limit=EVENTS)
     assert max(map(len, steps.values())) > 1
 
 
@@ -166,11 +168,11 @@ def test_what_is_private_is_on_no_page(sandbox: Sandbox, tmp_path: Path):
     sandbox.commit()
     done = sandbox.run("site", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
-    found = files(tmp_path / "site")
+    pages = files(tmp_path / "site")
     for word in (b"anzibar", b"uagga", b"xylophone", b"okapi"):
-        assert [name for name, data in found.items() if word in data] == []
-    assert "m/dec-hidden.html" not in found
-    assert 'href="../absent.html"' in found["m/dec-open.html"].decode()
+        assert [name for name, data in pages.items() if word in data] == []
+    assert "m/dec-hidden.html" not in pages
+    assert 'href="../absent.html"' in pages["m/dec-open.html"].decode()
     assert "2 left out" in done.stdout
 
 
@@ -226,7 +228,7 @@ def test_hostile_memories_are_text(sandbox: Sandbox, tmp_path: Path):
     ],
 )
 def test_a_place_that_is_no_place_is_refused(sandbox: Sandbox, place: str):
-    """Among the memories, over the repository, over what somebody else has there: nothing moves."""
+    """Among the memories, over the repository, over other files: nothing moves."""
     sandbox.memory("dec-a")
     sandbox.write("notes/a.txt", "mine")
     sandbox.commit()
@@ -234,10 +236,13 @@ def test_a_place_that_is_no_place_is_refused(sandbox: Sandbox, place: str):
     done = sandbox.run("site", place)
     assert done.returncode == 2
     assert "hint: " in done.stderr
-    others = (".git/memtool/", ".git/objects/maintenance.lock")  # git tidies up in the background
+    background = (
+        ".git/memtool/",
+        ".git/objects/maintenance.lock",
+    )  # git tidies up in the background
     before, after = (
-        {name for name in found if not name.startswith(others)}
-        for found in (before, files(sandbox.path))
+        {name for name in listing if not name.startswith(background)}
+        for listing in (before, files(sandbox.path))
     )
     assert after == before
 
@@ -259,9 +264,9 @@ def test_what_is_the_same_stays_and_the_rest_goes(sandbox: Sandbox, tmp_path: Pa
     sandbox.git("rm", "-q", ".memory/decision/2026-02/dec-4.md")
     sandbox.memory("dec-0", "Number zero of them.\n")
     sandbox.commit()
-    told = sandbox.json("site", str(place), "--dry-run")
+    planned = sandbox.json("site", str(place), "--dry-run")
     changed = sandbox.json("site", str(place))
-    assert told == changed | {"dry_run": True}
+    assert planned == changed | {"dry_run": True}
     assert not (place / "m/dec-4.html").exists()
     assert "Number zero" in (place / "m/dec-0.html").read_text()
     assert page.stat().st_mtime_ns == stamp
@@ -291,7 +296,7 @@ def test_a_page_never_takes_the_name_of_anothers_file(sandbox: Sandbox, tmp_path
 
 
 def test_a_run_that_ends_between_both_renames_is_made_good(sandbox: Sandbox, tmp_path: Path):
-    """The next run finds the old site beside its place, and puts it back first."""
+    """The next run finds the old site next to its place, and restores it first."""
     place = tmp_path / "site"
     sandbox.memory("dec-a")
     sandbox.commit()
@@ -334,7 +339,7 @@ def test_a_killed_run_leaves_one_whole_site(sandbox: Sandbox, tmp_path: Path):
 
 
 def test_a_shallow_clone_says_what_it_lacks(harbor: Path, tmp_path: Path):
-    """Where history is cut off the site says so, and has every memory all the same."""
+    """The site says where history is cut off, and still has every memory."""
     clone = tmp_path / "shallow"
     subprocess.run(
         ["git", "clone", "--quiet", "--depth", "1", harbor.as_uri(), clone],
@@ -348,19 +353,19 @@ def test_a_shallow_clone_says_what_it_lacks(harbor: Path, tmp_path: Path):
 
 def test_a_search_reads_little(site: Path):
     """The parts of the index hold every memory, and each is a small script."""
-    found = {name: data for name, data in files(site).items() if name.startswith("words/")}
-    told = {
+    word_files = {name: data for name, data in files(site).items() if name.startswith("words/")}
+    tables = {
         name: json.loads(re.fullmatch(r'memtool\("[a-z0-9-]+",(.*)\);\n', data.decode())[1])
-        for name, data in found.items()
+        for name, data in word_files.items()
     }
-    assert len(told["words/memories-0.js"]["ids"]) == told["words/index.js"]["count"] == 60
-    assert max(len(gzip.compress(data)) for data in found.values()) < 10_000
-    parts = told["words/index.js"]["words"]
+    assert len(tables["words/memories-0.js"]["ids"]) == tables["words/index.js"]["count"] == 60
+    assert max(len(gzip.compress(data)) for data in word_files.values()) < 10_000
+    parts = tables["words/index.js"]["words"]
     for at, prefix in enumerate(parts):
-        part = told[f"words/words-{at}.js"]
-        for word in (one for rows in part.values() for one, _what in rows):
-            assert max((one for one in parts if word.startswith(one)), key=len) == prefix
-    forms = [row for name in told for row in told[name].get("forms", ()) if "words-" in name]
+        part = tables[f"words/words-{at}.js"]
+        for word in (term for rows in part.values() for term, _what in rows):
+            assert max((start for start in parts if word.startswith(start)), key=len) == prefix
+    forms = [row for name in tables for row in tables[name].get("forms", ()) if "words-" in name]
     assert ["refunds", "refund"] in forms
     assert ["the", ""] in forms
 
@@ -373,7 +378,7 @@ def test_words_are_split_by_their_longest_prefix(sizes: dict[str, int]):
     for prefix, some in parts.items():
         assert sum(sizes[word] for word in some) <= 12 or len(some) == 1
         for word in some:
-            assert max((one for one in parts if word.startswith(one)), key=len) == prefix
+            assert max((start for start in parts if word.startswith(start)), key=len) == prefix
 
 
 def test_there_is_no_site_of_global_memories_or_without_a_commit(sandbox: Sandbox, tmp_path: Path):
@@ -408,11 +413,11 @@ class Opened:
     def page(self, **options: Any) -> Any:
         """Return a page with what it asked for, and what went wrong, in `asked` and `wrong`."""
         page = self.browser.new_context(**options).new_page()
-        page.asked, page.wrong = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
+        page.requested, page.wrong = [], []
+        page.on("request", lambda request: page.requested.append(request.url))
         page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
-        page.on("console", lambda said: page.wrong.append(said.text))
+        page.on("console", lambda message: page.wrong.append(message.text))
         return page
 
     def address(self, name: str) -> str:
@@ -445,8 +450,8 @@ def asked_for(page: Any, words_: str) -> list[str]:
         page.press("header input[name=q]", "Enter")
     page.wait_for_selector("#found:has-text('memor')")
     titles = "all => all.map(one => one.textContent)"
-    found: list[str] = page.eval_on_selector_all("#results h2 a", titles)
-    return found
+    shown: list[str] = page.eval_on_selector_all("#results h2 a", titles)
+    return shown
 
 
 @pytest.mark.browser
@@ -474,7 +479,7 @@ def test_the_search_works_from_a_disk(opened: Opened):
         )
     ) == {"episodic"}
     assert page.wrong == []
-    assert [url for url in page.asked if not url.startswith(opened.place.as_uri())] == []
+    assert [url for url in page.requested if not url.startswith(opened.place.as_uri())] == []
 
 
 @pytest.mark.browser
@@ -502,21 +507,23 @@ def test_a_question_is_read_as_memtool_reads_it(opened: Opened):
     ]
     page = opened.page()
     page.goto(opened.address("search.html"))
-    found = page.evaluate("texts => texts.map(memtool.words)", texts)
-    assert found == [list(dict.fromkeys(terms(text, AS_WRITTEN))) for text in texts]
+    result = page.evaluate("texts => texts.map(memtool.words)", texts)
+    assert result == [list(dict.fromkeys(terms(text, AS_WRITTEN))) for text in texts]
 
 
 @pytest.mark.browser
 def test_a_hostile_memory_does_nothing(opened: Opened):
-    """No dialog opens, no script of it runs, nobody is asked: on its page, in lists and results."""
+    """No dialog, no script, no request: on its page, in lists and results."""
     page = opened.page()
     names = ["m/sem-hostile.html", "timeline.html", "index.html", "lists.html"]
-    names += [f"list/{one.name}" for one in (opened.place / "list").iterdir() if "tags" in one.name]
+    names += [
+        f"list/{path.name}" for path in (opened.place / "list").iterdir() if "tags" in path.name
+    ]
     for name in names:
         page.goto(opened.address(name))
     assert any(title.startswith("Hostile") for title in asked_for(page, "hostile script"))
     assert page.wrong == []
-    assert [url for url in page.asked if not url.startswith(opened.place.as_uri())] == []
+    assert [url for url in page.requested if not url.startswith(opened.place.as_uri())] == []
 
 
 @pytest.mark.browser
@@ -525,7 +532,7 @@ def test_its_pages_are_accessible(opened: Opened, axe: str, theme: str):
     """axe finds nothing to mend on a page of each kind."""
     kinds = ("m", "diff", "graph", "list", "timeline", "digests")
     names = [f"{kind}/{min(os.listdir(opened.place / kind))}" for kind in kinds]
-    names += [one.name for one in opened.place.glob("*.html")]
+    names += [path.name for path in opened.place.glob("*.html")]
     page = opened.page(color_scheme=theme, bypass_csp=True)
     wrong = {}
     for name in (*names, "m/sem-hostile.html", "search.html?q=seat"):
@@ -533,13 +540,13 @@ def test_its_pages_are_accessible(opened: Opened, axe: str, theme: str):
         if "?" in name:
             page.wait_for_selector("#results li")
         page.evaluate(axe)
-        found = page.evaluate(
+        violations = page.evaluate(
             "tags => axe.run(document, {runOnly: tags}).then(all => all.violations"
             ".map(one => [one.id, one.nodes[0].html]))",
             list(RULES),
         )
-        if found:
-            wrong[name] = found
+        if violations:
+            wrong[name] = violations
     assert wrong == {}
 
 

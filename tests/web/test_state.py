@@ -1,4 +1,4 @@
-"""What a kept answer depends on, and the index that a process of its own builds."""
+"""The keys of a cached answer, and the index that a separate process builds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def many(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    """A clone without an index, whose few memories count as many, and pages that do not wait."""
+    """A clone without an index and a low threshold for many memories; pages do not wait."""
     sandbox.memory("dec-a", "Redis keeps the sessions.\n", title="Sessions")
     sandbox.memory("dec-b", "Postgres keeps the rest.\n", title="Rest")
     sandbox.commit()
@@ -34,13 +34,13 @@ def many(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
 
 def test_the_first_page_says_that_the_index_is_being_built(many: Sandbox, web: Web) -> None:
     """It is sent at once and leads on at its end, when the page that was asked for is ready."""
-    assert index.count_to_build(many.context()) == 2
+    assert index.count_files_to_build(many.context()) == 2
     waiting = web.get("/search?q=redis")
     assert waiting.status == 503
     assert waiting.headers["retry-after"]
     assert "The search index of 2 memories is being built" in waiting.text
     assert waiting.text.count(app.LATER) == 1
-    assert index.count_to_build(many.context()) == 0
+    assert index.count_files_to_build(many.context()) == 0
     page = web.get("/search?q=redis")
     assert page.status == 200
     assert "/m/dec-a" in page.text
@@ -48,11 +48,11 @@ def test_the_first_page_says_that_the_index_is_being_built(many: Sandbox, web: W
 
 
 def test_a_program_waits_for_the_index(many: Sandbox, web: Web) -> None:
-    """What it is answered is the answer."""
+    """It gets the final answer."""
     answer = web.post("/api/search", {"query": "redis"})
     assert answer.status == 200
-    assert [one["id"] for one in answer.json()["value"]["results"]] == ["dec-a"]
-    assert index.count_to_build(many.context()) == 0
+    assert [result["id"] for result in answer.json()["value"]["results"]] == ["dec-a"]
+    assert index.count_files_to_build(many.context()) == 0
 
 
 def test_pages_are_there_where_no_process_can_build(many: Sandbox, web: Web) -> None:
@@ -65,14 +65,14 @@ def test_pages_are_there_where_no_process_can_build(many: Sandbox, web: Web) -> 
 
 
 def test_a_change_of_many_files_is_counted_as_a_build(many: Sandbox) -> None:
-    """A few changes are read beside the index; another tree is indexed anew."""
+    """A few changes are read next to the index; another tree is indexed anew."""
     many.run("list")
     for number in range(70):
         many.memory(f"dec-n{number}", f"The number {number} is told here.\n")
-    assert index.count_to_build(many.context()) == 2
+    assert index.count_files_to_build(many.context()) == 2
     many.run("list")
     many.memory("dec-c", "One more.\n")
-    assert index.count_to_build(many.context()) == 0
+    assert index.count_files_to_build(many.context()) == 0
 
 
 def test_a_look_for_a_change_does_not_wait_for_a_report(sandbox: Sandbox) -> None:
@@ -83,6 +83,6 @@ def test_a_look_for_a_change_does_not_wait_for_a_report(sandbox: Sandbox) -> Non
     made = app.Application(app.ServedSite(place, Guard(8765), "project", is_writing=False))
     report = threading.Event()
     made.slow.pool.submit(report.wait, 60)
-    stamp = asyncio.run(asyncio.wait_for(made._stamp(), 30))
+    stamp = asyncio.run(asyncio.wait_for(made._read_stamp(), 30))
     report.set()
     assert stamp == made.watch.last

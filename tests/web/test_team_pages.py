@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import time
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,8 +19,9 @@ from web.conftest import Reply, Web
 
 from memtool.demo import build
 from memtool.web.pages import PAGES
+from memtool.web.state import MAX_S
 
-MOST_CRAWLED = 90
+MAX_CRAWLED_PAGES = 90
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -34,11 +36,11 @@ class Browser(Web):
 
     def do(self, verb: str, *fields: tuple[str, str]) -> Reply:
         """Send a form of a page; a field may be there several times."""
-        given = [("nonce", self.nonce), *fields]
+        form = [("nonce", self.nonce), *fields]
         return self.ask(
             "POST",
             f"/do/{verb}",
-            urlencode(given).encode(),
+            urlencode(form).encode(),
             origin=f"http://{self.guard.site}",
             content_type="application/x-www-form-urlencoded",
         )
@@ -56,59 +58,59 @@ def writable(tmp_path: Path) -> Browser:
     return Browser(tmp_path)
 
 
-def words(found: Reply) -> str:
-    """What a reader sees of a page, on one line."""
-    return " ".join(re.sub(r"<[^>]+>", " ", found.text.partition("<main")[2]).split())
+def words(reply: Reply) -> str:
+    """Return the visible text of a page, on one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", reply.text.partition("<main")[2]).split())
 
 
 def sides(web: Browser, kind: str = "values") -> list[tuple[str, str]]:
     """The memories of a conflict as fields of a form."""
     rows = json.loads(web.box.run("conflicts", "--json").stdout)["conflicts"]
-    return [("ids", one) for one in next(row["ids"] for row in rows if row["kind"] == kind)]
+    return [("ids", id_) for id_ in next(row["ids"] for row in rows if row["kind"] == kind)]
 
 
 def test_every_link_of_every_page_leads_to_a_page(team: Browser):
     """From the first page on, whatever a page leads to is there, and none is heavy."""
     todo, seen = ["/"], set()
-    while todo and len(seen) < MOST_CRAWLED:
+    while todo and len(seen) < MAX_CRAWLED_PAGES:
         path = todo.pop(0)
         if path in seen:
             continue
         seen.add(path)
-        found = team.get(path)
-        assert found.status == 200, path
-        assert len(found.text) < 60_000, path
-        links = re.findall(r'href="(/[^"#]*)"', found.text)
-        todo += [html.unescape(one) for one in links if not one.startswith("/static")]
-    assert {one.path for one in PAGES if "{" not in one.path and not one.feature} <= seen
+        reply = team.get(path)
+        assert reply.status == 200, path
+        assert len(reply.text) < 60_000, path
+        links = re.findall(r'href="(/[^"#]*)"', reply.text)
+        todo += [html.unescape(link) for link in links if not link.startswith("/static")]
+    assert {page.path for page in PAGES if "{" not in page.path and not page.feature} <= seen
 
 
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/timeline?kind=nothing", "no change is of the kind"),
-        ("/timeline?offset=abc", "offset is a number"),
-        ("/changes?range=nope..HEAD", "there is no revision"),
-        ("/sessions/ses-none", "there is no session"),
-        ("/sessions?status=lost", "no status is called"),
-        ("/findings?preset=lost", "no preset is called"),
-        ("/findings?session=none", "there is no session"),
-        ("/new?type=poem", "no memory is of the type"),
-        ("/m/zzz-absent", "no memory has the id"),
-        ("/m/zzz-absent/diff", "no memory has the id"),
-        ("/m/zzz-absent/graph", "no memory has the id"),
-        ("/digests/poems", "no category is called"),
-        ("/review?range=nope..HEAD", "there is no revision"),
-        ("/m/zzz-absent/supersede", "no memory has the id"),
+        ("/timeline?kind=nothing", "unknown kind"),
+        ("/timeline?offset=abc", "offset must be a number"),
+        ("/changes?range=nope..HEAD", "no revision"),
+        ("/sessions/ses-none", "no session is called"),
+        ("/sessions?status=lost", "unknown status"),
+        ("/findings?preset=lost", "unknown preset"),
+        ("/findings?session=none", "no session is called"),
+        ("/new?type=poem", "unknown type"),
+        ("/m/zzz-absent", "no memory is called"),
+        ("/m/zzz-absent/diff", "no memory is called"),
+        ("/m/zzz-absent/graph", "no memory is called"),
+        ("/digests/poems", "unknown category"),
+        ("/review?range=nope..HEAD", "no revision"),
+        ("/m/zzz-absent/supersede", "no memory is called"),
         ("/search?q=type:poem", "is not one of"),
-        ("/conflicts?limit=-1", "limit is a number"),
+        ("/conflicts?limit=-1", "limit must be a number"),
     ],
 )
 def test_what_is_not_there_is_said(team: Browser, path: str, says: str):
     """An unknown id, range, filter or revision is a page that says so, with what there is."""
-    found = team.get(path)
-    assert found.status in (400, 404, 422)
-    assert says in words(found)
+    reply = team.get(path)
+    assert reply.status in (400, 404, 422)
+    assert says in words(reply)
 
 
 @pytest.mark.parametrize(
@@ -126,41 +128,41 @@ def test_what_is_not_there_is_said(team: Browser, path: str, says: str):
 )
 def test_what_is_near_is_offered(team: Browser, path: str, offer: str):
     """A page that is not there leads to what may be meant: the same page with the right words."""
-    found = team.get(path)
-    assert found.status in (404, 422)
+    reply = team.get(path)
+    assert reply.status in (404, 422)
     (near,) = (
-        one
-        for one in re.findall(r'href="([^"]+)"', found.text.partition("<main")[2])
-        if one.startswith(offer)
+        link
+        for link in re.findall(r'href="([^"]+)"', reply.text.partition("<main")[2])
+        if link.startswith(offer)
     )
     assert team.get(html.unescape(near)).status == 200
 
 
 def test_conflicts_are_side_by_side_with_signs(team: Browser):
-    """Each side has its words, source, time, confidence and trust; what differs has a sign."""
-    found = team.get("/conflicts")
-    assert "3 conflicts among 6 memories" in words(found)
-    assert "<del>5 </del>" in found.text
-    assert "<ins>8 </ins>" in found.text
-    assert "≠" in words(found)
+    """Each side has its words, source, time, confidence and trust; differences are marked."""
+    reply = team.get("/conflicts")
+    assert "3 conflicts among 6 memories" in words(reply)
+    assert "<del>5 </del>" in reply.text
+    assert "<ins>8 </ins>" in reply.text
+    assert "≠" in words(reply)
     for fact in ("source", "written", "confidence", "trust"):
-        assert f'<th scope="row">{fact}</th>' in found.text
+        assert f'<th scope="row">{fact}</th>' in reply.text
 
 
 def test_settled_conflicts_have_their_reasons(team: Browser):
-    """What was replaced and what may stay is listed with the reason that was given."""
-    found = words(team.get("/conflicts?accepted=1"))
-    assert "The law asks for money back" in found
-    assert "one is for summer, the other for the rest of the year" in found
+    """Replaced and accepted memories are listed with their reasons."""
+    text = words(team.get("/conflicts?accepted=1"))
+    assert "The law asks for money back" in text
+    assert "one is for summer, the other for the rest of the year" in text
 
 
 def test_a_lineage_is_compared_side_by_side(team: Browser):
-    """Without another name a memory is beside the one that it replaced."""
+    """Without another name a memory is compared with the one that it replaced."""
     id_ = next(iter(re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)))
-    found = team.get(f"/m/{id_}/diff")
-    assert "dec-2026-07-13" in found.text
-    assert '<tr class="changed">' in found.text
-    assert "only on the right" in words(found)
+    reply = team.get(f"/m/{id_}/diff")
+    assert "dec-2026-07-13" in reply.text
+    assert '<tr class="changed">' in reply.text
+    assert "only on the right" in words(reply)
 
 
 def test_two_revisions_of_a_memory_are_compared(team: Browser):
@@ -169,17 +171,17 @@ def test_two_revisions_of_a_memory_are_compared(team: Browser):
     whole = re.findall(rf"{id_}-\w+", team.get("/search?q=passengers").text)[0]
     first = team.box.git("log", "--format=%H", "--diff-filter=A", "--", f"*{whole}.md").split()[-1]
     assert f"old={first}" in team.get(f"/m/{whole}/diff?versions=1").text
-    found = team.get(f"/m/{whole}/diff?old={first}")
-    assert "<del>confirmed</del>" in found.text
-    assert "<ins>pinned</ins>" in found.text
+    reply = team.get(f"/m/{whole}/diff?old={first}")
+    assert "<del>confirmed</del>" in reply.text
+    assert "<ins>pinned</ins>" in reply.text
 
 
 def test_the_timeline_has_commits_and_sessions_by_day(team: Browser):
     """Both lanes are there, and filters leave what fits."""
-    found = team.get("/timeline")
-    assert 'aria-label="Commits"' in found.text
-    assert 'aria-label="Sessions"' in found.text
-    assert "Free seats take two seconds" in words(found)
+    reply = team.get("/timeline")
+    assert 'aria-label="Commits"' in reply.text
+    assert 'aria-label="Sessions"' in reply.text
+    assert "Free seats take two seconds" in words(reply)
     fits = re.findall(
         r'<span class="mark \w+">(\w+)</span>', team.get("/timeline?kind=forgotten").text
     )
@@ -189,18 +191,18 @@ def test_the_timeline_has_commits_and_sessions_by_day(team: Browser):
 
 
 def test_a_session_shows_messages_and_findings(team: Browser):
-    """What was said, what failed, and what it taught with its points."""
-    found = words(team.get("/sessions/s-refunds"))
-    assert "429 Too Many Requests" in found
-    assert "✗ failed" in found
-    assert "6 points" in found
+    """Its messages, failures, and findings with their points."""
+    text = words(team.get("/sessions/s-refunds"))
+    assert "429 Too Many Requests" in text
+    assert "✗ failed" in text
+    assert "6 points" in text
 
 
 def test_findings_have_points_and_candidates_their_time(team: Browser):
     """The best evidence comes first, and each candidate says how long it waits."""
-    found = words(team.get("/findings"))
-    assert found.index("9 points") < found.index("6 points")
-    assert "days left to confirm it" in found
+    text = words(team.get("/findings"))
+    assert text.index("9 points") < text.index("6 points")
+    assert "days left to confirm it" in text
 
 
 BAD = {
@@ -213,8 +215,8 @@ BAD = {
 def test_bad_memories_are_problems_and_no_empty_pages(writable: Browser):
     """Each is listed with its problem, its own pages say it, and every other page is as before."""
     folder = writable.box.path / ".memory/semantic/2026-11"
-    known = re.findall(r'href="/m/([^"/]+)"', writable.get("/search?q=seat").text)[0]
-    parts = {"id": known, "category": "warning"}
+    id_ = re.findall(r'href="/m/([^"/]+)"', writable.get("/search?q=seat").text)[0]
+    parts = {"id": id_, "category": "warning"}
     before = {}
     for page in PAGES:
         at = {**parts, "id": "s-refunds"} if page.path.startswith("/sessions") else parts
@@ -222,18 +224,19 @@ def test_bad_memories_are_problems_and_no_empty_pages(writable: Browser):
     for name, data in BAD.items():
         (folder / f"{name}.md").write_bytes(data)
     (folder / "sem-link.md").symlink_to("/etc/passwd")
+    time.sleep(MAX_S)  # a page may be this old on a busy machine
     for path, length in before.items():
-        found = writable.get(path)
-        assert found.status == 200, path
-        assert len(words(found)) >= length * 0.8, path
+        reply = writable.get(path)
+        assert reply.status == 200, path
+        assert len(words(reply)) >= length * 0.8, path
     listed = words(writable.get("/"))
     for name in (*BAD, "sem-link"):
         assert f"{name}.md:" in listed
         for page in PAGES:
             if page.path.startswith("/m/"):
-                found = writable.get(page.path.format(id=name))
-                assert found.status == 422, page.path
-                assert "is not readable" in words(found)
+                reply = writable.get(page.path.format(id=name))
+                assert reply.status == 422, page.path
+                assert "cannot be read" in words(reply)
 
 
 def test_hostile_text_is_text_on_every_page(writable: Browser):
@@ -249,8 +252,8 @@ def test_hostile_text_is_text_on_every_page(writable: Browser):
         )
     begun = writable.box.run("session", "start", "--title", f"Evil {HOSTILE}", "--agent", HOSTILE)
     session = begun.stdout.strip()
-    said = f"We decided to keep {hostile} for all of the tickets from now on."
-    writable.box.run("session", "add", session, "--role", "user", said)
+    statement = f"We decided to keep {hostile} for all of the tickets from now on."
+    writable.box.run("session", "add", session, "--role", "user", statement)
     seen = 0
     for path in (
         "/",
@@ -270,17 +273,17 @@ def test_hostile_text_is_text_on_every_page(writable: Browser):
         f"/timeline?author={HOSTILE}",
         f"/review?range={HOSTILE}",
     ):
-        found = writable.get(path).text
-        seen += "&lt;script&gt;" in found
-        assert HOSTILE not in found, path
-        assert "<img" not in found, path
-        assert 'href="javascript' not in found, path
+        text = writable.get(path).text
+        seen += "&lt;script&gt;" in text
+        assert HOSTILE not in text, path
+        assert "<img" not in text, path
+        assert 'href="javascript' not in text, path
     assert seen > 10
 
 
 def test_a_form_shows_first_and_writes_when_confirmed(writable: Browser):
     """A conflict is settled in two steps through the verb and its gate, and undone by undo."""
-    fields = [*sides(writable), ("keep", "newer"), ("why", "measured"), ("commit", "true")]
+    fields = [*sides(writable), ("keep", "newer"), ("reason", "measured"), ("commit", "true")]
     head = writable.box.git("rev-parse", "HEAD")
     planned = writable.do("resolve", *fields, ("step", "show"))
     assert "This is what it would do" in words(planned)
@@ -294,12 +297,12 @@ def test_a_form_shows_first_and_writes_when_confirmed(writable: Browser):
 
 
 def test_several_conflicts_are_settled_at_once(writable: Browser):
-    """What is ticked is settled; without a tick nothing is."""
-    same = [("each", "true"), ("keep", "both"), ("why", "both are true"), ("step", "do")]
+    """Ticked conflicts are settled; without a tick none is."""
+    same = [("each", "true"), ("keep", "both"), ("reason", "both are true"), ("step", "do")]
     assert writable.do("resolve", *same).status == 400
-    one = sides(writable)[0]
+    first = sides(writable)[0]
     other = sides(writable, "opposition")[0][1]
-    assert writable.do("resolve", one, ("ids", other), *same).status == 200
+    assert writable.do("resolve", first, ("ids", other), *same).status == 200
     assert "1 conflict among" in words(writable.get("/conflicts"))
 
 
@@ -324,9 +327,9 @@ def test_a_correction_supersedes(writable: Browser):
 def test_the_gate_refuses_a_secret_in_a_form(writable: Browser):
     """A form goes through the same gate as the shell, and the secret is not shown again."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    found = writable.do("new", ("type", "semantic"), ("title", "The key"), ("body", secret))
-    assert found.status == 422
-    assert secret not in words(found)
+    reply = writable.do("new", ("type", "semantic"), ("title", "The key"), ("body", secret))
+    assert reply.status == 422
+    assert secret not in words(reply)
 
 
 def test_a_form_leads_on_to_this_site_alone(writable: Browser):
@@ -340,32 +343,32 @@ def test_a_form_leads_on_to_this_site_alone(writable: Browser):
 
 
 def test_health_shows_latencies_use_and_misses(team: Browser):
-    """How long answers took by day, doctor's rows, what nobody used, what found nothing."""
-    found = team.get("/report")
-    assert found.text.count('class="p95"') == 4
-    assert "trusted ref" not in words(found)
+    """Latency by day, doctor's rows, unused memories, questions without results."""
+    reply = team.get("/report")
+    assert reply.text.count('class="p95"') == 4
+    assert "trusted ref" not in words(reply)
     assert "trusted ref" in words(team.get("/report?doctor=1"))
-    assert "found nothing" in words(found)
-    never = found.text.partition("Never used here")[2]
+    assert "found nothing" in words(reply)
+    never = reply.text.partition("Never used here")[2]
     assert "A sailing is one departure" in never
 
 
 def test_a_lineage_is_a_picture_and_a_list(team: Browser):
     """Four fares are four boxes from left to right, and the same four rows."""
     id_ = re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)[0]
-    found = team.get(f"/m/{id_}/graph").text
-    boxes = [int(x) for x in re.findall(r'<rect x="(\d+)"', found)]
+    text = team.get(f"/m/{id_}/graph").text
+    boxes = [int(x) for x in re.findall(r'<rect x="(\d+)"', text)]
     assert boxes == [0, 270, 540, 810]
-    assert found.count('<li class="row">') == 4
-    assert found.count('class="edge line"') == 3
+    assert text.count('<li class="row">') == 4
+    assert text.count('class="edge line"') == 3
 
 
 def test_a_review_says_which_decisions_a_range_upholds(team: Browser):
     """The governed files of a range, with each decision's state."""
     head = team.box.git("log", "--format=%H", "--grep=the key is that of the hold").strip()
-    found = words(team.get(f"/review?range={head}~1..{head}"))
-    assert "Payments carry an idempotency key" in found
-    assert "upheld" in found
+    text = words(team.get(f"/review?range={head}~1..{head}"))
+    assert "Payments carry an idempotency key" in text
+    assert "upheld" in text
 
 
 def test_digests_show_what_they_sum_up(team: Browser):
@@ -378,10 +381,10 @@ def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
     """The page of what was done has a form that takes it back, or the command that does."""
     old = sides(writable)[0][1]
     fields = (("old", old), ("title", "Scanners wait 9 seconds"), ("body", "They wait 9 seconds."))
-    for verb, given in (("pin", (("id", old),)), ("supersede", fields)):
-        done = writable.do(verb, *given, ("commit", "true"), ("step", "do"))
+    for verb, values in (("pin", (("id", old),)), ("supersede", fields)):
+        done = writable.do(verb, *values, ("commit", "true"), ("step", "do"))
         (id_,) = re.findall(r'name="id" value="([^"]+)"', done.text)
-        undo = (("id", id_), ("why", "a slip"), ("commit", "true"))
+        undo = (("id", id_), ("reason", "a slip"), ("commit", "true"))
         assert "This is what it would do" in words(writable.do("undo", *undo, ("step", "show")))
         assert writable.do("undo", *undo, ("step", "do")).status == 200
         assert "3 conflicts among" in words(writable.get("/conflicts"))
@@ -391,14 +394,14 @@ def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
 @pytest.mark.parametrize("keep", ["both", "newer"])
 def test_a_settled_conflict_is_undone_from_its_pages(writable: Browser, keep: str):
     """From the page of what was done, and later from the history of settlements."""
-    settled = (*sides(writable), ("keep", keep), ("why", "so"), ("commit", "true"))
+    settled = (*sides(writable), ("keep", keep), ("reason", "so"), ("commit", "true"))
     done = writable.do("resolve", *settled, ("step", "do"))
     (id_,) = re.findall(r'name="id" value="([^"]+)"', done.text)
     assert f'name="id" value="{id_}"' in writable.get("/conflicts?accepted=1").text
     assert "2 conflicts among" in words(writable.get("/conflicts"))
     planned = words(writable.do("undo", ("id", id_), ("commit", "true"), ("step", "show")))
     assert ("It would remove" if keep == "newer" else "So it would be for") in planned
-    assert all(one in planned for _name, one in settled[:2])
+    assert all(id_ in planned for _name, id_ in settled[:2])
     assert writable.do("undo", ("id", id_), ("commit", "true"), ("step", "do")).status == 200
     assert "3 conflicts among" in words(writable.get("/conflicts"))
     assert writable.box.git("status", "--porcelain") == ""
@@ -407,8 +410,8 @@ def test_a_settled_conflict_is_undone_from_its_pages(writable: Browser, keep: st
 
 def test_a_finding_is_promoted_from_its_page(writable: Browser):
     """The form shows what the finding says, and then makes a committed candidate of it."""
-    found = writable.get("/findings").text
-    finding = ("finding", re.findall(r'name="finding" value="([^"]+)"', found)[0])
+    text = writable.get("/findings").text
+    finding = ("finding", re.findall(r'name="finding" value="([^"]+)"', text)[0])
     planned = writable.do("promote", finding, ("commit", "true"), ("step", "show"))
     assert "Never lock the table of holds" in words(planned)
     assert writable.do("promote", finding, ("commit", "true"), ("step", "do")).status == 200
@@ -417,19 +420,19 @@ def test_a_finding_is_promoted_from_its_page(writable: Browser):
 
 
 def test_a_finding_is_dismissed_from_its_page_and_proposed_again(writable: Browser):
-    """With a reason, at once, and without a commit; what is dismissed is a list of its own."""
-    found = writable.get("/findings").text
-    one = re.findall(r'name="dismiss" value="([^"]+)"', found)[-1]
+    """With a reason, at once, and without a commit; dismissed findings have their own list."""
+    text = writable.get("/findings").text
+    id_ = re.findall(r'name="dismiss" value="([^"]+)"', text)[-1]
     head = writable.box.git("rev-parse", "HEAD")
-    asked = (("dismiss", one), ("why", "it held for a week"), ("next", "/findings"))
-    assert writable.do("promote", *asked).status == 303
+    form = (("dismiss", id_), ("reason", "it held for a week"), ("next", "/findings"))
+    assert writable.do("promote", *form).status == 303
     after = writable.get("/findings")
     assert "1 finding dismissed" in words(after)
     assert "it held for a week" in words(after)
-    assert f'name="dismiss" value="{one}"' not in after.text
-    assert writable.do("promote", ("reopen", one)).status == 303
-    assert f'name="dismiss" value="{one}"' in writable.get("/findings").text
+    assert f'name="dismiss" value="{id_}"' not in after.text
+    assert writable.do("promote", ("reopen", id_)).status == 303
+    assert f'name="dismiss" value="{id_}"' in writable.get("/findings").text
     assert writable.box.git("rev-parse", "HEAD") == head
     refused = writable.do("promote", ("dismiss", "f-none"))
     assert refused.status == 422
-    assert "memtool promote --list shows every finding" in words(refused)
+    assert "memtool promote --list" in words(refused)

@@ -1,1 +1,1 @@
-"""The checks of the gate, one module each; `gate.gate` holds their table."""
+"""The checks of the gate, one module each; `gate.gate` has their table."""

@@ -1,8 +1,8 @@
-"""The duplicates check: does a new memory repeat or contradict a living one?
+"""The duplicates check: does a new memory repeat or contradict an active one?
 
-Only memories that the commit before does not have are refused. What a merge joins is a warning,
-since each side passed its own gate; so is what history holds twice already. The conflicts of that
-are listed by `memtool conflicts`.
+Only memories that no parent has are refused. Duplicates that a merge combines are warnings, since
+each side passed its own gate; so are duplicates that are already in history. `memtool conflicts`
+lists their conflicts.
 """
 
 from __future__ import annotations
@@ -18,97 +18,105 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from memtool.gate.content import Content
-    from memtool.gate.near_duplicates import Neighbours
+    from memtool.gate.near_duplicates import DuplicateIndex
     from memtool.memory.memory import Memory
 
 
-MOST_ALONE = 300
-"""With more memories judged at once, all of the tree are joined by their rare words."""
+MAX_JUDGED_SINGLY = 300
+"""Above this number of judged memories, all memories of the tree are matched by rare words."""
 
 
 def check(content: Content) -> Iterator[Problem]:
-    """Yield what is said twice, and a warning for each new memory that contradicts another."""
-    brought = _brought(content)
-    whole = [
+    """Yield duplicates, and a warning for each new memory that contradicts another."""
+    brought = _find_added(content)
+    tree_records = [
         Record(file.memory, file.path, file.oid)
         for file in content.files
         if file.memory is not None and (content.is_whole or file.path in brought)
     ]
     records = [
         record
-        for record in whole
-        if _is_shown(content, record.path)
+        for record in tree_records
+        if _is_reported(content, record.path)
         and (record.path in content.new or _is_in_use(content, record.memory))
     ]
     if not records:
         return
-    near = _neighbours(content, whole, len(records))
+    duplicate_index = _open_duplicate_index(content, tree_records, len(records))
     threshold = content.settings.number(THRESHOLD_KEY)
     categories = content.settings.categories
-    among = {record.path for record in whole}
-    for problem in near_duplicates.problems(
-        records, near, threshold, content.now, categories, among=among
+    among = {record.path for record in tree_records}
+    for problem in near_duplicates.find_problems(
+        records, duplicate_index, threshold, content.now, categories, among=among
     ):
         yield problem if problem.path in content.new else problem.replace(severity="warning")
-    yield from _conflicts(content, [record for record in records if record.path in brought], near)
-
-
-def _is_in_use(content: Content, memory: Memory) -> bool:
-    """Tell whether a memory still speaks: what took its place may say the same."""
-    return memory.status not in OUT_OF_USE and not content.kin.is_replaced(memory.id)
-
-
-def _brought(content: Content) -> frozenset[str]:
-    """Return the paths of memories that came with the content: some parent has not their id."""
-    if content.kind == "commit":
-        return content.new
-    return content.new.union(*(step.added() for step in content.steps))
-
-
-def _is_shown(content: Content, path: str) -> bool:
-    """Tell whether problems of a memory are shown: one that is not new has warnings only."""
-    return content.warned is None or path in content.warned or path in content.new
-
-
-def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neighbours:
-    """Return the memories of the tree; where many are judged, all that were read are compared."""
-    place = (content.repository, content.directory, content.settings)
-    if content.near is not None:
-        return content.near
-    if content.is_whole and judged > MOST_ALONE:
-        return near_duplicates.Neighbours(whole)
-    if content.kind == "commit":
-        return near_duplicates.of_commit(*place, content.head)
-    if content.kind == "index":
-        return near_duplicates.of_index(*place)
-    return near_duplicates.of_worktree(*place)
-
-
-def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:
-    reported: set[tuple[str, ...]] = set()
-    for record, found in zip(added, near.of(added), strict=True):
-        mine = record.memory
-        for other in (one.record.memory for one in found):
-            if _pair(mine, other) in reported or not _may_clash(content, mine, other):
-                continue
-            from memtool.search import contradictions  # most memories have no neighbours
-
-            clash = contradictions.between(mine, other)
-            if clash is not None:
-                reported.add(_pair(mine, other))
-                message = f"it may contradict {other.id}: {clash.reason}"
-                hint = f"memtool resolve {record.id} {other.id} --keep newer --why REASON"
-                yield Problem(record.path, 1, "conflict", message, hint, record.id, "warning")
-
-
-def _may_clash(content: Content, mine: Memory, other: Memory) -> bool:
-    """Tell whether two memories are in use, and neither accepts the other."""
-    if other.id in mine.items("conflicts_accepted") or mine.id in other.items("conflicts_accepted"):
-        return False
-    return all(
-        is_alive(memory, content.now, content.settings.categories) for memory in (mine, other)
+    yield from _find_conflicts(
+        content, [record for record in records if record.path in brought], duplicate_index
     )
 
 
-def _pair(one: Memory, other: Memory) -> tuple[str, ...]:
-    return tuple(sorted((one.id, other.id)))
+def _is_in_use(content: Content, memory: Memory) -> bool:
+    """Return whether a memory is in use; its successor may repeat it."""
+    return memory.status not in OUT_OF_USE and not content.supersede_index.is_replaced(memory.id)
+
+
+def _find_added(content: Content) -> frozenset[str]:
+    """Return the paths of memories that are new to at least one parent."""
+    if content.kind == "commit":
+        return content.new
+    return content.new.union(*(step.find_added() for step in content.steps))
+
+
+def _is_reported(content: Content, path: str) -> bool:
+    """Return whether problems of a memory are reported; old memories only get warnings."""
+    return content.warned is None or path in content.warned or path in content.new
+
+
+def _open_duplicate_index(
+    content: Content, tree_records: Sequence[Record], judged_count: int
+) -> DuplicateIndex:
+    """Return the memories to compare with; if many are judged, all that were read."""
+    place = (content.repository, content.directory, content.settings)
+    if content.duplicate_index is not None:
+        return content.duplicate_index
+    if content.is_whole and judged_count > MAX_JUDGED_SINGLY:
+        return near_duplicates.DuplicateIndex(tree_records)
+    if content.kind == "commit":
+        return near_duplicates.from_commit(*place, content.head)
+    if content.kind == "index":
+        return near_duplicates.from_index(*place)
+    return near_duplicates.from_worktree(*place)
+
+
+def _find_conflicts(
+    content: Content, added: Sequence[Record], duplicate_index: DuplicateIndex
+) -> Iterator[Problem]:
+    reported: set[tuple[str, ...]] = set()
+    for record, similar_memories in zip(added, duplicate_index.find_similar(added), strict=True):
+        memory = record.memory
+        for other in (similar.record.memory for similar in similar_memories):
+            if _make_pair(memory, other) in reported or not _may_clash(content, memory, other):
+                continue
+            from memtool.search import contradictions  # most memories have no candidates
+
+            clash = contradictions.find_between(memory, other)
+            if clash is not None:
+                reported.add(_make_pair(memory, other))
+                message = f"it may contradict {other.id}: {clash.reason}"
+                hint = f"memtool resolve {record.id} {other.id} --keep newer --reason REASON"
+                yield Problem(record.path, 1, "conflict", message, hint, record.id, "warning")
+
+
+def _may_clash(content: Content, memory: Memory, other: Memory) -> bool:
+    """Return whether two memories are active, and neither accepts the conflict."""
+    if other.id in memory.items("conflicts_accepted") or memory.id in other.items(
+        "conflicts_accepted"
+    ):
+        return False
+    return all(
+        is_alive(memory, content.now, content.settings.categories) for memory in (memory, other)
+    )
+
+
+def _make_pair(first: Memory, second: Memory) -> tuple[str, ...]:
+    return tuple(sorted((first.id, second.id)))

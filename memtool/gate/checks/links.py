@@ -1,7 +1,8 @@
 """The links check: do files, commits and ids that a memory names exist?
 
-What a memory names may lie on another branch, or come later; `files` globs may also be ahead of
-the code. So nothing here refuses a commit.
+A named target may be on another branch, or be added later; `files` globs may be ahead of the code.
+So this check never refuses a commit. It refuses a range if one of its new memories names a commit
+that does not exist: this can only be fixed before the merge.
 """
 
 from __future__ import annotations
@@ -16,18 +17,22 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from memtool.memory.drift import Drift
     from memtool.memory.memory import Memory
+    from memtool.store.sources import Resolution
 
-MOST_FOLDERS = 100
-"""Directories or files that git is asked for one by one; for more, it lists everything."""
+RENAMED = "renamed-file"
+"""The code of the warning that files named by a memory were renamed."""
+MAX_FOLDERS = 100
+"""Directories and files that git lists by name; for more, it lists everything."""
 
 
 class NamedTarget(Value):
-    """One thing that a file names: a `memory`, a `file`, a `glob`, or a `commit`, maybe with path.
+    """One target that a file names: a `memory`, `file`, `glob`, or `commit`, maybe with a path.
 
-    `target` is an id or a path; of a commit `text`, the source, says which.
+    `target` is an id or a path. For a commit its id is in `text`, the source.
     """
 
     file: File
@@ -36,198 +41,325 @@ class NamedTarget(Value):
     line: int
     text: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The path of the memory, and the text that names the target."""
+        return self.file.path, self.text
+
 
 def check(content: Content) -> Iterator[Problem]:
-    """Yield a warning for each name that leads nowhere."""
-    # What is superseded or deleted may speak of what is gone.
+    """Yield a warning for each target that does not exist, for some in a range an error."""
+    # Superseded and deleted memories may name what is gone.
     current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
-    wanted = [item for file in current for item in _wanted(file, content)]
-    paths = _present(content, [item.target for item in wanted if item.kind in ("file", "glob")])
-    unresolved = _unresolved(content, [item.text for item in wanted if item.kind == "commit"])
-    is_there: dict[str, Callable[[NamedTarget], bool]] = {
-        "memory": lambda item: content.kin.is_there(item.target),
-        "commit": lambda item: item.text not in unresolved,
+    wanted = [item for file in current for item in _list_targets(file, content)]
+    paths = _find_present(
+        content, [item.target for item in wanted if item.kind in ("file", "glob")]
+    )
+    unresolved = _find_unresolved(content, [item for item in wanted if item.kind == "commit"])
+    target_exists: dict[str, Callable[[NamedTarget], bool]] = {
+        "memory": lambda item: content.supersede_index.has_id(item.target),
+        "commit": lambda item: item.key not in unresolved,
         "file": lambda item: item.target in paths,
         "glob": lambda item: item.target in paths,
     }
-    lost = [item for item in wanted if not is_there[item.kind](item)]
-    renamed = _renamed(content, lost)
+    lost = [item for item in wanted if not target_exists[item.kind](item)]
+    renamed = _find_renamed(content, lost)
     for item in lost:
-        if (item.file.path, _clean(item.target)) not in renamed:
-            code, what, hint = _FAULTS[item.kind]
-            file, message = item.file, f"{item.text} {what}"
-            id_ = file.memory.id if file.memory else ""
-            yield Problem(file.path, item.line, code, message, hint, id_, "warning")
+        drift = renamed.get(item.file.path)
+        if item.kind == "commit":
+            yield _make_commit_problem(item, unresolved[item.key], content)
+        elif drift is None:
+            yield _make_lost_problem(item)
+        elif _normalize(item.target) not in {move.path for move in drift.moves}:
+            gone = {
+                file_drift.path: file_drift.name
+                for file_drift in drift.files
+                if file_drift.why == "gone"
+            }
+            yield _make_lost_problem(item, gone.get(_normalize(item.target), ""))
+    for file in current:
+        drift = renamed.get(file.path)
+        problem = None if drift is None else _make_renamed_problem(file, drift, content)
+        if problem is not None:
+            yield problem
 
 
-def _renamed(content: Content, lost: Sequence[NamedTarget]) -> frozenset[tuple[str, str]]:
-    """Return the files that were renamed since a memory named them, each with the memory's path.
+def _make_lost_problem(item: NamedTarget, probably: str = "") -> Problem:
+    """Return the warning that a target does not exist; `probably` is where its file may be."""
+    code, what, hint = _FAULTS[item.kind]
+    memory = item.file.memory
+    id_ = memory.id if memory else ""
+    message = f"{item.text} {what}"
+    if probably:
+        message += f"; it probably moved to {probably}"
+        hint = f"memtool supersede {id_} TITLE --file PATH"
+    return Problem(item.file.path, item.line, code, message, hint, id_, "warning")
 
-    `memtool drift` follows them, so they are not missing. Nothing is known before the first commit.
+
+def _make_commit_problem(item: NamedTarget, resolution: Resolution, content: Content) -> Problem:
+    """Return the problem of the commit that a source names, or of the path in it."""
+    from memtool.store.sources import explain_absent
+
+    named = parse_source(item.text).commit
+    if resolution.commit:
+        message = f"{item.target} did not exist at commit {named}"
+        hint = f"git ls-tree -r --name-only {named}"
+    else:
+        why, hint = explain_absent(named, resolution)
+        message = f"commit {named} {why}"
+    id_ = item.file.memory.id if item.file.memory else ""
+    severity = "warning"
+    if _is_refused(item, resolution, content):
+        severity = "error"
+        hint += f"; memtool supersede {id_} TITLE --source commit:ID"
+    path, line = item.file.path, item.line
+    return Problem(path, line, "broken-source", f"source: {message}", hint, id_, severity)
+
+
+def _is_refused(item: NamedTarget, resolution: Resolution, content: Content) -> bool:
+    """Return whether a source refuses a range: its memory is new, and its commit never existed.
+
+    If the author saw the commit, it was rewritten since. A memory on the trusted ref is accepted,
+    since it can no longer be fixed.
     """
-    files = {
-        item.file.path: item.file
-        for item in lost
-        if item.kind in ("file", "glob") and _fixed(item.target) == item.target
-    }
-    if not files or not content.head:
-        return frozenset()
-    from memtool.search import drift_verdict  # most memories name only what is there
-    from memtool.store import snapshot
-    from memtool.store.commit_files import CommitFiles
-    from memtool.store.provenance import Witness
-    from memtool.store.tree import Record
+    if content.kind != "commit" or item.file.path not in content.new or item.file.memory is None:
+        return False
+    from memtool.memory.sighting import parse_sighting
 
-    repository = content.repository
-    taken = snapshot.of_commit(repository, content.directory, content.head)
-    records = [Record(one.memory, one.path, one.oid) for one in files.values() if one.memory]
-    asked = [one for one in drift_verdict.questions(records, Witness(taken)) if one.base]
-    head = CommitFiles(repository, content.head, is_worktree=content.kind == "worktree")
-    return frozenset(
-        (path, one.path)
-        for path, (drift, _watched) in drift_verdict.judge(repository, head, asked).items()
-        for one in drift.files
-        if one.now not in ("", one.path)
+    is_seen = (
+        parse_sighting(item.file.memory).find_second(parse_source(item.text).commit) is not None
     )
+    if is_seen and not resolution.commit:
+        return False
+    if not content.trusted:
+        return True
+    from memtool.store.sources import find_objects
+
+    place = content.trusted, item.file.path
+    return find_objects(content.repository, [place])[place] is None
 
 
-def _is_current(memory: Memory, content: Content) -> bool:
-    return memory.status not in GONE and not content.kin.is_replaced(memory.id)
+def _make_renamed_problem(file: File, drift: Drift, content: Content) -> Problem | None:
+    """Return one warning about all renamed files of a memory, None if there are none.
 
-
-_FAULTS: dict[str, tuple[str, str, str]] = {
-    "memory": ("broken-link", "names a memory that is not here", "memtool list shows every id"),
-    "commit": ("broken-source", "is not in this clone", "git fetch --all brings what is missing"),
-    "file": (
-        "broken-source",
-        "is not there",
-        "write the path from the top of the repository, as git ls-files shows it",
-    ),
-    "glob": (
-        "no-such-file",
-        "matches no file",
-        "write paths from the top of the repository, as git ls-files shows them",
-    ),
-}
-"""Code, message and hint for each kind of name that leads nowhere."""
-
-
-def _wanted(file: File, content: Content) -> Iterable[NamedTarget]:
-    if file.known is None:
-        return named(file, content.kin.is_there)
-    return [NamedTarget(file, *name) for name in file.known.names]
-
-
-def named(file: File, is_there: Callable[[str], bool] = lambda _id: False) -> Iterator[NamedTarget]:
-    """Yield what a memory names, other than what it supersedes.
-
-    Links of the body are left out where all that may be one leads to a memory that is there.
+    A source may name an old path if `files` has the new one, since it is the origin of the claim.
+    Renames that are not committed are left out: `maintain` makes its plan from HEAD.
     """
     memory = file.memory
     assert memory is not None
-    for key in RELATIONS[1:]:  # what supersedes names is the lineage check's
+    infos = content.repository.git.infos([f"{content.head}:{move.path}" for move in drift.moves])
+    moves = [
+        move
+        for move, info in zip(drift.moves, infos, strict=True)
+        if move.now not in memory.items("files") and (move.commit or info is None)
+    ]
+    if not moves:
+        return None
+    import shlex  # few files are renamed
+
+    from memtool.memory.drift import BROKEN
+    from memtool.memory.trust import SHORT_ID_DIGITS
+
+    first = min(moves, key=lambda move: move.is_probable)
+    where = f" (renamed in {first.commit[:SHORT_ID_DIGITS]})" if first.commit else ""
+    suffix = f"; {len(moves) - 1} more of its paths moved" if moves[1:] else ""
+    what = "probably moved to" if first.is_probable else "is now"
+    message = f"{first.path} {what} {first.now}{where}{suffix}"
+    hint = "memtool maintain --only renames --apply"
+    if any(move.is_probable for move in drift.moves) or drift.level == BROKEN:
+        hint = f"memtool supersede {memory.id} TITLE --file {shlex.quote(first.now)}"
+    line = file.find_line("files" if memory.items("files") else "source")
+    return Problem(file.path, line, RENAMED, message, hint, memory.id, "warning")
+
+
+def _find_renamed(content: Content, lost: Sequence[NamedTarget]) -> Mapping[str, Drift]:
+    """Return the drift of the memories that may name renamed files, by path of the memory.
+
+    Empty before the first commit.
+    """
+    files = {item.file.path: item.file for item in lost if item.kind in ("file", "glob")}
+    if not files or not content.head:
+        return {}
+    from memtool.gate.code_drift import find_drift  # most memories only name existing files
+
+    return find_drift(content, files.values(), is_landed=True)
+
+
+def _is_current(memory: Memory, content: Content) -> bool:
+    return memory.status not in GONE and not content.supersede_index.is_replaced(memory.id)
+
+
+_FAULTS: dict[str, tuple[str, str, str]] = {
+    "memory": ("broken-link", "names a memory that does not exist", "memtool list"),
+    "file": (
+        "broken-source",
+        "does not exist",
+        "use the path from the top of the repository, as git ls-files prints it",
+    ),
+    "glob": (
+        "no-such-file",
+        "does not match any file",
+        "use paths from the top of the repository, as git ls-files prints them",
+    ),
+}
+"""Code, message and hint for a missing target of each kind, except commits."""
+
+
+def _list_targets(file: File, content: Content) -> Iterable[NamedTarget]:
+    if file.cached is None:
+        return find_targets(file, content.supersede_index.has_id)
+    return [NamedTarget(file, *name) for name in file.cached.names]
+
+
+def find_targets(
+    file: File, is_there: Callable[[str], bool] = lambda _id: False
+) -> Iterator[NamedTarget]:
+    """Yield the targets that a memory names, except those that it supersedes.
+
+    Links of the body are left out if all its possible links lead to existing memories.
+    """
+    memory = file.memory
+    assert memory is not None
+    for key in RELATIONS[1:]:  # the lineage check handles supersedes
         for id_ in memory.items(key):
-            yield NamedTarget(file, "memory", id_, file.line_of(key), f"{key}: {id_}")
-    line = file.line_of("source")
+            yield NamedTarget(file, "memory", id_, file.find_line(key), f"{key}: {id_}")
+    line = file.find_line("source")
     for text in memory.items("source"):
         source = parse_source(text)
         kind = "commit" if source.commit else source.kind
         if kind in ("memory", "commit", "file"):
             yield NamedTarget(file, kind, source.target, line, text)
     for glob in memory.items("files"):
-        yield NamedTarget(file, "glob", glob, file.line_of("files"), f"files: {glob}")
-    if "[[" in memory.body and not all(map(is_there, _linked(memory.body))):
-        from memtool.memory.memory import links  # markdown-it: six interpreter starts
+        yield NamedTarget(file, "glob", glob, file.find_line("files"), f"files: {glob}")
+    if "[[" in memory.body and not all(map(is_there, _find_linked_ids(memory.body))):
+        from memtool.memory.memory import find_links  # markdown-it: six interpreter starts
 
-        for link in links(memory.body):
+        for link in find_links(memory.body):
             if link.kind == "memory":
                 at, shown = file.body_line + link.line - 1, f"[[{link.target}]]"
                 yield NamedTarget(file, "memory", link.target, at, shown)
 
 
-def _linked(body: str) -> list[str]:
-    """Return every id in double brackets, also those in code; an empty one where it is unclear."""
-    if "\\" in body or "&" in body:  # escapes: what is read is not what is written
+def _find_linked_ids(body: str) -> list[str]:
+    """Return every id in double brackets, also those in code; an empty id if it is unclear."""
+    if "\\" in body or "&" in body:  # escapes change the id
         return [""]
     return [part.partition("]]")[0].strip() for part in body.split("[[")[1:]]
 
 
-def _present(content: Content, wanted: Iterable[str]) -> frozenset[str]:
-    """Return which paths and globs name a file of the tree, or a directory with files."""
+def _find_present(content: Content, wanted: Iterable[str]) -> frozenset[str]:
+    """Return the paths and globs that match a file of the tree, or a directory with files."""
     names = sorted(set(wanted))
-    # Only a commit is a tree that git can look names up in.
+    # Git can only look names up in the tree of a commit.
     tree = content.head if content.kind == "commit" else ""
-    known = _stored(content, tree, names) if tree else {}
-    folders = sorted({_folder(path) for path in names if path not in known})
-    paths = _listed(content, tree, folders) if folders else []
+    committed = _look_up(content, tree, names) if tree else {}
+    folders = sorted({_find_folder(path) for path in names if path not in committed})
+    paths = _list_files(content, tree, folders) if folders else []
     top = content.repository.top if content.kind == "worktree" else ""
     return frozenset(
-        name for name in names if (known[name] if name in known else _is_there(name, paths, top))
+        name
+        for name in names
+        if (committed[name] if name in committed else _matches_file(name, paths, top))
     )
 
 
-def _is_there(pattern: str, paths: Sequence[str], top: str) -> bool:
+def _matches_file(pattern: str, paths: Sequence[str], top: str) -> bool:
     from bisect import bisect_left
 
-    from memtool.store.files import governs
+    from memtool.store.files import matches_or_contains
 
     if top and os.path.lexists(os.path.join(top, pattern)):
         return True
-    clean = _clean(pattern)
-    start = _fixed(clean)
+    clean = _normalize(pattern)
+    start = _find_fixed_part(clean)
     for path in paths[bisect_left(paths, start) :]:
         if not path.startswith(start):
             return False
-        if governs(clean, path):
+        if matches_or_contains(clean, path):
             return True
     return not clean  # the top itself
 
 
-def _fixed(pattern: str) -> str:
-    """Return what is before the first wildcard."""
+def _find_fixed_part(pattern: str) -> str:
+    """Return the part before the first wildcard."""
     ends = [at for at in (pattern.find("*"), pattern.find("?")) if at >= 0]
     return pattern[: min(ends)] if ends else pattern
 
 
-def _folder(pattern: str) -> str:
-    """Return the directory that holds all that a pattern can match; empty for the top."""
-    return _clean(_fixed(pattern).rpartition("/")[0])
+def _find_folder(pattern: str) -> str:
+    """Return the directory that contains all matches of a pattern; empty for the top."""
+    return _normalize(_find_fixed_part(pattern).rpartition("/")[0])
 
 
-def _clean(path: str) -> str:
+def _normalize(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
-    """Tell of names without wildcards whether a tree has them, as files or directories."""
+def _look_up(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
+    """Return whether a tree has each of the names without wildcards, as file or directory."""
     from memtool.store.sources import MISSING, Citation, is_usable, resolve
 
     plain = {
         name: Citation(Source("file", path), tree)
         for name in names
-        if (path := _clean(name)) == _fixed(path) and path and is_usable(path)
+        if (path := _normalize(name)) == _find_fixed_part(path) and path and is_usable(path)
     }
     resolved = resolve(content.repository, plain.values())
-    return {name: resolved[one].status != MISSING for name, one in plain.items()}
+    return {name: resolved[citation].status != MISSING for name, citation in plain.items()}
 
 
-def _listed(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
+def _list_files(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
     """Return the files below directories, sorted."""
-    some = [] if "" in folders or len(folders) > MOST_FOLDERS else folders
+    listed_folders = [] if "" in folders or len(folders) > MAX_FOLDERS else folders
     git = content.repository.git
     listing = ("ls-tree", "-r", "--name-only", "--full-tree", tree) if tree else ("ls-files",)
-    return sorted({*git.names(*listing, "-z", "--", *some)})
+    return sorted({*git.names(*listing, "-z", "--", *listed_folders)})
 
 
-def _unresolved(content: Content, texts: Sequence[str]) -> frozenset[str]:
-    """Return which sources name a commit, or a path in one, that is missing from this clone.
+def _find_unresolved(
+    content: Content, items: Sequence[NamedTarget]
+) -> dict[tuple[str, str], Resolution]:
+    """Return the resolutions of sources whose commit does not exist or does not have their path.
 
-    It may be on any branch, and what several commits begin with is one of them.
+    The commit may be on any branch, or have been rewritten since.
     """
-    if not texts:
-        return frozenset()
-    from memtool.store.sources import MISSING, Citation, resolve
+    if not items:
+        return {}
+    from memtool.store.sources import AMBIGUOUS, MISSING, Citation, resolve
 
-    cited = {text: Citation(parse_source(text)) for text in texts}
+    cited = {item.key: Citation(parse_source(item.text)) for item in items}
     resolved = resolve(content.repository, cited.values())
-    return frozenset(text for text, one in cited.items() if resolved[one].status == MISSING)
+    resolutions = {key: resolved[citation] for key, citation in cited.items()}
+    lost = [
+        item
+        for item in items
+        if resolutions[item.key].status == MISSING and not resolutions[item.key].commit
+    ]
+    if lost and content.head:
+        resolutions |= _resolve_landed(content, lost)
+    return {
+        key: resolution
+        for key, resolution in resolutions.items()
+        if resolution.status == MISSING or resolution.type == AMBIGUOUS
+    }
+
+
+def _resolve_landed(
+    content: Content, items: Sequence[NamedTarget]
+) -> dict[tuple[str, str], Resolution]:
+    """Resolve sources whose commit is not in this clone, but may have been rewritten."""
+    from memtool.memory.sighting import parse_sighting
+    from memtool.store.landing import Landings
+    from memtool.store.provenance import Basis
+    from memtool.store.sources import Citation, resolve
+
+    repository = content.repository
+    basis = Basis(repository, content.directory, content.head, content.trusted, "")
+    cited = {}
+    for item in items:
+        source = parse_source(item.text)
+        memory = item.file.memory
+        second = parse_sighting(memory).find_second(source.commit) if memory is not None else None
+        cited[item.key] = Citation(source, "", item.file.path, second)
+    resolved = resolve(repository, cited.values(), (), Landings(basis))
+    return {key: resolved[citation] for key, citation in cited.items()}

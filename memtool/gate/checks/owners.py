@@ -1,14 +1,14 @@
-"""The owners check: what trust rules protect changes by the hand of an owner alone.
+"""The owners check: only an owner may change what trust rules protect.
 
-A range of commits is judged by the rules and the allowed signers of its base, which its own commits
-cannot change. What counts is the difference between both ends: of each memory that a rule wants
-signed, each file with a signature, and the gate's own files. The last commit that made a file what
-it is must be signed by an owner; for a memory that is new, and for a claim of a candidate, an
-owner's detached signature does as well. A memory that replaces another is judged by the rule of
-that one, too. Authors' names prove nothing, and nobody is asked for them.
+A range of commits is judged by the rules and allowed signers of its base, which its own commits
+cannot change. The check compares both ends: each memory that a rule requires to be signed, each
+signature file, and the gate's own files. An owner must have signed the last commit that gave a file
+its final content. For a new memory, or a claim of a candidate, an owner's detached signature is
+enough. A memory that replaces another is judged by the rule of that one, too. Authors' names prove
+nothing and are not used.
 
-A squash or rebase merge of a forge drops the signatures of commits. So where the trusted ref holds
-the range already, what only these could prove is a warning: the check of the pull request decided.
+A squash or rebase merge of a forge drops the signatures of commits. So if the trusted ref already
+contains the range, a missing commit signature is a warning: the check of the pull request decided.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from memtool.errors import MemtoolError
 from memtool.gate.content import Content, OwnedChange, Protection
 from memtool.memory import changes
 from memtool.memory.schema import Problem
+from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store import config as config_file
 from memtool.store import provenance, signatures, snapshot, trust_rules, versions
 from memtool.store.files import POINTER_NAME
-from memtool.store.provenance import SHORT
-from memtool.store.trust_rules import SIGNED, TrustRule, rule_of
+from memtool.store.trust_rules import SIGNED, TrustRule, find_rule
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -34,18 +34,17 @@ if TYPE_CHECKING:
     from memtool.store.git import TreeEntry
 
 ATTRIBUTES = ".gitattributes"
-MOST_OWNERS = 3
-"""Owners that a message names."""
+MAX_NAMED_OWNERS = 3
 
 
-def protection(context: Context, start: str, end: str) -> Protection | None:
-    """Return what protects files from a range of commits; None where no rule wants signatures.
+def find_protection(context: Context, start: str, end: str) -> Protection | None:
+    """Return the protection against a range of commits, None if no rule requires signatures.
 
-    Where the range has no start, as on a new branch, the trusted ref stands for it.
+    If the range has no start, as on a new branch, the trusted ref is the base.
 
     Raises:
-        MemtoolError: the rules of the base cannot be read, or a shallow clone does not hold where
-            both ends parted.
+        MemtoolError: the rules of the base cannot be read, or a shallow clone does not contain the
+            merge base.
     """
     repository = context.repository
     git = repository.git
@@ -55,18 +54,18 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
     base = start or trusted
     if not base:
         return None
-    directory = context.project.directory_at(base)
-    settings = _settings(context, base, f"{directory}/{config_file.CONFIG_NAME}")
+    directory = context.project.read_directory_at(base)
+    settings = _read_settings(context, base, f"{directory}/{config_file.CONFIG_NAME}")
     rules = settings.rules
-    gate = trust_rules.gate_rule(rules)
+    gate = trust_rules.find_gate_rule(rules)
     if gate is None:
         return None
     bases = git.line("merge-base", "--all", base, end, allowed=(0, 1)).split()
     if not bases and repository.shallow_commits():
         raise MemtoolError(
-            f"this shallow clone does not hold where {end[:SHORT]} and {base[:SHORT]} parted, so "
-            "nobody can tell who changed what",
-            hint="git fetch --unshallow, or fetch-depth: 0 in the workflow",
+            f"cannot check owners: this shallow clone lacks the merge base of "
+            f"{end[:SHORT_ID_DIGITS]} and {base[:SHORT_ID_DIGITS]}",
+            hint="git fetch --unshallow\nin CI: fetch-depth: 0",
             code="shallow",
         )
     signers_path = settings.text("trust.allowed_signers")
@@ -77,25 +76,25 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
         POINTER_NAME,
         *([signers_path] if signers_path else []),
     )
-    trees = [_entries(context, commit, directory, gate_paths) for commit in bases or [base]]
+    trees = [_list_entries(context, commit, directory, gate_paths) for commit in bases or [base]]
     is_settled = bool(trusted) and not git.line("rev-list", "--max-count=1", end, f"^{trusted}")
-    # What the base, or the trusted ref, has as well is no change of this range: a merge brought it.
+    # A version that the base or the trusted ref has as well came by a merge: it is not a change.
     tips = {base} if is_settled or not trusted else {base, trusted}
-    there = [_entries(context, tip, directory, gate_paths) for tip in sorted(tips)]
-    after = _entries(context, end, directory, gate_paths)
-    found = []
+    tip_trees = [_list_entries(context, tip, directory, gate_paths) for tip in sorted(tips)]
+    after = _list_entries(context, end, directory, gate_paths)
+    owned_changes = []
     for path in sorted(set(after).union(*trees)):
         new = after.get(path)
         olds = [tree[path] for tree in trees if path in tree]
         if (
             new in olds
             or (new is None and len(olds) < len(trees))
-            or any(tree.get(path) == new for tree in there)
+            or any(tree.get(path) == new for tree in tip_trees)
         ):
             continue
         is_new_signature = not olds and signatures.is_signature_path(path, directory)
         if not is_new_signature:
-            found.append(OwnedChange(path, tuple(olds), new))
+            owned_changes.append(OwnedChange(path, tuple(olds), new))
     return Protection(
         context=context,
         base=base,
@@ -103,14 +102,16 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
         directory=directory,
         rules=rules,
         gate=gate,
-        signers=provenance.signers_at(repository, base, signers_path, is_cached=context.is_cached),
+        signers=provenance.read_signers(
+            repository, base, signers_path, is_cached=context.is_cached
+        ),
         olds={
             path: tuple(tree[path] for tree in trees if path in tree)
             for path in set().union(*trees)
         },
-        changes=tuple(found),
+        changes=tuple(owned_changes),
         signed=frozenset(
-            signatures.id_of(path)
+            signatures.parse_id(path)
             for path in after
             if signatures.is_signature_path(path, directory)
         ),
@@ -118,22 +119,22 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
     )
 
 
-def _settings(context: Context, base: str, path: str) -> config_file.Config:
-    """Return the settings of the base; without rules it does not matter whether they are sound."""
-    data = context.project.stored_file(path, base) or b""
+def _read_settings(context: Context, base: str, path: str) -> config_file.Config:
+    """Return the settings of the base; if they have no rules, they need not be valid."""
+    data = context.project.read_stored_file(path, base) or b""
     try:
-        return config_file.parse(data, f"{base[:SHORT]}:{path}")
+        return config_file.parse(data, f"{base[:SHORT_ID_DIGITS]}:{path}")
     except MemtoolError as error:
         if b"rules" not in data:
             return config_file.DEFAULTS
         raise MemtoolError(
-            f"nobody can tell who owns what: {error}",
-            hint=f"mend {path} in the branch that the range starts from",
+            f"cannot check owners: {error}",
+            hint=f"fix {path} on the branch where the range starts",
             code="config",
         ) from None
 
 
-def _entries(
+def _list_entries(
     context: Context, commit: str, directory: str, gate_paths: Sequence[str]
 ) -> dict[str, TreeEntry]:
     """Return the files of a commit that may be protected, by path."""
@@ -147,10 +148,10 @@ def _entries(
     }
 
 
-class Demand(Value):
-    """What a change must be proven by: rules, each with why it applies, and how.
+class RequiredProof(Value):
+    """A change and the rules by which an owner must have signed it.
 
-    `is_act` says that only a commit can prove it, since no claim is all that is new.
+    `is_act` means that only a signed commit proves it, since more than a claim changed.
     """
 
     change: OwnedChange
@@ -160,192 +161,221 @@ class Demand(Value):
 
 
 def check(content: Content) -> Iterator[Problem]:
-    """Yield what an owner should have changed, and nobody can tell that one did."""
-    held = content.protection
-    if held is None or not held.changes:
+    """Yield the changes that require an owner's signature and have none."""
+    protection = content.protection
+    if protection is None or not protection.changes:
         return
-    demands = list(_demands(held, content.settings.categories))
-    if not demands:
+    proofs = list(_find_required_proofs(protection, content.settings.categories))
+    if not proofs:
         return
     repository = content.repository
     signatures.refuse_without_keygen(repository.git.env)
-    last = _last_commits(held, [one.change for one in demands])
-    signers = signatures.signed_by(repository, set(last.values()), held.signers, _cache_dir(held))
+    last = _find_last_commits(protection, [proof.change for proof in proofs])
+    signers = signatures.find_commit_signers(
+        repository, set(last.values()), protection.signers, _cache_dir(protection)
+    )
     claims = [
-        signatures.Asked(one.change.path, one.change.after.oid, "")
-        for one in demands
-        if not one.is_act and one.change.after is not None
+        signatures.SignedVersion(proof.change.path, proof.change.after.oid, "")
+        for proof in proofs
+        if not proof.is_act and proof.change.after is not None
     ]
     detached = (
-        signatures.detached_by(
-            repository, held.end, held.directory, claims, held.signers, _cache_dir(held)
+        signatures.find_detached_signers(
+            repository,
+            protection.end,
+            protection.directory,
+            claims,
+            protection.signers,
+            _cache_dir(protection),
         )
-        if claims and held.signers
+        if claims and protection.signers
         else {}
     )
-    for one in demands:
-        path = one.change.path
+    for proof in proofs:
+        path = proof.change.path
         commit = last.get(path, "")
-        by = [signers[commit]] if commit in signers else []
-        by += [] if one.is_act else detached.get(path, ())
-        missing = [rule for rule in one.rules if not any(map(rule.is_owner, by))]
+        principals = [signers[commit]] if commit in signers else []
+        principals += [] if proof.is_act else detached.get(path, ())
+        missing = [rule for rule in proof.rules if not any(map(rule.is_owner, principals))]
         if missing:
-            yield _problem(held, one, missing[0], commit, by)
+            yield _make_problem(protection, proof, missing[0], commit, principals)
 
 
-def _demands(held: Protection, categories: Iterable[str]) -> Iterator[Demand]:
-    """Yield the changes that a rule wants to be signed."""
-    versions = _versions(held, frozenset(categories))
+def _find_required_proofs(
+    protection: Protection, categories: Iterable[str]
+) -> Iterator[RequiredProof]:
+    """Yield the changes that a rule requires to be signed."""
+    versions = _read_versions(protection, frozenset(categories))
     by_id = {
-        changes.stem(path): path
-        for path in held.olds
-        if snapshot.is_memory_path(path, held.directory)
+        changes.id_from_path(path): path
+        for path in protection.olds
+        if snapshot.is_memory_path(path, protection.directory)
     }
 
-    def ruling(memory: Memory | None, path: str) -> list[TrustRule]:
-        rule = rule_of(held.rules, memory, path)
+    def find_rules(memory: Memory | None, path: str) -> list[TrustRule]:
+        rule = find_rule(protection.rules, memory, path)
         if rule is None and memory is None:
-            rule = held.gate  # nobody can tell which one is about it
+            rule = protection.gate  # unknown which rule applies
         return [rule] if rule is not None and rule.require == SIGNED else []
 
-    def before(path: str) -> list[Version]:
-        return [versions[path, entry.oid] for entry in held.olds.get(path, ())]
+    def find_old_versions(path: str) -> list[Version]:
+        return [versions[path, entry.oid] for entry in protection.olds.get(path, ())]
 
-    for one in held.changes:
-        path = one.path
-        if signatures.is_signature_path(path, held.directory):
-            id_ = signatures.id_of(path)
+    for change in protection.changes:
+        path = change.path
+        if signatures.is_signature_path(path, protection.directory):
+            id_ = signatures.parse_id(path)
             place = by_id.get(id_, "")
-            rules = [r for old in before(place) for r in ruling(old.memory, place)] if place else []
+            rules = (
+                [r for old in find_old_versions(place) for r in find_rules(old.memory, place)]
+                if place
+                else []
+            )
             is_act = True
-        elif not snapshot.is_memory_path(path, held.directory):
+        elif not snapshot.is_memory_path(path, protection.directory):
             id_, is_act = "", True
-            rules = [held.gate] if held.gate is not None else []
+            rules = [protection.gate] if protection.gate is not None else []
         else:
-            id_ = changes.stem(path)
-            olds = before(path)
-            new = None if one.after is None else versions[path, one.after.oid]
+            id_ = changes.id_from_path(path)
+            olds = find_old_versions(path)
+            new = None if change.after is None else versions[path, change.after.oid]
             is_act = _is_act(olds, new)
-            rules = [rule for old in olds for rule in ruling(old.memory, path)]
+            rules = [rule for old in olds for rule in find_rules(old.memory, path)]
             if new is not None:
-                rules += ruling(new.memory, path)
-            for other in _replaced(olds, new):
+                rules += find_rules(new.memory, path)
+            for other in _find_replaced(olds, new):
                 place = by_id.get(other, "")
-                rules += [r for old in before(place) for r in ruling(old.memory, place)]
+                rules += [
+                    r for old in find_old_versions(place) for r in find_rules(old.memory, place)
+                ]
         if rules:
-            yield Demand(one, id_, tuple(dict.fromkeys(rules)), is_act)
+            yield RequiredProof(change, id_, tuple(dict.fromkeys(rules)), is_act)
 
 
-def _versions(held: Protection, categories: frozenset[str]) -> dict[tuple[str, str], Version]:
-    """Return the versions of memories that changed, and of those that they may replace."""
-    directory = held.directory
+def _read_versions(
+    protection: Protection, categories: frozenset[str]
+) -> dict[tuple[str, str], Version]:
+    """Return the versions of changed memories, and of those that they may replace."""
+    directory = protection.directory
     stamps = {
-        (one.path, one.after.oid)
-        for one in held.changes
-        if one.after is not None and snapshot.is_memory_path(one.path, directory)
+        (change.path, change.after.oid)
+        for change in protection.changes
+        if change.after is not None and snapshot.is_memory_path(change.path, directory)
     }
-    repository = held.context.repository
-    found = versions.of_blobs(repository, stamps, categories)
+    repository = protection.context.repository
+    version_by_stamp = versions.read_blobs(repository, stamps, categories)
     ids = {
-        signatures.id_of(one.path)
-        for one in held.changes
-        if signatures.is_signature_path(one.path, directory)
+        signatures.parse_id(change.path)
+        for change in protection.changes
+        if signatures.is_signature_path(change.path, directory)
     }
-    for version in found.values():
+    for version in version_by_stamp.values():
         ids.update(version.memory.supersedes if version.memory is not None else ())
-    changed = {one.path for one in held.changes}
+    changed = {change.path for change in protection.changes}
     wanted = {
         (path, entry.oid)
-        for path, entries in held.olds.items()
+        for path, entries in protection.olds.items()
         if snapshot.is_memory_path(path, directory)
-        and (path in changed or changes.stem(path) in ids)
+        and (path in changed or changes.id_from_path(path) in ids)
         for entry in entries
     }
-    found |= versions.of_blobs(repository, wanted - found.keys(), categories)
-    if any(version.fault == versions.ABSENT for version in found.values()):
+    version_by_stamp |= versions.read_blobs(
+        repository, wanted - version_by_stamp.keys(), categories
+    )
+    if any(version.fault == versions.ABSENT_FAULT for version in version_by_stamp.values()):
         raise MemtoolError(
-            "this partial clone does not hold the memories that the range changed, so nobody can "
-            "tell which rules are about them",
-            hint="git fetch --refetch --no-filter brings all of it",
+            "cannot check owners: this partial clone lacks the memories that the range changed",
+            hint="git fetch --refetch --no-filter",
             code="shallow",
         )
-    return found
+    return version_by_stamp
 
 
 def _is_act(olds: Sequence[Version], new: Version | None) -> bool:
-    """Tell whether more changed than a claim: a file is gone, or a key of the lifecycle differs."""
+    """Return whether more than a claim changed: a file is gone, or a lifecycle key differs."""
     if new is None or new.memory is None:
         return True
     return any(
         old.memory is None
         or old.memory.status != new.memory.status
         or old.memory.table("checked") != new.memory.table("checked")
-        or not all(map(changes.is_claim, changes.changed_keys(old.memory, new.memory)))
+        or not all(map(changes.is_claim, changes.find_changed_keys(old.memory, new.memory)))
         for old in olds
     )
 
 
-def _replaced(olds: Sequence[Version], new: Version | None) -> set[str]:
-    """Return the ids that a memory replaces, and did not before."""
+def _find_replaced(olds: Sequence[Version], new: Version | None) -> set[str]:
+    """Return the ids that a memory replaces now but did not before."""
     if new is None or new.memory is None:
         return set()
-    known = [set(old.memory.replaces) for old in olds if old.memory is not None]
-    return set(new.memory.replaces).difference(*known)
+    replaced_before = [set(old.memory.replaces) for old in olds if old.memory is not None]
+    return set(new.memory.replaces).difference(*replaced_before)
 
 
-def _cache_dir(held: Protection) -> str:
-    """Return the directory in which is kept what was verified; empty for none."""
-    return held.context.repository.cache_dir if held.context.is_cached else ""
+def _cache_dir(protection: Protection) -> str:
+    """Return the directory that caches verified signatures, empty for none."""
+    return protection.context.repository.cache_dir if protection.context.is_cached else ""
 
 
-def _last_commits(held: Protection, changed: Sequence[OwnedChange]) -> dict[str, str]:
-    """Return the last commit of the range that made each file what it is at the end, by path.
+def _find_last_commits(protection: Protection, changed: Sequence[OwnedChange]) -> dict[str, str]:
+    """Return the last commit of the range that gave each file its final content, by path.
 
-    One that is missing was made so by no commit of the range: a merge went back to an older state.
+    A file without one was restored to an older state by a merge.
     """
-    wanted = {one.path: one for one in changed}
-    rows = provenance.changes_of(
-        held.context.repository, [held.end, f"^{held.base}"], wanted, (), is_strict=True
+    wanted = {change.path: change for change in changed}
+    rows = provenance.walk_changes(
+        protection.context.repository,
+        [protection.end, f"^{protection.base}"],
+        wanted,
+        (),
+        is_strict=True,
     )
-    found: dict[str, str] = {}
+    commit_by_path: dict[str, str] = {}
     for commit, row in rows:
         after = wanted[row.path].after
         is_gone = not row.mode.strip("0")
-        is_so = is_gone if after is None else (row.mode, row.oid) == (after.mode, after.oid)
-        if is_so:
-            found.setdefault(row.path, commit)
-    return found
+        is_final = is_gone if after is None else (row.mode, row.oid) == (after.mode, after.oid)
+        if is_final:
+            commit_by_path.setdefault(row.path, commit)
+    return commit_by_path
 
 
-def _problem(
-    held: Protection, one: Demand, rule: TrustRule, commit: str, by: Sequence[str]
+def _make_problem(
+    protection: Protection,
+    proof: RequiredProof,
+    rule: TrustRule,
+    commit: str,
+    principals: Sequence[str],
 ) -> Problem:
-    names = " or ".join(rule.owners[:MOST_OWNERS]) or "an allowed signer"
-    if len(rule.owners) > MOST_OWNERS:
-        names += f" or {len(rule.owners) - MOST_OWNERS} others"
-    done = "removed" if one.change.after is None else "changed" if one.change.befores else "added"
-    if not held.signers:
-        what = f"trust.allowed_signers of {held.base[:SHORT]} names no file with signers"
-    elif by:
-        what = f"it was signed by {', '.join(by)}"
+    names = " or ".join(rule.owners[:MAX_NAMED_OWNERS]) or "an allowed signer"
+    if len(rule.owners) > MAX_NAMED_OWNERS:
+        names += f" or {len(rule.owners) - MAX_NAMED_OWNERS} others"
+    done = (
+        "removed" if proof.change.after is None else "changed" if proof.change.befores else "added"
+    )
+    if not protection.signers:
+        base = protection.base[:SHORT_ID_DIGITS]
+        what = f"trust.allowed_signers of {base} is not a file with signers"
+    elif principals:
+        what = f"it was signed by {', '.join(principals)}"
     elif commit:
-        what = f"commit {commit[:SHORT]} has no good signature of a signer"
+        what = f"commit {commit[:SHORT_ID_DIGITS]} has no valid signature of an allowed signer"
     else:
-        what = "no commit of the range made it so: a merge went back to it"
-    if one.id in held.signed and not one.is_act and not by:
-        what += ", and no file with its signature is good: they are over another claim or memory, "
-        what += "or by a key that no signer has"
+        what = "no commit of the range did this: a merge went back to it"
+    if proof.id in protection.signed and not proof.is_act and not principals:
+        what += ", and its signature files are not valid: they are for another claim or memory, "
+        what += "or the key is not of an allowed signer"
     message = f"it was {done}, which {names} must sign ({rule.match}); {what}"
-    hint = "an owner makes that change, with git commit -S; the name of an author proves nothing"
-    if not one.is_act:
-        hint = f"an owner runs memtool sign {one.id} --commit, or commits it with git commit -S"
-    is_settled = one.is_act and held.is_settled
+    hint = "an owner must make this change with git commit -S"
+    if not proof.is_act:
+        hint = f"an owner must run: memtool sign {proof.id} --commit"
+    is_settled = proof.is_act and protection.is_settled
     return Problem(
-        one.change.path,
-        1 if one.change.after else 0,
+        proof.change.path,
+        1 if proof.change.after else 0,
         "unowned",
         message,
         hint,
-        one.id,
+        proof.id,
         "warning" if is_settled else "error",
     )

@@ -1,7 +1,7 @@
-"""The secrets check: nothing that looks like a secret or like personal data is kept.
+"""The secrets check: no file contains text that looks like a secret or personal data.
 
-It owns the check of files, the refusal of texts that are to become memories, and the verdicts:
-which blobs were searched and found clean, by the detectors and settings of now.
+It owns the check of files, the refusal of texts that would become memories, and the verdicts:
+blobs that were searched and found clean with the current detectors and settings.
 """
 
 from __future__ import annotations
@@ -21,143 +21,204 @@ if TYPE_CHECKING:
     from memtool.redaction.find import Allowlist, Detection
     from memtool.store.config import Config
 
-MOST_SHOWN = 20
-"""Detections of one file that are shown as problems."""
+MAX_REPORTED = 20
+"""Detections of one file that are reported as problems."""
 KIND = "clean"
-_AT_ONCE = 200
-"""Texts whose verdicts are asked for together: they may be long."""
-RULES = ("memory", "index", "search", "redaction", "gate")
-"""The rooms of the package whose code decides what a check finds."""
-MOST_NAMED = 5
+_BATCH_TEXTS = 200
+"""Texts whose verdicts are looked up together; they may be long."""
+RULE_PACKAGES = ("memory", "index", "search", "redaction", "gate")
+"""The subpackages whose code determines the result of a check."""
+MAX_NAMED = 5
 """Detections that a refusal names."""
+MAX_BEFORE_CHARS, MAX_AFTER_CHARS = 40, 20
+"""Characters that a refusal quotes before and after the first of them."""
+_KIND_NAMES = {
+    "authorization": "an authorization header",
+    "card": "a card number",
+    "email": "an email address",
+    "high-entropy": "a random string, perhaps a secret",
+    "iban": "an IBAN",
+    "jwt": "a JWT",
+    "national-id": "a national ID number",
+    "phone": "a phone number",
+    "ssn": "a social security number",
+    "url-password": "a password in a URL",
+}
 
 
 def check(content: Content) -> Iterator[Problem]:
-    """Yield each secret by kind and line. No message shows any part of it."""
+    """Yield each secret by kind and line; messages never show any part of it."""
     verdicts = Verdicts(content.repository.cache_dir, content.settings)
     allowed = None
     texts = iter(content.texts)
-    while some := list(islice(texts, _AT_ONCE)):
-        clean = verdicts.clean(text.oid for text in some)
-        for text in some:
+    while batch := list(islice(texts, _BATCH_TEXTS)):
+        clean = verdicts.find_clean(text.oid for text in batch)
+        for text in batch:
             if text.oid in clean:
                 continue
             from memtool.redaction import find as detectors  # most commits have no new text
 
-            allowed = allowed or detectors.allowlist(content.settings)
-            found = detectors.find(text.text, allowed)
-            if not found:
+            allowed = allowed or detectors.build_allowlist(content.settings)
+            detections = detectors.find(text.text, allowed)
+            if not detections:
                 verdicts.add(text.oid)
-            told = unexpected(text.path, found, content.directory, content.settings)
-            yield from problems(text, told)
+            reported = drop_expected(text.path, detections, content.directory, content.settings)
+            yield from make_problems(text, reported)
     verdicts.save()
 
 
-def unexpected(
-    path: str, found: Sequence[Detection], directory: str, settings: Config
+def drop_expected(
+    path: str, detections: Sequence[Detection], directory: str, settings: Config
 ) -> Sequence[Detection]:
-    """Drop the addresses of owners and signers, in the two files that are there to name them."""
-    named = {settings.text("trust.allowed_signers")}
+    """Drop the addresses of owners and signers in the two files that must name them."""
+    naming_paths = {settings.text("trust.allowed_signers")}
     if settings.rules:
-        named.add(f"{directory}/{CONFIG_NAME}")
-    return [one for one in found if one.kind != "email"] if path in named else found
+        naming_paths.add(f"{directory}/{CONFIG_NAME}")
+    return (
+        [detection for detection in detections if detection.kind != "email"]
+        if path in naming_paths
+        else detections
+    )
 
 
-def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
-    """Yield the problems of one text; `where` of the text ends each message."""
+def make_problems(text: Text, detections: Sequence[Detection]) -> Iterator[Problem]:
+    """Yield the problems of one text; each message ends with the text's `where`."""
     place = f" {text.where}" if text.where else ""
     hint = f"memtool redact {text.path}"
     if text.where:
-        hint = f"change the secret where it is used, then {hint}, and memtool purge --history"
+        hint = f"replace the secret where it is used, then {hint} and memtool purge --history"
     if text.is_message:
-        hint = "change the secret where it is used, and reword the commit before it is pushed"
-    for one in found[:MOST_SHOWN]:
-        message = f"it holds what looks like {_described(one.kind)}{place}"
-        yield Problem(text.path, one.line, code(one.kind), message, hint)
-    if len(found) > MOST_SHOWN:
-        message = f"it holds {len(found) - MOST_SHOWN:,} more of the kind{place}"
+        hint = "replace the secret where it is used, and reword the commit before you push it"
+    for detection in detections[:MAX_REPORTED]:
+        message = f"it contains what looks like {_describe_kind(detection.kind)}{place}"
+        yield Problem(text.path, detection.line, find_code(detection.kind), message, hint)
+    if len(detections) > MAX_REPORTED:
+        message = f"it contains {len(detections) - MAX_REPORTED:,} more like this{place}"
         yield Problem(text.path, 0, "secret", message, hint)
 
 
 def refuse_secrets(
-    text: str, allowed: Allowlist | None = None, *, known: str = "", name: str = "the memory"
+    text: str, allowed: Allowlist | None = None, *, old_text: str = "", name: str = "the memory"
 ) -> None:
-    """Refuse a text that holds a secret or personal data, other than what `known` holds as well.
+    """Refuse a text with a secret or personal data that `old_text` does not contain as well.
 
-    `name` is what the refusal calls the text.
+    `name` is the name of the text in the message.
 
     Raises:
-        MemtoolError: it does; kinds and lines are named, never what was found.
+        MemtoolError: the text has some; the message has kinds and the words around the first one,
+            never a secret.
     """
     from memtool.redaction import find as detectors
 
-    def named(text: str, allowed: Allowlist) -> list[tuple[str, Detection]]:
-        found = detectors.find(text, allowed)
-        return [(detectors.fingerprint(text[one.start : one.end]), one) for one in found]
+    def find_marks(text: str, allowed: Allowlist) -> list[tuple[str, Detection]]:
+        detections = detectors.find(text, allowed)
+        return [
+            (detectors.compute_fingerprint(text[detection.start : detection.end]), detection)
+            for detection in detections
+        ]
 
-    found = named(text, allowed or detectors.NOTHING)
-    if found and known:
-        before = {mark for mark, _one in named(known, detectors.NOTHING)}
-        found = [(mark, one) for mark, one in found if mark not in before]
-    if not found:
+    marked_detections = find_marks(text, allowed or detectors.NOTHING)
+    if marked_detections and old_text:
+        before = {mark for mark, _detection in find_marks(old_text, detectors.NOTHING)}
+        marked_detections = [
+            (mark, detection) for mark, detection in marked_detections if mark not in before
+        ]
+    if not marked_detections:
         return
-    places = [f"{_described(one.kind)} in {_place(text, one)}" for _mark, one in found[:MOST_NAMED]]
-    places += [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
-    mark, first = found[0]
+    mark, first = marked_detections[0]
+    # A memory often has its first sentence as the title, too.
+    kinds = list(
+        {mark: _name_kind(detection.kind) for mark, detection in marked_detections}.values()
+    )
+    what = ", ".join(kinds[:MAX_NAMED])
+    if len(kinds) > MAX_NAMED:
+        what += f" and {len(kinds) - MAX_NAMED} more"
+    shown = dict(marked_detections)[mark]
+    where, excerpt = _excerpt(text, shown)
+    where = where if name == "the memory" else name
+    instead = "say where it is stored instead"
+    if find_code(first.kind) == "personal-data":
+        instead = "leave it out, or name the role of the person"
     raise MemtoolError(
-        f"{name} would hold {', '.join(places)}; nothing was written",
-        hint=f"take it out, or write [REDACTED:{first.kind}] in its place; if it is harmless: "
-        f'memtool config redaction.allow.{mark} "the reason"',
-        code=code(first.kind),
+        f'cannot write this: {where} contains {what}: "{excerpt}"',
+        hint=f'{instead}\nharmless: memtool config redaction.allow.{mark} "REASON"',
+        code=find_code(first.kind),
     )
 
 
-def _place(text: str, found: Detection) -> str:
-    """Return where a detection is: of a memory, whose file is not written, its key or line."""
-    from memtool.redaction.citations import header_end
+def _excerpt(text: str, detection: Detection) -> tuple[str, str]:
+    """Return the name of a detection's place, and the words around it with marks for secrets."""
+    from memtool.redaction import find as detectors
+    from memtool.redaction.citations import find_header_end
 
-    end = header_end(text)
-    if found.start >= end:
-        line = text.count("\n", end, found.start) + 1
-        return f"line {line} of its text" if end else f"line {found.line}"
-    rows = reversed(text[: found.start].split("\n"))
-    key = next((row.partition(":")[0] for row in rows if row[:1].isalpha()), "")
-    return f"its {key or 'header'}"
+    start = text.rfind("\n", 0, detection.start) + 1
+    end = text.find("\n", detection.end)
+    line = text[start : end if end >= 0 else len(text)]
+    where = "the text"
+    if detection.start < find_header_end(text):
+        rows = reversed(text[: detection.start].split("\n"))
+        key = next((row.partition(":")[0] for row in rows if row[:1].isalpha()), "")
+        where = f"the key {key}" if key != "title" else "the title"
+    inside = [
+        other.replace(start=max(other.start - start, 0), end=min(other.end - start, len(line)))
+        for other in detectors.find(text)
+        if other.start < start + len(line) and other.end > start
+    ]
+    if not any(other.start == detection.start - start for other in inside):
+        return where, f"[REDACTED:{detection.kind}]"
+    words = " ".join(detectors.redact(line, inside).split())
+    if line.startswith(f"{where.rpartition(' ')[2]}:"):
+        words = words.partition(": ")[2].strip("\"'")
+    return where, _clip_around(words, words.find(f"[REDACTED:{detection.kind}]"))
 
 
-def code(kind: str) -> str:
+def _clip_around(words: str, at: int) -> str:
+    """Cut a long line to the words near a mark, which begins at `at`."""
+    low = 0 if at <= MAX_BEFORE_CHARS else words.rfind(" ", 0, at - MAX_BEFORE_CHARS) + 1
+    high = words.find("]", at) + MAX_AFTER_CHARS
+    after = words[low:] if len(words) <= high else words[low:high].rpartition(" ")[0] + " …"
+    return f"… {after}" if low else after
+
+
+def find_code(kind: str) -> str:
     """Return the problem code of a kind of detection."""
     from memtool.redaction.find import is_personal
 
     return "personal-data" if is_personal(kind) else "secret"
 
 
-def _described(kind: str) -> str:
-    return f"{'a secret' if code(kind) == 'secret' else 'personal data'} ({kind})"
+def _name_kind(kind: str) -> str:
+    """Return a kind of detection as words: `a github token`."""
+    words = kind.replace("-", " ")
+    return _KIND_NAMES.get(kind) or f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def _describe_kind(kind: str) -> str:
+    return f"{'a secret' if find_code(kind) == 'secret' else 'personal data'} ({kind})"
 
 
 class Verdicts:
-    """The clean blobs of one repository, under the present detectors and settings."""
+    """The clean blobs of one repository, by the current detectors and settings."""
 
     def __init__(self, cache_dir: str, settings: Config) -> None:
         self._cache_dir = cache_dir
-        version = cache.code_version(("redaction",), sorted(settings.given.items()))
+        version = cache.compute_code_version(("redaction",), sorted(settings.values.items()))
         self._basis = version.encode()
         self._new: dict[bytes, bytes] = {}
 
-    def clean(self, oids: Iterable[str]) -> frozenset[str]:
-        """Return those of some blobs that were found clean before."""
+    def find_clean(self, oids: Iterable[str]) -> frozenset[str]:
+        """Return those of these blobs that were found clean before."""
         keys = [oid.encode() for oid in oids if oid]
-        known = kept.read_all(self._cache_dir, KIND, self._basis, keys)
-        return frozenset(key.decode() for key in keys if key in known or key in self._new)
+        stored = kept.read_all(self._cache_dir, KIND, self._basis, keys)
+        return frozenset(key.decode() for key in keys if key in stored or key in self._new)
 
     def add(self, oid: str) -> None:
-        """Remember that a blob is clean."""
+        """Record that a blob is clean."""
         if oid:
             self._new[oid.encode()] = b""
 
     def save(self) -> None:
-        """Write what is new; where that cannot be written, the next check searches again."""
+        """Write the new verdicts; if that fails, the next check searches the blobs again."""
         if self._new:
             kept.write_all(self._cache_dir, KIND, self._basis, self._new)
             self._new.clear()

@@ -1,8 +1,8 @@
-"""What failed and what resolved it: the same command, first failing, later working.
+"""Errors and their fixes: the same command first fails, then works.
 
-What lies between is the fix. A command that works again with nothing done is flaky, and what an
-agent broke itself a moment before is its work in progress: neither is worth keeping. How a command
-failed is known by the words of the tool, and by the top frame where it failed.
+The steps between the two are the fix. A command that works again without any is flaky, and an error
+that the agent has just caused itself is work in progress: neither becomes a finding. A failure is
+identified by the tool's message and the top frame of its stack.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from memtool.memory.environment import (
     REDACTED,
     UNKNOWN,
     FailureEnvironment,
-    environment_of_line,
-    exit_code_of,
+    parse_command_line,
+    parse_exit_code,
     read_environment,
     write_environment,
 )
 from memtool.sessions.extract.scene import Scene, ToolRun
-from memtool.sessions.extract.sentences import MOST_FILES
-from memtool.sessions.model import CUT, RESOLVED, Finding, printable
+from memtool.sessions.extract.sentences import MAX_FILES
+from memtool.sessions.model import CUT, RESOLVED, Finding, make_printable
 from memtool.value import Value, digest
 
-MOST_TEXT = 16_000
-"""Characters of an output that are read: the last ones, and a few of the first."""
-MOST_FAILURE = 160
+MAX_TEXT = 16_000
+"""Maximum characters of output that are read: the end, and a little of the start."""
+MAX_FAILURE = 160
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[a-zA-Z]")
 _ROWS: tuple[re.Pattern[str], ...] = (
     re.compile(
@@ -56,7 +56,7 @@ _ROWS: tuple[re.Pattern[str], ...] = (
     ),
     re.compile(r"^(?:[\w./+-]+:\d+:\d+: )?(?P<what>[A-Z]{1,4}\d{3,4} (?:\[\*\] )?\S.*)$"),
 )
-"""Lines that name a failure, the plainest kind first."""
+"""Patterns of lines that name a failure, the clearest kind first."""
 _TYPE = re.compile(r"^(?:[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Fault)|[\w.]+\.[A-Z]\w+)\b")
 _FRAMES: tuple[re.Pattern[str], ...] = (
     re.compile(r'^\s*File "(?P<path>[^"]+)", line \d+, in (?P<name>\S+)'),
@@ -72,61 +72,62 @@ _PLANNED = re.compile(
     r"^(?:AssertionError|SyntaxError|IndentationError|TabError|Failed)\b|^assert "
     r"|^[A-Z]{1,4}\d{3,4} "
 )
-"""Failures of code at work: nobody needs to hear of them again."""
+"""Failures that are normal while writing code; they are not worth a memory."""
 _FOREIGN = ("site-packages/", "node_modules/", "/usr/lib/", "lib/python", "<frozen", "node:")
 
 
 class Failure(Value):
-    """How a command failed: the line that says so, and the frame as `path:function` or `path`."""
+    """A failure: its message line, and the frame as `path:function` or `path`."""
 
     what: str
     frame: str = ""
 
     @property
     def signature(self) -> str:
-        """Exception type, message and top frame, on one line."""
+        """Exception type, message and top frame on one line."""
         return f"{self.what} at {self.frame}" if self.frame else self.what
 
     @property
     def is_typed(self) -> bool:
-        """Whether an exception type or a code names it."""
+        """Whether it has an exception type or an error code."""
         return bool(_TYPE.match(self.what)) or "ERR" in self.what or ": " in self.what
 
     @property
     def is_planned(self) -> bool:
-        """Whether it is what tests and parsers say while code is being written."""
+        """Whether it is a failure that tests and parsers report while code is being written."""
         return bool(_PLANNED.match(self.what))
 
 
-def failure_of(text: str) -> Failure | None:
-    """Return how a command failed by its output, None where nothing in it says so."""
-    text = text if len(text) <= MOST_TEXT else text[:2_000] + "\n" + text[2_000 - MOST_TEXT :]
+def find_failure(text: str) -> Failure | None:
+    """Find the failure in a command's output; None if there is none."""
+    text = text if len(text) <= MAX_TEXT else text[:2_000] + "\n" + text[2_000 - MAX_TEXT :]
     lines = [_ANSI.sub("", line).rstrip()[:1_000] for line in text.splitlines()]
     for row in _ROWS:
-        found = [match["what"] for line in lines if (match := row.match(line))]
-        if found:
-            return Failure(" ".join(found[-1].split())[:MOST_FAILURE], _frame(lines))
+        causes = [match["what"] for line in lines if (match := row.match(line))]
+        if causes:
+            return Failure(" ".join(causes[-1].split())[:MAX_FAILURE], _find_frame(lines))
     return None
 
 
-def _frame(lines: list[str]) -> str:
-    """Return the frame nearest to the failure that is the project's own, else the nearest."""
+def _find_frame(lines: list[str]) -> str:
+    """Return the frame nearest to the failure that is in the project, else the nearest one."""
     for row in _FRAMES:
-        found = [match for line in lines if (match := row.match(line))]
-        if not found:
+        frames = [match for line in lines if (match := row.match(line))]
+        if not frames:
             continue
-        is_first = found[0][0].lstrip().startswith("at ")  # JavaScript and Java begin with it
-        ordered = found if is_first else found[::-1]
+        # JavaScript and Java print the nearest frame first.
+        is_first = frames[0][0].lstrip().startswith("at ")
+        ordered = frames if is_first else frames[::-1]
         own = [match for match in ordered if not any(mark in match["path"] for mark in _FOREIGN)]
         match = (own or ordered)[0]
-        path = short(match["path"])
+        path = shorten_path(match["path"])
         name = match.groupdict().get("name") or ""
         return f"{path}:{name}" if name and name != "<module>" else path
     return ""
 
 
-def short(path: str) -> str:
-    """Return a path without what differs between machines: the last parts of an absolute one."""
+def shorten_path(path: str) -> str:
+    """Remove the machine-specific part of a path: keep the last two parts of an absolute one."""
     path = path.removeprefix("./")
     return "/".join(path.split("/")[-2:]) if path.startswith("/") else path
 
@@ -138,33 +139,33 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b\d+(?:\.\d+)?(?= ?(?:ms|s|sec|secs|seconds)\b)"), "0"),
     (re.compile(r"(?<=\bline )\d+|(?<=\w:)\d+(?::\d+)?\b|\d{4,}"), "0"),
 )
-"""What differs between two runs that fail alike: addresses, directories, ids, times, lines. Each is
-looked for from the beginning of a word only, as an output may be one long word."""
+"""Text that differs between two runs with the same failure: addresses, directories, ids, times,
+lines. Each pattern only starts at a word boundary, because an output may be one long word."""
 
 
-LEAST_SAID = 12
-"""Characters of a signature from which on an output that holds them is of the same failure."""
+MIN_SAID = 12
+"""Minimum characters of a signature to recognise it inside an output."""
 
 
-def failure_key(signature: str) -> str:
-    """Return 16 hexadecimal digits of a signature, the same for runs that fail alike."""
-    return digest(_steady(signature).encode(errors="replace"))
+def compute_failure_key(signature: str) -> str:
+    """Return 16 hex digits of a signature, the same for all runs with the same failure."""
+    return digest(_normalize_text(signature).encode(errors="replace"))
 
 
 def says(text: str, signature: str) -> bool:
-    """Tell whether an output holds the words of a signature and the file of its frame.
+    """Return whether an output contains a signature's message and the file of its frame.
 
-    A run may fail in several ways, of which another one is the last; and a signature that somebody
-    wrote by hand need not be a line that `failure_of` knows.
+    A run may fail in several ways and end with another one. A signature that was written by hand
+    may also not be a line that `find_failure` recognises.
     """
     what, _at, frame = signature.rpartition(" at ")
-    plain, what = _steady(text), _steady(what or signature)
-    file = _steady(frame.partition(":")[0]) if what != _steady(signature) else ""
-    return len(what) >= LEAST_SAID and what in plain and file in plain
+    plain, what = _normalize_text(text), _normalize_text(what or signature)
+    file = _normalize_text(frame.partition(":")[0]) if what != _normalize_text(signature) else ""
+    return len(what) >= MIN_SAID and what in plain and file in plain
 
 
-def _steady(text: str) -> str:
-    """Return a text in one line, without what differs between two runs that fail alike."""
+def _normalize_text(text: str) -> str:
+    """Join a text to one line, and replace what differs between two runs with the same failure."""
     plain = " ".join(text.split())
     for pattern, constant in _VARYING:
         plain = pattern.sub(constant, plain)
@@ -173,19 +174,19 @@ def _steady(text: str) -> str:
 
 IMPORTANCE = 0.6
 TYPED_IMPORTANCE = 0.7
-MOST_BETWEEN = 60
-"""Runs between failing and working; what took longer has more causes than one."""
-MOST_FIX = 600
-MOST_NAMED = 3
-"""Commands and files that the statement names."""
-MOST_COMMAND = 120
+MAX_BETWEEN = 60
+"""Maximum runs between failure and success; a longer series has more than one cause."""
+MAX_FIX = 600
+MAX_NAMED = 3
+"""Maximum commands and files that the statement names."""
+MAX_COMMAND = 120
 
 _BEFORE = re.compile(r"^(?:cd \S+ ?(?:&&|;) ?|sudo |time |(?:[A-Z_][A-Z0-9_]*=\S+ )+)+")
 _SETTING = re.compile(r"(?:^|(?<=[ ;]))[A-Z_][A-Z0-9_]*=\S+")
 _AFTER = re.compile(
     r"(?: 2>&1| ?\| ?(?:tail|head|cat|less|grep|tee)\b.*| ?\|\| ?true| > ?/dev/null)+$"
 )
-_HARMLESS = tables.grouped("sessions/reading_commands")
+_HARMLESS = tables.group_rows("sessions/reading_commands")
 _READING = frozenset(_HARMLESS["shell"])
 _READING_GIT = frozenset(_HARMLESS["git"])
 _PROBING = re.compile(
@@ -196,18 +197,18 @@ _PROBING = re.compile(
 
 
 def find(scene: Scene) -> Iterator[Finding]:
-    """Yield failures that were resolved, at the moment when they were."""
+    """Yield the failures that were resolved, in the order of the resolution."""
     failing: dict[str, tuple[int, Failure]] = {}
     edited: set[str] = set()
     runs = scene.runs
     for at, run in enumerate(runs):
         if run.is_edit:
             edited.update(run.call.files or (run.call.call,))
-        command = command_of(scene, run)
+        command = find_command_line(scene, run)
         if not command:
             continue
         if run.is_ok is False:
-            failure = failure_of(run.answer.text)
+            failure = find_failure(run.answer.text)
             is_own = failure is None or _is_own(failure, run.answer.text, edited)
             if failure is None or is_own:
                 failing.pop(command, None)
@@ -218,25 +219,25 @@ def find(scene: Scene) -> Iterator[Finding]:
             between = runs[began + 1 : at]
             # Edits alone, after earlier edits, are work in progress.
             if any(map(_changes, between)) or not any(earlier.is_edit for earlier in runs[:began]):
-                yield from _fixed(scene, command, runs[began], failure, between, run)
+                yield from _find_fix(scene, command, runs[began], failure, between, run)
 
 
-def command_of(scene: Scene, run: ToolRun) -> str:
-    """Return the command line that a tool ran to do something, empty for anything else."""
+def find_command_line(scene: Scene, run: ToolRun) -> str:
+    """Return the command line of a run, empty if it only reads or is not a command."""
     if not run.is_command or run.answer.number in scene.own:
         return ""
-    command = normal(run.call.call)
+    command = normalize_command(run.call.call)
     return "" if not command or _is_reading(command) else command
 
 
-def normal(command: str) -> str:
-    """Return a command line without what does not change what it does."""
+def normalize_command(command: str) -> str:
+    """Remove parts of a command line that do not change what it does."""
     line = " ".join(command.split())
     return _AFTER.sub("", _BEFORE.sub("", line)).strip()
 
 
 def _is_own(failure: Failure, text: str, edited: set[str]) -> bool:
-    """Tell whether a failure is work in progress: planned, or in a file edited before."""
+    """Return whether a failure is work in progress: expected, or in a file edited before."""
     if failure.is_planned:
         return True
     return any(
@@ -252,14 +253,14 @@ def _is_reading(command: str) -> bool:
 
 
 def _changes(run: ToolRun) -> bool:
-    """Tell whether a command worked that does more than read."""
+    """Return whether a run is a successful command that does more than read."""
     if not (run.is_command and run.is_ok):
         return False
-    command = normal(run.call.call)
+    command = normalize_command(run.call.call)
     return bool(command) and not _is_reading(command)
 
 
-def _fixed(
+def _find_fix(
     scene: Scene,
     command: str,
     failed: ToolRun,
@@ -267,38 +268,38 @@ def _fixed(
     between: list[ToolRun],
     worked: ToolRun,
 ) -> Iterator[Finding]:
-    """Yield the finding that a failure was resolved by what lies between, if something does."""
+    """Yield the finding that the steps in between resolved a failure, if there are any."""
     edits = [run for run in between if run.is_edit]
-    commands = list(dict.fromkeys(normal(run.call.call) for run in filter(_changes, between)))
+    commands = list(
+        dict.fromkeys(normalize_command(run.call.call) for run in filter(_changes, between))
+    )
     commands = [line for line in commands if line != command]
-    settings = _newly_set(failed.call.call, worked.call.call)
-    if len(between) > MOST_BETWEEN or not (edits or commands or settings):
+    settings = _find_newly_set(failed.call.call, worked.call.call)
+    if len(between) > MAX_BETWEEN or not (edits or commands or settings):
         return
-    touched = tuple(dict.fromkeys(path for run in edits for path in run.edited))[:MOST_FILES]
+    touched = tuple(dict.fromkeys(path for run in edits for path in run.edited))[:MAX_FILES]
     files = tuple(path for path in touched if not path.startswith(("/", "~")))
-    named = [short(path) for path in touched]
-    steps = [f"`{cut(line)}`" for line in commands[-MOST_NAMED:]]
+    named = [shorten_path(path) for path in touched]
+    steps = [f"`{cut(line)}`" for line in commands[-MAX_NAMED:]]
     if named:
-        more = " and others" if len(named) > MOST_NAMED else ""
-        steps.append(f"changing {', '.join(named[:MOST_NAMED])}{more}")
+        suffix = " and others" if len(named) > MAX_NAMED else ""
+        steps.append(f"changing {', '.join(named[:MAX_NAMED])}{suffix}")
     if settings:
         steps.append(f"setting `{cut(settings)}`")
     fix = " and ".join(filter(None, (", ".join(steps[:-1]), steps[-1]))) if steps else ""
     if not fix:
         return
-    changes = "\n".join(filter(None, (run.call.text.strip()[:MOST_FIX] for run in edits)))[
-        :MOST_FIX
-    ]
+    changes = "\n".join(filter(None, (run.call.text.strip()[:MAX_FIX] for run in edits)))[:MAX_FIX]
     fields = {
         "command": cut(command),
         "failure": failure.what,
         "changes": changes or ", ".join(named) or settings,
         "fix": fix[0].upper() + fix[1:],
         "error_signature": failure.signature,
-        "environment": _environment(failed, failure),
+        "environment": _describe_environment(failed, failure),
     }
     what = failure.what.replace("`", "'")
-    yield scene.finding(
+    yield scene.build_finding(
         "error",
         f"`{cut(command)}` failed with `{what}`; {fix} resolved it.",
         TYPED_IMPORTANCE if failure.is_typed else IMPORTANCE,
@@ -310,32 +311,32 @@ def _fixed(
     )
 
 
-def _environment(failed: ToolRun, failure: Failure) -> str:
-    """Return what is known of the run that failed, as lines: what nobody saw is unknown."""
+def _describe_environment(failed: ToolRun, failure: Failure) -> str:
+    """Describe the environment of the failed run as lines; unobserved facts are unknown."""
     call, state = failed.call.call, failed.answer.state
     try:
-        found = read_environment(state)
+        environment = read_environment(state)
     except ValueError:  # the row was damaged
         state = ""
     if not state:
-        found = environment_of_line(call)
+        environment = parse_command_line(call)
         if MARK in call:
-            found = FailureEnvironment(lack=REDACTED)
+            environment = FailureEnvironment(lack=REDACTED)
         elif call.endswith(CUT):
-            found = FailureEnvironment(lack=UNKNOWN)
-    status = exit_code_of(failed.answer.text) if found.exit is None else found.exit
-    key = failure_key(printable(failure.signature))
-    return write_environment(found.replace(exit=status, failure=key))
+            environment = FailureEnvironment(lack=UNKNOWN)
+    status = parse_exit_code(failed.answer.text) if environment.exit is None else environment.exit
+    key = compute_failure_key(make_printable(failure.signature))
+    return write_environment(environment.replace(exit=status, failure=key))
 
 
-def _newly_set(before: str, after: str) -> str:
-    """Return the variables that a command line sets before its program and another one did not."""
+def _find_newly_set(before: str, after: str) -> str:
+    """Return the variables that the second command line sets and the first did not."""
     heads = [(_BEFORE.match(" ".join(line.split())) or [""])[0] for line in (before, after)]
-    known, now = map(_SETTING.findall, heads)
-    return " ".join(one for one in now if one not in known)
+    earlier, now = map(_SETTING.findall, heads)
+    return " ".join(setting for setting in now if setting not in earlier)
 
 
 def cut(line: str) -> str:
-    """Return a command line as a statement quotes it."""
+    """Cut a command line for quoting in a statement."""
     line = line.replace("`", "'")
-    return line if len(line) <= MOST_COMMAND else line[: MOST_COMMAND - 1] + "…"
+    return line if len(line) <= MAX_COMMAND else line[: MAX_COMMAND - 1] + "…"

@@ -1,12 +1,18 @@
-"""The scene of a session: its messages made ready for the rules, once for all of them."""
+"""The scene of a session: its messages, prepared once for all rules."""
 
 from __future__ import annotations
 
 from memtool import tables
 from memtool.memory import timestamps
-from memtool.memory.memory import title_of
-from memtool.sessions.extract.sentences import Sentence, sentences, tags_of
-from memtool.sessions.model import MOST_CONTENT, Finding, Message, finding_id, printable
+from memtool.memory.memory import first_sentence
+from memtool.sessions.extract.sentences import Sentence, find_tags, split_sentences
+from memtool.sessions.model import (
+    MAX_CONTENT_CHARS,
+    Finding,
+    Message,
+    make_finding_id,
+    make_printable,
+)
 from memtool.sessions.transcripts.markup import is_own_call
 from memtool.value import Value, cached_property
 
@@ -14,16 +20,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MOST_MOMENT = 250_000_000_000
-"""No calendar of ours goes further."""
+MAX_MOMENT = 250_000_000_000
+"""Later times cannot be formatted as a date."""
 
-EDITORS = frozenset(tables.words("sessions/editing_tools"))
-"""Tools that change files, lower case, whichever host names them."""
+EDITORS = frozenset(tables.read_words("sessions/editing_tools"))
+"""Names of tools that change files, lower case, of all hosts."""
 _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 
 
 class ToolRun(Value):
-    """A call of a tool with its answer; `is_ok` None where it is unknown whether it worked."""
+    """A tool call with its answer; `is_ok` is None if it is unknown whether it worked."""
 
     call: Message
     answer: Message
@@ -31,7 +37,7 @@ class ToolRun(Value):
 
     @property
     def is_edit(self) -> bool:
-        """Whether it changed files, as far as it reported."""
+        """Whether it changed files, as far as known."""
         named = {self.call.tool.lower(), *self.call.call.split(" ", 1)[:1]}
         return not named.isdisjoint(EDITORS) and self.is_ok is not False
 
@@ -45,13 +51,13 @@ class ToolRun(Value):
     def is_command(self) -> bool:
         """Whether it ran a command line."""
         name = self.call.tool.lower()
-        if self.call.call.split(" ", 1)[0] in EDITORS:  # a patch that is given to the shell
+        if self.call.call.split(" ", 1)[0] in EDITORS:  # a patch passed to the shell
             return False
         return bool(self.call.call) and any(sign in name for sign in _SHELL_SIGNS)
 
 
 class Scene:
-    """The messages of one session in order, with the sentences of its people and its tool runs."""
+    """The messages of a session in order, the sentences that people typed, and the tool runs."""
 
     def __init__(self, messages: Sequence[Message], session: str = "", agent: str = "") -> None:
         self.messages = messages
@@ -59,11 +65,11 @@ class Scene:
         self.session = session
         self.agent = agent
         self.people = [message for message in messages if message.role == "user"]
-        self.said: dict[int, tuple[Sentence, ...]] = {
-            message.number: sentences(message.number, message.text) for message in self.people
+        self.sentences: dict[int, tuple[Sentence, ...]] = {
+            message.number: split_sentences(message.number, message.text) for message in self.people
         }
 
-    def finding(
+    def build_finding(
         self,
         category: str,
         content: str,
@@ -76,26 +82,28 @@ class Scene:
         files: tuple[str, ...] = (),
         fields: Mapping[str, str] | None = None,
     ) -> Finding:
-        """Return a finding of this session; `fields` that are empty are left out."""
-        content = printable(content)[:MOST_CONTENT]
+        """Build a finding of this session; empty `fields` are left out."""
+        content = make_printable(content)[:MAX_CONTENT_CHARS]
         backing = [self.by_number[number] for number in messages]
-        moments = [one.moment for one in reversed(backing) if 0 < one.moment < MOST_MOMENT]
-        texts = {name: _shown(text) for name, text in (fields or {}).items()}
+        moments = [
+            message.moment for message in reversed(backing) if 0 < message.moment < MAX_MOMENT
+        ]
+        texts = {name: _strip_invisible(text) for name, text in (fields or {}).items()}
         texts |= {
-            "agent": next((one.agent for one in backing if one.agent), self.agent),
+            "agent": next((message.agent for message in backing if message.agent), self.agent),
             "said": timestamps.render(moments[0]) if moments else "",
         }
         return Finding(
-            id=finding_id(self.session, content),
+            id=make_finding_id(self.session, content),
             session=self.session,
             content=content,
-            title=title_of(content),
+            title=first_sentence(content),
             category=category,
             confidence=confidence,
             importance=importance,
             messages=messages,
             files=files,
-            tags=tags_of(content),
+            tags=find_tags(content),
             signals=signals,
             fields=tuple((name, text) for name, text in texts.items() if text),
             place=place,
@@ -103,46 +111,48 @@ class Scene:
 
     @cached_property
     def runs(self) -> list[ToolRun]:
-        """The calls that were answered, in the order of their answers."""
+        """The answered calls, in the order of their answers."""
         waiting: list[Message] = []
-        found: list[ToolRun] = []
+        runs: list[ToolRun] = []
         for message in self.messages:
             if message.role == "assistant" and message.tool:
                 waiting.append(message)
             elif message.role == "tool":
-                call = _call_of(message, waiting)
+                call = _take_call(message, waiting)
                 if call is not None:
-                    found.append(ToolRun(call, message, outcome(message)))
-        return found
+                    runs.append(ToolRun(call, message, outcome(message)))
+        return runs
 
     @cached_property
     def own(self) -> frozenset[int]:
-        """The numbers of answers that memtool itself gave, which are no evidence of anything."""
+        """Numbers of answers that memtool gave itself, which are not evidence."""
         return frozenset(run.answer.number for run in self.runs if is_own_call(run.call))
 
     @cached_property
     def before(self) -> dict[int, Message]:
-        """For the number of each person's message: what the assistant said last before it."""
-        found: dict[int, Message] = {}
+        """The assistant's last message before each message of a person, by the latter's number."""
+        messages: dict[int, Message] = {}
         last: Message | None = None
         for message in self.messages:
             if message.role == "assistant" and message.text and not message.tool:
                 last = message
             elif message.role == "user":
                 if last is not None:
-                    found[message.number] = last
+                    messages[message.number] = last
                 last = None
-        return found
+        return messages
 
-    def human_before(self, number: int) -> int:
-        """Return the number of the last message of a person before another, 0 for none."""
-        return max((one.number for one in self.people if one.number < number), default=0)
+    def last_human_before(self, number: int) -> int:
+        """Return the number of the last message of a person before `number`, 0 if none."""
+        return max(
+            (message.number for message in self.people if message.number < number), default=0
+        )
 
 
-def _call_of(answer: Message, waiting: list[Message]) -> Message | None:
-    """Take the call that an answer belongs to: the oldest open one with its command, or its tool.
+def _take_call(answer: Message, waiting: list[Message]) -> Message | None:
+    """Remove and return the call that an answer belongs to: the oldest open one that matches.
 
-    An answer that says itself what was called needs none.
+    An answer that names its own call needs none.
     """
     for n, call in enumerate(waiting):
         if call.tool == answer.tool and (not answer.call or call.call == answer.call):
@@ -153,13 +163,13 @@ def _call_of(answer: Message, waiting: list[Message]) -> Message | None:
 
 
 def outcome(answer: Message) -> bool | None:
-    """Tell whether a call worked: what the host said, else what the text ends or begins with."""
+    """Return whether a call worked: by the host's report, else by the start and end of the text."""
     if answer.is_ok is not None:
         return answer.is_ok
     edges = f"{answer.text[:300]}\n{answer.text[-1500:]}".lower()
     for mark in ("exit code ", "exit code: ", "exit status ", "exited with code "):
-        _before, found, after = edges.rpartition(mark)
-        if found:
+        _before, status, after = edges.rpartition(mark)
+        if status:
             digits = after.lstrip().split()[0].strip(".,)]") if after.split() else ""
             if digits.isdigit():
                 return digits == "0"
@@ -170,6 +180,6 @@ def outcome(answer: Message) -> bool | None:
     return None
 
 
-def _shown(text: str) -> str:
-    """Return a text without characters that cannot be shown; lines stay lines."""
-    return "\n".join(map(printable, text.split("\n")))
+def _strip_invisible(text: str) -> str:
+    """Replace unprintable characters, but keep the lines."""
+    return "\n".join(map(make_printable, text.split("\n")))

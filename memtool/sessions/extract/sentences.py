@@ -1,8 +1,8 @@
-"""The sentences that a person typed, without what they pasted, quoted or only considered.
+"""The sentences that a person typed, without pasted and quoted text.
 
-It owns what counts as a person's own claim. Code, logs, quotes, tags of hosts and the blocks that
-memtool injected are taken out first; questions, guesses, reports of others, jokes and what holds
-for the moment only are marked by the reason for which they are no claims.
+This module owns which sentences are a person's own claims. Code, logs, quotes, tags of hosts and
+memtool's own blocks are removed first. Questions, guesses, reports of others, jokes and temporary
+statements are not claims; each is marked with the reason.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from memtool.value import Value
 
 
 class Reason(Value):
-    """One reason, and the signs by which it is known."""
+    """A reason why a sentence is not a claim, and the pattern that shows it."""
 
     name: str
     example: str
     sign: re.Pattern[str]
 
 
-def any_of(*signs: str) -> re.Pattern[str]:
-    """Return a pattern that matches any of some signs, whatever the case."""
+def compile_any(*signs: str) -> re.Pattern[str]:
+    """Compile a case-insensitive pattern that matches any of the given ones."""
     return re.compile("|".join(signs), re.IGNORECASE)
 
 
-def _words(text: str) -> str:
-    """Return a pattern for any of some words or phrases, which semicolons part."""
+def compile_words(text: str) -> str:
+    """Build a pattern that matches any of the words or phrases, separated by semicolons."""
     return r"\b(?:" + "|".join(part.strip() for part in text.split(";")) + r")\b"
 
 
@@ -47,7 +47,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "question",
         "Should we never log the customer id?",
-        any_of(
+        compile_any(
             r"\?\s*[\"')]?$",
             r", (?:do|did|is|are|have)(?:n't)? (?:we|you|it|they|i)[.!]?$",
             rf"^(?:{_ASKS})\s+(?:{_ASKED})\b",
@@ -56,30 +56,42 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "guess",
         "I think we should always use a queue.",
-        any_of(
-            _words("maybe; perhaps; possibly; probably; presumably; apparently; might; could be"),
-            _words("not sure; no idea; unsure; seems? (?:like|to); i feel like; let me think"),
-            _words("i (?:think|guess|suppose|wonder|assume|believe); what if; suppose; imagine"),
-            _words("hypothetically; in theory; would (?:be|have); (?:we|you|one) could"),
-            _words("at some point; some day; someday; should we; we'd need"),
+        compile_any(
+            compile_words(
+                "maybe; perhaps; possibly; probably; presumably; apparently; might; could be"
+            ),
+            compile_words(
+                "not sure; no idea; unsure; seems? (?:like|to); i feel like; let me think"
+            ),
+            compile_words(
+                "i (?:think|guess|suppose|wonder|assume|believe); what if; suppose; imagine"
+            ),
+            compile_words("hypothetically; in theory; would (?:be|have); (?:we|you|one) could"),
+            compile_words("at some point; some day; someday; should we; we'd need"),
             r"^if (?:we|you|i|it|there|the)\b.*\b(?:would|could|might|then|don't|do not)\b",
         ),
     ),
     Reason(
         "report",
         "Tom says we always squash.",
-        any_of(
-            _words("says?; said(?! so); (?<!i )wrote(?=:); told (?:me|us); claims?; claimed"),
-            _words("according to; thinks; suggests"),
+        compile_any(
+            compile_words(
+                "says?; said(?! so); (?<!i )wrote(?=:); told (?:me|us); claims?; claimed"
+            ),
+            compile_words("according to; thinks; suggests"),
             r"^\s*[\"'\u201c\u2018].*[\"'\u201d\u2019][.!]?$",
         ),
     ),
     Reason(
         "joke",
         "Always commit to main, lol.",
-        any_of(
-            _words("lol; lmao; rofl; haha+; hehe+; yeah right; oh sure; sure thing; as always"),
-            _words("wow; because that (?:always|went|worked); revolutionary; genius; kidding"),
+        compile_any(
+            compile_words(
+                "lol; lmao; rofl; haha+; hehe+; yeah right; oh sure; sure thing; as always"
+            ),
+            compile_words(
+                "wow; because that (?:always|went|worked); revolutionary; genius; kidding"
+            ),
             r"(?:^|\s)/s\b",
             r"🙄|😂|🤣|;-?\)",
         ),
@@ -87,33 +99,35 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "moment",
         "For now always use the old endpoint.",
-        any_of(
-            _words("for now; right now; just now; not yet; not now; for the moment; at the moment"),
-            _words("today; tonight; tomorrow; (?<!note for )later; temporarily; temporary"),
-            _words("quick (?:fix|hack)"),
-            _words("this time; just (?:this )?once; until (?:i|we|you|then); the last one"),
-            _words(f"(?:for|in|on) this (?:{_NOW}); that (?:block|line|part|one)"),
-            _words("(?:it's|is|are) already"),
+        compile_any(
+            compile_words(
+                "for now; right now; just now; not yet; not now; for the moment; at the moment"
+            ),
+            compile_words("today; tonight; tomorrow; (?<!note for )later; temporarily; temporary"),
+            compile_words("quick (?:fix|hack)"),
+            compile_words("this time; just (?:this )?once; until (?:i|we|you|then); the last one"),
+            compile_words(f"(?:for|in|on) this (?:{_NOW}); that (?:block|line|part|one)"),
+            compile_words("(?:it's|is|are) already"),
             r"^just for\b",
         ),
     ),
 )
-"""The first that matches is the reason."""
+"""The first match is the reason."""
 
 
-def reason_of(text: str) -> str:
-    """Return the name of the reason for which a sentence is no claim, empty for one that is."""
-    bare = re.sub(r"`[^`]*`", "`", text).replace("\u2019", "'")  # quoted code is no speech
+def find_reason(text: str) -> str:
+    """Return why a sentence is not a claim; empty if it is one."""
+    bare = re.sub(r"`[^`]*`", "`", text).replace("\u2019", "'")  # quoted code is not speech
     return next((reason.name for reason in REASONS if reason.sign.search(bare)), "")
 
 
-MOST_TEXT = 20_000
-"""Characters of one message that are read; nobody types more."""
-MOST_SENTENCES = 40
-"""A message with more sentences was pasted: only its first and last ones are looked at."""
+MAX_TEXT = 20_000
+"""Maximum characters of a message that are read; people do not type more."""
+MAX_SENTENCES = 40
+"""A message with more sentences was pasted: only its first and last ones are read."""
 EDGE_SENTENCES = 3
-MOST_WORDS = 60
-"""A sentence with more words is no single statement, unless somebody asks to keep it."""
+MAX_WORDS = 60
+"""A longer sentence is not a single statement, unless the person asks to remember it."""
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _TAG = re.compile(r"<([a-z][a-z_-]{2,40})>")
@@ -136,7 +150,7 @@ _LOG = re.compile(
     r"|\|"
     r")"
 )
-"""A line of a log, a trace, a diff, a shell or a table."""
+"""A line of a log, stack trace, diff, shell or table."""
 _CODE_END = re.compile(
     r"[;{}]\s*$|^\s*(?:import|from|def|class|func|const|let|var|return)\s\S+.*[(=:{]"
 )
@@ -144,11 +158,11 @@ _ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _BREAK = re.compile(r"(?<=[.!?])[\"')\]]?\s+(?=\S)")
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|no|nr)\.$", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"\u201c](?=[^\"\u201c\u201d]*[.!?]\s)[^\"\u201c\u201d]{20,4000}[\"\u201d]")
-"""Several sentences between quotation marks: somebody else's."""
+"""Several sentences in quotation marks: someone else's words."""
 _BARE_NOT = re.compile(
     r"\b(do|does|did|is|are|was|were|have|has|must|should|could|would|ca|wo)nt\b", re.IGNORECASE
 )
-"""`dont`: as people type who are in a hurry."""
+"""Missing apostrophe, as in `dont`."""
 _OPENING = re.compile(
     r"^(?:(?:ok(?:ay)?|so|well|also|and|but|oh|ah|hmm+|um+|btw|by the way|please|hey|hi|right|good"
     r"|great|nice|cool|perfect|thanks|thank you|thx|makes sense|sounds good|yes|yep|yeah|no|nope"
@@ -156,25 +170,25 @@ _OPENING = re.compile(
     r"|good to know|general (?:remark|note|comment|rule)|reminder|ps)\b[,.!:;]*\s+)+",
     re.IGNORECASE,
 )
-"""Words that open a sentence without adding to it."""
+"""Opening words that add nothing to a sentence."""
 
 
-PINNED = any_of(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
-"""Asks to pin what follows; to pin the version of a package is a task."""
-ASKED = any_of(
+PINNED = compile_any(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
+"""Asks to pin the following text. Pinning the version of a package is a task instead."""
+ASKED = compile_any(
     r"^(?:please |pls |and |also )*"
     r"(?:remember|note|keep in mind|bear in mind|don't forget|do not forget|make a note"
     r"|for the record|for (?:future )?reference|memo|important|fyi)\b"
     r"(?: (?:for|to) (?:later|the future|yourself)\b)?"
     r"(?! (?:to|when|me|how|the time|this|it)\b) ?(?:that\b)?[:,!]? ?"
 )
-"""Asks outright to keep what follows; `remember to` is a task."""
+"""Asks to remember the following text. `remember to` is a task instead."""
 
 
 class Sentence(Value):
-    """One sentence of a message: `place` counts from 0 in it; `lead` is the line that leads a list.
+    """One sentence of a message: `place` is its index, `lead` the line that introduces its list.
 
-    `reason` says why it is no claim, empty for one that is.
+    `reason` says why it is not a claim, empty if it is.
     """
 
     number: int
@@ -184,55 +198,55 @@ class Sentence(Value):
     reason: str = ""
 
 
-def sentences(number: int, text: str) -> tuple[Sentence, ...]:
-    """Return the sentences that a person typed in one message, in order."""
-    found: list[Sentence] = []
-    for lead, line in _lines(typed(text)):
-        for piece in _pieces(line):
-            said = _BARE_NOT.sub(r"\1n't", " ".join(piece.split()))
-            bare = opening_off(said)
+def split_sentences(number: int, text: str) -> tuple[Sentence, ...]:
+    """Split a message into the sentences that a person typed, in order."""
+    sentences: list[Sentence] = []
+    for lead, line in _join_lines(strip_pasted(text)):
+        for piece in _split_pieces(line):
+            cleaned = _BARE_NOT.sub(r"\1n't", " ".join(piece.split()))
+            bare = strip_opening(cleaned)
             is_asked = PINNED.match(bare) or ASKED.match(bare)
-            if not said or (len(said.split()) > MOST_WORDS and not is_asked):
+            if not cleaned or (len(cleaned.split()) > MAX_WORDS and not is_asked):
                 continue
-            found.append(Sentence(number, len(found), said, lead, reason_of(said)))
-    if len(found) > MOST_SENTENCES:
-        return (*found[:EDGE_SENTENCES], *found[-EDGE_SENTENCES:])
-    return tuple(found)
+            sentences.append(Sentence(number, len(sentences), cleaned, lead, find_reason(cleaned)))
+    if len(sentences) > MAX_SENTENCES:
+        return (*sentences[:EDGE_SENTENCES], *sentences[-EDGE_SENTENCES:])
+    return tuple(sentences)
 
 
-def typed(text: str) -> str:
-    """Return a text without code, logs, quotes, tags, and blocks that memtool injected."""
-    text = without_own(text)[:MOST_TEXT]
+def strip_pasted(text: str) -> str:
+    """Remove code, logs, quotes, host tags and memtool's own blocks from a text."""
+    text = without_own(text)[:MAX_TEXT]
     text = _QUOTED.sub("", _without_tagged(text))
-    kept: list[str] = []
+    lines: list[str] = []
     is_fenced = False
     for line in text.splitlines():
         if _FENCE.match(line):
             is_fenced = not is_fenced
         elif not (is_fenced or _is_pasted(line)):
-            kept.append(line)
-    return "\n".join(kept)
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _without_tagged(text: str) -> str:
-    """Return a text without what is between the tags of a host, one search for each tag."""
-    kept: list[str] = []
+    """Remove the text between host tags, with one search for each tag."""
+    lines: list[str] = []
     unclosed: set[str] = set()
     at = 0
     while (tag := _TAG.search(text, at)) is not None:
         end = -1 if tag[1] in unclosed else text.find(f"</{tag[1]}>", tag.end())
         if end < 0:
             unclosed.add(tag[1])
-            kept.append(text[at : tag.end()])
+            lines.append(text[at : tag.end()])
             at = tag.end()
         else:
-            kept.append(text[at : tag.start()])
+            lines.append(text[at : tag.start()])
             at = end + len(f"</{tag[1]}>")
-    return "".join((*kept, text[at:]))
+    return "".join((*lines, text[at:]))
 
 
-def opening_off(text: str) -> str:
-    """Return a sentence without the words that only open it."""
+def strip_opening(text: str) -> str:
+    """Remove the opening words that add nothing to a sentence."""
     return _OPENING.sub("", text, count=1) or text
 
 
@@ -242,8 +256,8 @@ def _is_pasted(line: str) -> bool:
     return bool(_LOG.match(line) or _CODE_END.search(line))
 
 
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (lead, line): wrapped lines are joined, items of a list stand alone with their lead."""
+def _join_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (lead, line). Wrapped lines are joined; each list item comes alone, with its lead."""
     lead = ""
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -262,8 +276,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
             paragraph.append(bare)
 
 
-def _pieces(line: str) -> Iterator[str]:
-    """Yield the sentences of a line."""
+def _split_pieces(line: str) -> Iterator[str]:
     start = 0
     for match in _BREAK.finditer(line):
         if not _ABBREVIATED.search(line[start : match.start()]):
@@ -278,32 +291,32 @@ _PATH = re.compile(
     r"|yaml|yml|json|ini|cfg|css|scss|html|vue|svelte|tf|proto|graphql|lock)\b"
     r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Cargo\.toml|go\.mod)\b"
 )
-_SUBJECTS = frozenset(tables.words("sessions/subjects"))
-MOST_FILES = 8
-MOST_TAGS = 5
+_SUBJECTS = frozenset(tables.read_words("sessions/subjects"))
+MAX_FILES = 8
+MAX_TAGS = 5
 
 
-def paths_in(text: str) -> tuple[str, ...]:
-    """Return the paths that a text names, in order; URLs are none."""
-    found = (match[0].strip("/") for match in _PATH.finditer(text))
-    return tuple(dict.fromkeys(path for path in found if not path.startswith("..")))[:MOST_FILES]
+def find_paths(text: str) -> tuple[str, ...]:
+    """Return the paths that a text names, in order; URLs do not count."""
+    paths = (match[0].strip("/") for match in _PATH.finditer(text))
+    return tuple(dict.fromkeys(path for path in paths if not path.startswith("..")))[:MAX_FILES]
 
 
-def tags_of(text: str) -> tuple[str, ...]:
+def find_tags(text: str) -> tuple[str, ...]:
     """Return the tools and subjects that a text names, sorted."""
     named = {word.strip("`*_\"'()[],;:.!").lower() for word in text.split()}
-    return tuple(sorted(named & _SUBJECTS))[:MOST_TAGS]
+    return tuple(sorted(named & _SUBJECTS))[:MAX_TAGS]
 
 
-def content_words(text: str) -> list[str]:
-    """Return the words of a text that have a meaning of their own, as the index writes them."""
+def find_content_words(text: str) -> list[str]:
+    """Return the content words of a text, as index terms."""
     return [term for term in terms(text) if not is_stop(term)]
 
 
-def sentence(text: str) -> str:
-    """Return a text as one sentence: a capital first, a full stop at the end."""
+def to_sentence(text: str) -> str:
+    """Format a text as a sentence: a capital first, a full stop at the end."""
     text = " ".join(text.split()).strip(" ,;:-")
-    first, _space, _rest = text.partition(" ")
+    first, _space, _tail = text.partition(" ")
     if text[:1].islower() and first.isalpha():
         text = text[0].upper() + text[1:]
     return text if text.endswith((".", "!", "`.")) else f"{text}."

@@ -1,11 +1,11 @@
-"""What a person asks to keep, lays down once and for all, or agrees to.
+"""Statements that a person asks to remember, lays down as a rule, or agrees to.
 
-A small table of plain requests ("remember that", "from now on", "we decided", "never", "always",
-"careful") and of how a project's rules are worded. The order is from the plain word to the faint
-hint: the first row that a sentence holds decides what it is. Where a pattern refuses something,
-the refusal is in it as `(?!…)`.
+This module is a small table of plain requests ("remember that", "from now on", "we decided",
+"never", "always", "careful") and of the usual ways to word a project's rules. Rows go from plain
+words to faint hints, and the first one that matches a sentence decides its category. Exceptions are
+inside the patterns, as `(?!…)`.
 
-What an assistant proposes counts with a plain yes right behind it.
+An assistant's proposal counts if a plain yes follows directly.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from memtool.sessions.extract.sentences import (
     ASKED,
     PINNED,
     Sentence,
-    any_of,
-    content_words,
-    opening_off,
-    paths_in,
-    sentence,
-    sentences,
-    typed,
+    compile_any,
+    find_content_words,
+    find_paths,
+    split_sentences,
+    strip_opening,
+    strip_pasted,
+    to_sentence,
 )
 from memtool.sessions.model import INTENT, PIN, Finding
 from memtool.value import Value
@@ -33,14 +33,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LEAST_TERMS = 3
-"""Words with a meaning that a statement needs to stand alone."""
+MIN_TERMS = 3
+"""Minimum content words of a statement that makes sense alone."""
 ASKED_IMPORTANCE = 0.8
 LEAD_IMPORTANCE = 0.65
 
 
 class RequestPhrase(Value):
-    """One way to say something that lasts. What `cut` matches at the start is not part of it."""
+    """One way to state a lasting rule. The match of `cut` at the start is removed."""
 
     category: str
     example: str
@@ -58,11 +58,12 @@ _VERB = (
     r"(?!(?:a|an|the|again|mind|in|on|of|to|from|as|for|by|with|at|outside|inside|worry"
     r"|\w*[^s\W]s|\w+ed)\b)[a-z]+ \w+"
 )
-"""A verb as an order has it, with what follows: no article, preposition, or `runs` and `ran`."""
+"""An imperative verb and the next word: not an article or preposition, nor forms like `runs` or
+`ran`."""
 _NOT_PAST = r"(?!had\b|was\b|were\b|did\b|got\b|saw\b|knew\b|could\b|would\b|wanted\b|\w+ed\b)"
 _WE_DO_NOT = r"we (?:don't|do not) (?!have|need|want|see)\S+"
 _NAMED = r"(?!(?:it|this|that|them|these|those|into|out|the (?:one|same))\b)"
-"""What can be named without the sentence before."""
+"""A name that can be understood without the previous sentence."""
 _CAREFUL = (
     r"^(?:be )?(?:very )?"
     r"(?:careful|caution|beware|watch out|heads[- ]?up|warning|danger|gotcha|attention)"
@@ -81,7 +82,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "decision",
         "We decided to keep the audit trail in Postgres.",
-        any_of(
+        compile_any(
             (
                 _WE + r"(?:decided|agreed|settled on|chose|picked|opted|standardi[sz]ed on)"
                 r"\b(?! (?:nothing|later|up)\b)"
@@ -91,19 +92,19 @@ PHRASES: tuple[RequestPhrase, ...] = (
             r"(?! (?:option|that|it|this|the (?:first|second|third|flow))\b|#?\d)",
         ),
         0.75,
-        cut=any_of(r"^(?:the |final |our )*decision(?: is)?(?: that)? ?[:,-]? ?"),
+        cut=compile_any(r"^(?:the |final |our )*decision(?: is)?(?: that)? ?[:,-]? ?"),
     ),
     RequestPhrase(
         "warning",
         "Careful: the staging database is shared with QA.",
-        any_of(_CAREFUL + r"\b"),
+        compile_any(_CAREFUL + r"\b"),
         0.75,
-        cut=any_of(_CAREFUL + r" ?[:,!;.\u2014\u2013-]+ ?"),
+        cut=compile_any(_CAREFUL + r" ?[:,!;.\u2014\u2013-]+ ?"),
     ),
     RequestPhrase(
         "warning",
         "Don't edit files under gen/ because they are overwritten.",
-        any_of(
+        compile_any(
             r"(?:^|[,;:] |\b(?:and|so|but|please|you|must|should) )(?:never|don't|do not|not) "
             r"(?!(?:a|an|the|only|just|even|all|every)\b)[a-z]+ (?!(?:this|that|it|them)\b).+"
             r"(?:\b(?:because|otherwise|or else|or (?:it|the|we|you))\b"
@@ -115,14 +116,14 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "preference",
         "From now on, write the tests before the code.",
-        any_of(rf"\b{_FROM_NOW}\b"),
+        compile_any(rf"\b{_FROM_NOW}\b"),
         0.75,
-        cut=any_of(rf"^{_FROM_NOW}[,:]? "),
+        cut=compile_any(rf"^{_FROM_NOW}[,:]? "),
     ),
     RequestPhrase(
         "preference",
         "I prefer small pull requests.",
-        any_of(
+        compile_any(
             r"\bi(?:'d| would)? (?:really |much |strongly |always |generally )?"
             r"(?:prefer|rather (?:you|have|we))\b"
             r"(?! (?:the (?:first|second|third|last|other|former|latter|\w+ one)"
@@ -134,7 +135,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "preference",
         "Always ask before you install a new dependency.",
-        any_of(
+        compile_any(
             r"^(?:please )?(?:always|never|don't ever|do not ever) " + _VERB,
             r"^.{3,120}[,;:] (?:so )?(?:please )?(?:always|never|don't ever) " + _VERB,
             r"^(?:please )?(?:don't|do not|never) [a-z]+ " + _NAMED + r".+ without \w+",
@@ -144,7 +145,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "pattern",
         "In this repo all scripts are written in bash.",
-        any_of(
+        compile_any(
             rf"^{_HERE}[, ](?!.*\b(?:broken|fail\w*)\b)",
             rf"^(?:use|prefer|avoid|keep|put|write|name|we use|{_WE_DO_NOT}) {_NAMED}.+"
             rf"\b{_HERE}(?:[,;.!]|$)(?!.*\b(?:broken|fail\w*|do we)\b)",
@@ -156,7 +157,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "pattern",
         "We always squash merge feature branches.",
-        any_of(
+        compile_any(
             r"\bwe (?:also )?(?:always|never|only) (?:ever )?" + _NOT_PAST + r"\w+",
             r"^we " + _NOT_PAST + r"\w+ (?:.+[ ,])?(?:always|only|never [\w ]{2,40})[.!]?$",
         ),
@@ -165,7 +166,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "pattern",
         "Handlers must never touch the database.",
-        any_of(
+        compile_any(
             r"\b(?:must|should) (?:always|never|only)\b",
             r"^(?:all|every|each)\b"
             r"(?!.*\b(?:fails?|failing|pass|passes|broken|now|bug|my machine)\b)"
@@ -176,7 +177,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "pattern",
         "Tests live in tests/ next to the package.",
-        any_of(
+        compile_any(
             r"^(?!it\b|this\b|that\b|they\b)[\w`./-]+(?: [\w`./-]+){0,4} "
             r"(?:goes?|lives?|belongs?|go|live|belong) (?:to|in|into|under) "
             r"(?:`|[\w-]*/|[\w-]+\.\w)",
@@ -186,61 +187,64 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "discovery",
         "Turns out that the CDN strips the header.",
-        any_of(*_TURNS_OUT, r"\b(?:i|we) (?:found out|figured out|discovered|reali[sz]ed)\b"),
+        compile_any(*_TURNS_OUT, r"\b(?:i|we) (?:found out|figured out|discovered|reali[sz]ed)\b"),
         0.6,
-        cut=any_of(*_TURNS_OUT),
+        cut=compile_any(*_TURNS_OUT),
     ),
 )
 
 LEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("decision", any_of(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
-    ("preference", any_of(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
-    ("warning", any_of(r"\b(?:warnings?|gotchas?|traps?|pitfalls?)\b")),
-    ("pattern", any_of(r"\b(?:conventions?|rules|guidelines|standards|remember|keep in mind)\b")),
+    ("decision", compile_any(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
+    ("preference", compile_any(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
+    ("warning", compile_any(r"\b(?:warnings?|gotchas?|traps?|pitfalls?)\b")),
+    (
+        "pattern",
+        compile_any(r"\b(?:conventions?|rules|guidelines|standards|remember|keep in mind)\b"),
+    ),
 )
-"""Lines that lead a list: what they make of its items, unless an item says more itself."""
+"""Introductions to lists, and the category they give to items that have none of their own."""
 
 
 def find(scene: Scene) -> Iterator[Finding]:
-    """Yield what people ask to keep, or lay down."""
+    """Yield the statements that people ask to remember or lay down."""
     for message in scene.people:
-        for said in scene.said[message.number]:
-            found = None if said.reason else finding_of(said, scene)
-            if found is not None:
-                yield found
+        for sentence in scene.sentences[message.number]:
+            finding = None if sentence.reason else build_finding(sentence, scene)
+            if finding is not None:
+                yield finding
 
 
-_FORBIDS = any_of(
+_FORBIDS = compile_any(
     r"(?:^|[,;:] |\b(?:and|so|but|please|you) )(?:never|don't|do not) "
     r"(?!(?:forget|only|just)\b)\w+",
     r"\b(?:must|may|should|can)(?: not|n't| never)\b|\bcannot\b|\bnobody\b",
 )
-_MADE_OF = any_of(
+_MADE_OF = compile_any(
     r"\b(?:is|are) (?:all |now |only )?"
     r"(?:written|built|implemented|deployed|hosted|stored|based|split|generated)\b",
     r"\b(?:depends|relies|builds) on\b|\b(?:talks|speaks|connects) to\b",
 )
-"""How the parts of a system fit together."""
-_IS_SO = any_of(r"^(?:\S+ ){1,6}(?:is|are|was|were|has|have|means?|contains?)\b(?! to\b)")
-"""Says how something is, and asks for nothing."""
+"""Describes how the parts of a system fit together."""
+_IS_SO = compile_any(r"^(?:\S+ ){1,6}(?:is|are|was|were|has|have|means?|contains?)\b(?! to\b)")
+"""States a fact and requests nothing."""
 
 
-def category_of(text: str, files: Sequence[str] = ()) -> str:
-    """Return the category of what somebody asks to keep, by its first sentence that says one.
+def classify(text: str, files: Sequence[str] = ()) -> str:
+    """Return the category of a text that a user asks to remember, by its first decisive sentence.
 
-    What is forbidden about files is a warning: it is shown to whoever edits them.
+    A prohibition about files is a warning: it is shown to agents that edit them.
     """
-    said = [one.text for one in sentences(0, text)] or [" ".join(text.split())]
-    plain = [ASKED.sub("", opening_off(one).replace("\u2019", "'"), count=1) for one in said]
-    if any(_forbids(one) and (files or paths_in(one)) for one in plain):
+    texts = [sentence.text for sentence in split_sentences(0, text)] or [" ".join(text.split())]
+    plain = [ASKED.sub("", strip_opening(text).replace("\u2019", "'"), count=1) for text in texts]
+    if any(_forbids(text) and (files or find_paths(text)) for text in plain):
         return "warning"
-    phrases = [phrase for one in plain if (phrase := _phrase_of(one)) is not None]
+    phrases = [phrase for text in plain if (phrase := _find_phrase(text)) is not None]
     if phrases:
         return phrases[0].category
-    return next(filter(None, map(_kind_of, plain)), "preference")
+    return next(filter(None, map(_classify_statement, plain)), "preference")
 
 
-def _phrase_of(text: str) -> RequestPhrase | None:
+def _find_phrase(text: str) -> RequestPhrase | None:
     return next((phrase for phrase in PHRASES if phrase.sign.search(text)), None)
 
 
@@ -248,61 +252,61 @@ def _forbids(text: str) -> bool:
     return bool(_FORBIDS.search(text))
 
 
-def _kind_of(text: str) -> str:
-    """Return the category of a plain statement of what is so, empty for anything else."""
+def _classify_statement(text: str) -> str:
+    """Return the category of a plain statement of fact, empty for any other text."""
     if _MADE_OF.search(text):
         return "architecture"
     return "discovery" if _IS_SO.search(text) else ""
 
 
-def finding_of(said: Sentence, scene: Scene) -> Finding | None:
-    """Return the finding of one sentence, None where it makes none."""
-    text = opening_off(said.text).replace("\u2019", "'")
+def build_finding(stated: Sentence, scene: Scene) -> Finding | None:
+    """Build the finding of one sentence; None if it makes none."""
+    text = strip_opening(stated.text).replace("\u2019", "'")
     pinned = PINNED.match(text)
     text = text[pinned.end() :] if pinned else text
-    asked = ASKED.match(text)
-    text = text[asked.end() :] if asked else text
-    is_asked = bool(asked or pinned)
-    phrase = _phrase_of(text)
-    lead = _lead(said.lead)
+    request = ASKED.match(text)
+    text = text[request.end() :] if request else text
+    is_asked = bool(request or pinned)
+    phrase = _find_phrase(text)
+    lead = _clean_lead(stated.lead)
     if phrase is not None:
         category, importance = phrase.category, phrase.importance
     elif lead:
         category, importance = lead, LEAD_IMPORTANCE
     elif is_asked:
-        category, importance = _kind_of(text) or "discovery", ASKED_IMPORTANCE
+        category, importance = _classify_statement(text) or "discovery", ASKED_IMPORTANCE
     else:
         return None
-    files = paths_in(text)
+    files = find_paths(text)
     category = "warning" if files and _forbids(text) else category
-    is_intent = is_asked or category != "discovery"  # what is so is no wish
+    is_intent = is_asked or category != "discovery"  # a statement of fact is not an intent
     text = phrase.cut.sub("", text, count=1) if phrase is not None and phrase.cut else text
-    if len(content_words(text)) < (1 if is_asked else LEAST_TERMS):
+    if len(find_content_words(text)) < (1 if is_asked else MIN_TERMS):
         return None
     signals = ((INTENT,) if is_intent else ()) + ((PIN,) if pinned else ())
-    return scene.finding(
+    return scene.build_finding(
         category,
-        sentence(text),
+        to_sentence(text),
         max(importance, ASKED_IMPORTANCE) if is_asked else importance,
-        (said.number,),
+        (stated.number,),
         confidence="high" if signals else "medium",
-        place=said.place,
+        place=stated.place,
         signals=signals,
         files=files,
     )
 
 
-def _lead(lead: str) -> str:
+def _clean_lead(lead: str) -> str:
     if not lead or "?" in lead:
         return ""
     return next((category for category, sign in LEADS if sign.search(lead)), "")
 
 
-MOST_YES_WORDS = 8
-"""A longer answer says something of its own."""
+MAX_YES_WORDS = 8
+"""Maximum words of a plain yes; a longer answer has its own content."""
 PROPOSAL_TERMS = 4
 LAST_LINES = 6
-"""Of what the assistant said: a proposal is at the end, where the answer was asked for."""
+"""Number of last lines searched for a proposal: it comes at the end, before the answer."""
 PROPOSAL_IMPORTANCE = 0.6
 
 _YES = re.compile(
@@ -333,58 +337,62 @@ _TAG = re.compile(
     r"|shall i(?: go ahead| do (?:that|it|so))?|right|good|alright)\?$",
     re.IGNORECASE,
 )
-"""A question that only asks for the yes to what is before it."""
+"""A question that only asks for agreement with the text before it."""
 _OBJECT = re.compile(r"^(?:it|this|that|them|these|those|me)\b", re.IGNORECASE)
 _BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
 def find_agreed(scene: Scene) -> Iterator[Finding]:
-    """Yield decisions that an assistant worded and a person made."""
+    """Yield the decisions that an assistant proposed and a person accepted."""
     for message in scene.people:
         proposer = scene.before.get(message.number)
-        answer = " ".join(typed(message.text).replace("\u2019", "'").split())
-        said = proposal(proposer.text) if proposer is not None and is_yes(answer) else ""
-        if proposer is not None and len(content_words(said)) >= PROPOSAL_TERMS:
-            yield scene.finding(
+        answer = " ".join(strip_pasted(message.text).replace("\u2019", "'").split())
+        agreed = find_proposal(proposer.text) if proposer is not None and is_yes(answer) else ""
+        if proposer is not None and len(find_content_words(agreed)) >= PROPOSAL_TERMS:
+            yield scene.build_finding(
                 "decision",
-                sentence(said),
+                to_sentence(agreed),
                 PROPOSAL_IMPORTANCE,
                 (proposer.number, message.number),
-                files=paths_in(said),
+                files=find_paths(agreed),
             )
 
 
 def is_yes(answer: str) -> bool:
-    """Tell whether an answer is nothing but a yes."""
-    if len(answer.split()) > MOST_YES_WORDS or _NOT_PLAIN.search(answer):
+    """Return whether an answer is just a yes."""
+    if len(answer.split()) > MAX_YES_WORDS or _NOT_PLAIN.search(answer):
         return False
     return bool(_YES.match(answer))
 
 
-def proposal(text: str) -> str:
-    """Return what an assistant proposes at the end of a text, as a statement; empty for nothing.
+def find_proposal(text: str) -> str:
+    """Return an assistant's proposal at the end of a text as a statement; empty if none.
 
-    Two proposals in one text leave open which one a yes is for.
+    With two proposals it is unclear which one a yes refers to, so there is none.
     """
-    lines = [line.strip() for line in typed(text).splitlines() if line.strip()]
+    lines = [line.strip() for line in strip_pasted(text).splitlines() if line.strip()]
     pieces = [piece.strip() for line in lines[-LAST_LINES:] for piece in _BREAK.split(line)]
     if len(pieces) > 1 and _TAG.match(pieces[-1]):
         pieces.pop()
-    asked = [match for piece in pieces if (match := _ASKING.match(piece))]
-    if asked:
-        return _worded(asked[0]) if len(asked) == 1 and pieces[-1] == asked[0][0] else ""
+    requests = [match for piece in pieces if (match := _ASKING.match(piece))]
+    if requests:
+        return (
+            _word_proposal(requests[0])
+            if len(requests) == 1 and pieces[-1] == requests[0][0]
+            else ""
+        )
     if any(piece.endswith("?") for piece in pieces):
         return ""  # the yes answers that question
     advised = [match for piece in pieces if (match := _ADVISING.match(piece))]
-    return _worded(advised[0]) if len(advised) == 1 else ""
+    return _word_proposal(advised[0]) if len(advised) == 1 else ""
 
 
-def _worded(match: re.Match[str]) -> str:
-    """Return a proposal as a statement: `using X` stays, `X` becomes `Go with X`."""
-    rest = match["rest"].strip()
-    if _OBJECT.match(rest):
+def _word_proposal(match: re.Match[str]) -> str:
+    """Word a proposal as a statement: `using X` stays, `X` becomes `Go with X`."""
+    tail = match["rest"].strip()
+    if _OBJECT.match(tail):
         return ""
     if match["verb"]:
-        return f"{match['verb']} {rest}"
-    first, _space, others = rest.partition(" ")
-    return rest if first.lower().endswith("ing") and others else f"Go with {rest}"
+        return f"{match['verb']} {tail}"
+    first, _space, following = tail.partition(" ")
+    return tail if first.lower().endswith("ing") and following else f"Go with {tail}"

@@ -1,1 +1,1 @@
-"""Transcripts: what agent hosts write down, read as messages."""
+"""Transcripts: the files that agent hosts write, read as messages."""

@@ -1,7 +1,7 @@
-"""The formats of transcripts: for each host, which lines are its own, and the messages they make.
+"""The formats of transcripts: for each host, how to recognise its lines and read their messages.
 
-Only what a person typed gets the role `user`. Hosts put answers of tools, summaries, reminders and
-commands of theirs under the same role; each reader says by what these are known.
+Only text that a person typed gets the role `user`. Hosts store tool answers, summaries, reminders
+and their own commands under the same role. Each reader has its own rules to tell them apart.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import Message, dict_of, hashed_id, json_row, json_value, list_of
-from memtool.sessions.transcripts.markup import inside, moment_of, text_of, without_tags
+from memtool.sessions.model import Message, as_dict, as_list, hash_id, parse_json, parse_json_row
+from memtool.sessions.transcripts.markup import find_inside, join_text, parse_moment, without_tags
 from memtool.value import digest
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Read = Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
 
 _CLAUDE_NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-title")
-"""Types of lines that may name no session."""
+"""Line types that may have no session id."""
 _CLAUDE_NOT_TYPED = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain")
 _CLAUDE_TAGS = (
     "system-reminder",
@@ -47,22 +47,22 @@ _CLAUDE_TAGS = (
     "persisted-output",
     "teammate-message",
 )
-"""Tags between which the host writes into what people typed."""
+"""Tags around text that the host adds to what people typed."""
 _CLAUDE_COMMAND = "<command-name>/"
-"""Is in what the host writes for a slash command."""
+"""Marks the host's text for a slash command."""
 _CLAUDE_REMINDERS = ("system-reminder", "persisted-output")
-"""Those between which it writes into what tools printed."""
+"""Tags around text that the host adds to tool output."""
 _CLAUDE_NOTICES = (
     "[Request interrupted by user",
     "Caveat: The messages below",
     "Stop hook feedback:",
     "This session is being continued from a previous conversation",
 )
-"""How texts begin that the host writes in the place of a person."""
+"""How texts start that the host writes as if a person had."""
 
 
 def knows_claude(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line is one of Claude Code."""
+    """Return whether a line is Claude Code's."""
     kind = row.get("type")
     if kind in ("user", "assistant") and isinstance(row.get("message"), dict):
         return "uuid" in row or "sessionId" in row
@@ -72,10 +72,10 @@ def knows_claude(row: Mapping[str, Any]) -> bool:
 
 
 def read_claude(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages of a line of Claude Code; what the model only thought is left out.
+    """Yield the messages of a Claude Code line; the model's thinking is left out.
 
-    A line of type `user` is what somebody typed only if nothing says otherwise: the answers of
-    tools, summaries, reminders and slash commands have that type as well.
+    A line of type `user` is typed text only if nothing contradicts that: tool answers, summaries,
+    reminders and slash commands have the same type.
     """
     context.enter("claude", row.get("timestamp"), row.get("sessionId"), row.get("cwd"))
     message, kind, uuid = row.get("message"), row.get("type"), row.get("uuid")
@@ -91,32 +91,32 @@ def read_claude(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[
     for answer in context.blocks(content, origin, is_ok=True):
         text = without_tags(answer.text, _CLAUDE_REMINDERS)
         yield answer.replace(text=text or _claude_printed(row.get("toolUseResult")))
-    yield from context.typed(_claude_typed(content, row), origin)
+    yield from context.add_typed(_claude_typed(content, row), origin)
 
 
 def _claude_typed(content: Any, row: Mapping[str, Any]) -> str:
-    """Return what a person typed on a line, empty where it was the host.
+    """Return the text that a person typed on a line, empty if the host wrote it.
 
-    Of a slash command it is what follows the name; the host's text for it is a line of its own.
+    For a slash command it is the text after the name; the host's text for it is a separate line.
     """
     if any(row.get(name) for name in _CLAUDE_NOT_TYPED):
         return ""
-    if dict_of(row.get("origin")).get("kind") not in (None, "human"):
+    if as_dict(row.get("origin")).get("kind") not in (None, "human"):
         return ""
     if isinstance(content, list):
         content = [
-            one for one in content if isinstance(one, str) or dict_of(one).get("type") == "text"
+            part for part in content if isinstance(part, str) or as_dict(part).get("type") == "text"
         ]
-    whole = text_of(content)
+    whole = join_text(content)
     if _CLAUDE_COMMAND in whole:
-        return inside(whole, "command-args") if "<command-args>" in whole else ""
+        return find_inside(whole, "command-args") if "<command-args>" in whole else ""
     text = without_tags(whole, _CLAUDE_TAGS)
     return "" if text.startswith(_CLAUDE_NOTICES) else text
 
 
 def _claude_printed(result: Any) -> str:
-    """Return what a tool printed, where the model was given nothing of it."""
-    printed = [dict_of(result).get(name) for name in ("stdout", "stderr")]
+    """Return a tool's output if the model did not get it."""
+    printed = [as_dict(result).get(name) for name in ("stdout", "stderr")]
     return "\n".join(part for part in printed if isinstance(part, str) and part)
 
 
@@ -139,23 +139,23 @@ _CODEX_EXIT_CODES = ("Exit code: ", "Process exited with code ")
 
 
 def knows_codex(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line is one of a rollout, with an envelope or, as once, without."""
+    """Return whether a line is from a rollout, with an envelope or, in old files, without."""
     if isinstance(row.get("payload"), dict):
         return row.get("type") in _CODEX_ENVELOPES
     return (row.get("type") in _CODEX_ITEMS and "sessionId" not in row) or _is_codex_meta(row)
 
 
 def _is_codex_meta(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line without envelope is the first one of an old rollout."""
+    """Return whether a line without an envelope is the first one of an old rollout."""
     return {"id", "timestamp", "instructions"} <= row.keys() and "type" not in row
 
 
 def read_codex(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages of a line of a rollout: an envelope of time, type and payload.
+    """Yield the messages of a rollout's line: an envelope of time, type and payload.
 
-    What a person typed is in events of its own; the items of role `user` hold the host's
-    scaffolding as well. Older files have no events, and no envelope: there the scaffolding is known
-    by how it begins.
+    Typed text comes in separate events, because items of role `user` also contain the host's
+    scaffolding. Older files have neither events nor envelopes: there, scaffolding is recognised by
+    how it starts.
     """
     payload = row.get("payload")
     item = payload if isinstance(payload, dict) else row
@@ -163,14 +163,14 @@ def read_codex(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[M
     is_about = kind in ("session_meta", "turn_context") or _is_codex_meta(row)
     facts = (item.get("id"), item.get("cwd")) if is_about else ()
     context.enter("codex", row.get("timestamp"), *facts)
-    # Rollouts name calls, but no messages.
+    # Rollouts give ids to calls, but not to messages.
     origin = digest(json.dumps(row, sort_keys=True).encode())
     if kind == "event_msg":
         context.is_mirrored = True
         typed = without_tags(_codex_typed(item, context), _CODEX_TAGS)
         if typed.strip():
             is_again, context.typed_item = context.typed_item == _hash(typed), ""
-            yield from () if is_again else context.typed(typed, origin)
+            yield from () if is_again else context.add_typed(typed, origin)
     elif kind == "response_item":
         yield from _codex_item(item, context, origin)
 
@@ -180,13 +180,13 @@ def _hash(text: str) -> str:
 
 
 def _codex_typed(event: Mapping[str, Any], context: TranscriptContext) -> str:
-    """Return what a person typed of an event: in an item of its own, or as older files have it."""
+    """Return an event's typed text: in an item of its own, or in the older form."""
     item, text = event.get("item"), event.get("message")
     if event.get("type") == "item_completed" and isinstance(item, dict):
         if item.get("type") != "UserMessage":
             return ""
         context.is_itemised = True
-        return text_of(item.get("content"))
+        return join_text(item.get("content"))
     is_typed = event.get("type") == "user_message" and not context.is_itemised
     return text if is_typed and isinstance(text, str) else ""
 
@@ -197,46 +197,52 @@ def _codex_item(
     kind = item.get("type")
     call = str(item.get("call_id") or item.get("id") or "")
     if kind == "message":
-        text = text_of(item.get("content"))
+        text = join_text(item.get("content"))
         if item.get("role") == "assistant":
             yield from context.spoken(text, origin)
         elif item.get("role") == "user" and not context.is_mirrored:
             typed = "" if text.startswith(_CODEX_NOTICES) else without_tags(text, _CODEX_TAGS)
             if typed.strip():
-                context.typed_item = _hash(typed)  # the first event may say it once more
-            yield from context.typed(typed, origin)
+                context.typed_item = _hash(typed)  # the first event may repeat it
+            yield from context.add_typed(typed, origin)
     elif kind in _CODEX_CALLS:
-        yield context.called(call, str(item.get("name") or "shell"), _codex_arguments(item), origin)
+        yield context.add_call(
+            call, str(item.get("name") or "shell"), _codex_arguments(item), origin
+        )
     elif kind in _CODEX_ANSWERS:
         text, is_ok = _codex_output(item.get("output"))
-        yield context.answered(call, text, origin, is_ok=is_ok)
+        yield context.add_answer(call, text, origin, is_ok=is_ok)
 
 
 def _codex_arguments(item: Mapping[str, Any]) -> Any:
-    """Return the arguments of a call: JSON text, the text of a patch, or an action."""
-    given = item.get("arguments", item.get("input", item.get("action")))
-    held = json_value(given) if isinstance(given, str) and given.lstrip().startswith("{") else None
-    return given if held is None else held
+    """Return the arguments of a call: parsed JSON, the text of a patch, or an action."""
+    arguments = item.get("arguments", item.get("input", item.get("action")))
+    parsed = (
+        parse_json(arguments)
+        if isinstance(arguments, str) and arguments.lstrip().startswith("{")
+        else None
+    )
+    return arguments if parsed is None else parsed
 
 
 def _codex_output(output: Any) -> tuple[str, bool | None]:
-    """Return what a call printed, and whether it worked, in each of the forms that it has had."""
+    """Return a call's output and whether it worked, for all of Codex's formats."""
     if isinstance(output, str) and output.lstrip().startswith("{"):
-        output = json_row(output) or output
+        output = parse_json_row(output) or output
     if isinstance(output, dict) and "output" in output:
-        code = dict_of(output.get("metadata")).get("exit_code")
-        return text_of(output["output"]), code == 0 if type(code) is int else None
+        code = as_dict(output.get("metadata")).get("exit_code")
+        return join_text(output["output"]), code == 0 if type(code) is int else None
     if isinstance(output, dict) and isinstance(output.get("success"), bool):
-        return text_of(output.get("content")), output["success"]
-    text = text_of(output)
+        return join_text(output.get("content")), output["success"]
+    text = join_text(output)
     head, mark, body = text.partition("\nOutput:\n")
-    found = [
+    texts = [
         line[len(start) :].strip()
         for line in head.split("\n")
         for start in _CODEX_EXIT_CODES
         if line.startswith(start)
     ]
-    code_text = found[-1] if found else ""
+    code_text = texts[-1] if texts else ""
     is_ok = code_text == "0" if code_text.lstrip("-").isdigit() else None
     return (body if mark and is_ok is not None else text), is_ok
 
@@ -250,30 +256,30 @@ _GEMINI_TAGS = (
     "user_query_meta",
 )
 _GEMINI_FRAME = ("<untrusted_context>", "</untrusted_context>")
-"""Lines around what a tool printed."""
+"""Lines around a tool's output."""
 _GEMINI_EXIT_CODE = "Exit Code: "
 _GEMINI_PRINTED = "Output: "
 _GEMINI_ADDED = (_GEMINI_EXIT_CODE, "Process Group PGID: ")
-"""How lines about a shell command begin."""
+"""How the lines about a shell command start."""
 _GEMINI_OUTCOMES = {"success": True, "error": False, "cancelled": False}
 
 
 def knows_gemini(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line or a document is one of Gemini."""
+    """Return whether a line or document is Gemini's."""
     if isinstance(row.get("sessionId"), str) and "startTime" in row:
         return True
     return "$set" in row or "$rewindTo" in row or _is_gemini_message(row)
 
 
 def read_gemini(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages of a line, or of a whole document as older versions wrote it.
+    """Yield the messages of a line, or of a whole document in older versions.
 
-    A message is written again whenever a tool answers, and `$set` may bring all of them once more:
-    each part has a name of its own, so that it is taken once.
+    A message is written again whenever a tool answers, and `$set` may repeat all of them. Each part
+    has its own origin, so it is added only once.
     """
     context.enter("gemini", None, row.get("sessionId"))
-    held = row.get("messages") or dict_of(row.get("$set")).get("messages")
-    for message in held if isinstance(held, list) else [row]:
+    items = row.get("messages") or as_dict(row.get("$set")).get("messages")
+    for message in items if isinstance(items, list) else [row]:
         if isinstance(message, dict) and _is_gemini_message(message):
             yield from _gemini_message(message, context)
 
@@ -284,52 +290,52 @@ def _is_gemini_message(row: Mapping[str, Any]) -> bool:
 
 def _gemini_message(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     origin = row["id"]
-    moment = moment_of(row.get("timestamp"))
+    moment = parse_moment(row.get("timestamp"))
     context.moment = moment
     if row["type"] == "user":
-        typed = text_of(row.get("displayContent") or row.get("content"))
-        yield from context.typed(without_tags(typed, _GEMINI_TAGS), origin)
+        typed = join_text(row.get("displayContent") or row.get("content"))
+        yield from context.add_typed(without_tags(typed, _GEMINI_TAGS), origin)
     if row["type"] != "gemini":
         return
-    yield from context.spoken(text_of(row.get("content")), origin)
-    for number, call in enumerate(list_of(row.get("toolCalls"))):
+    yield from context.spoken(join_text(row.get("content")), origin)
+    for number, call in enumerate(as_list(row.get("toolCalls"))):
         if isinstance(call, dict):
-            context.moment = moment_of(call.get("timestamp")) or moment
+            context.moment = parse_moment(call.get("timestamp")) or moment
             yield from _gemini_call(call, context, f"{origin}:{call.get('id') or number}")
 
 
 def _gemini_call(
     call: Mapping[str, Any], context: TranscriptContext, origin: str
 ) -> Iterator[Message]:
-    """Yield a call, and its answer where it has come."""
-    yield context.called(origin, str(call.get("name")), call.get("args"), origin)
+    """Yield a call, and its answer if there is one."""
+    yield context.add_call(origin, str(call.get("name")), call.get("args"), origin)
     status, text = call.get("status"), _gemini_answer(call)
     is_ok = _GEMINI_OUTCOMES.get(status) if isinstance(status, str) else None
     text, is_failed = _gemini_printed(text)
     is_ok = False if is_failed else is_ok
     if text or is_ok is not None:
-        yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
+        yield context.add_answer(origin, text, f"{origin}:answer", is_ok=is_ok)
 
 
 def _gemini_answer(call: Mapping[str, Any]) -> str:
-    """Return what a tool gave back: the output or error of its response, or what was shown."""
+    """Return a tool's answer: the output or error of its response, or the displayed text."""
     parts = call.get("result")
     texts = []
     for part in parts if isinstance(parts, list) else [parts]:
-        given = dict_of(dict_of(part).get("functionResponse")).get("response")
-        if isinstance(given, dict):
-            texts += [text_of(given[name]) for name in ("output", "error") if name in given]
+        response = as_dict(as_dict(part).get("functionResponse")).get("response")
+        if isinstance(response, dict):
+            texts += [join_text(response[name]) for name in ("output", "error") if name in response]
         else:
-            texts.append(text_of(part))
+            texts.append(join_text(part))
     shown = call.get("resultDisplay")
     text = "\n".join(text for text in texts if text)
     return text or (shown if isinstance(shown, str) else "")
 
 
 def _gemini_printed(text: str) -> tuple[str, bool]:
-    """Return what a tool printed, without what the host adds, and whether a shell command failed.
+    """Return a tool's output without the host's additions, and whether a shell command failed.
 
-    One that fails has the status `success` nevertheless.
+    A failed command has the status `success` as well.
     """
     rows = [
         row for row in without_tags(text, ("hook_context",)).split("\n") if row not in _GEMINI_FRAME
@@ -337,19 +343,19 @@ def _gemini_printed(text: str) -> tuple[str, bool]:
     codes = [row for row in rows if row.startswith(_GEMINI_EXIT_CODE)]
     if not any(row.startswith(_GEMINI_PRINTED) for row in rows):
         return "\n".join(rows), False
-    kept = [row.removeprefix(_GEMINI_PRINTED) for row in rows if not row.startswith(_GEMINI_ADDED)]
+    lines = [row.removeprefix(_GEMINI_PRINTED) for row in rows if not row.startswith(_GEMINI_ADDED)]
     is_failed = bool(codes) and codes[-1] != f"{_GEMINI_EXIT_CODE}0"
-    return "\n".join(kept), is_failed
+    return "\n".join(lines), is_failed
 
 
 def knows_opencode(row: Mapping[str, Any]) -> bool:
-    """Tell whether a document is an exported session of OpenCode, or a line one of its messages."""
+    """Return whether a row is an exported OpenCode session, or one of its messages."""
     has_more = any(isinstance(row.get(name), list) for name in ("parts", "messages"))
     return has_more and isinstance(row.get("info"), dict)
 
 
 def read_opencode(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages of an exported session, or of one message."""
+    """Yield the messages of an exported session, or of a single message."""
     if not knows_opencode(row):
         return
     info = row["info"]
@@ -357,36 +363,38 @@ def read_opencode(row: Mapping[str, Any], context: TranscriptContext) -> Iterato
     session = info.get("id" if is_whole else "sessionID")
     context.enter("opencode", None, session, info.get("directory"))
     for message in row["messages"] if is_whole else [row]:
-        if isinstance(dict_of(message).get("info"), dict):
-            yield from _opencode_message(message["info"], list_of(message.get("parts")), context)
+        if isinstance(as_dict(message).get("info"), dict):
+            yield from _opencode_message(message["info"], as_list(message.get("parts")), context)
 
 
 def _opencode_message(
     info: Mapping[str, Any], parts: list[Any], context: TranscriptContext
 ) -> Iterator[Message]:
-    said = {"user": context.typed, "assistant": context.spoken}.get(str(info.get("role")))
+    text_of_role = {"user": context.add_typed, "assistant": context.spoken}.get(
+        str(info.get("role"))
+    )
     moment = _opencode_moment(info)
     for number, part in enumerate(parts):
         if not isinstance(part, dict) or part.get("synthetic") or part.get("ignored"):
-            continue  # what the host puts into a prompt
+            continue  # text that the host adds to a prompt
         context.moment = moment
         origin = str(part.get("id") or f"{info.get('id')}:{number}")
         text, state = part.get("text"), part.get("state")
-        if part.get("type") == "text" and isinstance(text, str) and said is not None:
-            yield from said(_opencode_typed(part, text), origin)
+        if part.get("type") == "text" and isinstance(text, str) and text_of_role is not None:
+            yield from text_of_role(_opencode_typed(part, text), origin)
         elif part.get("type") == "tool" and isinstance(state, dict):
             context.moment = _opencode_moment(state) or moment
-            yield context.called(origin, str(part.get("tool")), state.get("input"), origin)
+            yield context.add_call(origin, str(part.get("tool")), state.get("input"), origin)
             yield from _opencode_answer(state, context, origin)
 
 
 def _opencode_typed(part: Mapping[str, Any], text: str) -> str:
-    """Return what a person typed of a part.
+    """Return the typed text of a part.
 
-    Of a slash command memtool's plugin keeps what followed the name: the text is the command's own.
-    `opencode run` puts a message of several words between quotation marks.
+    For a slash command, memtool's plugin stores the text after the name, because the part's own
+    text is the command's. `opencode run` puts a message of several words in quotation marks.
     """
-    typed = dict_of(part.get("metadata")).get("typed")
+    typed = as_dict(part.get("metadata")).get("typed")
     text = typed if isinstance(typed, str) else text
     inner = text[1:-1].replace('\\"', "\0")
     is_quoted = text[:1] == text[-1:] == '"' and " " in inner and '"' not in inner
@@ -396,92 +404,99 @@ def _opencode_typed(part: Mapping[str, Any], text: str) -> str:
 def _opencode_answer(
     state: Mapping[str, Any], context: TranscriptContext, origin: str
 ) -> Iterator[Message]:
-    """Yield the answer to a call, where it has come; a command that it ran may have failed."""
+    """Yield the answer to a call, if there is one; a command that it ran may have failed."""
     status = state.get("status")
     if status not in ("completed", "error"):
         return
     text = state.get("output" if status == "completed" else "error")
-    code = dict_of(state.get("metadata")).get("exit")
+    code = as_dict(state.get("metadata")).get("exit")
     is_ok = status == "completed" and not (type(code) is int and code)
     text = text if isinstance(text, str) else ""
-    yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
+    yield context.add_answer(origin, text, f"{origin}:answer", is_ok=is_ok)
 
 
 def _opencode_moment(row: Mapping[str, Any]) -> int:
-    time = dict_of(row.get("time"))
-    return moment_of(time.get("created", time.get("start")))
+    time = as_dict(row.get("time"))
+    return parse_moment(time.get("created", time.get("start")))
 
 
-_MOST_ROWS = 20_000
-_MOST_SESSIONS = 1_000
+_MAX_ROWS = 20_000
+_MAX_SESSIONS = 1_000
 _WAIT_S = 5
 
 
-def opencode_document(path: str, session: str, tops: Sequence[str]) -> dict[str, Any]:
-    """Return a session as `opencode export` prints it: the one named, or the last in a worktree.
+def read_opencode_document(path: str, session: str, tops: Sequence[str]) -> dict[str, Any]:
+    """Return a session in the form of `opencode export`: the named one, or the last in a worktree.
 
-    Where OpenCode keeps its sessions has changed more than once; what it exports has not. The
-    database is opened read only.
+    OpenCode has changed its storage more than once, but not its export format. The database is
+    opened read-only.
 
     Raises:
-        MemtoolError: it is no database of OpenCode, or holds no such session.
+        MemtoolError: it is not an OpenCode database, or has no such session.
     """
     import sqlite3
 
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     try:
-        held = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_WAIT_S)
+        connection = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_WAIT_S)
         try:
-            return _opencode_session(held, path, session, tops)
+            return _read_opencode_session(connection, path, session, tops)
         finally:
-            held.close()
+            connection.close()
     except sqlite3.Error as error:
         raise MemtoolError(
-            f"{path} is a database, but not one of OpenCode that can be read: {error}",
+            f"{path} is a database, but not a readable one of OpenCode: {error}",
             hint="opencode export SESSION | memtool capture -",
             code="foreign-transcript",
         ) from None
 
 
-def _opencode_session(
-    held: Connection, path: str, session: str, tops: Sequence[str]
+def _read_opencode_session(
+    connection: Connection, path: str, session: str, tops: Sequence[str]
 ) -> dict[str, Any]:
     if not session:
         newest = "SELECT id, directory FROM session WHERE parent_id IS NULL "
-        found = held.execute(newest + "ORDER BY time_updated DESC LIMIT ?", (_MOST_SESSIONS,))
+        session_rows = connection.execute(
+            newest + "ORDER BY time_updated DESC LIMIT ?", (_MAX_SESSIONS,)
+        )
         below = tuple(f"{top}/" for top in tops if top)
-        session = next((str(id_) for id_, place in found if f"{place}/".startswith(below)), "")
-    session = _opencode_id(held, session)
-    row = held.execute("SELECT directory FROM session WHERE id = ?", (session,)).fetchone()
+        session = next(
+            (str(id_) for id_, place in session_rows if f"{place}/".startswith(below)), ""
+        )
+    session = _find_opencode_id(connection, session)
+    row = connection.execute("SELECT directory FROM session WHERE id = ?", (session,)).fetchone()
     if row is None:
         what = f"no session {session}" if session else "no session of this worktree"
         raise MemtoolError(
-            f"{path} holds {what}",
-            hint="opencode session list shows them; name one as --session ID",
+            f"{path} has {what}",
+            hint="opencode session list\nname one with --session ID",
             code="no-session",
         )
     parts: dict[str, list[dict[str, Any]]] = {}
     by_message = "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY id"
-    for message, id_, data in held.execute(by_message, (session,)):
-        parts.setdefault(str(message), []).append((json_row(data) or {}) | {"id": str(id_)})
+    for message, id_, data in connection.execute(by_message, (session,)):
+        parts.setdefault(str(message), []).append((parse_json_row(data) or {}) | {"id": str(id_)})
     by_time = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT ?"
-    rows = held.execute(by_time, (session, _MOST_ROWS)).fetchall()
+    rows = connection.execute(by_time, (session, _MAX_ROWS)).fetchall()
     return {
         "info": {"id": session, "directory": row[0]},
         "messages": [
-            {"info": (json_row(data) or {}) | {"id": str(id_)}, "parts": parts.get(str(id_), [])}
+            {
+                "info": (parse_json_row(data) or {}) | {"id": str(id_)},
+                "parts": parts.get(str(id_), []),
+            }
             for id_, data in rows
         ],
     }
 
 
-def _opencode_id(held: Connection, session: str) -> str:
-    """Return the id of OpenCode that a session is named for here, which may be a hash of it."""
+def _find_opencode_id(connection: Connection, session: str) -> str:
+    """Return OpenCode's own id for a session; ours may be a hash of it."""
     if not session.startswith("opencode-"):
         return session
     newest = "SELECT id FROM session ORDER BY time_updated DESC LIMIT ?"
-    ids = [str(id_) for (id_,) in held.execute(newest, (_MOST_SESSIONS,))]
-    return next((id_ for id_ in ids if hashed_id("opencode", id_) == session), session)
+    ids = [str(id_) for (id_,) in connection.execute(newest, (_MAX_SESSIONS,))]
+    return next((id_ for id_ in ids if hash_id("opencode", id_) == session), session)
 
 
 _CHAT_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool"}
@@ -501,42 +516,44 @@ _CURSOR_TYPED = "user_query"
 
 
 def knows_cursor(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line is one of Cursor."""
-    is_said = row.get("role") in _CHAT_NAMES and "content" in dict_of(row.get("message"))
+    """Return whether a line is Cursor's."""
+    is_said = row.get("role") in _CHAT_NAMES and "content" in as_dict(row.get("message"))
     return (is_said and "type" not in row) or row.get("type") == "turn_ended"
 
 
 def knows_chat(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line is a role and a content."""
+    """Return whether a line has a role and a content."""
     return row.get("role") in _CHAT_NAMES and "content" in row
 
 
 def read_chat(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line.
 
-    Cursor writes no ids, no times and no answers of tools, and puts what was typed between tags.
+    Cursor writes no ids, times or tool answers, and puts typed text between tags.
     """
-    content = (dict_of(row.get("message")) or row).get("content")
+    content = (as_dict(row.get("message")) or row).get("content")
     role = _CHAT_ROLES.get(str(row.get("role")), "")
     name = row.get("agent", row.get("name"))
     agent = name if isinstance(name, str) and role != "user" else ""
     context.enter(agent, row.get("timestamp", row.get("created_at")))
-    origin = _chat_origin(row, context)
-    text = text_of(content)
+    origin = _find_origin(row, context)
+    text = join_text(content)
     if role == "tool":
-        yield context.answered(str(row.get("tool_call_id")), text, origin, is_ok=None)
+        yield context.add_answer(str(row.get("tool_call_id")), text, origin, is_ok=None)
     elif role == "user":
-        yield from context.typed(without_tags(inside(text, _CURSOR_TYPED), _CURSOR_TAGS), origin)
+        yield from context.add_typed(
+            without_tags(find_inside(text, _CURSOR_TYPED), _CURSOR_TAGS), origin
+        )
     elif role == "assistant":
         yield from context.spoken(text, origin)
     yield from context.blocks(content, origin)
 
 
-def _chat_origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
-    """Return the name of a line: its id, or its number and a hash of its content."""
-    given = row.get("id", row.get("uuid"))
-    if isinstance(given, str) and given:
-        return given
+def _find_origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
+    """Return the origin of a line: its id, or its number and a hash of its content."""
+    native_id = row.get("id", row.get("uuid"))
+    if isinstance(native_id, str) and native_id:
+        return native_id
     return f"{context.line}-{digest(json.dumps(row, sort_keys=True).encode(), 6)}"
 
 
@@ -548,4 +565,4 @@ FORMATS: dict[str, tuple[Knows, Read]] = {
     "cursor": (knows_cursor, read_chat),
     "chat": (knows_chat, read_chat),
 }
-"""For each host, what recognises its lines or documents, and what yields their messages."""
+"""For each host, the functions that recognise its rows and yield their messages."""

@@ -1,7 +1,7 @@
-"""What the lines of any transcript have in common: calls of tools, texts, times and markup.
+"""Parts that all transcripts share: tool calls, texts, times and markup.
 
-Blocks that memtool wrote are cut out of everything: what was injected must never come back as
-evidence for itself. Blocks that a host writes between tags are cut out of what people typed.
+Blocks that memtool wrote are removed everywhere: injected text must never become evidence for
+itself. Blocks that a host writes between tags are removed from text that people typed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from memtool.agents import PATCH_HEADS
 from memtool.inject.block import FORMATS
 from memtool.memory import timestamps
-from memtool.sessions.model import Message, dict_of, list_of
+from memtool.sessions.model import Message, as_dict, as_list
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
     from memtool.inject.block import BlockFormat
 
-MOST_CALLS = 200
-"""Calls that wait for their answer; what is older has none."""
+MAX_CALLS = 200
+"""Maximum calls without an answer; older ones are dropped."""
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "filename", "file")
 _COMMANDS = ("command", "cmd")
 _LINES = (*_COMMANDS, *_PATHS, "pattern", "query", "url", "prompt", "description")
-"""Arguments that describe a call; the first that is there counts."""
+"""Arguments that describe a call; the first one present counts."""
 _EPOCH_MS = 100_000_000_000
-"""Numbers from here on are milliseconds, those before are seconds."""
+"""Larger numbers are milliseconds, smaller ones seconds."""
 _LAST_MS = 253_402_300_799_000
 """The end of the year 9999."""
 
 
 class ToolCall(Value):
-    """A call of a tool that was read, for the answer to it."""
+    """A tool call that waits for its answer."""
 
     tool: str
     call: str
@@ -44,35 +44,36 @@ class ToolCall(Value):
 
 
 class TranscriptContext:
-    """What was read so far of one transcript, and the messages that its next lines make.
+    """The state of reading one transcript; it also builds the messages of the next lines.
 
-    `tops` are the worktrees that paths may lie in. `agent` and `moment` are those of the line
-    that is being read.
+    `tops` are the worktrees that paths may be in. `agent` and `moment` belong to the current line.
     """
 
-    def __init__(self, tops: Iterable[str], known: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, tops: Iterable[str], state: Mapping[str, Any] | None = None) -> None:
         self.tops = tuple(top for top in tops if top)
-        known = known or {}
-        self.session = _text(known.get("session"))
-        self.cwd = _text(known.get("cwd"))
-        self.line = known["line"] if type(known.get("line")) is int else 0
+        state = state or {}
+        self.session = _get_text(state.get("session"))
+        self.cwd = _get_text(state.get("cwd"))
+        self.line = state["line"] if type(state.get("line")) is int else 0
         self.agent = ""
         self.moment = 0
-        self.is_mirrored = known.get("is_mirrored") is True
-        """Whether typed text is in events of its own (Codex)."""
-        self.typed_item = _text(known.get("typed_item"))
-        """The hash of the last prompt that was an item, before there was any event."""
+        self.is_mirrored = state.get("is_mirrored") is True
+        """Whether typed text comes in separate events (Codex)."""
+        self.typed_item = _get_text(state.get("typed_item"))
+        """Hash of the last prompt that came as an item, before the first event."""
         self.is_itemised = False
-        """Whether those are events about items, which may be repeated in the old way as well."""
-        self.is_asked = known.get("is_asked") is True
+        """Whether the events contain items; the same text may then come in the old form as well."""
+        self.is_asked = state.get("is_asked") is True
         """Whether the last prompt was memtool's own."""
         self.calls: dict[str, ToolCall] = {}
-        for id_, row in dict_of(known.get("calls")).items():
+        for id_, row in as_dict(state.get("calls")).items():
             if isinstance(row, list) and len(row) == 3 and isinstance(row[2], list):
-                self.calls[id_] = ToolCall(_text(row[0]), _text(row[1]), tuple(map(_text, row[2])))
+                self.calls[id_] = ToolCall(
+                    _get_text(row[0]), _get_text(row[1]), tuple(map(_get_text, row[2]))
+                )
 
-    def kept(self) -> dict[str, Any]:
-        """Return what another capture needs to go on from here."""
+    def state(self) -> dict[str, Any]:
+        """Return the state that another capture needs to go on from here."""
         return {
             "session": self.session,
             "cwd": self.cwd,
@@ -81,102 +82,103 @@ class TranscriptContext:
             "is_asked": self.is_asked,
             "typed_item": self.typed_item,
             "calls": {
-                id_: [one.tool, one.call, list(one.files)]
-                for id_, one in list(self.calls.items())[-MOST_CALLS:]
+                id_: [call.tool, call.call, list(call.files)]
+                for id_, call in list(self.calls.items())[-MAX_CALLS:]
             },
         }
 
     def enter(self, agent: str, time: Any, session: Any = None, cwd: Any = None) -> None:
-        """Begin a line: who works, when, and the session and directory where it names them."""
+        """Start a line: agent, time, and the session and directory if the line has them."""
         self.agent = agent
-        self.moment = moment_of(time)
-        self.session = self.session or _text(session)
+        self.moment = parse_moment(time)
+        self.session = self.session or _get_text(session)
         if isinstance(cwd, str):
             self.cwd = cwd
 
-    def typed(self, text: str, origin: str) -> Iterator[Message]:
-        """Yield what a person typed, if that is something."""
+    def add_typed(self, text: str, origin: str) -> Iterator[Message]:
+        """Yield the message of typed text, unless it is empty."""
         if text.strip():
             yield Message(0, "user", text, moment=self.moment, origin=origin)
 
     def spoken(self, text: Any, origin: str) -> Iterator[Message]:
-        """Yield what the assistant wrote, if that is something."""
+        """Yield the message of an assistant's text, unless it is empty."""
         if isinstance(text, str) and text.strip():
             yield Message(0, "assistant", text, moment=self.moment, agent=self.agent, origin=origin)
 
-    def called(self, id: str, tool: str, arguments: Any, origin: str) -> Message:
-        """Return the message of a call, and remember it for its answer."""
-        files = self.files_of(arguments)
+    def add_call(self, id: str, tool: str, arguments: Any, origin: str) -> Message:
+        """Return the message of a call, and remember the call for its answer."""
+        files = self.find_files(arguments)
         patched = ", ".join(files) if _patch(arguments) else ""
-        if patched and _shell_patch(arguments):
-            patched = f"{PATCHER} {patched}"  # else the shell would seem to run the first of them
-        one = ToolCall(tool, patched or call_line(arguments), files)
+        if patched and _find_shell_patch(arguments):
+            patched = f"{PATCHER} {patched}"  # otherwise the shell would seem to run the first path
+        call = ToolCall(tool, patched or call_line(arguments), files)
         if id:
-            self.calls[id] = one
+            self.calls[id] = call
         return Message(
             0,
             "assistant",
-            changed_by(arguments),
+            format_change(arguments),
             moment=self.moment,
             agent=self.agent,
             tool=tool,
-            call=one.call,
+            call=call.call,
             files=files,
             origin=origin,
         )
 
-    def answered(self, id: str, text: str, origin: str, *, is_ok: bool | None) -> Message:
-        """Return the message of an answer, with what was called."""
-        one = self.calls.pop(id, ToolCall("", "", ()))
+    def add_answer(self, id: str, text: str, origin: str, *, is_ok: bool | None) -> Message:
+        """Return the message of an answer, with the call it belongs to."""
+        call = self.calls.pop(id, ToolCall("", "", ()))
         return Message(
             0,
             "tool",
             text,
             moment=self.moment,
             agent=self.agent,
-            tool=one.tool,
-            call=one.call,
+            tool=call.tool,
+            call=call.call,
             is_ok=is_ok,
-            files=one.files,
+            files=call.files,
             origin=origin,
         )
 
     def blocks(
         self, content: Any, origin: str, *, has_texts: bool = False, is_ok: bool | None = None
     ) -> Iterator[Message]:
-        """Yield the blocks of a message in Anthropic's form: calls and answers of tools.
+        """Yield the messages of content blocks in Anthropic's format: tool calls and answers.
 
-        Where it has texts, each is a message as well. `is_ok` is for answers that do not say.
+        With `has_texts`, text blocks become messages as well. `is_ok` applies to answers that do
+        not report it.
         """
-        for number, block in enumerate(map(dict_of, list_of(content))):
+        for number, block in enumerate(map(as_dict, as_list(content))):
             kind, place = block.get("type"), f"{origin}:{number}"
             if kind == "text" and has_texts:
                 yield from self.spoken(block.get("text"), place)
             elif kind == "tool_use":
                 id_ = str(block.get("id") or "")
-                yield self.called(id_, str(block.get("name")), block.get("input"), place)
+                yield self.add_call(id_, str(block.get("name")), block.get("input"), place)
             elif kind == "tool_result":
-                failed, text = block.get("is_error"), text_of(block.get("content"))
+                failed, text = block.get("is_error"), join_text(block.get("content"))
                 is_known = isinstance(failed, bool)
-                yield self.answered(
+                yield self.add_answer(
                     str(block.get("tool_use_id")),
                     text,
                     place,
                     is_ok=not failed if is_known else is_ok,
                 )
 
-    def files_of(self, arguments: Any) -> tuple[str, ...]:
-        """Return the paths that the arguments of a call name, those in a patch included."""
-        found: list[str] = []
+    def find_files(self, arguments: Any) -> tuple[str, ...]:
+        """Return the paths in a call's arguments, including those in a patch."""
+        files: list[str] = []
         if isinstance(arguments, dict):
-            found += [arguments[name] for name in _PATHS if isinstance(arguments.get(name), str)]
+            files += [arguments[name] for name in _PATHS if isinstance(arguments.get(name), str)]
         patch = _patch(arguments)
         for line in patch.split("\n") if patch else ():
-            found += [line[len(mark) :].strip() for mark in PATCH_HEADS if line.startswith(mark)]
-        return tuple(dict.fromkeys(self.place(path) for path in found if path))
+            files += [line[len(mark) :].strip() for mark in PATCH_HEADS if line.startswith(mark)]
+        return tuple(dict.fromkeys(self.relative_path(path) for path in files if path))
 
-    def place(self, path: str) -> str:
-        """Return a path from the top of its worktree, as it is where it lies in none."""
+    def relative_path(self, path: str) -> str:
+        """Return a path relative to the top of its worktree, or unchanged if it is in none."""
         full = posixpath.normpath(posixpath.join(self.cwd, path) if self.cwd else path)
         for top in self.tops:
             if full.startswith(f"{top}/"):
@@ -185,12 +187,12 @@ class TranscriptContext:
 
 
 def call_line(arguments: Any) -> str:
-    """Return in one line what a tool was called with; it is cut once it has no secrets."""
+    """Return a call's arguments in one line; it is cut only after redaction."""
     if isinstance(arguments, dict):
         for name in _LINES:
             value = arguments.get(name)
-            if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-                # `bash -lc SCRIPT` is the script.
+            if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+                # For `bash -lc SCRIPT` show only the script.
                 is_script = len(value) == 3 and value[1] in ("-lc", "-c")
                 value = value[2] if is_script else " ".join(value)
             if isinstance(value, str) and value.strip():
@@ -200,8 +202,8 @@ def call_line(arguments: Any) -> str:
     return " ".join(arguments.split()) if isinstance(arguments, str) else ""
 
 
-def changed_by(arguments: Any) -> str:
-    """Return what an edit takes out and puts in, as lines of a diff; empty for any other call."""
+def format_change(arguments: Any) -> str:
+    """Return an edit's removed and added lines as a diff; empty for any other call."""
     if not isinstance(arguments, dict):
         return _patch(arguments)
     rows = []
@@ -216,28 +218,28 @@ def changed_by(arguments: Any) -> str:
 
 
 PATCHER = "apply_patch"
-"""The program to which a patch may be given by the shell."""
+"""The program that takes a patch from the shell."""
 _PATCH_BLOCK = re.compile(
     r"\*\*\* Begin Patch\b.*?(?:^\*\*\* End Patch|\Z)", re.DOTALL | re.MULTILINE
 )
 
 
-def _shell_patch(arguments: Any) -> str:
-    """Return the patch that a command line hands to `apply_patch`, empty where it hands none."""
+def _find_shell_patch(arguments: Any) -> str:
+    """Return the patch that a command line passes to `apply_patch`, empty if none."""
     if not isinstance(arguments, dict):
         return ""
     for name in _COMMANDS:
         value = arguments.get(name)
         words = value if isinstance(value, list) else [value]
         line = "\n".join(word for word in words if isinstance(word, str))
-        found = _PATCH_BLOCK.search(line) if PATCHER in line else None
-        if found is not None:
-            return found[0]
+        match = _PATCH_BLOCK.search(line) if PATCHER in line else None
+        if match is not None:
+            return match[0]
     return ""
 
 
 def _patch(arguments: Any) -> str:
-    if shell := _shell_patch(arguments):
+    if shell := _find_shell_patch(arguments):
         return shell
     if isinstance(arguments, dict):
         arguments = next(
@@ -252,8 +254,8 @@ def _patch(arguments: Any) -> str:
     return arguments if is_patch else ""
 
 
-def text_of(content: Any) -> str:
-    """Return the text of a message: a string, or the text blocks of a list, one a paragraph."""
+def join_text(content: Any) -> str:
+    """Return the text of a message: a string, or the joined text blocks of a list."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -268,8 +270,8 @@ def text_of(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
-def moment_of(value: Any) -> int:
-    """Return a time of a transcript in Unix seconds: RFC 3339 text or an epoch; 0 for neither."""
+def parse_moment(value: Any) -> int:
+    """Parse a transcript's time to Unix seconds: RFC 3339 text or an epoch; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return 0
     if isinstance(value, str):
@@ -282,17 +284,17 @@ def moment_of(value: Any) -> int:
     return int(value // 1000 if value >= _EPOCH_MS else value)
 
 
-def _text(value: Any) -> str:
+def _get_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
 ASKED = "[memtool asks; nobody typed this]"
-"""The first line of what is sent to a model: a host that goes on in a session of its own writes it
-into the transcript, where neither it nor the answer is anybody's word."""
+"""The first line of memtool's own prompts. A host that resumes a session writes the prompt into the
+transcript; neither it nor its answer counts as something that was said."""
 
 
 def is_asked(text: str) -> bool:
-    """Tell whether a prompt is one of memtool's own."""
+    """Return whether a prompt is one of memtool's own."""
     return text.lstrip("\"' \n").startswith(ASKED)
 
 
@@ -300,15 +302,18 @@ OWN = "memtool"
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-Z_=>78])"
 )
-"""Colours and moves of a terminal, titles and links, short commands."""
+"""Terminal sequences: colours, cursor moves, titles, links and short commands."""
 _BREAKS = re.compile(r"&&|\$\(|[;|()`&{}\n]")
-"""What separates the commands of a line."""
+"""Separators between the commands of a line."""
 _BEFORE = frozenset(("command", "env", "exec", "nohup", "run", "sudo", "time", "uv", "uvx"))
-"""Words that may precede the name of a program."""
+"""Words that may come before a program's name."""
 
 
-def _block_pattern(form: BlockFormat) -> re.Pattern[str]:
-    """Return what matches a block that memtool wrote; one that was cut off ends the text."""
+def _compile_block_pattern(form: BlockFormat) -> re.Pattern[str]:
+    """Compile the pattern of memtool's own block.
+
+    A block that was cut off extends to the end of the text.
+    """
     before, _name, behind = form.opening.partition("{boundary}")
     behind = behind.partition("{preamble}")[0].strip("\n")
     closing = "(?P=name)".join(map(re.escape, form.closing.strip("\n").split("{boundary}")))
@@ -318,23 +323,23 @@ def _block_pattern(form: BlockFormat) -> re.Pattern[str]:
     )
 
 
-_OWN_BLOCKS = tuple(map(_block_pattern, FORMATS))
+_OWN_BLOCKS = tuple(map(_compile_block_pattern, FORMATS))
 
 
 def without_own(text: str) -> str:
-    """Return a text without the blocks that memtool wrote; one that was cut off ends the text."""
+    """Remove memtool's own blocks; one that was cut off extends to the end."""
     for pattern in _OWN_BLOCKS:
         text = pattern.sub("", text)
     return text
 
 
 def without_colours(text: str) -> str:
-    """Return a text without the sequences by which a terminal is coloured, titled and moved in."""
+    """Remove terminal sequences from a text."""
     return _ESCAPES.sub("", text) if "\x1b" in text else text
 
 
 def is_own_call(message: Message) -> bool:
-    """Tell whether a tool was memtool itself: by its name, or by a command of its line."""
+    """Return whether a call ran memtool: by the tool's name, or by a command in its line."""
     if OWN in message.tool.lower():
         return True
     if OWN not in message.call:
@@ -351,15 +356,15 @@ def _is_own(words: list[str]) -> bool:
 
 
 def without_tags(text: str, tags: Iterable[str]) -> str:
-    """Return a text without the blocks between tags; one that is not closed ends the text."""
+    """Remove the blocks between tags; one that is not closed extends to the end."""
     if "<" not in text:
         return text
     names = "|".join(map(re.escape, tags))
     return re.sub(rf"<({names})(?=[> \n]|\Z)(?:.*?</\1>|.*)", "", text, flags=re.DOTALL).strip()
 
 
-def inside(text: str, tag: str) -> str:
-    """Return what is between a tag and its end, or the whole text where it has none."""
+def find_inside(text: str, tag: str) -> str:
+    """Return the text between a tag and its end, or the whole text without the tag."""
     start = text.find(f"<{tag}>")
     if start < 0:
         return text

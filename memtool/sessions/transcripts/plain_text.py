@@ -1,7 +1,7 @@
-"""Conversations as plain text or markdown: SpecStory, aider's history, and turns with names.
+"""Conversations as plain text or markdown: SpecStory, aider's history, and named turns.
 
-Who speaks is known by the marks of the format alone. What stands under no name that is known, and
-all of a text in which nobody is named, is nobody's word: it gets the role `system`.
+Only the marks of the format show who speaks. Text under an unknown name, and a text without any
+names, has no speaker: it gets the role `system`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from memtool.sessions.model import Message
-from memtool.sessions.transcripts.markup import moment_of
+from memtool.sessions.transcripts.markup import parse_moment
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NOBODY = "system"
-"""The role of what has no speaker."""
+"""The role of text without a known speaker."""
 _SPEAKERS = {
     **dict.fromkeys(("user", "human", "me", "you", "prompt"), "user"),
     **dict.fromkeys(
@@ -43,9 +43,9 @@ _SPEAKERS = {
     **dict.fromkeys(("output", "tool"), "tool"),
     "system": NOBODY,
 }
-"""Names that begin a turn as `User:`, `**User:**`, `## User` or `### Assistant`."""
+"""Names that start a turn, as in `User:`, `**User:**`, `## User` or `### Assistant`."""
 _MARKS = {"> ": "user", "\u276f ": "user", "⏺ ": "assistant", "● ": "assistant", "⎿ ": "tool"}
-"""How turns begin in what a terminal shows."""
+"""How turns start in a copied terminal screen."""
 _FENCES = ("```", "~~~")
 _SPECSTORY = re.compile(r"^_\*\*(?P<name>[^(*]+?)(?: \((?P<about>[^*]*)\))?\*\*_$")
 """`_**User (TIME)**_`, `_**Agent (MODEL TIME)**_`."""
@@ -53,15 +53,15 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ")
 _AIDER = "# aider chat started at "
 _AIDER_TYPED = "#### "
 _AIDER_LINE_END = "  "
-"""Ends each line that aider writes for a person; a heading in an answer has no such end."""
+"""Ends each line that a person typed in aider; headings in an answer have no such end."""
 _AIDER_COMMAND = re.compile(r"^/(?:(?:ask|architect|code)\b ?)?")
 _MAY_NAME = re.compile(r"^(?:#|\*\*)|^[A-Z][\w.-]*(?: [\w.-]+)?:(?: |$)")
-"""A line that may begin the turn of somebody whose name is not known."""
+"""A line that may start the turn of an unknown speaker."""
 _AROUND_NAME = re.compile(r"^[^\w]+|\s*\(.*\)$|\s+said$|[^\w)]+$")
 
 
 class Turn(Value):
-    """What one speaker says, as lines; `moment` is 0 where the text does not say when."""
+    """One turn of a speaker, as lines; `moment` is 0 if the text does not give it."""
 
     role: str
     lines: list[str]
@@ -69,11 +69,11 @@ class Turn(Value):
 
 
 def read_text(text: str) -> Iterator[Message]:
-    """Yield the turns of a conversation; of a text without speakers the paragraphs, as nobody's."""
+    """Yield the turns of a conversation, or the paragraphs of a text without speakers."""
     rows = text.replace("\r\n", "\n").split("\n")
-    turns = _turns(rows)
+    turns = _split_turns(rows)
     if turns is None:
-        turns = [Turn(NOBODY, paragraph) for paragraph in _paragraphs(rows)]
+        turns = [Turn(NOBODY, paragraph) for paragraph in _split_paragraphs(rows)]
     seen: dict[str, int] = {}
     for turn in turns:
         body = "\n".join(turn.lines).strip("\n")
@@ -83,23 +83,23 @@ def read_text(text: str) -> Iterator[Message]:
             yield Message(0, turn.role, body, moment=turn.moment, origin=f"{name}-{seen[name]}")
 
 
-def _turns(rows: list[str]) -> list[Turn] | None:
-    """Return who said what, without what is before the first turn; None where nobody is named."""
+def _split_turns(rows: list[str]) -> list[Turn] | None:
+    """Split a text into turns, dropping the text before the first; None if no speaker is named."""
     if any(row.startswith(_AIDER) for row in rows):
-        return _aider_turns(rows)
+        return _split_aider_turns(rows)
     if any(_SPECSTORY.match(row.rstrip()) for row in rows):
-        return _specstory_turns(rows)
-    return _named_turns(rows)
+        return _split_specstory_turns(rows)
+    return _read_named_turns(rows)
 
 
-def _specstory_turns(rows: list[str]) -> list[Turn]:
-    """Return the turns below the headers of SpecStory; lines between two turns are no text."""
+def _split_specstory_turns(rows: list[str]) -> list[Turn]:
+    """Split a text at SpecStory's headers; separators between turns are dropped."""
     turns: list[Turn] = []
     for is_fenced, row in _with_fences(rows):
         header = None if is_fenced else _SPECSTORY.match(row.rstrip())
         if header is not None:
             time = _TIME.search(header["about"] or "")
-            moment = moment_of(time[0].replace(" ", "T")) if time else 0
+            moment = parse_moment(time[0].replace(" ", "T")) if time else 0
             role = _SPEAKERS.get(header["name"].strip().lower(), NOBODY)
             turns.append(Turn(role, [], moment))
         elif turns and (is_fenced or row.strip() != "---"):
@@ -107,11 +107,11 @@ def _specstory_turns(rows: list[str]) -> list[Turn]:
     return turns
 
 
-def _aider_turns(rows: list[str]) -> list[Turn]:
-    """Return the turns of aider's history: `#### ` is the person, `> ` aider itself.
+def _split_aider_turns(rows: list[str]) -> list[Turn]:
+    """Split aider's history into turns: `#### ` is the person, `> ` is aider itself.
 
-    Where no line ends as aider ends those of a person, as when an editor has trimmed the file, each
-    such heading outside of code is taken for one.
+    If no line has the ending that aider gives to a person's lines, for example because an editor
+    trimmed the file, each such heading outside of code counts as a person's.
     """
     is_whole = any(row.startswith(_AIDER_TYPED) and row.endswith(_AIDER_LINE_END) for row in rows)
     turns: list[Turn] = []
@@ -120,59 +120,59 @@ def _aider_turns(rows: list[str]) -> list[Turn]:
             row.endswith(_AIDER_LINE_END) if is_whole else not is_fenced
         )
         if is_typed:
-            role, said = "user", _aider_typed(row.removeprefix(_AIDER_TYPED).rstrip())
+            role, text = "user", _read_aider_typed(row.removeprefix(_AIDER_TYPED).rstrip())
         elif row.startswith("> "):
-            role, said = "tool", row.removeprefix("> ")
+            role, text = "tool", row.removeprefix("> ")
         elif row.startswith(_AIDER):
-            role, said = NOBODY, ""
+            role, text = NOBODY, ""
         else:
-            role, said = "assistant", row
+            role, text = "assistant", row
         if not turns or turns[-1].role != role:
             turns.append(Turn(role, []))
-        turns[-1].lines.append(said)
+        turns[-1].lines.append(text)
     return turns
 
 
-def _aider_typed(line: str) -> str:
-    """Return what a person says on a line; of a command only what it hands on to the model."""
+def _read_aider_typed(line: str) -> str:
+    """Return a person's text on a line; for a command only the part passed to the model."""
     command = _AIDER_COMMAND.match(line)
     if command is None:
         return line
     return line[command.end() :] if len(command[0]) > 1 else ""
 
 
-def _named_turns(rows: list[str]) -> list[Turn] | None:
-    """Return the turns that begin with a name; None where it is not clear who speaks.
+def _read_named_turns(rows: list[str]) -> list[Turn] | None:
+    """Split a text into turns that start with a name; None if the speakers are unclear.
 
-    A heading or a bold name that stands as those of the speakers do, and is none that is known,
-    begins what nobody says. A person alone is heard where no other line may be another's turn.
+    An unknown name in the same style as a speaker's starts a turn without a speaker. A text with
+    only a person's turns counts if no other line could be another speaker's.
     """
     is_screen = any(row.startswith(("⏺ ", "● ")) for row in rows)
     begun = [
-        ("", "", "") if is_fenced else _speaker(row, is_screen=is_screen)
+        ("", "", "") if is_fenced else _parse_speaker(row, is_screen=is_screen)
         for is_fenced, row in _with_fences(rows)
     ]
-    styles = {style for style, role, _rest in begun if role}
-    roles = {role for _style, role, _rest in begun}
+    styles = {style for style, role, _tail in begun if role}
+    roles = {role for _style, role, _tail in begun}
     if "user" not in roles:
         return None
     if roles.isdisjoint(("assistant", "tool")):
-        others = [row for row, (_style, role, _rest) in zip(rows, begun, strict=True) if not role]
-        if any(map(_MAY_NAME.match, others)):
+        unnamed = [row for row, (_style, role, _tail) in zip(rows, begun, strict=True) if not role]
+        if any(map(_MAY_NAME.match, unnamed)):
             return None
     turns: list[Turn] = []
-    for row, (style, role, rest) in zip(rows, begun, strict=True):
+    for row, (style, role, tail) in zip(rows, begun, strict=True):
         if role or (style and style in styles):
-            turns.append(Turn(role or NOBODY, [rest] if rest else []))
+            turns.append(Turn(role or NOBODY, [tail] if tail else []))
         elif turns:
             turns[-1].lines.append(row)
     return turns
 
 
-def _speaker(row: str, *, is_screen: bool) -> tuple[str, str, str]:
-    """Return the style of a line that may begin a turn, the role, and what it says already.
+def _parse_speaker(row: str, *, is_screen: bool) -> tuple[str, str, str]:
+    """Return the style, role and rest of a line that may start a turn.
 
-    The role is empty for a name that is not known, the style as well where nothing marks a name.
+    The role is empty for an unknown name, and the style too if the line marks no name.
     """
     if is_screen:
         for mark, role in _MARKS.items():
@@ -182,7 +182,7 @@ def _speaker(row: str, *, is_screen: bool) -> tuple[str, str, str]:
     bare = line.lstrip("#").strip()
     level = line[: len(line) - len(line.lstrip("#"))]
     is_bold = bare.startswith("**")
-    name, colon, rest = bare.strip("*" if is_bold else "").partition(":")
+    name, colon, tail = bare.strip("*" if is_bold else "").partition(":")
     if level:
         style = level
     elif is_bold and (colon or bare.endswith("**")):
@@ -194,11 +194,11 @@ def _speaker(row: str, *, is_screen: bool) -> tuple[str, str, str]:
     name = name.strip("* ")
     name = _AROUND_NAME.sub("", name) if style else name
     role = _SPEAKERS.get(name.lower(), "")
-    return style or ("name:" if role else ""), role, rest.lstrip("* ") if colon and role else ""
+    return style or ("name:" if role else ""), role, tail.lstrip("* ") if colon and role else ""
 
 
-def _paragraphs(rows: list[str]) -> Iterator[list[str]]:
-    """Yield runs of lines between empty ones; what is fenced holds together."""
+def _split_paragraphs(rows: list[str]) -> Iterator[list[str]]:
+    """Yield groups of lines between empty ones; fenced code stays together."""
     run: list[str] = []
     for is_fenced, row in _with_fences(rows):
         if row.strip() or is_fenced:
@@ -211,7 +211,7 @@ def _paragraphs(rows: list[str]) -> Iterator[list[str]]:
 
 
 def _with_fences(rows: list[str]) -> Iterator[tuple[bool, str]]:
-    """Yield each line behind whether it is code or opens it; the line that ends it counts not."""
+    """Yield (is fenced, line); the opening fence counts as code, the closing one does not."""
     fence = ""
     for row in rows:
         start = row.lstrip()[:3]

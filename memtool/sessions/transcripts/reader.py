@@ -1,7 +1,7 @@
-"""The reader of transcripts: which format a file has, and what is new in it, as messages.
+"""The reader of transcripts: it detects the format and returns the new messages.
 
-It owns how a file is read on from where the last reading ended, and what is left out of every
-message. Where nobody names the host, the content decides.
+This module owns how a file is read on from the end of the last reading, and what is removed from
+every message. If the caller does not name the host, the content decides.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import re
 import stat
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import Message, json_row, json_value
+from memtool.sessions.model import Message, parse_json, parse_json_row
 from memtool.sessions.transcripts import markup
 from memtool.sessions.transcripts.formats import (
     FORMATS,
-    opencode_document,
     read_opencode,
+    read_opencode_document,
 )
 from memtool.sessions.transcripts.markup import TranscriptContext
 from memtool.sessions.transcripts.plain_text import read_text
-from memtool.store.files import open_file, refusing
+from memtool.store.files import explaining_errors, open_file
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -30,52 +30,52 @@ if TYPE_CHECKING:
 
 PLAIN = "plain"
 KINDS = (*FORMATS, PLAIN)
-"""Every kind of transcript that can be read."""
+"""All kinds of transcripts that can be read."""
 DOCUMENT = "document"
-"""JSON that its first line does not hold whole."""
-MOST_BYTES = 512 << 20
-MOST_LINE = 32 << 20
-MOST_DOCUMENT = 64 << 20
+"""The kind of JSON that spans more than its first line."""
+MAX_BYTES = 512 << 20
+MAX_LINE = 32 << 20
+MAX_DOCUMENT = 64 << 20
 _SQLITE = b"SQLite format 3\0"
 _START = 1 << 18
-"""Bytes by which a format is recognised."""
+"""Bytes read to detect the format."""
 _ROUGH = 400_000
-"""Characters of a message that are looked through; of more only both ends are."""
+"""Maximum characters of a message; only both ends of a longer one are read."""
 _SAMPLE = 512
-"""Bytes at the start, and before the place where a reading ended, that must be the same still."""
+"""Bytes at the start of the file and before the mark that must be unchanged."""
 
 
 class Mark(Value):
-    """Where a reading of a transcript ended, and what the next one needs to go on."""
+    """Where a reading of a transcript ended, and the state to go on from there."""
 
     host: str = ""
     offset: int = 0
     start: str = ""
-    """Hash of the first bytes."""
+    """Hash of the first bytes of the file."""
     behind: str = ""
     """Hash of the bytes before the offset."""
     context: Mapping[str, Any] | None = None
 
 
 class Reading(Value):
-    """What was read: messages without numbers, and lines that were broken."""
+    """The result of a reading: messages without numbers, and the count of broken lines."""
 
     host: str
     session: str
     messages: tuple[Message, ...]
     broken: int
     is_new: bool
-    """Whether it was read from its beginning."""
+    """Whether the transcript was read from its start."""
     mark: Mark
 
 
-def opened(path: str) -> BinaryIO:
-    """Open a transcript. Raises MemtoolError where it is no file that can be read."""
-    hint = "memtool capture PATH takes a transcript, - reads it from stdin"
-    with refusing(f"{path} cannot be read", hint, "no-file"):
+def open_transcript(path: str) -> BinaryIO:
+    """Open a transcript. Raises MemtoolError if it is not a readable file."""
+    hint = "memtool capture PATH"
+    with explaining_errors(f"{path} cannot be read", hint, "no-file"):
         handle = open_file(path, follows=True)
     status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
         os.close(handle)
         what = "is no regular file" if not stat.S_ISREG(status.st_mode) else "is too large"
         raise MemtoolError(
@@ -93,158 +93,162 @@ def read(
     session: str = "",
     mark: Mark | None = None,
 ) -> Reading:
-    """Read a transcript on from a mark, from its beginning where it is another one by now.
+    """Read a transcript from a mark on, or from the start if the file is another one by now.
 
-    `session` names the one to read where there are several.
+    `session` names the session to read if the file contains several.
 
     Raises:
-        MemtoolError: it is not of the host that was named, or of none that is known.
+        MemtoolError: the file is not of the given host, or of no known host.
     """
-    if _sample(file, 0).startswith(_SQLITE):
+    if _read_sample(file, 0).startswith(_SQLITE):
         context = TranscriptContext(tops)
-        held = opencode_document(path, session, tops)
-        return _whole("opencode", context, read_opencode(held, context))
+        document = read_opencode_document(path, session, tops)
+        return _build_whole("opencode", context, read_opencode(document, context))
     began = mark if mark is not None and _is_same(file, mark) else Mark()
     context = TranscriptContext(tops, began.context)
     if not began.offset:
-        first = _first(file)
-        host = host or detected(first, path)
+        first = _read_beginning(file)
+        host = host or detect_host(first, path)
         if host == PLAIN:
-            rows = _all(file, path).split(b"\n")
-            kept = [row for row in rows if b"\0" not in row]
-            text = b"\n".join(kept).decode(errors="replace")
-            whole = _whole(host, context, read_text(text))
-            return whole.replace(broken=len(rows) - len(kept))
+            rows = _read_all(file, path).split(b"\n")
+            text_rows = [row for row in rows if b"\0" not in row]
+            text = b"\n".join(text_rows).decode(errors="replace")
+            whole = _build_whole(host, context, read_text(text))
+            return whole.replace(broken=len(rows) - len(text_rows))
         if is_document(first):
-            return _document(file, path, host, context)
-    return _lines(file, path, host or began.host, context, began.offset)
+            return _read_document(file, path, host, context)
+    return _read_lines(file, path, host or began.host, context, began.offset)
 
 
-def detected(start: bytes, path: str) -> str:
-    """Return the host that a transcript is from, by its first lines; `plain` for a text.
+def detect_host(start: bytes, path: str) -> str:
+    """Detect the host by a transcript's first lines; `plain` for a text.
 
-    A document that its first line does not hold whole is `document`, and recognised by its keys.
+    A document that spans several lines is `document`; its keys are checked later.
 
     Raises:
-        MemtoolError: it is empty, binary, or JSON that no host writes.
+        MemtoolError: it is empty, binary, or JSON of an unknown format.
     """
     if not start.strip():
-        raise foreign(path, "is empty")
+        raise not_transcript_error(path, "is empty")
     if b"\0" in start:
         start = _without_binary(start, path)
     if is_document(start):
         return DOCUMENT
-    rows, are_most = _rows_of(start)
-    return _host_of(rows, path) if are_most else PLAIN
+    rows, are_most = _parse_rows(start)
+    return _choose_host(rows, path) if are_most else PLAIN
 
 
 def _without_binary(start: bytes, path: str) -> bytes:
-    """Return lines without those that are no text. Raises MemtoolError where most are none."""
+    """Drop binary lines. Raises MemtoolError if most lines are binary."""
     lines = [line for line in start.split(b"\n") if line.strip()]
-    kept = [line for line in lines if b"\0" not in line]
-    text = b"\n".join(kept)
-    is_text = _rows_of(text)[1] or "\ufffd" not in text.decode(errors="replace")
-    if len(kept) * 2 < len(lines) or not kept or not is_text:
-        raise foreign(path, "is no text")
+    text_lines = [line for line in lines if b"\0" not in line]
+    text = b"\n".join(text_lines)
+    is_text = _parse_rows(text)[1] or "\ufffd" not in text.decode(errors="replace")
+    if len(text_lines) * 2 < len(lines) or not text_lines or not is_text:
+        raise not_transcript_error(path, "is not text")
     return text
 
 
 def is_document(start: bytes) -> bool:
-    """Tell whether a file is one of JSON that its first line does not hold whole."""
+    """Return whether a file is a JSON document that spans several lines."""
     first = start.lstrip().partition(b"\n")[0].rstrip()
-    return first[:1] in (b"{", b"[") and _row_of(first) is None and not _rows_of(start)[1]
+    return first[:1] in (b"{", b"[") and _parse_row(first) is None and not _parse_rows(start)[1]
 
 
-def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Return the JSON objects among some lines, and whether at least half of the lines are one."""
+def _parse_rows(start: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """Return the lines that are JSON objects, and whether they are at least half of all lines."""
     lines = [line for line in start.split(b"\n") if line.strip()]
-    rows = [row for row in map(_row_of, lines) if row is not None]
+    rows = [row for row in map(_parse_row, lines) if row is not None]
     return rows, bool(rows) and len(rows) * 2 >= len(lines)
 
 
-def _host_of(rows: Sequence[Mapping[str, Any]], path: str) -> str:
-    """Return the host whose format most rows have. Raises MemtoolError where none has."""
-    known = {name: sum(map(knows, rows)) for name, (knows, _read) in FORMATS.items()}
-    host = max(known, key=lambda name: known[name])
-    if not known[host]:
-        raise foreign(path, "is JSON, but no transcript that is known")
+def _choose_host(rows: Sequence[Mapping[str, Any]], path: str) -> str:
+    """Return the host whose format most rows match. Raises MemtoolError if none matches."""
+    counts = {name: sum(map(knows, rows)) for name, (knows, _read) in FORMATS.items()}
+    host = max(counts, key=lambda name: counts[name])
+    if not counts[host]:
+        raise not_transcript_error(path, "is JSON, but not a known transcript")
     return host
 
 
-def _row_of(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of a line, None where it holds none.
+def _parse_row(line: bytes) -> dict[str, Any] | None:
+    """Parse a line as a JSON object; None if it is not one.
 
-    A byte that is no text, as a tool may print it, costs only itself.
+    Invalid bytes, which a tool may print, are replaced.
     """
-    row = json_row(line)
-    return json_row(line.decode(errors="replace")) if row is None else row
+    row = parse_json_row(line)
+    return parse_json_row(line.decode(errors="replace")) if row is None else row
 
 
-def foreign(path: str, what: str) -> MemtoolError:
-    """Return the refusal of a file that is no transcript."""
+def not_transcript_error(path: str, what: str) -> MemtoolError:
+    """Return the error for a file that is not a transcript."""
     return MemtoolError(
         f"{path} {what}",
-        hint=f"known are transcripts of {', '.join(FORMATS)}, SpecStory, aider, markdown and text",
+        hint=f"known formats: {', '.join(FORMATS)}, SpecStory, aider, markdown and text",
         code="foreign-transcript",
     )
 
 
-def _lines(
+def _read_lines(
     file: BinaryIO, path: str, host: str, context: TranscriptContext, offset: int
 ) -> Reading:
-    """Read lines of JSON from an offset on; what is no whole line yet is left for later."""
+    """Read JSON lines from an offset on; an incomplete last line is left for later."""
     knows, read_row = FORMATS[host]
-    found: list[Message] = []
-    known = broken = 0
+    messages: list[Message] = []
+    readable = broken = 0
     at = offset
     file.seek(at)
-    while line := file.readline(MOST_LINE):
-        row = _row_of(line) if line.strip() else {}
+    while line := file.readline(MAX_LINE):
+        row = _parse_row(line) if line.strip() else {}
         broken += row is None
-        if row is None and not line.endswith(b"\n") and len(line) < MOST_LINE:
-            break  # its writer is not done with it, or never will be
+        if row is None and not line.endswith(b"\n") and len(line) < MAX_LINE:
+            break  # still being written, or torn
         at += len(line)
         if row:
             context.line += 1
-            known += knows(row)
-            found += read_row(row, context)
-    if not (offset or known):
-        raise foreign(path, f"is no transcript of {host}")
-    start, behind = _sample(file, 0)[:at], _before(file, at)
-    whole = _whole(host, context, found)
-    mark = Mark(host, at, digest(start), digest(behind), context.kept())
+            readable += knows(row)
+            messages += read_row(row, context)
+    if not (offset or readable):
+        raise not_transcript_error(path, f"is not a transcript of {host}")
+    start, behind = _read_sample(file, 0)[:at], _read_before(file, at)
+    whole = _build_whole(host, context, messages)
+    mark = Mark(host, at, digest(start), digest(behind), context.state())
     return whole.replace(broken=broken, is_new=not offset, mark=mark)
 
 
-def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
-    """Read a document, an object or a list of some; its keys say which host wrote it."""
-    data = _all(file, path)
-    held = json_value(data)
-    is_torn = not isinstance(held, dict | list)
+def _read_document(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
+    """Read a JSON document, an object or a list of objects; the keys show the host."""
+    data = _read_all(file, path)
+    parsed = parse_json(data)
+    is_torn = not isinstance(parsed, dict | list)
     if is_torn:
-        held = before_tear(data.decode(errors="replace"))
-    if not isinstance(held, dict | list):
-        raise foreign(path, "is cut off or broken: it begins as JSON, and is none")
-    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else [held]
-    writer = _host_of(rows, path)
+        parsed = parse_before_tear(data.decode(errors="replace"))
+    if not isinstance(parsed, dict | list):
+        raise not_transcript_error(
+            path, "is cut off or damaged: it starts as JSON, but is not valid JSON"
+        )
+    rows = (
+        [row for row in parsed if isinstance(row, dict)] if isinstance(parsed, list) else [parsed]
+    )
+    writer = _choose_host(rows, path)
     if host not in (DOCUMENT, writer):
-        raise foreign(path, f"is no transcript of {host}")
-    found: list[Message] = []
+        raise not_transcript_error(path, f"is not a transcript of {host}")
+    messages: list[Message] = []
     for row in rows:
         context.line += 1
-        found += FORMATS[writer][1](row, context)
-    return _whole(writer, context, found).replace(broken=int(is_torn))
+        messages += FORMATS[writer][1](row, context)
+    return _build_whole(writer, context, messages).replace(broken=int(is_torn))
 
 
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?P<quote>"?)|[\[\]{}]', re.DOTALL)
-"""The strings and brackets of JSON; a string without its end is the last of a text."""
+"""Strings and brackets of JSON; an unterminated string is the last match."""
 
 
-def before_tear(text: str) -> Any:
-    """Return what a document of JSON held before it was cut off, up to its last whole message.
+def parse_before_tear(text: str) -> Any:
+    """Parse a JSON document that was cut off, up to its last complete message.
 
-    A message is an item of a list that is the document, or stands in it. None where the text
-    holds no such item, or was damaged otherwise.
+    A message is an item of the top list, or of a list directly inside the top object. None if there
+    is no such item, or the text is damaged in another way.
     """
     open_: list[str] = []
     end, closing = 0, ""
@@ -259,75 +263,75 @@ def before_tear(text: str) -> Any:
             return None
         elif 0 < len(open_) < 3 and open_[-1] == "]":
             end, closing = match.end(), "".join(reversed(open_))
-    return json_value(text[:end] + closing) if end else None
+    return parse_json(text[:end] + closing) if end else None
 
 
-def _whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -> Reading:
-    """Return the reading of what is read from its beginning every time.
+def _build_whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -> Reading:
+    """Build the reading of a format that is always read from its start.
 
-    A message that is written again, under the same origin, takes the place of the first one.
+    A message that is written again, with the same origin, replaces the first one.
     """
-    found = {one.origin: one for one in cleared(messages, context)}
-    return Reading(host, context.session, tuple(found.values()), 0, is_new=True, mark=Mark())
+    by_origin = {message.origin: message for message in clear_own_text(messages, context)}
+    return Reading(host, context.session, tuple(by_origin.values()), 0, is_new=True, mark=Mark())
 
 
-def cleared(messages: Iterable[Message], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages without what memtool wrote itself, and without colours.
+def clear_own_text(messages: Iterable[Message], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages without text written by memtool, and without colours.
 
-    What memtool asked is left out with all that was answered, until somebody types again.
+    A prompt of memtool's own is left out with all answers, until a person types again.
     """
-    for one in messages:
-        if one.role == "user":
-            context.is_asked = markup.is_asked(one.text)
+    for message in messages:
+        if message.role == "user":
+            context.is_asked = markup.is_asked(message.text)
         if context.is_asked:
             continue
-        if one.role == "tool" and markup.is_own_call(one):
+        if message.role == "tool" and markup.is_own_call(message):
             continue
-        text = one.text
+        text = message.text
         if len(text) > _ROUGH:
             half = _ROUGH // 2
             text = f"{text[:half]}\n[… {len(text) - _ROUGH:,} characters …]\n{text[-half:]}"
         text = markup.without_own(markup.without_colours(text)).strip("\n")
-        if text.strip() or one.tool:
-            yield one if text == one.text else one.replace(text=text)
+        if text.strip() or message.tool:
+            yield message if text == message.text else message.replace(text=text)
 
 
-def _all(file: BinaryIO, path: str) -> bytes:
+def _read_all(file: BinaryIO, path: str) -> bytes:
     file.seek(0)
-    data = file.read(MOST_DOCUMENT + 1)
-    if len(data) > MOST_DOCUMENT:
+    data = file.read(MAX_DOCUMENT + 1)
+    if len(data) > MAX_DOCUMENT:
         raise MemtoolError(
-            f"{path} is longer than {MOST_DOCUMENT >> 20} MB",
-            hint="split it, or name the transcript itself",
+            f"{path} is longer than {MAX_DOCUMENT >> 20} MB",
+            hint="split it",
             code="too-large",
         )
     return data
 
 
 def _is_same(file: BinaryIO, mark: Mark) -> bool:
-    """Tell whether a file is the one that a mark was made in, with more at its end at most."""
+    """Return whether a mark belongs to this file, which may have grown since."""
     if not mark.offset or os.fstat(file.fileno()).st_size < mark.offset:
         return False
-    start = _sample(file, 0)[: mark.offset]
-    return mark.start == digest(start) and mark.behind == digest(_before(file, mark.offset))
+    start = _read_sample(file, 0)[: mark.offset]
+    return mark.start == digest(start) and mark.behind == digest(_read_before(file, mark.offset))
 
 
-def _first(file: BinaryIO) -> bytes:
-    """Return the first lines of a file, without one that is cut off by the end of what is read."""
+def _read_beginning(file: BinaryIO) -> bytes:
+    """Return the first complete lines of a file."""
     file.seek(0)
     start = file.read(_START)
     if len(start) < _START:
         return start
     if b"\n" not in start:
-        start += file.readline(MOST_LINE)
+        start += file.readline(MAX_LINE)
     return start[: start.rfind(b"\n") + 1] or start
 
 
-def _before(file: BinaryIO, offset: int) -> bytes:
+def _read_before(file: BinaryIO, offset: int) -> bytes:
     start = max(0, offset - _SAMPLE)
-    return _sample(file, start)[: offset - start]
+    return _read_sample(file, start)[: offset - start]
 
 
-def _sample(file: BinaryIO, at: int) -> bytes:
+def _read_sample(file: BinaryIO, at: int) -> bytes:
     file.seek(at)
     return file.read(_SAMPLE)

@@ -2,16 +2,17 @@
 
 To add a page:
 
-1. In a module here, a function `NAME(context, query)` that calls verbs and returns a dict of what
-   the template shows, with a `title`. It asks `query.text("id")`, `query.number("limit", 50)` and
-   so on, and raises `MemtoolError` for what cannot be shown: the page then says so.
+1. In a module here, a function `NAME(context, query)` that calls verbs and returns a dict with the
+   values of the template, including `title`. It reads `query.text("id")`,
+   `query.number("limit", 50)` and so on, and raises `MemtoolError` for an invalid request, which
+   the page then shows.
 2. `templates/web/NAME.html`, which begins `{% extends "layout.html" %}` and fills the block `main`.
    Every address is written `{{ to("/m/" ~ id) }}`, a body `{{ markdown(body)|safe }}`; nothing else
    is marked safe. Inline styles and scripts do not run. A row that `j` and `k` step through has the
-   class `row`; its first link is opened by Enter. A form posts to `/do/VERB` with the fields of the
+   class `row`; Enter opens its first link. A form posts to `/do/VERB` with the fields of the
    verb, `nonce`, and `next`, the path to go to. With `step` it is answered with a page: `show`
-   says what the verb would do and offers to do it, `do` does it and offers to undo it.
-3. A row in `PAGES`. The menu has it where `menu` is given.
+   is a preview with a button to do it, `do` does it and offers to undo it.
+3. A row in `PAGES`. The menu has it if `menu` is set.
 4. A test in `tests/web`: `web.get("/PATH")` of the fixture `web` asks the application in process.
 """
 

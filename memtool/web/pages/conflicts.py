@@ -5,7 +5,7 @@ from __future__ import annotations
 from memtool.commands.conflicts import conflicts as conflicts_of
 from memtool.commands.log import log
 from memtool.index import index
-from memtool.memory.memory import sections
+from memtool.memory.memory import split_sections
 from memtool.search.conflicts import KINDS
 from memtool.value import Value
 from memtool.web import compare
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Conflicts of a page; each is a wide table."""
-MOST_SETTLED = 50
-MOST_HISTORY = 200
+MAX_SETTLED = 50
+MAX_HISTORY = 200
 """Changes among which the acceptance of a conflict is looked for."""
 REASON = "rationale"
 FACTS = ("source", "author", "written", "committed", "confidence", "trust")
 
 
-class Compared(Value):
+class ComparedSide(Value):
     """One side of a conflict: its facts, and its words with those marked that differ."""
 
     side: ConflictSide
@@ -64,43 +64,43 @@ def conflicts(context: Context, query: PageQuery) -> dict[str, Any]:
     }
     if values["is_history"]:
         tree = index.open(context, at)
-        settled = settlements(context, tree, at)
+        settled = find_settlements(context, tree, at)
         return values | {
             "settled": settled,
             "notes": [*context.notes],
             "title": "Settled conflicts",
         }
-    found = conflicts_of(context, *named, at=at, since=since, limit=limit)
+    report = conflicts_of(context, *named, at=at, since=since, limit=limit)
     tree = index.open(context, at)
-    rows = [(row, _sides(tree, row)) for row in found.conflicts]
+    rows = [(row, _compare_sides(tree, row)) for row in report.conflicts]
     return values | {
-        "found": found,
+        "found": report,
         "rows": rows,
-        "more": limit + SHOWN if found.total > len(rows) else 0,
+        "more": limit + SHOWN if report.total > len(rows) else 0,
         "notes": [*context.notes],
     }
 
 
-def _sides(tree: Tree, row: ConflictRow) -> list[Compared]:
+def _compare_sides(tree: Tree, row: ConflictRow) -> list[ComparedSide]:
     """Return the sides of a conflict; each is compared with the first, and that with the second."""
-    texts = [(one.title, tree[one.id].memory.statement) for one in row.sides]
-    facts = [_facts(one) for one in row.sides]
-    newest = max(row.sides, key=lambda one: (one.timestamp, one.id)).id
+    texts = [(side.title, tree[side.id].memory.statement) for side in row.sides]
+    facts = [_list_facts(side) for side in row.sides]
+    newest = max(row.sides, key=lambda side: (side.timestamp, side.id)).id
     sides = []
-    for at, one in enumerate(row.sides):
+    for at, side in enumerate(row.sides):
         other = 0 if at else 1
-        title = compare.words(texts[other][0], texts[at][0])[1]
-        text = compare.words(texts[other][1], texts[at][1])[1]
-        told = tuple(
+        title = compare.compare_words(texts[other][0], texts[at][0])[1]
+        text = compare.compare_words(texts[other][1], texts[at][1])[1]
+        shown = tuple(
             (name, value, value != facts[other][number][1])
             for number, (name, value) in enumerate(facts[at])
         )
         value = row.values[at] if row.values else ""
-        sides.append(Compared(one, value, title, text, told, one.id == newest))
+        sides.append(ComparedSide(side, value, title, text, shown, side.id == newest))
     return sides
 
 
-def _facts(side: ConflictSide) -> list[tuple[str, str]]:
+def _list_facts(side: ConflictSide) -> list[tuple[str, str]]:
     written, committed = (moment[:16].replace("T", " ") for moment in (side.timestamp, side.date))
     values = (
         ", ".join(side.source),
@@ -113,54 +113,58 @@ def _facts(side: ConflictSide) -> list[tuple[str, str]]:
     return list(zip(FACTS, values, strict=True))
 
 
-def settlements(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
+def find_settlements(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
     """Return how conflicts were settled, the newest first.
 
     Where one memory replaced several it says why in its section Rationale; where both hold, the
     commit says it.
     """
-    merged = [one for one in tree.records if len(one.memory.replaces) > 1]
-    merged.sort(key=lambda one: (-one.memory.timestamp, one.id))
-    merged = merged[:MOST_SETTLED]
+    merged = [record for record in tree.records if len(record.memory.replaces) > 1]
+    merged.sort(key=lambda record: (-record.memory.timestamp, record.id))
+    merged = merged[:MAX_SETTLED]
     origins = context.origins(tree, merged)
-    found = [
+    settled = [
         Settlement(
             "replaced",
-            one.id,
-            one.memory.title,
-            one.memory.supersedes,
-            _rationale(one.memory.body),
-            origins[one.path].author,
-            one.memory.text("timestamp"),
+            record.id,
+            record.memory.title,
+            record.memory.supersedes,
+            _find_rationale(record.memory.body),
+            origins[record.path].author,
+            record.memory.text("timestamp"),
         )
-        for one in merged
+        for record in merged
     ]
-    return sorted([*found, *_accepted(context, tree, at)], key=lambda one: one.date, reverse=True)
+    return sorted(
+        [*settled, *_find_accepted(context, tree, at)], key=lambda record: record.date, reverse=True
+    )
 
 
-def _rationale(body: str) -> str:
-    return next((one.text for one in sections(body) if one.title.lower() == REASON), "")
+def _find_rationale(body: str) -> str:
+    return next(
+        (section.text for section in split_sections(body) if section.title.lower() == REASON), ""
+    )
 
 
-def _accepted(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
-    """Return the pairs of which each names the other as accepted, with the reason of the commit."""
+def _find_accepted(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
+    """Return the pairs that name each other as accepted, with the reason from the commit."""
     pairs = {
-        tuple(sorted((one.id, other)))
-        for one in tree.records
-        for other in one.memory.items("conflicts_accepted")
+        tuple(sorted((record.id, other)))
+        for record in tree.records
+        for other in record.memory.items("conflicts_accepted")
         if other in tree
     }
     if not pairs:
         return []
     events = {
         event.id: event
-        for event in reversed(log(context, at=at, limit=MOST_HISTORY).events)
+        for event in reversed(log(context, at=at, limit=MAX_HISTORY).events)
         if "conflicts_accepted" in str(event.details.get("keys", ""))
     }
-    found = []
-    for first, second in sorted(pairs)[:MOST_SETTLED]:
+    accepted = []
+    for first, second in sorted(pairs)[:MAX_SETTLED]:
         event = events.get(first) or events.get(second)
-        found.append(
+        accepted.append(
             Settlement(
                 "both hold",
                 first,
@@ -171,4 +175,4 @@ def _accepted(context: Context, tree: Tree, at: str | None) -> list[Settlement]:
                 event.date if event else "",
             )
         )
-    return found
+    return accepted

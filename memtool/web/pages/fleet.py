@@ -1,4 +1,4 @@
-"""The page of the fleet: its repositories, and what their decisions share with those here."""
+"""The page of the fleet: its repositories, and decisions that they share with this one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_GROUPS = 50
 
 
 def fleet(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the repositories of the fleet, and what their decisions share with those of this one.
+    """Return the repositories of the fleet, and decisions that they share with this one.
 
-    With `id` it is about one memory, with `all=1` about all decisions of all repositories.
+    With `id` only for one memory, with `all=1` for all decisions of all repositories.
     """
     id_, is_all = query.text("id"), query.text("all") == "1"
     limit = query.number("limit", MAX_GROUPS) or MAX_GROUPS

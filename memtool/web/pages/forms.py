@@ -1,7 +1,7 @@
-"""Forms: the pages that write and correct a memory, and what a form that was sent says.
+"""Forms: the pages that write and correct a memory, and the result of a form.
 
-Nothing is written in place: what a memory claims changes by a new memory that supersedes it. The
-form leads to what the gate says and the file it would write, and only then to the commit.
+Nothing is edited in place: a claim is changed by a new memory that supersedes the old one. The form
+first shows the gate's verdict and the file it would write, and only then commits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from memtool.authoring import draft
 from memtool.commands.show import show
 from memtool.errors import MemtoolError
 from memtool.memory.fields import TYPES
-from memtool.redaction.find import allowlist, find, redact
+from memtool.redaction.find import build_allowlist, find, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.web.page import PageQuery
 
-MOST_PATCH = 20_000
-"""Characters of what a commit changed that are shown."""
+MAX_PATCH = 20_000
+"""Characters of a commit's diff that are shown."""
 IN_PLACE = ("confirm", "pin", "unpin", "deprecate", "archive", "forget", "restore")
 """Verbs that change keys of a memory, which `undo` of that memory takes back."""
 REMOVALS = ("removed", "discarded")
 """How an undo takes a file away."""
 EMPTY = 2
-"""Empty lines of a list that a form offers, beside those that are filled in."""
+"""Empty rows of a list in a form, in addition to the filled ones."""
 LISTS = ("tag", "file", "source")
 """Options that take several values, each on a line of its own."""
 KEYS = {"tag": "tags", "file": "files", "source": "source"}
@@ -37,10 +37,8 @@ def new(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the form for a new memory, filled with the template of its type."""
     type_ = query.text("type", "decision")
     if type_ not in TYPES:
-        raise MemtoolError(
-            f"no memory is of the type {type_[:40]!r}", hint=f"one of {', '.join(TYPES)}"
-        )
-    return _form(context, "new", "A new memory", body=draft.template_of(context, type_)) | {
+        raise MemtoolError(f"unknown type {type_[:40]!r}", hint=f"the types are {', '.join(TYPES)}")
+    return _build_form(context, "new", "A new memory", body=draft.read_template(context, type_)) | {
         "type": type_,
         "title_text": query.text("title"),
         "lists": [(name, [*query.many(name), *[""] * EMPTY]) for name in LISTS],
@@ -49,20 +47,20 @@ def new(context: Context, query: PageQuery) -> dict[str, Any]:
 
 
 def supersede(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the form that corrects a memory: its title and text are there to be changed.
+    """Return the form that corrects a memory, filled with its title and text.
 
-    Tags and files are taken over where none are given.
+    Tags and files are kept unless others are given.
     """
     old = show(context, query.text("id"))
     if old.superseded_by:
-        context.notes.append(f"it was replaced already, by {', '.join(old.superseded_by)}")
-    return _form(context, "supersede", f"Correct: {old.title}", body=old.body) | {
+        context.notes.append(f"it is already superseded by {', '.join(old.superseded_by)}")
+    return _build_form(context, "supersede", f"Correct: {old.title}", body=old.body) | {
         "old": old,
         "type": old.type,
         "title_text": old.title,
         "category": old.category if "category" in old.fields else "",
         "lists": [
-            (name, [*_values(old.fields.get(KEYS[name])), *[""] * EMPTY])
+            (name, [*_list_values(old.fields.get(KEYS[name])), *[""] * EMPTY])
             for name in LISTS
             if name != "source"
         ]
@@ -71,11 +69,11 @@ def supersede(context: Context, query: PageQuery) -> dict[str, Any]:
     }
 
 
-def _values(found: Any) -> tuple[str, ...]:
-    return found if isinstance(found, tuple) else ()
+def _list_values(value: Any) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
-def _form(context: Context, verb: str, title: str, *, body: str) -> dict[str, Any]:
+def _build_form(context: Context, verb: str, title: str, *, body: str) -> dict[str, Any]:
     return {
         "title": title,
         "verb": verb,
@@ -88,7 +86,7 @@ def _form(context: Context, verb: str, title: str, *, body: str) -> dict[str, An
     }
 
 
-def outcome(
+def build_outcome(
     context: Context,
     verb: str,
     fields: list[tuple[str, str]],
@@ -96,82 +94,86 @@ def outcome(
     *,
     is_done: bool,
 ) -> dict[str, Any]:
-    """Return what a form did or would do: texts of files, changed keys, and the commit.
+    """Return the result or the preview of a form: texts of files, changed keys, and the commit.
 
-    `fields` are those of the form, which the page sends again to do it; `answer` is what the verb
-    answered, as programs get it.
+    `fields` are those of the form, which the page sends again to do it; `answer` is the verb's
+    answer, as programs get it.
     """
-    found = answer["value"]
-    commit = next(reversed(found_texts(found, "commit")), "") if is_done else ""
+    result = answer["value"]
+    commit = next(reversed(find_texts(result, "commit")), "") if is_done else ""
     return {
         "title": "Done" if is_done else "This is what it would do",
         "is_done": is_done,
-        "is_removal": verb == "undo" and found["how"] in REMOVALS,
-        "holding": [found["id"], *found["also"]] if verb == "undo" else [],
+        "is_removal": verb == "undo" and result["how"] in REMOVALS,
+        "holding": [result["id"], *result["also"]] if verb == "undo" else [],
         "verb": verb,
         "fields": fields,
         "notes": answer["notes"],
-        "texts": [] if commit else [*_contents(verb, fields, found), *found_texts(found, "text")],
-        "changes": _changes(found),
-        "paths": list(dict.fromkeys([*found_texts(found, "path"), *found.get("paths", ())])),
+        "texts": []
+        if commit
+        else [*_find_contents(verb, fields, result), *find_texts(result, "text")],
+        "changes": _find_changes(result),
+        "paths": list(dict.fromkeys([*find_texts(result, "path"), *result.get("paths", ())])),
         "commit": commit,
         "patch": _patch(context, commit) if commit else "",
-        "ids": list(dict.fromkeys(found_texts(found, "id"))) if is_done else [],
-        "undone_by": undone_by(verb, dict(fields), found) if is_done else [],
+        "ids": list(dict.fromkeys(find_texts(result, "id"))) if is_done else [],
+        "undone_by": find_undone(verb, dict(fields), result) if is_done else [],
     }
 
 
-def undone_by(verb: str, fields: dict[str, str], found: dict[str, Any]) -> list[str]:
-    """Return the memories whose last step is what a verb did, so that `undo` takes it back.
+def find_undone(verb: str, fields: dict[str, str], result: dict[str, Any]) -> list[str]:
+    """Return the memories whose last step a verb has made, so that `undo` can take it back.
 
-    What was replaced is taken back at the old memory, and a settled conflict at one of its sides.
-    What is new has no step before it: git takes back its commit.
+    A supersession is undone at the old memory, a settled conflict at one of its sides. A new memory
+    has no step before it: git reverts its commit.
     """
     if verb == "supersede":
         return [fields.get("old", "")]
     if verb == "resolve":
-        return [one["ids"][0] for one in found["resolved"]]
+        return [settlement["ids"][0] for settlement in result["resolved"]]
     # A memory that was so already has nothing to take back.
-    is_changed = verb in IN_PLACE and bool(_changes(found))
-    return list(dict.fromkeys(found_texts(found, "id"))) if is_changed else []
+    is_changed = verb in IN_PLACE and bool(_find_changes(result))
+    return list(dict.fromkeys(find_texts(result, "id"))) if is_changed else []
 
 
-def _contents(verb: str, fields: list[tuple[str, str]], found: dict[str, Any]) -> list[str]:
-    """Return what the findings say that a form promotes; their files come with the commit."""
+def _find_contents(verb: str, fields: list[tuple[str, str]], result: dict[str, Any]) -> list[str]:
+    """Return the contents of findings that a form promotes; their files come with the commit."""
     named = {value for name, value in fields if name == "finding"}
-    rows = found.get("findings", ()) if verb == "promote" else ()
-    return [one["content"] for one in rows if one["id"] in named]
+    rows = result.get("findings", ()) if verb == "promote" else ()
+    return [row["content"] for row in rows if row["id"] in named]
 
 
-def found_texts(found: Any, name: str) -> list[str]:
+def find_texts(value: Any, name: str) -> list[str]:
     """Return every text of that name in a value of JSON, in order; empty ones are left out."""
-    if isinstance(found, list):
-        return [text for one in found for text in found_texts(one, name)]
-    if not isinstance(found, dict):
+    if isinstance(value, list):
+        return [text for item in value for text in find_texts(item, name)]
+    if not isinstance(value, dict):
         return []
-    own = [found[name]] if isinstance(found.get(name), str) and found[name] else []
+    own = [value[name]] if isinstance(value.get(name), str) and value[name] else []
     return own + [
-        text for key, one in found.items() if key != name for text in found_texts(one, name)
+        text for key, item in value.items() if key != name for text in find_texts(item, name)
     ]
 
 
-def _changes(found: Any) -> list[tuple[str, str, str]]:
+def _find_changes(value: Any) -> list[tuple[str, str, str]]:
     """Return each key that changes with its old and new text."""
-    if isinstance(found, list):
-        return [row for one in found for row in _changes(one)]
-    if not isinstance(found, dict):
+    if isinstance(value, list):
+        return [row for item in value for row in _find_changes(item)]
+    if not isinstance(value, dict):
         return []
-    own = found.get("changes")
+    own = value.get("changes")
     rows = [
         (key, str(pair[0] or "-"), str(pair[1] or "-"))
         for key, pair in (own.items() if isinstance(own, dict) else ())
         if isinstance(pair, list) and len(pair) == 2
     ]
-    return rows + [row for key, one in found.items() if key != "changes" for row in _changes(one)]
+    return rows + [
+        row for key, item in value.items() if key != "changes" for row in _find_changes(item)
+    ]
 
 
 def _patch(context: Context, commit: str) -> str:
-    """Return what a commit changed, as git shows it, without secrets."""
+    """Return the diff of a commit, without secrets."""
     answer = context.repository.git.run(
         "show",
         "--no-color",
@@ -181,5 +183,5 @@ def _patch(context: Context, commit: str) -> str:
         "--patch",
         commit,
     )
-    text = answer.decode(errors="replace")[:MOST_PATCH]
-    return redact(text, find(text, allowlist(context.settings)))
+    text = answer.decode(errors="replace")[:MAX_PATCH]
+    return redact(text, find(text, build_allowlist(context.settings)))

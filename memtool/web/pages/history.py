@@ -9,7 +9,7 @@ from memtool.commands.log import log
 from memtool.commands.session import session_list
 from memtool.commands.show import show
 from memtool.errors import MemtoolError
-from memtool.memory.changes import KINDS, Change, sentence
+from memtool.memory.changes import KINDS, Change, describe_change
 from memtool.value import Value
 from memtool.web import compare
 
@@ -29,18 +29,20 @@ VERSIONS = 30
 """Changes of one memory that are offered to compare."""
 SHOWN = 60
 """Changes on one page of the timeline."""
-MOST_EVENTS = 5_000
-"""Changes that a filter looks through; what is older needs a revision to look back from."""
+MAX_EVENTS = 5_000
+"""Changes that a filter searches; for older ones a revision has to be given."""
 
 
 class TimelineCommit(Value):
-    """The changes of one commit; `commit` is empty for what is not committed."""
+    """The changes of one commit; `commit` is empty for uncommitted ones."""
 
     commit: str
     author: str
     minute: str
     subject: str
     events: tuple[tuple[LogEntry, str], ...]
+    pull_request: str
+    co_authors: tuple[str, ...]
 
 
 class TimelineDay(Value):
@@ -52,45 +54,45 @@ class TimelineDay(Value):
 
 
 def memory_diff(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return a memory beside another one of its lineage, any other, or another revision of it.
+    """Return a memory next to another one of its lineage, any other, or another revision of it.
 
-    `with` names another memory, `old` and `new` revisions. Without any, it is what it replaced or
-    was replaced by, else how it was first committed. `versions=1` also lists its revisions.
+    `with` names another memory, `old` and `new` revisions. The default is the memory that it
+    replaced or that replaced it, else its first commit. `versions=1` also lists its revisions.
     """
     id_, old, new = query.text("id"), query.text("old"), query.text("new")
     here = show(context, id_, at=new or None)
-    given = query.text("with")
-    lineage = [*_ids(here, "supersedes"), *here.superseded_by]
-    other = given or ("" if old else next(iter(lineage), ""))
+    chosen = query.text("with")
+    lineage = [*_find_ids(here, "supersedes"), *here.superseded_by]
+    other = chosen or ("" if old else next(iter(lineage), ""))
     own: list[LogEntry] = []
     if query.text("versions") == "1" or not (other or old):  # history takes far longer than a text
         events = log(context, here.id, limit=VERSIONS).events
-        own = [one for one in events if one.id == here.id and one.commit]
+        own = [event for event in events if event.id == here.id and event.commit]
     if other:
         before, after = show(context, other, at=old or None), here
-        if not given and before.id in here.superseded_by:
+        if not chosen and before.id in here.superseded_by:
             before, after = here, before
     else:
         old = old or (own[-1].commit if own else "")
         if not old:
             raise MemtoolError(
-                f"{here.id} is in no commit, and replaces nothing",
+                f"cannot compare {here.id}: it is not committed, and replaces nothing",
                 hint=f"name another memory: /m/{here.id}/diff?with=ID",
                 code="no-revision",
             )
         before, after = show(context, here.id, at=old), here
-    return side_by_side(before, after) | {
+    return compare_memories(before, after) | {
         "id": here.id,
         "old": old,
         "new": new,
-        "lineage": list(dict.fromkeys(one for one in lineage if one)),
+        "lineage": list(dict.fromkeys(id_ for id_ in lineage if id_)),
         "versions": own,
         "notes": list(dict.fromkeys(context.notes)),
     }
 
 
-def side_by_side(before: MemoryView | Memory, after: MemoryView | Memory) -> dict[str, Any]:
-    """Return what the page of two memories shows of one commit, the later one on the right."""
+def compare_memories(before: MemoryView | Memory, after: MemoryView | Memory) -> dict[str, Any]:
+    """Return the comparison of two memories, the later one on the right."""
     return {
         "title": f"Compare: {after.title}",
         "id": after.id,
@@ -98,54 +100,57 @@ def side_by_side(before: MemoryView | Memory, after: MemoryView | Memory) -> dic
         "after": after,
         "old": "",
         "new": "",
-        "keys": compare.keys(before.fields, after.fields),
-        "lines": compare.lines(before.body, after.body),
+        "keys": compare.compare_keys(before.fields, after.fields),
+        "lines": compare.compare_lines(before.body, after.body),
         "lineage": (),
         "versions": (),
         "notes": (),
     }
 
 
-def _ids(shown: MemoryView, name: str) -> tuple[str, ...]:
-    found = shown.fields.get(name, ())
-    return found if isinstance(found, tuple) else ()
+def _find_ids(shown: MemoryView, name: str) -> tuple[str, ...]:
+    ids = shown.fields.get(name, ())
+    return ids if isinstance(ids, tuple) else ()
 
 
 def changes(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return what changed between two revisions, in memory terms."""
-    asked = query.text("range")
-    found = diff_of(context, asked)
+    range_ = query.text("range")
+    diff = diff_of(context, range_)
     return {
-        "title": f"Changes: {asked}" if asked else "Changes that are not committed",
-        "asked": asked,
-        "found": found,
-        "rows": [(one, sentence(one)) for one in found.changes],
+        "title": f"Changes: {range_}" if range_ else "Changes that are not committed",
+        "asked": range_,
+        "found": diff,
+        "rows": [(change, describe_change(change)) for change in diff.changes],
         "notes": [*context.notes],
     }
 
 
 def timeline(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return what happened by day, newest first: commits in memory terms, and sessions beside them.
+    """Return the history by day, newest first: changes of memories, and sessions next to them.
 
-    Filters are `kind`, `author` and `agent`; `offset` leads to what is older.
+    Filters are `kind`, `author` and `agent`; `offset` leads to older ones.
     """
     kind, author, agent = query.text("kind"), query.text("author"), query.text("agent")
     if kind and kind not in KINDS:
-        raise MemtoolError(
-            f"no change is of the kind {kind[:40]!r}", hint=f"one of {', '.join(KINDS)}"
-        )
-    offset = query.number("offset", 0, MOST_EVENTS)
+        raise MemtoolError(f"unknown kind {kind[:40]!r}", hint=f"the kinds are {', '.join(KINDS)}")
+    offset = query.number("offset", 0, MAX_EVENTS)
     is_filtered = bool(kind or author)
-    wanted = MOST_EVENTS if is_filtered else offset + SHOWN
-    found = log(context, at=query.text("at") or None, limit=wanted)
+    wanted = MAX_EVENTS if is_filtered else offset + SHOWN
+    history = log(context, at=query.text("at") or None, limit=wanted)
     events = [
-        one
-        for one in found.events
-        if kind in ("", one.kind) and author.lower() in one.author.lower()
+        event
+        for event in history.events
+        if kind in ("", event.kind)
+        and any(author.lower() in name.lower() for name in (event.author, *event.co_authors))
     ]
     shown = events[offset : offset + SHOWN]
-    sessions = _sessions(context, agent) if not query.text("at") else []
-    more = offset + SHOWN if len(events) > offset + SHOWN or (found.more and not is_filtered) else 0
+    sessions = _list_sessions(context, agent) if not query.text("at") else []
+    next_offset = (
+        offset + SHOWN
+        if len(events) > offset + SHOWN or (history.has_more and not is_filtered)
+        else 0
+    )
     return {
         "title": "Timeline",
         "query": query,
@@ -153,51 +158,61 @@ def timeline(context: Context, query: PageQuery) -> dict[str, Any]:
         "kind": kind,
         "author": author,
         "agent": agent,
-        "authors": sorted({one.author for one in found.events if one.author}),
-        "agents": sorted({one.agent for one in sessions if one.agent}),
-        "days": days(shown, sessions, is_first=not offset, is_last=not more),
+        "authors": sorted(
+            {name for event in history.events for name in (event.author, *event.co_authors) if name}
+        ),
+        "agents": sorted({session.agent for session in sessions if session.agent}),
+        "days": group_by_day(shown, sessions, is_first=not offset, is_last=not next_offset),
         "offset": offset,
         "size": SHOWN,
-        "more": more,
+        "more": next_offset,
         "notes": [*context.notes],
     }
 
 
-def _sessions(context: Context, agent: str) -> list[SessionRow]:
+def _list_sessions(context: Context, agent: str) -> list[SessionRow]:
     rows = session_list(context, limit=0).sessions
-    return [one for one in rows if agent in ("", one.agent)]
+    return [session for session in rows if agent in ("", session.agent)]
 
 
-def days(
+def group_by_day(
     events: Iterable[LogEntry], sessions: Iterable[SessionRow], *, is_first: bool, is_last: bool
 ) -> list[TimelineDay]:
     """Return events and sessions by day, newest first; sessions outside of the page are left out.
 
-    `is_first` and `is_last` say that the page is open towards what is newer, or older.
+    `is_first` and `is_last` say that the page is open towards newer or older ones.
     """
     by_day: dict[str, list[TimelineCommit]] = {}
-    for commit, group in groupby(events, key=lambda one: one.commit):
+    for commit, group in groupby(events, key=lambda event: event.commit):
         same = tuple(group)
         first = same[0]
-        told = tuple((one, _told(one)) for one in same)
+        described = tuple((event, _describe(event)) for event in same)
         minute = first.date[11:16]
-        made = TimelineCommit(commit, first.author, minute, first.subject, told)
+        made = TimelineCommit(
+            commit,
+            first.author,
+            minute,
+            first.subject,
+            described,
+            first.pull_request,
+            first.co_authors,
+        )
         by_day.setdefault(first.date[:10], []).append(made)
     dates = sorted(date for date in by_day if date)
     begun: dict[str, list[SessionRow]] = {}
-    for one in sessions:
-        date = one.started[:10]
+    for session in sessions:
+        date = session.started[:10]
         after_first = is_first or (bool(dates) and date <= dates[-1])
         if after_first and (is_last or (bool(dates) and date >= dates[0])):
-            begun.setdefault(date, []).append(one)
+            begun.setdefault(date, []).append(session)
     order = sorted({*by_day, *begun}, key=lambda date: (date == "", date), reverse=True)
     return [
         TimelineDay(date, tuple(by_day.get(date, ())), tuple(begun.get(date, ()))) for date in order
     ]
 
 
-def _told(one: LogEntry) -> str:
-    """Return what happened in words; a reason that is told with them is not told twice."""
-    said = sentence(Change(one.kind, one.id, one.title, one.path, one.details))
-    reason = one.reason if one.details.get("reason") != one.reason else ""
-    return "; ".join(filter(None, (said, reason)))
+def _describe(event: LogEntry) -> str:
+    """Return a change in words, without a reason that is shown separately."""
+    summary = describe_change(Change(event.kind, event.id, event.title, event.path, event.details))
+    reason = event.reason if event.details.get("reason") != event.reason else ""
+    return "; ".join(filter(None, (summary, reason)))

@@ -1,7 +1,7 @@
-"""The page of a lineage: who replaces and names whom, as a picture and as a list below it.
+"""The page of a lineage: successors, predecessors and relations, as a picture and as a list.
 
-Memories stand in columns by what they replace, the oldest on the left, and in rows by age. The
-picture is drawn here and holds at most `MOST` memories; the list holds the same ones.
+Memories are placed in columns by what they replace, the oldest on the left, and in rows by age. The
+picture has at most `MAX_NODES` memories, and the list has the same ones.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record, Tree
     from memtool.web.page import PageQuery
 
-MOST = 60
-"""Memories of one picture; nobody finds anything in a larger one."""
+MAX_NODES = 60
+"""Memories of one picture; a larger one would be unreadable."""
 BOX_WIDTH, BOX_HEIGHT = 210, 44
 GAP_X, GAP_Y = 60, 16
-MOST_TITLE = 30
+MAX_TITLE = 30
 """Characters of a title in its box."""
 
 
@@ -51,25 +51,25 @@ class GraphEdge(Value):
 
 
 def graph(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the lineage of a memory with what it is related to, placed for a picture."""
+    """Return the lineage of a memory and its related memories, placed for a picture."""
     here = show(context, query.text("id"), at=query.text("at") or None)
     tree = index.open(context, query.text("at") or None)
-    ids = around(tree, here.id, tree.naming(here.id))
+    ids = find_nearby(tree, here.id, tree.naming(here.id))
     notes = list(dict.fromkeys(context.notes))
-    return picture(tree, here.id, ids) | {"notes": notes}
+    return build_picture(tree, here.id, ids) | {"notes": notes}
 
 
-def picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
-    """Return the picture of a memory among those around it, the first ones where they are many."""
-    shown = ids[:MOST]
-    columns = levels(tree, shown)
-    nodes = _nodes(tree, columns, id_)
+def build_picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
+    """Return the picture of a memory among its neighbours, the first ones if there are many."""
+    shown = ids[:MAX_NODES]
+    columns = arrange_levels(tree, shown)
+    nodes = _place_nodes(tree, columns, id_)
     by_id = {node.id: node for node in nodes}
     return {
         "title": f"Lineage: {tree[id_].memory.title}",
         "id": id_,
         "nodes": nodes,
-        "edges": _edges(tree, by_id),
+        "edges": _build_edges(tree, by_id),
         "hidden": len(ids) - len(shown),
         "box": (BOX_WIDTH, BOX_HEIGHT),
         "width": max(node.x for node in nodes) + BOX_WIDTH,
@@ -78,56 +78,60 @@ def picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
     }
 
 
-def around(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
-    """Return a memory, its lineage, and what these are related to, in that order, each once.
+def find_nearby(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
+    """Return a memory, its lineage, and the memories related to these, in that order, each once.
 
     `naming` are the records that name it in one of their relations, and perhaps others.
     """
     lineage = tree.lineage.as_proposed
-    line = [id_, *lineage.predecessors(id_), *lineage.successors(id_)]
-    forks = [newer for old in line for newer in lineage.successors(old)]
-    found = dict.fromkeys([*line, *forks])
-    for one in tuple(found):
-        if one in tree:
+    line = [id_, *lineage.find_predecessors(id_), *lineage.find_successors(id_)]
+    forks = [newer for old in line for newer in lineage.find_successors(old)]
+    nearby = dict.fromkeys([*line, *forks])
+    for nearby_id in tuple(nearby):
+        if nearby_id in tree:
             for name in RELATIONS:
-                found.update(dict.fromkeys(tree[one].memory.items(name)))
+                nearby.update(dict.fromkeys(tree[nearby_id].memory.items(name)))
     for record in naming:
         named = {other for name in RELATIONS for other in record.memory.items(name)}
         if id_ in named:
-            found.setdefault(record.id)
-    return [one for one in found if one in tree]
+            nearby.setdefault(record.id)
+    return [id_ for id_ in nearby if id_ in tree]
 
 
-def levels(tree: Tree, ids: list[str]) -> list[list[str]]:
-    """Return memories in columns: each stands right of all that it replaces.
+def arrange_levels(tree: Tree, ids: list[str]) -> list[list[str]]:
+    """Return memories in columns: each to the right of all that it replaces.
 
-    A circle, which no sound tree has, ends where it would begin again.
+    A circle, which no valid tree has, is cut where it would repeat.
     """
     chosen = set(ids)
     level: dict[str, int] = {}
 
     def place(id_: str, above: frozenset[str]) -> int:
         if id_ not in level:
-            older = [one for one in tree[id_].memory.supersedes if one in chosen - above - {id_}]
-            level[id_] = 1 + max((place(one, above | {id_}) for one in older), default=-1)
+            older = [
+                older_id
+                for older_id in tree[id_].memory.supersedes
+                if older_id in chosen - above - {id_}
+            ]
+            level[id_] = 1 + max((place(older_id, above | {id_}) for older_id in older), default=-1)
         return level[id_]
 
-    for one in ids:
-        place(one, frozenset())
+    for id_ in ids:
+        place(id_, frozenset())
     columns: list[list[str]] = [[] for _level in range(max(level.values()) + 1)]
-    for one in sorted(ids, key=lambda one: (tree[one].memory.timestamp, one)):
-        columns[level[one]].append(one)
+    for id_ in sorted(ids, key=lambda id_: (tree[id_].memory.timestamp, id_)):
+        columns[level[id_]].append(id_)
     return columns
 
 
-def _nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
-    found = []
+def _place_nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
+    nodes = []
     for across, column in enumerate(columns):
         for down, id_ in enumerate(column):
             memory = tree[id_].memory
             title = memory.title
-            short = title if len(title) <= MOST_TITLE else f"{title[: MOST_TITLE - 1]}…"
-            found.append(
+            short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
+            nodes.append(
                 GraphNode(
                     id_,
                     title,
@@ -139,21 +143,23 @@ def _nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
                     tree.lineage.is_head(id_),
                 )
             )
-    return found
+    return nodes
 
 
-def _edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
-    found = []
+def _build_edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
+    edges = []
     for id_, end in nodes.items():
         for name in RELATIONS:
             for other in tree[id_].memory.items(name):
                 if other in nodes and other != id_:
                     start = nodes[other]
-                    found.append(GraphEdge(name.replace("_", " "), other, id_, _curve(start, end)))
-    return found
+                    edges.append(
+                        GraphEdge(name.replace("_", " "), other, id_, _draw_curve(start, end))
+                    )
+    return edges
 
 
-def _curve(start: GraphNode, end: GraphNode) -> str:
+def _draw_curve(start: GraphNode, end: GraphNode) -> str:
     """Return the curve from the right of one box to the left of another."""
     x1, y1 = start.x + BOX_WIDTH, start.y + BOX_HEIGHT // 2
     x2, y2 = end.x, end.y + BOX_HEIGHT // 2

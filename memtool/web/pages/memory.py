@@ -10,8 +10,9 @@ from memtool.commands.why import why
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.fields import order
-from memtool.memory.memory import as_text
+from memtool.memory.memory import to_text
 from memtool.search import conflicts
+from memtool.store import provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,34 +37,46 @@ LINKS = ("supersedes", "related_to", "resolves", "derived_from", "parent")
 
 
 def memory(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return a memory with who wrote each part, what it rests on, and what happened to it.
+    """Return a memory with the author of each part, its sources, and its history.
 
-    What cannot be found out, as in a shallow clone or without a ledger, is left out with a note.
+    A part that is unknown, as in a shallow clone or without a ledger, is left out with a note.
     """
     at, as_of = query.text("at") or None, query.text("as_of") or None
     shown = show(context, query.text("id"), at=at, as_of=as_of)
     notes = [*context.notes]
 
-    def asked(ask: Callable[[], Answered]) -> Answered | None:
+    def if_answered(ask: Callable[[], Answered]) -> Answered | None:
         try:
             return ask()
         except MemtoolError as error:
             notes.append(error.message)
             return None
 
+    tree = index.open(context, at)
+    is_only_there = shown.id not in tree  # on the trusted branch, in whose history it is found
+    there = _trusted_commit(context) if is_only_there else at
     values = with_proof(
         shown,
-        contrary=asked(lambda: contrary(context, index.open(context, at)).get(shown.id, [])),
-        blame=asked(lambda: blame(context, shown.id, at=at)),
-        why=asked(lambda: why(context, shown.id, at=at)),
-        log=asked(lambda: log(context, shown.id, at=at, limit=EVENTS)),
+        contrary=if_answered(lambda: find_contradicting(context, tree).get(shown.id, [])),
+        blame=if_answered(lambda: blame(context, shown.id, at=there)),
+        why=if_answered(lambda: why(context, shown.id, at=there)),
+        log=if_answered(lambda: log(context, shown.id, at=there, limit=EVENTS)),
     )
     return values | {
-        "injected": asked(lambda: _injections(context, shown.id)) if at is None else None,
+        "is_only_there": is_only_there,
+        "injected": if_answered(lambda: _read_injections(context, shown.id))
+        if there is None
+        else None,
         "at": at or "",
-        "elsewhere": _features.links(context, shown.type),
+        "elsewhere": _features.find_links(context, shown.type),
         "notes": list(dict.fromkeys(notes)),
     }
+
+
+def _trusted_commit(context: Context) -> str:
+    """Return the commit of the trusted branch."""
+    ref = context.project.trust_settings.text("trust.ref")
+    return provenance.resolve_trusted(context.repository, ref)
 
 
 def with_proof(
@@ -74,40 +87,41 @@ def with_proof(
     why: Why | None,
     log: Log | None,
 ) -> dict[str, Any]:
-    """Return what the page of a memory shows of a commit; None for what cannot be found out."""
+    """Return the part of the page that a commit decides; None if it is unknown."""
     return {
         "title": shown.title,
         "shown": shown,
-        "keys": keys(shown),
-        "links": links(shown),
+        "keys": list_keys(shown),
+        "links": list_links(shown),
         "contrary": contrary,
         "blame": blame,
         "why": why,
         "log": log,
         "injected": None,
         "at": "",
+        "is_only_there": False,
         "elsewhere": (),
         "notes": (),
     }
 
 
-def contrary(context: Context, tree: Tree) -> dict[str, list[str]]:
-    """Return the ids of what certainly contradicts each memory, where nobody accepted that."""
+def find_contradicting(context: Context, tree: Tree) -> dict[str, list[str]]:
+    """Return the ids that certainly contradict each memory, unless that was accepted."""
     cache_dir = context.repository.cache_dir if context.is_cached else ""
-    found: dict[str, set[str]] = {}
-    for one in conflicts.open_contradictions(tree, context.clock.now, cache_dir) or ():
-        for id_ in one.ids if one.is_certain else ():
-            found.setdefault(id_, set()).update(one.ids)
-    return {id_: sorted(ids - {id_}) for id_, ids in found.items()}
+    contradicting: dict[str, set[str]] = {}
+    for clash in conflicts.find_open_contradictions(tree, context.clock.now, cache_dir) or ():
+        for id_ in clash.ids if clash.is_certain else ():
+            contradicting.setdefault(id_, set()).update(clash.ids)
+    return {id_: sorted(ids - {id_}) for id_, ids in contradicting.items()}
 
 
-def keys(shown: MemoryView) -> list[tuple[str, str]]:
+def list_keys(shown: MemoryView) -> list[tuple[str, str]]:
     """Return the keys of the file that head and links of the page do not show, in their order."""
-    rows = ((key, as_text(shown.fields[key])) for key in sorted(shown.fields, key=order))
+    rows = ((key, to_text(shown.fields[key])) for key in sorted(shown.fields, key=order))
     return [(key, text) for key, text in rows if key not in (*HEAD_KEYS, *LINKS) and text]
 
 
-def links(shown: MemoryView) -> list[tuple[str, tuple[str, ...]]]:
+def list_links(shown: MemoryView) -> list[tuple[str, tuple[str, ...]]]:
     """Return the memories that this one is related to, by the name of the relation."""
     own = [(name.replace("_", " "), shown.fields[name]) for name in LINKS if name in shown.fields]
     named = [(name, (ids,) if isinstance(ids, str) else tuple(ids)) for name, ids in own]
@@ -115,5 +129,5 @@ def links(shown: MemoryView) -> list[tuple[str, tuple[str, ...]]]:
     return [*named, *reverse]
 
 
-def _injections(context: Context, id_: str) -> tuple[Any, ...]:
+def _read_injections(context: Context, id_: str) -> tuple[Any, ...]:
     return log(context, id_, injected=True, limit=INJECTIONS).injections or ()

@@ -1,4 +1,4 @@
-"""What is near an address that leads to nothing: what memory, session or revision may be meant.
+"""Suggestions for an address that leads nowhere: a similar memory, session or revision.
 
 An offer is an address and its words. It leads to the same page with the wrong part replaced.
 """
@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from urllib.parse import quote, urlencode
 
 from memtool.index import index
-from memtool.memory import ids
+from memtool.memory import ids, short_ids
 from memtool.sessions import store
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Pairs = Sequence[tuple[str, str]]
 
-MOST = 8
+MAX_OFFERS = 8
 """Offers of a page."""
 CUTOFF = 0.4
 NAMES = {
@@ -29,7 +29,7 @@ NAMES = {
     "no-session": ("id", "session"),
     "unknown-revision": ("at", "old", "new", "since", "range"),
 }
-"""The parts of an address, by the code of a refusal, that may be what is wrong."""
+"""The parts of an address that may be wrong, by the code of a refusal."""
 REFS = (
     "--sort=-committerdate",
     "--format=%(refname:short)",
@@ -39,7 +39,7 @@ REFS = (
 )
 
 
-def offers(
+def build_offers(
     context: Context, code: str, pattern: str, parts: Mapping[str, str], pairs: Pairs
 ) -> list[tuple[str, str]]:
     """Return addresses with words to show for a refusal of a code, the most likely meant first.
@@ -50,48 +50,51 @@ def offers(
     Raises:
         MemtoolError: it cannot be looked up, as in a repository that is gone.
     """
-    given = [(name, value) for name, value in (*parts.items(), *pairs) if name in NAMES[code]]
-    found = [
-        (_address(pattern, parts, pairs, name, other), other)
-        for name, value in given
-        for other in _near(context, code, name, value)
+    named = [(name, value) for name, value in (*parts.items(), *pairs) if name in NAMES[code]]
+    guesses = [
+        (_build_address(pattern, parts, pairs, name, other), other)
+        for name, value in named
+        for other in _find_near(context, code, name, value)
     ]
-    return list(dict.fromkeys(found))[:MOST]
+    return list(dict.fromkeys(guesses))[:MAX_OFFERS]
 
 
-def bare(pattern: str, parts: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
-    """Return the page without what follows the `?`, nothing where nothing does."""
-    return [(_address(pattern, parts, ()), "this page without a question")] if pairs else []
+def without_query(pattern: str, parts: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
+    """Return the page without its query string; nothing if there is none."""
+    return [(_build_address(pattern, parts, ()), "this page without a question")] if pairs else []
 
 
-def _near(context: Context, code: str, name: str, value: str) -> list[str]:
-    """Return what may be meant by a value that nothing is called; nothing where something is."""
+def _find_near(context: Context, code: str, name: str, value: str) -> list[str]:
+    """Return suggestions for a value that names nothing; none if it does."""
     if code in ("unknown-id", "ambiguous-id"):
-        known = index.open(context).ids
-        if value in known:
+        known_ids = index.open(context).ids
+        if value in known_ids:
             return []
-        return (ids.meant(value, known) or ids.nearest(value, [*known], MOST))[:MOST]
+        return (
+            short_ids.find_meant(value, known_ids)
+            or ids.find_nearest(value, [*known_ids], MAX_OFFERS)
+        )[:MAX_OFFERS]
     if code == "no-session":
-        known = store.opened(context).ids()
-        return [] if value in known else _closest(value, known)
+        known_ids = store.open_sessions(context).ids()
+        return [] if value in known_ids else _find_closest(value, known_ids)
     refs = ["HEAD", *context.repository.git.line("for-each-ref", *REFS).splitlines()]
     if name != "range":
-        return _closest(value, refs)
+        return _find_closest(value, refs)
     old, dots, new = value.partition("..")
     if not dots:
-        return [f"{ref}..HEAD" for ref in _closest(value, refs) if ref != "HEAD"]
-    known = [ref for ref in refs if ref in (old, new)]
-    olds, news = ([side] if side in known else _closest(side, refs) for side in (old, new))
-    return [f"{one}..{other}" for one in olds for other in news if one != other][:MOST]
+        return [f"{ref}..HEAD" for ref in _find_closest(value, refs) if ref != "HEAD"]
+    known_ids = [ref for ref in refs if ref in (old, new)]
+    olds, news = ([side] if side in known_ids else _find_closest(side, refs) for side in (old, new))
+    return [f"{old}..{other}" for old in olds for other in news if old != other][:MAX_OFFERS]
 
 
-def _closest(value: str, known: Iterable[str]) -> list[str]:
-    """Return what is spelled most alike, else the first ones."""
-    names = list(known)
-    return get_close_matches(value, names, MOST, CUTOFF) or names[:MOST]
+def _find_closest(value: str, values: Iterable[str]) -> list[str]:
+    """Return the most similar values, else the first ones."""
+    names = list(values)
+    return get_close_matches(value, names, MAX_OFFERS, CUTOFF) or names[:MAX_OFFERS]
 
 
-def _address(
+def _build_address(
     pattern: str, parts: Mapping[str, str], pairs: Pairs, name: str = "", value: str = ""
 ) -> str:
     """Return the address of a page, with one part replaced."""
@@ -99,5 +102,5 @@ def _address(
     for part, text in parts.items():
         chosen = value if part == name else text
         path = path.replace(f"{{{part}}}", quote(chosen, safe=""))
-    kept = [(key, value if key == name else text) for key, text in pairs]
-    return f"{path}?{urlencode(kept)}" if kept else path
+    remaining = [(key, value if key == name else text) for key, text in pairs]
+    return f"{path}?{urlencode(remaining)}" if remaining else path

@@ -37,10 +37,9 @@ USED, NEVER, MISSED = 15, 30, 20
 
 
 class LatencyPlot(Value):
-    """How long a verb took by day: points of the median and of the 95th percentile in pixels.
+    """The latency of a verb by day: points of the median and of the 95th percentile in pixels.
 
-    `most_ms` is what the upper edge stands for, `slo` the height of the limit, None where that is
-    above the edge.
+    `most_ms` is the value of the upper edge, `slo` the height of the limit; None if above the edge.
     """
 
     verb: str
@@ -53,20 +52,20 @@ class LatencyPlot(Value):
 
 
 class UsePlot(Value):
-    """How many answers there were by day: left edge, height and width of each bar in pixels.
+    """Answers by day: left edge, height and width of each bar in pixels.
 
-    `most` is what the upper edge stands for, `total` all of them.
+    `maximum` is the value of the upper edge, `total` the sum.
     """
 
     bars: tuple[tuple[float, float, float], ...]
-    most: int
+    maximum: int
     total: int
     first: str
     last: str
 
 
 class DigestRow(Value):
-    """A digest, when it was written, what it sums up, and how many of these hold no more."""
+    """A digest, its date, its members, and how many of these are no longer current."""
 
     record: Record
     written: str
@@ -75,51 +74,51 @@ class DigestRow(Value):
 
 
 def health(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return latencies by day, sizes, what is used and what is not; with `doctor=1` its rows.
+    """Return latencies by day, sizes, the most used and unused memories; with `doctor=1` its rows.
 
-    These take seconds where there are many memories, so that nobody waits for them unasked.
+    The rows take seconds in a large store, so they are only computed on request.
     """
-    found = stats(context, limit=USED)
+    figures = stats(context, limit=USED)
     directory = context.repository.cache_dir
-    with ledger.reading(directory) as held:
-        timed, missed = held.timed(), held.missed(MISSED)
+    with ledger.open_ledger(directory) as usage:
+        timed, missed = usage.timings(), usage.missed_queries(MISSED)
     tree = index.open(context, exact=True)
-    unused = never_used(context, tree)
+    unused = find_never_used(context, tree)
     return {
         "title": "Health",
-        "found": found,
+        "found": figures,
         "slow_ms": ledger.SLOW_MS,
         "signs": doctor(context).signs if query.text("doctor") == "1" else (),
-        "plots": plots(timed),
+        "plots": build_plots(timed),
         "use": use(timed),
         "plot_size": (WIDTH, HEIGHT),
         "missed": [(row, timestamps.render(row.last)) for row in missed],
         "missed_count": sum(row.count for row in missed),
-        "never": [(one.id, one.memory.title) for one in unused[:NEVER]],
+        "never": [(record.id, record.memory.title) for record in unused[:NEVER]],
         "never_count": len(unused),
         "notes": list(dict.fromkeys(context.notes)),
     }
 
 
 def use(timed: Sequence[tuple[str, int, float]]) -> UsePlot | None:
-    """Return a plot of the answers by day, over the last days of use; None where there are none."""
+    """Return a plot of the answers by day, over the last days of use; None if there are none."""
     if not timed:
         return None
     counts = Counter(moment // timestamps.DAY_S for _verb, moment, _ms in timed)
     last = max(counts)
     first = last - DAYS + 1
     shown = {day: count for day, count in sorted(counts.items()) if day >= first}
-    most = max(shown.values())
+    maximum = max(shown.values())
     step = WIDTH / DAYS
     bars = tuple(
-        (round((day - first) * step, 1), round(count * HEIGHT / most, 1), round(step * BAR, 1))
+        (round((day - first) * step, 1), round(count * HEIGHT / maximum, 1), round(step * BAR, 1))
         for day, count in shown.items()
     )
-    dates = (timestamps.date(day * timestamps.DAY_S) for day in (first, last))
-    return UsePlot(bars, most, sum(shown.values()), *dates)
+    dates = (timestamps.format_date(day * timestamps.DAY_S) for day in (first, last))
+    return UsePlot(bars, maximum, sum(shown.values()), *dates)
 
 
-def plots(timed: Sequence[tuple[str, int, float]]) -> list[LatencyPlot]:
+def build_plots(timed: Sequence[tuple[str, int, float]]) -> list[LatencyPlot]:
     """Return a plot for each of the verbs that were asked most, over the last days of use."""
     if not timed:
         return []
@@ -131,12 +130,13 @@ def plots(timed: Sequence[tuple[str, int, float]]) -> list[LatencyPlot]:
         if day >= first:
             by_verb.setdefault(verb, {}).setdefault(day, []).append(elapsed_ms)
     order = sorted(by_verb, key=lambda verb: (-sum(map(len, by_verb[verb].values())), verb))
-    return [_plot(verb, by_verb[verb], first, last) for verb in order[:PLOTS]]
+    return [_build_plot(verb, by_verb[verb], first, last) for verb in order[:PLOTS]]
 
 
-def _plot(verb: str, days: dict[int, list[float]], first: int, last: int) -> LatencyPlot:
+def _build_plot(verb: str, days: dict[int, list[float]], first: int, last: int) -> LatencyPlot:
     rows = [
-        (day, *(_percentile(days[day], percent) for percent in (50, 95))) for day in sorted(days)
+        (day, *(_compute_percentile(days[day], percent) for percent in (50, 95)))
+        for day in sorted(days)
     ]
     most_ms = max(p95 for _day, _p50, p95 in rows) or 1.0
 
@@ -151,47 +151,48 @@ def _plot(verb: str, days: dict[int, list[float]], first: int, last: int) -> Lat
 
     is_near = most_ms >= ledger.SLOW_MS
     slo = round(HEIGHT - ledger.SLOW_MS * HEIGHT / most_ms, 1) if is_near else None
-    dates = (timestamps.date(day * timestamps.DAY_S) for day in (first, last))
+    dates = (timestamps.format_date(day * timestamps.DAY_S) for day in (first, last))
     return LatencyPlot(verb, points(1), points(2), round(most_ms, 1), slo, *dates)
 
 
-def _percentile(found: Sequence[float], percent: int) -> float:
+def _compute_percentile(values: Sequence[float], percent: int) -> float:
     """Return a percentile by nearest rank: it is a latency that was."""
-    return sorted(found)[-(-len(found) * percent // 100) - 1]
+    return sorted(values)[-(-len(values) * percent // 100) - 1]
 
 
-def never_used(context: Context, tree: Tree) -> list[Record]:
+def find_never_used(context: Context, tree: Tree) -> list[Record]:
     """Return the memories in use that no answer has shown in this clone, the oldest first."""
     heads = [
-        one
-        for one in tree.records
-        if tree.lineage.is_head(one.id) and one.memory.status not in OUT_OF_USE
+        record
+        for record in tree.records
+        if tree.lineage.is_head(record.id) and record.memory.status not in OUT_OF_USE
     ]
-    counts = UsageCounts(context.repository.cache_dir).shown(one.id for one in heads)
-    unused = [one for one in heads if not counts.get(one.id)]
-    return sorted(unused, key=lambda one: (one.memory.timestamp, one.id))
+    counts = UsageCounts(context.repository.cache_dir).count_shown(record.id for record in heads)
+    unused = [record for record in heads if not counts.get(record.id)]
+    return sorted(unused, key=lambda record: (record.memory.timestamp, record.id))
 
 
 def digests(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the digests with what they sum up, all or those of a category."""
+    """Return the digests with their members, all or those of a category."""
     category = query.text("category")
-    known = sorted(context.settings.categories)
-    if category and category not in known:
+    categories = sorted(context.settings.categories)
+    if category and category not in categories:
         raise MemtoolError(
-            f"no category is called {category[:40]!r}", hint=f"one of {', '.join(known)}"
+            f"unknown category {category[:40]!r}",
+            hint=f"the categories are {', '.join(categories)}",
         )
     tree = index.open(context, query.text("at") or None)
     rows = []
-    for one in levels.digests_in_use(tree):
-        if category in ("", one.memory.category):
-            members = one.memory.items("derived_from")
-            held = [id_ for id_ in members if id_ in tree and tree.lineage.is_head(id_)]
-            written = one.memory.text("timestamp")
-            rows.append(DigestRow(one, written, members, len(members) - len(held)))
+    for digest in levels.find_digests_in_use(tree):
+        if category in ("", digest.memory.category):
+            members = digest.memory.items("derived_from")
+            current = [id_ for id_ in members if id_ in tree and tree.lineage.is_head(id_)]
+            written = digest.memory.text("timestamp")
+            rows.append(DigestRow(digest, written, members, len(members) - len(current)))
     return {
         "title": f"Digests: {category}" if category else "Digests",
         "category": category,
-        "categories": known,
+        "categories": categories,
         "rows": rows,
         "notes": [*context.notes],
     }
@@ -199,14 +200,16 @@ def digests(context: Context, query: PageQuery) -> dict[str, Any]:
 
 def review(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return which decisions govern the files of a range, and whether they are upheld."""
-    asked = query.text("range")
-    found = review_of(context, asked) if asked else None
-    reasons = {one.reason for file in (found.files if found else ()) for one in file.memories}
-    known = index.open(context).with_ids(reasons) if found else ()
+    range_ = query.text("range")
+    report = review_of(context, range_) if range_ else None
+    reasons = {
+        memory.reason for file in (report.files if report else ()) for memory in file.memories
+    }
+    reason_records = index.open(context).with_ids(reasons) if report else ()
     return {
-        "title": f"Review: {asked}" if asked else "Review",
-        "asked": asked,
-        "found": found,
-        "titles": {one.id: one.memory.title for one in known},
+        "title": f"Review: {range_}" if range_ else "Review",
+        "asked": range_,
+        "found": report,
+        "titles": {record.id: record.memory.title for record in reason_records},
         "notes": [*context.notes],
     }

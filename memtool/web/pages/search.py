@@ -1,4 +1,4 @@
-"""The search page: what was found, by which factors, and what a gate held back."""
+"""The search page: results, their factors, and what each gate held back."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from memtool.index import analyzer
 from memtool.index.keys import LANGUAGE_KEY
 from memtool.memory.fields import STATUSES, TYPES
 from memtool.search import snippet
-from memtool.search.saved import saved_queries
+from memtool.search.saved import read_saved_queries
 from memtool.search.sources import ALL_OTHERS
-from memtool.web.page import MOST_ROWS
+from memtool.web.page import MAX_ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from memtool.search.saved import Saved
+    from memtool.search.saved import SavedQuery
     from memtool.store.context import Context
     from memtool.web.page import PageQuery
 
@@ -34,13 +34,13 @@ SHOWN = 10
 def search(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the answer to a question with its facets; without a question, the form alone."""
     words, explain = query.text("q"), query.text("explain") == "1"
-    boxes = _features.search_boxes(context)
-    asked = " ".join(filter(None, [words, *_filters(query)]))
+    boxes = _features.list_search_boxes(context)
+    query_text = " ".join(filter(None, [words, *_build_filters(query)]))
     values: dict[str, Any] = {
         "title": f"Search: {words}" if words else "Search",
         "query": query,
         "words": words,
-        "asked": asked,
+        "asked": query_text,
         "types": TYPES,
         "statuses": STATUSES,
         "linked": LINKED,
@@ -53,13 +53,13 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "more": 0,
         "saved": (),
     }
-    if not asked:
-        return values | {"saved": _saved(context), "notes": [*context.notes]}
+    if not query_text:
+        return values | {"saved": _read_saved(context), "notes": [*context.notes]}
     limit, offset = query.number("limit", SHOWN), query.number("offset", 0, 100_000)
-    found = searched(
+    result = searched(
         context,
-        asked,
-        limit=limit or MOST_ROWS,
+        query_text,
+        limit=limit or MAX_ROWS,
         offset=offset,
         explain=explain,
         at=query.text("at") or None,
@@ -67,34 +67,35 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         **{name: True for name in boxes if query.text(name) == "1"},  # type: ignore[arg-type]
     )
     language = context.settings.text(LANGUAGE_KEY)
-    said = " ".join(word for word in words.split() if ":" not in word)  # filters stand in no text
-    wanted = set(analyzer.terms(said, language))
-    others = sum(bool(one.repository) for one in found.results)
-    shown = offset + len(found.results) - others
-    shown_others = others + (offset if found.is_elsewhere else 0)
+    # A filter occurs in no text.
+    plain_words = " ".join(word for word in words.split() if ":" not in word)
+    wanted = set(analyzer.terms(plain_words, language))
+    foreign = sum(bool(hit.repository) for hit in result.results)
+    shown = offset + len(result.results) - foreign
+    shown_others = foreign + (offset if result.is_elsewhere else 0)
     return values | {
-        "found": found,
-        "marked": lambda text: snippet.marked(text, wanted, language),
-        "facets": _facets(found.results),
-        "notes": [] if explain else [one for one in context.notes if MORE not in one],
+        "found": result,
+        "marked": lambda text: snippet.mark_pieces(text, wanted, language),
+        "facets": _count_facets(result.results),
+        "notes": [] if explain else [note for note in context.notes if MORE not in note],
         "first": offset,
-        "more": shown if shown < found.total - found.others else 0,
-        "more_others": shown_others if others and shown_others < found.others else 0,
-        "of_others": words if found.is_elsewhere else f"{words} {ALL_OTHERS}",
+        "more": shown if shown < result.total - result.elsewhere else 0,
+        "more_others": shown_others if foreign and shown_others < result.elsewhere else 0,
+        "of_others": words if result.is_elsewhere else f"{words} {ALL_OTHERS}",
     }
 
 
-def _saved(context: Context) -> tuple[Saved, ...]:
-    """Return the team's saved queries by name; none, with a note, where their file is broken."""
+def _read_saved(context: Context) -> tuple[SavedQuery, ...]:
+    """Return the team's saved queries by name; none, with a note, if their file is broken."""
     try:
-        return tuple(one for _name, one in sorted(saved_queries(context).items()))
+        return tuple(saved for _name, saved in sorted(read_saved_queries(context).items()))
     except MemtoolError as error:
         context.notes.append(error.message)
         return ()
 
 
-def _filters(query: PageQuery) -> list[str]:
-    """Return the filters of the form as a query has them; a value is quoted where it must be."""
+def _build_filters(query: PageQuery) -> list[str]:
+    """Return the filters of the form in query syntax, quoted where needed."""
     return [
         f'{name}:"{value}"' if " " in value else f"{name}:{value}"
         for name in ("type", "category", "status", "tag", "confidence", "since", "until")
@@ -102,7 +103,7 @@ def _filters(query: PageQuery) -> list[str]:
     ]
 
 
-def _facets(results: tuple[Any, ...]) -> dict[str, list[tuple[str, int]]]:
-    """Return how many of what is shown have each value, by facet, where there are several."""
-    counted = {name: Counter(getattr(one, name) for one in results) for name in FACETS}
+def _count_facets(results: tuple[Any, ...]) -> dict[str, list[tuple[str, int]]]:
+    """Return the number of results for each value, by facet with several values."""
+    counted = {name: Counter(getattr(hit, name) for hit in results) for name in FACETS}
     return {name: counts.most_common() for name, counts in counted.items() if len(counts) > 1}

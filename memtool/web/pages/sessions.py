@@ -1,4 +1,4 @@
-"""Pages of what is private here: sessions, one session, findings and the candidates of them."""
+"""Private pages: sessions, one session, findings and candidates from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MESSAGES = 100
 
 
 class CandidateRow(Value):
-    """A memory that waits for somebody, with the days that are left to confirm it."""
+    """A memory that needs a confirmation, with the days left for it."""
 
     id: str
     title: str
@@ -40,18 +40,18 @@ def sessions(context: Context, query: PageQuery) -> dict[str, Any]:
     status = query.text("status")
     _refuse_unknown("status", status, ("", *STATUSES))
     limit = query.number("limit", SHOWN, 100_000) or SHOWN
-    found = session_list(context, limit=limit if not status else 0)
-    chosen = [one for one in found.sessions if status in ("", one.status)]
-    more = found.total > limit if not status else len(chosen) > limit
+    listed = session_list(context, limit=limit if not status else 0)
+    chosen = [session for session in listed.sessions if status in ("", session.status)]
+    has_more = listed.total > limit if not status else len(chosen) > limit
     return {
         "title": "Sessions",
         "query": query,
         "status": status,
         "statuses": STATUSES,
-        "total": found.total if not status else len(chosen),
-        "size": found.size,
+        "total": listed.total if not status else len(chosen),
+        "size": listed.size,
         "rows": chosen[:limit],
-        "more": limit + SHOWN if more else 0,
+        "more": limit + SHOWN if has_more else 0,
         "notes": [*context.notes],
     }
 
@@ -59,26 +59,26 @@ def sessions(context: Context, query: PageQuery) -> dict[str, Any]:
 def session(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return one session: its messages, what came before a fork, checkpoints and findings."""
     limit = query.number("limit", MESSAGES, 100_000)
-    found = session_show(context, query.text("id"), limit=limit)
-    taught = promote(context, found.session.id, list=True, dismissed=True).findings
+    view = session_show(context, query.text("id"), limit=limit)
+    taught = promote(context, view.session.id, list=True, dismissed=True).findings
     return {
-        "title": found.session.title or found.session.id,
-        "found": found,
-        "head": found.session,
+        "title": view.session.title or view.session.id,
+        "found": view,
+        "head": view.session,
         "findings": taught,
-        "more": limit + MESSAGES if found.more else 0,
+        "more": limit + MESSAGES if view.hidden_count else 0,
         "notes": list(dict.fromkeys(context.notes)),
     }
 
 
 def findings(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the findings with their points, those that qualify first, and candidates.
+    """Return the findings with their points, qualified ones first, and candidates.
 
-    What was dismissed is a list of its own.
+    Dismissed findings are a list of their own.
     """
     preset = query.text("preset") or context.settings.text("promote.preset")
     _refuse_unknown("preset", preset, tuple(PRESETS))
-    found = promote(
+    findings = promote(
         context,
         query.text("session"),
         list=True,
@@ -86,8 +86,8 @@ def findings(context: Context, query: PageQuery) -> dict[str, Any]:
         preset=preset,  # type: ignore[arg-type]
     ).findings
     rows = sorted(
-        (one for one in found if not one.dismissed),
-        key=lambda one: (one.promoted, bool(one.why), -one.points, one.id),
+        (finding for finding in findings if not finding.dismissed),
+        key=lambda finding: (finding.promoted, bool(finding.why), -finding.points, finding.id),
     )
     return {
         "title": "Findings",
@@ -97,41 +97,43 @@ def findings(context: Context, query: PageQuery) -> dict[str, Any]:
         "least": PRESETS[preset],
         "rows": rows[:SHOWN],
         "hidden": max(0, len(rows) - SHOWN),
-        "dismissed": [one for one in found if one.dismissed],
+        "dismissed": [finding for finding in findings if finding.dismissed],
         "is_open": is_open,
-        "candidates": candidates(context),
+        "candidates": list_candidates(context),
         "notes": list(dict.fromkeys(context.notes)),
     }
 
 
-def _refuse_unknown(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
+def _refuse_unknown(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
         raise MemtoolError(
-            f"no {name} is called {value[:40]!r}",
-            hint=f"one of {', '.join(filter(None, known))}",
+            f"unknown {name} {value[:40]!r}",
+            hint=f"one of {', '.join(filter(None, choices))}",
             code="usage",
         )
 
 
 def is_open(row: FindingRow) -> bool:
-    """Tell whether a finding qualifies and is no memory yet."""
+    """Return whether a finding qualifies and was not promoted yet."""
     return not (row.promoted or row.why)
 
 
-def candidates(context: Context) -> list[CandidateRow]:
-    """Return the candidates that nobody has confirmed, those with the least time left first."""
+def list_candidates(context: Context) -> list[CandidateRow]:
+    """Return the unconfirmed candidates, those with the least time left first."""
     tree, categories = index.open(context), context.settings.categories
     mask = Mask(context.settings)
-    found = []
-    for one in tree.records:
-        memory = one.memory
-        if memory.status != "candidate" or not tree.lineage.is_head(one.id):
+    candidates = []
+    for record in tree.records:
+        memory = record.memory
+        if memory.status != "candidate" or not tree.lineage.is_head(record.id):
             continue
-        end = lifecycle.expires_at(memory, categories)
-        left = None if end is None else (end - context.clock.now) // timestamps.DAY_S
+        end = lifecycle.find_expiry(memory, categories)
+        days_left = None if end is None else (end - context.clock.now) // timestamps.DAY_S
         sources = mask.line(", ".join(memory.items("source")))
         written = memory.text("timestamp")
-        found.append(
-            CandidateRow(one.id, mask.line(memory.title), memory.confidence, sources, written, left)
+        candidates.append(
+            CandidateRow(
+                record.id, mask.line(memory.title), memory.confidence, sources, written, days_left
+            )
         )
-    return sorted(found, key=lambda row: (row.days_left is None, row.days_left or 0, row.id))
+    return sorted(candidates, key=lambda row: (row.days_left is None, row.days_left or 0, row.id))

@@ -1,0 +1,56 @@
+"""The pages of a branch that is behind name what the trusted branch knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from behind import fall_behind
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+    Web = Any
+
+NEWER = "NEWER ON origin/main: dec-new &lt;b&gt;Longer"
+
+
+@pytest.fixture
+def behind(sandbox: Sandbox) -> Sandbox:
+    """A branch that is behind; the title of what it lacks looks like a tag."""
+    fall_behind(sandbox, title="<b>Longer")
+    return sandbox
+
+
+@pytest.mark.parametrize(
+    ("path", "texts"),
+    [
+        (
+            "/",
+            [
+                "Trusted: origin/main at",
+                "changed on origin/main since this branch began",
+                "on origin/main, not in this branch yet",
+                "&lt;b&gt;Longer",
+            ],
+        ),
+        ("/search?q=seat", [NEWER, "on origin/main, not in this branch yet; it replaces dec-old"]),
+        ("/m/dec-old", [NEWER, '<a href="/m/dec-new">dec-new</a>']),
+    ],
+)
+def test_a_page_has_the_notice(behind: Sandbox, web: Web, path: str, texts: list[str]):
+    """Status, search and the memory, with a foreign title escaped."""
+    reply = web.get(path)
+    assert reply.status == 200
+    assert [text for text in texts if text not in reply.text] == []
+    assert "<b>Longer" not in reply.text
+
+
+def test_a_memory_that_is_only_there_has_a_page(behind: Sandbox, writer: Web):
+    """With its history there, and without the forms that would change it here."""
+    assert "/m/dec-old/supersede" in writer.get("/m/dec-old").text
+    text = writer.get("/m/dec-new").text
+    assert "on origin/main, not in this branch yet; it replaces dec-old" in text
+    assert "no memory is called" not in text
+    assert behind.git("rev-parse", "--short=10", "origin/main").strip()[:7] in text
+    assert "/m/dec-new/supersede" not in text
