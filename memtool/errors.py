@@ -76,7 +76,6 @@ ERROR_CODES: dict[str, str] = {
     "no-repository": "the directory is not in a git repository",
     "no-revision": "the memory is not committed, and has no older version to compare with",
     "no-route": "unknown address",
-    "no-semantic": "the package for semantic search is not installed",
     "no-session": "no session matches",
     "no-ssh-keygen": "ssh-keygen, which makes and checks signatures, is missing or cannot be run",
     "no-step": "the memory has no change that could be undone",

@@ -33,6 +33,19 @@ def install_on_path() -> str:
     return _format_command(f"{_find_tool() or 'pipx'} install", _format_requirement())
 
 
+def install_alone(requirement: str) -> str:
+    """Return the command that adds a package to this environment, without what it requires."""
+    import shlex
+
+    words = f"--no-deps {shlex.quote(requirement)}"
+    tool = _find_tool()
+    if tool == "pipx":
+        return f"pipx runpip {DISTRIBUTION} install {words}"
+    if tool:
+        return f"{_format_command('uv pip install --python', [sys.executable])} {words}"
+    return f"{_find_pip_install()} {words}"
+
+
 def upgrade_command() -> str:
     """Return the command that updates memtool from where this copy came from."""
     if tool := _find_tool():

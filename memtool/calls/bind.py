@@ -25,11 +25,12 @@ OLD_OPTIONS: dict[str, dict[str, str]] = {
     "forget": _OLD_REASON,
     "inject": {"write": "into"},
     "promote": _OLD_REASON,
+    "search": {"semantic": ""},
     "resolve": _OLD_REASON | {"keep_both": "keep=both"},
     "undo": _OLD_REASON,
 }
 """Old names of options by verb, which work for one version, with those of today. With `=` the old
-one was a switch, and means this value of another option."""
+one was a switch, and means this value of another option; with nothing it is the default now."""
 NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
 """Matches a character that is not white space in any dialect of regular expressions in schemas."""
 MAX_SHOWN_CHARS = 40
@@ -84,6 +85,8 @@ def _use_current_names(signature: Signature, arguments: Mapping[str, Any]) -> Ma
     for old_name, current in signature.old_names.items():
         name, equals, switched_on = current.partition("=")
         value = renamed.pop(old_name, None)
+        if not current:
+            continue
         if equals and value is not None:
             value = switched_on if value else None
         if renamed.get(name) is None:
@@ -94,9 +97,9 @@ def _use_current_names(signature: Signature, arguments: Mapping[str, Any]) -> Ma
 def describe_old_names(signature: Signature, labels: Iterable[str]) -> tuple[str, ...]:
     """Return a note for each old name among the labels of arguments."""
     return tuple(
-        f"{label} is called {signature.old_names[label]} now"
+        f"{label} is called {name} now" if name else f"{label} is the default now"
         for label in labels
-        if label in signature.old_names
+        if (name := signature.old_names.get(label)) is not None
     )
 
 

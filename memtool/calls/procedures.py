@@ -320,7 +320,7 @@ def _build_procedure(choice: Choice, surface: str) -> Procedure:
     old_names = {
         old_name: current
         for old_name, current in OLD_OPTIONS.get(verb.name, {}).items()
-        if current in parameters
+        if current in parameters or not current
     }
     name = verb.name.replace(" ", "-")
     about = choice.about if surface == AGENT else ""

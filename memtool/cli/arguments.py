@@ -196,6 +196,7 @@ def _use_current_flags(signature: Signature, words: list[str]) -> tuple[list[str
     current_words = [
         signature.old_names.get(flag, flag) + word.removeprefix(flag)
         for flag, word in zip(flags, words, strict=False)
+        if signature.old_names.get(flag) != ""
     ]
     old_flags = dict.fromkeys(flag for flag in flags if flag in signature.old_names)
     return current_words + words[last:], list(old_flags)
@@ -325,7 +326,7 @@ def _make_signature(face: Interface) -> Signature:
         help=f"{title} --help",
         usage=" ".join([title, *needed]),
         old_names={
-            _format_flag(old_name): _format_flag(current)
+            _format_flag(old_name): _format_flag(current) if current else ""
             for old_name, current in OLD_OPTIONS.get(face.name, {}).items()
         },
     )

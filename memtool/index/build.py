@@ -1,4 +1,4 @@
-"""Build the rows of postings from documents. It owns bm25s and numpy.
+"""Build the rows of postings from documents. It owns bm25s.
 
 A run is the text between two spaces (see `analyzer`). Ten thousand memories contain nearly two
 million runs, and only one in forty is new. So each distinct run is analyzed once, into a table of
@@ -14,9 +14,8 @@ from array import array
 from itertools import chain, islice, pairwise
 from typing import Any
 
-import numpy as np
-
 from memtool.index import analyzer, postings
+from memtool.index.arrays import np
 from memtool.index.postings import IN_HEAD
 from memtool.index.scoring import HEAD_FIELDS, K1, MAX_TF, B
 from memtool.value import Value
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import ModuleType
 
-    from numpy.typing import NDArray
-
+    from memtool.index.arrays import NDArray
     from memtool.index.scoring import Document
 
 
@@ -316,35 +314,3 @@ def _score_documents(
     rarity = np.log(1.0 + (len(documents) - df + 0.5) / (df + 0.5))  # as `scoring.idf`
     scores = matrix["data"] / np.repeat(rarity, df)
     return matrix["indices"], scores.astype(np.float32), matrix["indptr"]
-
-
-MAX_COMPONENT = 127
-"""The largest component of a quantized vector."""
-
-
-def quantize(vectors: NDArray[Any]) -> bytes:
-    """Quantize vectors, one per row, to signed bytes; the largest component of a row becomes 127.
-
-    Cosines stay correct to about a thousandth. A row of zeros or NaN becomes zeros.
-    """
-    rows = np.nan_to_num(vectors.astype(np.float32))
-    maxima = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    maxima[maxima == 0.0] = 1.0
-    data: bytes = np.rint(rows / maxima * MAX_COMPONENT).astype(np.int8).tobytes()
-    return data
-
-
-def compute_cosines(rows: bytes | memoryview, query: bytes) -> list[float]:
-    """Return the cosine of each row with one vector, -1 to 1, all from `quantize`.
-
-    A row or vector of zeros gives 0.
-    """
-    # The sums are of integers, exact for vectors of up to 1,040 components. So the order in which
-    # the machine adds them does not matter.
-    vector = np.frombuffer(query, np.int8).astype(np.float32)
-    table = np.frombuffer(rows, np.int8).astype(np.float32).reshape(-1, len(vector))
-    squares = np.einsum("ij,ij->i", table, table).astype(np.float64)
-    sizes = np.sqrt(squares * float(vector @ vector))
-    sizes[sizes == 0.0] = 1.0
-    values: list[float] = ((table @ vector) / sizes).tolist()
-    return values

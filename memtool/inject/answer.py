@@ -365,6 +365,7 @@ def build_injected(
         verdicts=tuple(draft.verdicts),
         versions=tuple(versions),
         degraded=any(repository.search_result.is_degraded for repository in repositories),
+        semantic=repositories[0].search_result.semantic,
     )
 
 

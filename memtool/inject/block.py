@@ -14,6 +14,7 @@ from memtool.inject.candidates import GOVERNING, PINNED, RETRIEVAL, SUMMARY
 from memtool.inject.remarks import NO_REMARKS
 from memtool.memory import timestamps
 from memtool.memory.trust import SHORT_ID_DIGITS, TRUST_LEVELS
+from memtool.search.retrieve import OFF
 from memtool.search.scope import DIGEST, MEMORY, NONE, is_digest
 from memtool.value import Value, digest
 
@@ -416,11 +417,13 @@ class InjectedBlock(Value):
     examined, since this machine is slow. `prompt` is the query, `verdicts` are all decisions,
     `versions` are the versions that the session has now seen; these three are not in the JSON.
     `silenced` are the ids of memories that would answer in the version of the trusted ref, but not
-    as changed here. `gates` are the thresholds by name, if the block is explained.
+    as changed here. `semantic` tells whether the meanings of some, all or no memories were compared
+    with the prompt: `partial`, `full` or `off`. `gates` are the thresholds by name, if the block is
+    explained.
     """
 
     json_fields = (
-        "budget items text freshness expired depth silenced degraded session gates explain"
+        "budget items text freshness expired depth semantic silenced degraded session gates explain"
     )
     json_optional = "silenced degraded session gates explain"
 
@@ -437,6 +440,7 @@ class InjectedBlock(Value):
     versions: tuple[tuple[str, str], ...] = ()
     degraded: bool = False
     silenced: tuple[str, ...] = ()
+    semantic: str = OFF
     gates: Mapping[str, float] | None = None
 
     @property
@@ -456,6 +460,7 @@ class InjectedBlock(Value):
             verdicts=self.verdicts + other.verdicts,
             versions=self.versions + other.versions,
             degraded=self.degraded or other.degraded,
+            semantic=self.semantic if other.semantic == OFF else other.semantic,
             silenced=tuple(dict.fromkeys((*self.silenced, *other.silenced))),
         )
 

@@ -28,7 +28,7 @@ from memtool.search.features import no_moves
 from memtool.search.prose import search_prose
 from memtool.search.retrieve import SearchResult
 from memtool.search.scope import build_drift_witness, build_scope
-from memtool.search.stages import overlay_tree, with_general_stages
+from memtool.search.stages import overlay_tree, with_general_stages, with_meaning
 from memtool.store.provenance import TrustLevels
 from memtool.value import Value
 
@@ -236,6 +236,8 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     """Collect what one repository has for a block. Raises MemtoolError as `index.open` does."""
     view, least = _open(context, request)
     scope = _build_scope(context, view, context.clock.parse_as_of(request.as_of))
+    if context.caller.is_resident:
+        scope = with_meaning(context, scope, request.prompt)
     grounds = _weigh(context, view, scope, least, is_hurried=request.is_hurried)
     # A search must also find a memory that a file has not the trust to replace.
     scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.find_refusal)
@@ -377,6 +379,7 @@ def _search(scope: Scope, request: GatherRequest, max_hits: int) -> SearchResult
             missed=result.missed,
             expired=result.expired,
             is_degraded=result.is_degraded,
+            semantic=result.semantic,
         )
     return result
 

@@ -89,7 +89,8 @@ def explain_missing(
     place = next((at for at, hit in enumerate(result.hits, 1) if hit.record.id == record.id), 0)
     if not place:
         words = ", ".join(dict.fromkeys(query.words))
-        return GateVerdict(record.id, WORDS, f"it holds none of the words {words}")
+        far = ", and its meaning is far from them" if scope.matchers else ""
+        return GateVerdict(record.id, WORDS, f"it holds none of the words {words}{far}")
     hit = result.hits[place - 1]
     if place > limit:
         return GateVerdict(record.id, LIMIT, _format_beyond(place, hit, limit))

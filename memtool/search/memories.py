@@ -6,6 +6,7 @@ from memtool.index import index
 from memtool.memory.drift import format_renamed_mark, mark
 from memtool.search import retrieve
 from memtool.search.features import Facts
+from memtool.search.retrieve import PARTIAL
 from memtool.search.scope import (
     DIGEST,
     MEMORY,
@@ -19,13 +20,21 @@ from memtool.search.scope import (
     note_withheld,
 )
 from memtool.search.snippet import extract_snippet
-from memtool.search.sources import NOTHING, SCORE_DIGITS, Result, RoutedSource, Source, SourceAnswer
+from memtool.search.sources import (
+    NOTHING,
+    SCORE_DIGITS,
+    Meaning,
+    Result,
+    RoutedSource,
+    Source,
+    SourceAnswer,
+)
 from memtool.search.stages import overlay_tree, with_stages
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memtool.index.reader import Catalog
     from memtool.memory.trust import Origin
@@ -53,6 +62,7 @@ def answer_request(request: SearchRequest) -> SourceAnswer:
     hits, is_digest_enough = _sort_digests_first(request, scope, unordered)
     results = _build_results(request, search, hits)
     context.notes.extend(result.notes)
+    context.notes.extend(_note_meaning(request, result))
     held_back, why_not = _explain(request, search)
     note_truncated(context, len(results), result.total, "--limit 0 shows all", request.offset)
     if not result.total and not result.notes:
@@ -66,11 +76,31 @@ def answer_request(request: SearchRequest) -> SourceAnswer:
         freshness=search.tree.freshness,
         expired=result.expired,
         is_degraded=result.is_degraded,
+        semantic=result.semantic,
+        meaning=_build_meaning(result) if request.explain else None,
         held_back=held_back,
         why_not=why_not,
         own_index=lambda: scope.facts().index,
         suffices=lambda: _has_sufficient_hit(request, scope, unordered),
     )
+
+
+def _note_meaning(request: SearchRequest, result: SearchResult) -> Iterator[str]:
+    """Yield what the user should know about the search by meaning."""
+    if result.semantic == PARTIAL:
+        command = "memtool maintain --only index --apply"
+        yield f"the meanings of some memories are not known yet: {command}"
+    if request.explain and result.coverage is not None:
+        yield (
+            f"the best match by words holds {result.coverage:.2f} of the question, so meaning adds "
+            f"up to {result.weight:.2f}"
+        )
+
+
+def _build_meaning(result: SearchResult) -> Meaning | None:
+    if result.coverage is None or result.weight is None:
+        return None
+    return Meaning(round(result.coverage, SCORE_DIGITS), round(result.weight, SCORE_DIGITS))
 
 
 def _search(request: SearchRequest) -> _Search:

@@ -77,7 +77,7 @@ def search_prose(
         search.find_missed(candidates) if explain else (),
         search.count_expired(),
         is_degraded=search.is_cut or scope.effort.is_narrow,
-    )
+    ).with_meaning(scope, search.reader)
 
 
 class _ProseSearch:
@@ -95,7 +95,7 @@ class _ProseSearch:
         self.text = text
         self.literal_question = literal_question
         self.facts = scope.facts()
-        self.reader = Retriever(self.facts)
+        self.reader = Retriever(self.facts, scope.matchers, literal_question)
         self.question = self.reader.with_near_words(question)
         self.ranking_question = scoring.downweight_tail(
             self.question, literal_question, text, scope.language
@@ -118,7 +118,10 @@ class _ProseSearch:
         return retrieve.sort_by_relevance(hits)
 
     def select_answers(self, candidates: Sequence[Hit]) -> list[Hit]:
-        """Return the candidates that contain enough of the text, as far as time allows."""
+        """Return the candidates that answer the text, as far as time allows.
+
+        They contain enough of it, or a matcher finds them near enough.
+        """
         shares: list[float] = []
         for hit in candidates:
             if len(shares) >= LEADING_HITS and self.deadline.has_passed():
@@ -128,7 +131,12 @@ class _ProseSearch:
                 break
             shares.append(self._measure_share(hit))
         passing = self._select_passing(candidates, shares)
-        return [hit for hit, passes in zip(candidates, passing, strict=False) if passes]
+        passing += [False] * (len(candidates) - len(passing))
+        return [
+            hit
+            for hit, passes in zip(candidates, passing, strict=True)
+            if passes or self._is_near(hit)
+        ]
 
     def sort(
         self, answers: Sequence[Hit], candidates: Sequence[Hit], files: tuple[str, ...]
@@ -137,7 +145,7 @@ class _ProseSearch:
         self._context = retrieve.build_context(self.scope, self.text, files, answers)
         self._best = 0.0
         if candidates:
-            quality = self.reader.query_coverage(
+            quality = self.reader.measure_quality(
                 self.literal_question, self.question, candidates[0]
             )
             self._best = candidates[0].raw / quality
@@ -166,7 +174,9 @@ class _ProseSearch:
             self.scope.refuses,
         )
         self._discount(best)
-        answering = [hit for hit in best if self._measure_share(hit) >= FOLLOWER_SHARE]
+        answering = [
+            hit for hit in best if self._measure_share(hit) >= FOLLOWER_SHARE or self._is_near(hit)
+        ]
         for hit in answering:
             hit.related = owners[hit.record.id]
         return self._weigh(answering)
@@ -191,7 +201,7 @@ class _ProseSearch:
         objections = [
             MissedMemory(hit.record, format_objection(share))
             for hit, share, passes in zip(candidates, shares, select_passing(shares), strict=True)
-            if not passes
+            if not (passes or self._is_near(hit))
         ]
         return (*away, *objections[:MAX_MISSED])
 
@@ -210,6 +220,9 @@ class _ProseSearch:
 
     def _measure_share(self, hit: Hit) -> float:
         return self.gatekeeper.measure(hit, self.reader.matched_text(hit))
+
+    def _is_near(self, hit: Hit) -> bool:
+        return any(matcher.is_answer(hit.number) for matcher in self.scope.matchers)
 
     def _discount(self, hits: Sequence[Hit]) -> None:
         """Ignore what less trusted memories claim about themselves, if there are more trusted ones.

@@ -50,15 +50,36 @@ if TYPE_CHECKING:
     class Matcher(Protocol):
         """Finds memories of a catalog by number, in another way than by words."""
 
+        @property
+        def state(self) -> str:
+            """PARTIAL or WHOLE: whether some or all memories were compared."""
+
+        def weigh(self, coverage: float) -> float:
+            """Return what the best match gains, if the best by words has 1 and this coverage."""
+
         def matches(self, allowed: Callable[[int], bool]) -> Sequence[int]:
             """Return the allowed documents that match, even without a word of the query."""
 
-        def add(self, scores: Mapping[int, float], matches: Sequence[int]) -> dict[int, float]:
-            """Return scores (1 for the best by words) plus what this matcher adds."""
+        def add(
+            self, scores: Mapping[int, float], matches: Sequence[int], coverage: float
+        ) -> dict[int, float]:
+            """Return scores (1 for the best by words) plus what this matcher adds.
+
+            `coverage` is the share of the question that the best match by words contains.
+            """
+
+        def measure(self, number: int) -> float:
+            """Return how well a document matches, up to 1; 0 if that is unknown."""
+
+        def is_answer(self, number: int) -> bool:
+            """Return whether a document is an answer, whatever words it contains."""
 
         def details(self, number: int) -> Mapping[str, float]:
             """Return result fields for a document, such as how well it matches."""
 
+
+PARTIAL, WHOLE, OFF = "partial", "full", "off"
+"""Whether the meanings of some, all or no memories were compared with the question."""
 
 LESSER_SCORE_SHARE = 0.1
 """Share of the lesser score that is added, of a head's own score and that of what it replaces."""
@@ -146,9 +167,18 @@ def parse_questions(scope: Scope, text: str) -> tuple[Question, Question]:
 class Retriever:
     """Searches the index of a catalog. The index counts memories by number, the caller by path."""
 
-    def __init__(self, facts: Facts, matchers: Sequence[Matcher] = ()) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        matchers: Sequence[Matcher] = (),
+        literal_question: Question | None = None,
+    ) -> None:
+        """Take the matchers, which need the question without aliases and near words."""
         self.facts = facts
         self.matchers = matchers
+        self._literal_question = literal_question
+        self.coverage: float | None = None
+        """The share of the first question that the best match by words contains."""
         self.catalog = facts.catalog
         self.index = facts.index
         self._plain: dict[int, bytes] = {}
@@ -268,11 +298,16 @@ class Retriever:
             hit.raw *= min(1.0, scoring.score_text(plain, gained, statistics) / score)
         self._plain[hit.number] = plain
 
-    def query_coverage(self, literal_question: Question, question: Question, best: Hit) -> float:
-        """Return the share of a question that a hit contains; see `query_coverage` in `scoring`."""
-        return query_coverage(
+    def measure_quality(self, literal_question: Question, question: Question, best: Hit) -> float:
+        """Return how much of a question a hit answers, 0 to 1.
+
+        That is the share that it contains (see `scoring.query_coverage`), or how near a matcher
+        finds it, whichever is more.
+        """
+        coverage = query_coverage(
             literal_question, question, self.matched_text(best), self.index.count, self.index.df
         )
+        return max(coverage, *(matcher.measure(best.number) for matcher in self.matchers), 0.0)
 
     def _number(self, record: Record) -> int:
         number = self.catalog.find_number(record)
@@ -324,9 +359,23 @@ class Retriever:
         scores = {number: score / highest for number, score in best + linked_hits}
         scores.update(self.index.rerank(question, best[: scoring.MAX_RERANKED]))
         scores = self._thread_scores(question, best, scores, allowed)
+        if not self.matchers:
+            return scores
+        coverage = self._measure_coverage(question, scores)
+        if self.coverage is None:
+            self.coverage = coverage
         for matcher, numbers in zip(self.matchers, matches, strict=True):
-            scores = matcher.add(scores, numbers)
+            scores = matcher.add(scores, numbers, coverage)
         return scores
+
+    def _measure_coverage(self, question: Question, scores: Mapping[int, float]) -> float:
+        """Return the share of a question that the best of these documents contains; 0 of none."""
+        best = max(scores, key=scores.__getitem__, default=None)
+        if best is None:
+            return 0.0
+        text = self.index.text(best)
+        literal = self._literal_question or question
+        return query_coverage(literal, question, text, self.index.count, self.index.df)
 
     def _thread_scores(
         self,
@@ -475,6 +524,9 @@ class SearchResult(Value):
     If explained, `missed` lists memories that were left out for one reason only. `expired` counts
     those left out for their age alone. `is_degraded` means that less was examined because this
     machine is slow.
+
+    `semantic` is PARTIAL, WHOLE or OFF. With a matcher, `coverage` is the share of the question
+    that the best match by words contains, and `weight` what the nearest memory gains because of it.
     """
 
     hits: tuple[Hit, ...]
@@ -483,6 +535,18 @@ class SearchResult(Value):
     missed: tuple[MissedMemory, ...] = ()
     expired: int = 0
     is_degraded: bool = False
+    semantic: str = OFF
+    coverage: float | None = None
+    weight: float | None = None
+
+    def with_meaning(self, scope: Scope, reader: Retriever | None) -> SearchResult:
+        """Return the result with what the first matcher of a scope has done."""
+        if not scope.matchers:
+            return self
+        matcher = scope.matchers[0]
+        coverage = (reader.coverage if reader is not None else None) or 0.0
+        weight = matcher.weigh(coverage)
+        return self.replace(semantic=matcher.state, coverage=coverage, weight=weight)
 
 
 def by_score(hit: Hit) -> tuple[float | str, ...]:
@@ -513,7 +577,7 @@ def search_query(
         search.find_missed() if explain else (),
         count_expired(search.facts, query, search.question),
         is_degraded=scope.effort.is_narrow,
-    )
+    ).with_meaning(scope, search.reader)
 
 
 class _QuerySearch:
@@ -539,10 +603,10 @@ class _QuerySearch:
         self.literal_question, self.question = parse_questions(scope, self.text)
         self.reader: Retriever | None = None
         if content_terms(self.question):
-            self.reader = Retriever(self.facts, scope.matchers)
+            self.reader = Retriever(self.facts, scope.matchers, self.literal_question)
             self.question = self.reader.with_near_words(self.question)
         self.quality = 1.0
-        """Share of the question that the best hit by words contains."""
+        """How much of the question the best hit by words answers."""
 
     @property
     def is_best_enough(self) -> bool:
@@ -557,7 +621,7 @@ class _QuerySearch:
             limit = max(self.limit, self.scope.effort.weighed) if self.is_best_enough else None
             ranked, total = self.reader.rank(self.question, self.test, limit)
             if ranked:
-                self.quality = self.reader.query_coverage(
+                self.quality = self.reader.measure_quality(
                     self.literal_question, self.question, ranked[0]
                 )
         if not self.is_by_words:
@@ -679,7 +743,7 @@ def weigh(
     """Set the score of each hit from its relevance and all factors.
 
     Relevance is relative to `best`, the raw score of a match of all words, estimated from the
-    coverage of the best hit (see `query_coverage`). It is `floor` for a hit without a word.
+    quality of the best hit (see `measure_quality`). It is `floor` for a hit without a word.
     """
     context.expect([hit.record for hit in hits])
     for hit in hits:

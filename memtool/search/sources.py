@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from memtool.search.retrieve import OFF
 from memtool.search.scope import DIGEST, MEMORY, NONE, SESSION, MemoryRow
 from memtool.value import Value
 
@@ -104,6 +105,19 @@ class SearchRequest(Value):
         return (self.at, self.as_of, self.offset) == (None, None, 0)
 
 
+class Meaning(Value):
+    """How much meaning counted in a search.
+
+    `coverage` is the share of the question's worth that the best match by words contains. `weight`
+    is what the nearest memory gains because of it, if the best by words has 1.
+    """
+
+    json_fields = "coverage weight"
+
+    coverage: float
+    weight: float
+
+
 class SourceAnswer(Value):
     """The answer of one source, best first; `total` includes results beyond the limit.
 
@@ -120,6 +134,8 @@ class SourceAnswer(Value):
     freshness: str = ""
     expired: int = 0
     is_degraded: bool = False
+    semantic: str = OFF
+    meaning: Meaning | None = None
     held_back: tuple[GateVerdict, ...] | None = None
     why_not: GateVerdict | None = None
     own_index: Callable[[], IndexReader] | None = None
@@ -159,6 +175,9 @@ class SearchAnswer(Value):
     `session` if private sessions match, `none` if nothing was found, else `memory`. `sessions` is
     None unless they were searched.
 
+    `semantic` tells whether the meanings of some, all or no memories were compared with the
+    question: `partial`, `full` or `off`. `meaning` is how much that counted, if explained.
+
     `expired` counts matches left out for their age alone; `degraded` means that less was examined
     because this machine is slow (search.degrade). `held_back` lists what each gate held back, if
     explained, and `why_not` is the verdict on the one memory asked about.
@@ -166,10 +185,10 @@ class SearchAnswer(Value):
 
     json_names = (("elsewhere", "others"),)
     json_fields = (
-        "query total elapsed_ms freshness depth results sessions expired degraded held_back "
-        "why_not elsewhere"
+        "query total elapsed_ms freshness depth semantic results sessions expired degraded meaning "
+        "held_back why_not elsewhere"
     )
-    json_optional = "sessions degraded held_back why_not elsewhere"
+    json_optional = "sessions degraded meaning held_back why_not elsewhere"
 
     query: str
     total: int
@@ -181,6 +200,8 @@ class SearchAnswer(Value):
     sessions: tuple[Passage, ...] | None = None
     expired: int = 0
     degraded: bool = False
+    semantic: str = OFF
+    meaning: Meaning | None = None
     held_back: tuple[GateVerdict, ...] | None = None
     why_not: GateVerdict | None = None
     offset: int = 0
@@ -222,6 +243,8 @@ def _merge(request: SearchRequest, answers: Sequence[SourceAnswer]) -> SearchAns
         sessions=sum(passages, ()) if passages else None,
         expired=sum(answer.expired for answer in answers),
         degraded=any(answer.is_degraded for answer in answers),
+        semantic=next((answer.semantic for answer in answers if answer.semantic != OFF), OFF),
+        meaning=next((answer.meaning for answer in answers if answer.meaning is not None), None),
         held_back=next(
             (answer.held_back for answer in answers if answer.held_back is not None), None
         ),

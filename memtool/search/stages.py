@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     """Returns a scope, perhaps changed."""
 
 
+BY_WORDS = "words"
+"""The option that searches without the model."""
+
+
 def with_stages(request: SearchRequest, scope: Scope) -> Scope:
     """Apply all stages to the scope of a search."""
     scope = with_general_stages(request.context, scope)
@@ -66,19 +70,25 @@ def _with_effort(context: Context, scope: Scope) -> Scope:
     return scope.replace(effort=effort)
 
 
-def _with_meaning(request: SearchRequest, scope: Scope) -> Scope:
-    """Search by meaning too, if requested.
-
-    A resident process does so by default if its user has set a model.
-    """
-    is_asked = "semantic" in request.options
-    text = "\n".join(request.query.words)
-    if not text or not (is_asked or request.context.caller.is_resident):
+def with_meaning(context: Context, scope: Scope, text: str) -> Scope:
+    """Find memories by the meaning of a text too, if there is a model."""
+    if not text.strip():
         return scope
-    from memtool.search import semantic  # most questions go by words alone
+    from memtool.search.model import find_model  # a cold hook needs none
 
-    matcher = semantic.build_matcher_if_usable(request.context, scope.tree, text, is_asked=is_asked)
-    return scope if matcher is None else scope.replace(matchers=(*scope.matchers, matcher))
+    model = find_model(context)
+    if model is None:
+        return scope
+    from memtool.search import semantic
+
+    matcher = semantic.build_matcher(context, scope.tree, text, model)
+    return scope.replace(matchers=(*scope.matchers, matcher))
+
+
+def _with_meaning_unless_by_words(request: SearchRequest, scope: Scope) -> Scope:
+    if BY_WORDS in request.options:
+        return scope
+    return with_meaning(request.context, scope, "\n".join(request.query.words))
 
 
 TREE_STAGES: tuple[Callable[[Context, Catalog, int], Catalog], ...] = (_with_ahead,)
@@ -87,6 +97,6 @@ SHARED_STAGES: tuple[Callable[[Context, Scope], Scope], ...] = (_with_effort,)
 """Stages of a search and of a block."""
 STAGES: tuple[Stage, ...] = (
     lambda request, scope: restricted_for(request.context, scope),
-    _with_meaning,
+    _with_meaning_unless_by_words,
 )
 """Further stages of a search."""

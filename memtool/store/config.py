@@ -120,12 +120,20 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "search.semantic",
+        "auto",
+        (
+            "auto finds memories by meaning too, if the extra semantic and a model are installed; "
+            "only the user's own settings say so, as memtool --global config search.semantic off"
+        ),
+        ("auto", "off"),
+    ),
+    (
+        "search.model",
         "",
         (
-            "the model by which search --semantic and memtool mcp also find what "
-            "means the same: its folder, as /… or ~/…, or the name of one that is on this disk; "
-            "only the user's own settings name it, as memtool --global config search.semantic "
-            "~/models/static"
+            "a folder with another sentence model, as /… or ~/…: a BERT with config.json, "
+            "model.safetensors and tokenizer.json; only the user's own settings name it, as "
+            "memtool --global config search.model ~/models/other"
         ),
     ),
     (
@@ -512,6 +520,7 @@ PERSONAL = frozenset(
         "search.preset",
         "search.degrade",
         "search.semantic",
+        "search.model",
         "search.sessions",
         "verify.online",
         "inject.budget_tokens",
@@ -542,7 +551,8 @@ PERSONAL = frozenset(
 )
 """Options about the user. If a project does not set them, the user's global settings apply."""
 USER_ONLY = {
-    "search.semantic": "not used: only your own settings choose a model",
+    "search.semantic": "not used: only your own settings switch a model on or off",
+    "search.model": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
     "verify.online": "not used: only your own settings let sites be asked",
     "capture.promote": "not used: only your own settings let sessions write candidates",
@@ -574,13 +584,17 @@ RENAMED = {
     "maintain.most_alive": "maintain.max_active",
     "maintain.kept_alive": "maintain.archive_down_to",
     "search.access": "search.access_boost",
+    "search.semantic": "search.model",
     "extractor.command": "extraction.command",
     "extractor.resume": "extraction.resume",
     "extractor.timeout_s": "extraction.timeout_s",
     "extractor.retries": "extraction.retries",
     "extractor.confidence": "extraction.confidence",
 }
-"""Old names of settings, which work for one version, with the names that they have now."""
+"""Old names of settings, which work for one version, with the names that they have now.
+
+An old name may be that of another setting now; its value decides which one is meant.
+"""
 CATEGORY_LIST_KEY = "extraction.categories"
 BY_CATEGORY = frozenset(
     (
@@ -790,6 +804,8 @@ def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
         old_section, old_name = old_key.split(".")
         section, name = key.split(".")
         if isinstance(tables.get(old_section), dict) and old_name in tables[old_section]:
+            if old_key in BY_KEY and tables[old_section][old_name] in BY_KEY[old_key].choices:
+                continue
             value = tables[old_section].pop(old_name)
             table = tables.setdefault(section, {})
             if isinstance(table, dict):  # anything else is refused later
@@ -800,6 +816,8 @@ def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
 
 def current_key(key: str) -> str:
     """Return the current name of a setting, which may end with a category."""
+    if key in BY_KEY:
+        return key
     section, entry = key.rpartition(".")[::2]
     return RENAMED.get(key) or (f"{RENAMED[section]}.{entry}" if section in RENAMED else key)
 

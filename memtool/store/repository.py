@@ -682,8 +682,8 @@ ENVIRONMENT: dict[str, str] = {
     "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
     "USER": "who wrote a memory, where git knows no user.name",
     "PATH": "where git is, and which agent hosts there are",
-    "HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME": "where the model of search.semantic lies by its name; "
-    "memtool/fleet in XDG_CACHE_HOME, by default ~/.cache, keeps what a fleet is asked by",
+    "XDG_CACHE_HOME": "memtool in it, by default in ~/.cache, keeps what a fleet is asked by and "
+    "the sentence model of search by meaning",
     "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, XDG_CONFIG_HOME": "where agent hosts keep "
     "what holds for all projects",
 }

@@ -40,7 +40,7 @@ _MAX_STAMP = 100
 
 
 class Chore(Value):
-    """One chore: `remove` a file, `prune` a session, or `rebuild` the index."""
+    """One chore: `remove` a file, `prune` a session, `rebuild` the index, or `make` vectors."""
 
     do: str
     what: str

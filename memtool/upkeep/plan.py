@@ -136,8 +136,10 @@ PERIOD_DAYS = {NIGHTLY: 1, WEEKLY: 7, MONTHLY: 28}
 SLACK_S = 3_600
 """How much earlier a period may be due: cron is not punctual."""
 SCHEDULE = "maintain.schedule"
+VECTORS = "vectors"
+"""The part that makes the vectors of memories, for the search by meaning."""
 PARTS: dict[str, tuple[str, ...]] = {
-    NIGHTLY: ("merge",),
+    NIGHTLY: ("merge", VECTORS),
     WEEKLY: ("expire", "review", "leftovers", "learn", "renames", "digest"),
     MONTHLY: ("links", "index", "sessions"),
 }
@@ -145,7 +147,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 ONLY: dict[str, tuple[str, ...]] = {
     "decay": ("expire", "review", "fade"),
     "sessions": ("sessions",),
-    "index": ("index",),
+    "index": ("index", VECTORS),
     "digests": ("digest",),
     "renames": ("renames",),
 }
@@ -191,7 +193,7 @@ def plan(
     Raises:
         MemtoolError: git or a session cannot be read.
     """
-    parts = {*ONLY[only]} if only else {part for period in periods for part in PARTS[period]}
+    parts = choose_parts(periods, only)
     steps, flags = _build_memory_steps(tree, inputs, parts, random)
     notes: list[str] = []
     if "links" in parts:
@@ -220,6 +222,11 @@ def plan(
     if tree.count and {"merge", "expire"} & parts and not inputs.uses.is_known:
         notes.append(UNCOUNTED)
     return MaintenancePlan(tuple(steps), tuple(due), tuple(flags), tuple(notes))
+
+
+def choose_parts(periods: Collection[str], only: str = "") -> set[str]:
+    """Return the parts of some periods, or those that `only` names."""
+    return {*ONLY[only]} if only else {part for period in periods for part in PARTS[period]}
 
 
 def _build_memory_steps(

@@ -45,7 +45,7 @@ def test_a_key_shows_one_setting(sandbox: Sandbox):
 
 def test_a_setting_of_the_user_alone_is_not_used_from_a_project(sandbox: Sandbox):
     """Who reads the list, or that setting, learns that the project's value counts for nothing."""
-    sandbox.write(".memory/config.toml", '[search]\nsemantic = "x"\n')
+    sandbox.write(".memory/config.toml", '[search]\nsemantic = "off"\n')
     for key, count in (("", 1), ("search.semantic", 1), ("search.limit", 0)):
         context = sandbox.context()
         config(context, key)
@@ -282,8 +282,9 @@ def test_a_project_has_no_say_in_what_is_the_users_alone(sandbox: Sandbox, key: 
     assert (done.returncode, USER_ONLY[key] in done.stderr) == (2, True)
     assert f"hint: memtool --global config {key} VALUE" in done.stderr
     assert not (sandbox.path / ".memory/config.toml").exists()
-    default = find_option(key).default
-    value = {str: '"/x"', bool: "true", tuple: '["x"]'}.get(type(default), "1")
+    default, choices = find_option(key).default, find_option(key).choices
+    text = choices[-1] if choices else "/x"
+    value = {str: f'"{text}"', bool: "true", tuple: '["x"]'}.get(type(default), "1")
     section, name = key.split(".")
     sandbox.write(".memory/config.toml", f"[{section}]\n{name} = {value}\n")
     (row,) = sandbox.json("config", key)["settings"]

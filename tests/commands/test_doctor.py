@@ -426,7 +426,7 @@ def test_what_is_due_and_an_extra_that_is_missing_are_seen(
     sign = results["repository", "due"]
     assert (sign.state, sign.detail) == (WARNING, "1 of 2 memories are due for review")
     assert "memtool list is:due" in sign.hint
-    assert ready.run("--global", "config", "search.semantic", "~/model").returncode == 0
+    assert ready.run("--global", "config", "search.model", "~/model").returncode == 0
     sign = signs(ready)["memtool", "extras"]
     assert (sign.state, sign.hint) == (WARNING, installation.install("semantic"))
 

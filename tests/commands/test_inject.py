@@ -129,7 +129,7 @@ def test_json_shape(project: Sandbox) -> None:
     answer = project.json(*args)
     assert json.loads(project.run(*args, "--format", "json").stdout) == answer
     assert answer["text"] == block
-    assert list(answer) == ["budget", "items", "text", "freshness", "expired", "depth"]
+    assert list(answer) == ["budget", "items", "text", "freshness", "expired", "depth", "semantic"]
     assert set(answer["budget"]) >= {"total", "pinned", "retrieval", "summary", "used"}
     assert answer["budget"]["used"] == budgets.estimate_tokens(block)
     assert list(answer["items"][1]) == [

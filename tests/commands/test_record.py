@@ -131,7 +131,7 @@ def test_a_read_only_git_directory_means_no_notes(sandbox: Sandbox) -> None:
     (sandbox.path / ".git").chmod(0o755)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Title of dec-a  dec-a@77e1be3")
     (note,) = done.stderr.splitlines()
-    assert note.startswith("memtool: the search index is not kept: ")
+    assert note.startswith("memtool: the search index is not stored: ")
     assert not (sandbox.path / ".git" / "memtool").exists()
 
 

@@ -54,6 +54,7 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
         "elapsed_ms",
         "freshness",
         "depth",
+        "semantic",
         "results",
         "expired",
     ]
