@@ -92,6 +92,7 @@ def made(name: str) -> Path:
     place = FOLDER / name
     if (place / ".git" / "done").exists():
         return place
+    shutil.rmtree(place, ignore_errors=True)  # an import that was interrupted
     (place / ".memory").mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=PLAIN_GIT)
     source, extra_maps = IMPORTS.get(name, (name, ("session=meta.session",)))
@@ -131,10 +132,10 @@ def scores(ranked: Sequence[str], grades: dict[str, int]) -> tuple[float, float,
 class Store:
     """One repository, asked again and again from one process."""
 
-    def __init__(self, place: Path, now: str = NOW) -> None:
+    def __init__(self, place: Path, **env: str) -> None:
         from memtool.store.context import Context
 
-        self.ws = Context.at(str(place), os.environ | {"MEMTOOL_NOW": now})
+        self.ws = Context.at(str(place), os.environ | {"MEMTOOL_NOW": NOW} | env)
 
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
@@ -294,7 +295,7 @@ def own_store(name: str) -> Store:
         "demo": [sys.executable, "-m", "memtool", "demo", str(place)],
     }
     subprocess.run(make[name], check=True, env=PLAIN_GIT, stdout=subprocess.DEVNULL)
-    return Store(place, last_commit(place))
+    return Store(place, MEMTOOL_NOW=last_commit(place))
 
 
 class Answer(NamedTuple):
