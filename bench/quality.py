@@ -27,10 +27,10 @@ The questions are those that the ranking was tuned on; expect a little less from
 Our own memories are asked in a clone of HEAD, as of its last commit, and those of `memtool demo` in
 a new demo. `golden.jsonl` is the set of `memtool eval`. `paraphrase.jsonl` was written before
 anything was tuned on it, from the memories alone and without a look at any answer: each question
-says in other words what its memory is about. A script checked that the question has no stem in
-common with the title, tags and body, stop words aside. Every other question, by place, is held out.
-Columns: recall@5 as ranked and of what `inject` may show, of all questions, and of those that share
-no such stem with a memory they expect.
+says in other words what its memory is about. A script checked that it has at most one stem in
+common with title, tags and body, stop words aside; most have none. Every other question of a store,
+by place, is held out. Columns: recall@5 as ranked and of what `inject` may show, of all questions,
+and of those that share no such stem with a memory they expect.
 """
 
 from __future__ import annotations
