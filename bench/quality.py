@@ -2,6 +2,7 @@
 
     python bench/quality.py              the sets of ../shared/data/retrieval
     python bench/quality.py --parts      and what each part of the ranking adds
+    python bench/quality.py --own        only the questions on our own memories
     python bench/quality.py --semantic FOLDER    instead, what a model of static embeddings adds
 
 Each set is imported by memtool itself into a repository below the temporary directory, once, and
@@ -22,6 +23,14 @@ says which session it is of, and `split` of a question which half it belongs to.
 variable they are left out, and the table says so.
 
 The questions are those that the ranking was tuned on; expect a little less from others.
+
+Our own memories are asked in a clone of HEAD, as of its last commit, and those of `memtool demo` in
+a new demo. `golden.jsonl` is the set of `memtool eval`. `paraphrase.jsonl` was written before
+anything was tuned on it, from the memories alone and without a look at any answer: each question
+says in other words what its memory is about. A script checked that it has at most one stem in
+common with title, tags and body, stop words aside; most have none. Every other question of a store,
+by place, is held out. Columns: recall@5 as ranked and of what `inject` may show, of all questions,
+and of those that share no such stem with a memory they expect.
 """
 
 from __future__ import annotations
@@ -29,13 +38,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import retrieval
 from retrieval import DATA, ROOT
@@ -58,6 +68,17 @@ IMPORTS: dict[str, tuple[str, tuple[str, ...]]] = {
 CONVERSATIONS = "MEMTOOL_BENCH_CONVERSATIONS"
 TALKS = ("turns", "observations")
 
+PARAPHRASES = Path(__file__).with_name("paraphrase.jsonl")
+HALVES = ("tuning", "held out")
+PLAIN_GIT = os.environ | {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada"),
+    **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org"),
+    "PYTHONPATH": str(ROOT),
+    "TZ": "UTC",
+}
+
 Rows = list[tuple[dict[str, Any], dict[str, int]]]
 
 
@@ -71,15 +92,9 @@ def made(name: str) -> Path:
     place = FOLDER / name
     if (place / ".git" / "done").exists():
         return place
+    shutil.rmtree(place, ignore_errors=True)  # an import that was interrupted
     (place / ".memory").mkdir(parents=True, exist_ok=True)
-    env = os.environ | {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada"),
-        **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org"),
-        "PYTHONPATH": str(ROOT),
-    }
-    subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=env)
+    subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=PLAIN_GIT)
     source, extra_maps = IMPORTS.get(name, (name, ("session=meta.session",)))
     maps = [word for pair in (*PLAIN, *extra_maps) for word in ("--map", pair)]
     verb = ["import", "jsonl", str(folder(source) / "corpus.jsonl.gz"), *maps, "--commit"]
@@ -87,7 +102,7 @@ def made(name: str) -> Path:
         [sys.executable, "-m", "memtool", *verb],
         check=False,
         cwd=place,
-        env=env,
+        env=PLAIN_GIT,
         capture_output=True,
         text=True,
     )
@@ -117,10 +132,10 @@ def scores(ranked: Sequence[str], grades: dict[str, int]) -> tuple[float, float,
 class Store:
     """One repository, asked again and again from one process."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, place: Path, **env: str) -> None:
         from memtool.store.context import Context
 
-        self.ws = Context.at(str(made(name)), os.environ | {"MEMTOOL_NOW": NOW})
+        self.ws = Context.at(str(place), os.environ | {"MEMTOOL_NOW": NOW} | env)
 
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
@@ -143,6 +158,17 @@ class Store:
             self.ws.settings = self.ws.settings.replace(personal=personal)
             scope = scope.replace(matchers=(semantic.build_matcher(self.ws, self._all, words),))
         return [hit.record.id for hit in retrieve.search_query(scope, parse(words), 10).hits]
+
+    def read_current(self, ids: Iterable[str]) -> list[str]:
+        """Return title, tags and body of those of the memories that are in force."""
+        from memtool.search.scope import build_scope
+
+        facts = build_scope(self.ws, self._all, self.ws.clock.now).facts()
+        records = [record for record in map(self._all.get, ids) if record is not None]
+        memories = [record.memory for record in records if facts.is_current(record)]
+        return [
+            "\n".join([memory.title, *memory.items("tags"), memory.body]) for memory in memories
+        ]
 
     @property
     def _all(self) -> Any:
@@ -188,7 +214,7 @@ def sets() -> None:
     """Print recall@5, nDCG@10 and MRR@10 of each set."""
     print(f"{'set':7} {'':26} questions  recall@5   nDCG@10    MRR@10")
     for name in ("peps", "adrs", "beads"):
-        rows, store = questions(name), Store(name)
+        rows, store = questions(name), Store(made(name))
         texts = [row["text"] for row, _grades in rows]
         print_row(
             name, "bm25s stem+stop", retrieval.plain_bm25s(retrieval.corpus(name), texts), rows
@@ -197,7 +223,7 @@ def sets() -> None:
         print_row(name, "memtool inject", [store.ask(text) for text in texts], rows)
         dated = [row for row in rows if row[0].get("asof")]
         if name == "beads":
-            store = Store("beads-dated")
+            store = Store(made("beads-dated"))
         print_row(name, "memtool as of", [store.as_of(row) for row, _grades in dated], dated)
         if name == "beads":
             open_files = [store.as_of(row, row.get("files", ())) for row, _grades in dated]
@@ -208,7 +234,7 @@ def meaning(model: str) -> None:
     """Print what a model of static embeddings adds to each set, compared with words alone."""
     print(f"{'set':7} {'':26} questions  recall@5   nDCG@10    MRR@10")
     for name in ("peps", "adrs", "beads"):
-        rows, store = questions(name), Store(name)
+        rows, store = questions(name), Store(made(name))
         texts = [row["text"] for row, _grades in rows]
         print_row(name, "search", [store.searched(text) for text in texts], rows)
         print_row(name, "search --semantic", [store.searched(text, model) for text in texts], rows)
@@ -221,7 +247,7 @@ def conversations() -> None:
         return
     print()
     for name in TALKS:
-        store, rows = Store(name), questions(name)
+        store, rows = Store(made(name)), questions(name)
         for split in sorted({row["split"] for row, _grades in rows}):
             half = [(row, grades) for row, grades in rows if row["split"] == split]
             answers = [store.ask(row["text"], is_gated=False) for row, _grades in half]
@@ -238,7 +264,7 @@ def supersession() -> None:
     lines = (DATA / "peps-supersession" / "queries.jsonl").read_text().splitlines()
     rows = list(map(json.loads, lines))
     plain = retrieval.plain_bm25s(retrieval.corpus("peps"), [row["text"] for row in rows])
-    store = Store("chain")
+    store = Store(made("chain"))
     ours = [store.ask(row["text"], is_gated=False) for row in rows]
     print(f"\n{'supersession':32} questions current@5   stale@5")
     for how, answers in (("bm25s stem+stop", plain), ("memtool", ours)):
@@ -250,6 +276,95 @@ def supersession() -> None:
             bool(ids & expected.get("stale", set())) for ids, expected in pairs
         )
         print(f"{how:32} {len(rows):9} {current:9.3f} {stale:9.3f}")
+
+
+def last_commit(place: Path) -> str:
+    """Return the moment of the last commit of a repository."""
+    show = ["git", "log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "--format=%cd"]
+    return subprocess.run(
+        show, check=True, cwd=place, env=PLAIN_GIT, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def own_store(name: str) -> Store:
+    """Make a clone of our own repository, or the demo, in place of an earlier one."""
+    place = FOLDER / name
+    shutil.rmtree(place, ignore_errors=True)
+    make = {
+        "own": ["git", "clone", "-q", str(ROOT), str(place)],
+        "demo": [sys.executable, "-m", "memtool", "demo", str(place)],
+    }
+    subprocess.run(make[name], check=True, env=PLAIN_GIT, stdout=subprocess.DEVNULL)
+    return Store(place, MEMTOOL_NOW=last_commit(place))
+
+
+class Answer(NamedTuple):
+    """How one question was answered: recall@5 as ranked and gated, and whether it shares a stem."""
+
+    ranked: float
+    gated: float
+    shares_stem: bool
+
+
+def own_memories() -> None:
+    """Print how well the golden questions and the paraphrases find our memories and the demo's."""
+    if not (ROOT / ".git").exists():
+        print(f"\nour own memories: {ROOT} is not a git repository")
+        return
+    groups: dict[str, list[Answer]] = {}
+    paraphrases = list(map(json.loads, PARAPHRASES.read_text(encoding="utf-8").splitlines()))
+    for name in ("own", "demo"):
+        store = own_store(name)
+        if name == "own":
+            golden = (ROOT / ".memory" / "golden.jsonl").read_text(encoding="utf-8").splitlines()
+            groups["golden"] = answer_all(store, map(json.loads, golden))
+        rows = [row for row in paraphrases if row["store"] == name]
+        for place, half in enumerate(HALVES):
+            groups[f"paraphrase {name}, {half}"] = answer_all(store, rows[place::2])
+    for half in HALVES:
+        parts = [groups[f"paraphrase {name}, {half}"] for name in ("own", "demo")]
+        groups[f"paraphrase, {half}"] = [answer for part in parts for answer in part]
+    print(f"\n{'':27}{'all: recall@5   gated':>31}{'no shared stem: recall@5   gated':>42}")
+    for title, answers in groups.items():
+        print(f"{title:27}{_recalls(answers):>31}{_recalls(_sharing_none(answers)):>42}")
+
+
+def answer_all(store: Store, rows: Iterable[dict[str, Any]]) -> list[Answer]:
+    """Ask the questions whose memories are in force, and name the others."""
+    answers = []
+    for row in rows:
+        expected = row["expect"]
+        memories = store.read_current(expected)
+        if len(memories) < len(expected):
+            print(f"{row['qid']}: left out, since a memory it expects is no longer in force")
+            continue
+        recalls = [
+            len({*expected} & {*store.ask(row["query"], is_gated=is_gated)[:5]}) / len(expected)
+            for is_gated in (False, True)
+        ]
+        stems = telling_stems(row["query"])
+        shares_stem = any(stems & telling_stems(text, is_indexed=True) for text in memories)
+        answers.append(Answer(*recalls, shares_stem))
+    return answers
+
+
+def telling_stems(text: str, *, is_indexed: bool = False) -> set[str]:
+    """Return the stems of a text that are not stop words."""
+    from memtool.index.analyzer import is_stop, terms
+
+    return {term for term in terms(text, is_indexed=is_indexed) if not is_stop(term)}
+
+
+def _sharing_none(answers: Sequence[Answer]) -> list[Answer]:
+    return [answer for answer in answers if not answer.shares_stem]
+
+
+def _recalls(answers: Sequence[Answer]) -> str:
+    if not answers:
+        return "0"
+    ranked = statistics.fmean(answer.ranked for answer in answers)
+    gated = statistics.fmean(answer.gated for answer in answers)
+    return f"{len(answers):4} {ranked:10.3f} {gated:7.3f}"
 
 
 def _parts() -> list[tuple[str, Callable[[], None]]]:
@@ -276,7 +391,7 @@ def parts() -> None:
 
     owners = (scoring, ranking)
     originals = [(owner, dict(vars(owner))) for owner in owners]
-    stores = {name: Store(name) for name in ("peps", "adrs", "beads", "beads-dated")}
+    stores = {name: Store(made(name)) for name in ("peps", "adrs", "beads", "beads-dated")}
     names = ("peps", "adrs", "beads", "peps as of", "beads as of, files")
     print(f"\n{'recall@5 / nDCG@10':24}" + "".join(f" {name:11}" for name in names))
     for name, change in _parts():
@@ -305,9 +420,12 @@ def _pair(measures: list[tuple[float, float, float]]) -> str:
 def main() -> int:
     """Run what the arguments name."""
     is_semantic = sys.argv[1:2] == ["--semantic"] and len(sys.argv) == 3
-    if not is_semantic and sys.argv[1:] not in ([], ["--parts"]):
+    if not is_semantic and sys.argv[1:] not in ([], ["--parts"], ["--own"]):
         print(__doc__)
         return 2
+    if sys.argv[1:] == ["--own"]:
+        own_memories()
+        return 0
     if not DATA.is_dir():
         print(f"the retrieval sets are not there: {DATA}", file=sys.stderr)
         return 1
@@ -317,6 +435,7 @@ def main() -> int:
     sets()
     conversations()
     supersession()
+    own_memories()
     if sys.argv[1:]:
         parts()
     return 0

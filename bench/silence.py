@@ -5,33 +5,45 @@
 
 Asked are stores of all documents of the three sets of ../shared/data/retrieval (700 to 1,500), and
 two stores of 60 of each, by `prose.search_prose` as `inject` asks; of what passes, what
-scores at least the threshold is the block, at most five. Columns: `hit`, questions with an answer
-in the store that have one in the block; `empty`, those that get nothing; `talk`, small talk that
-gets a block, and `coding`, generic coding prompts that do, about no project; `items` of a block
-that is not empty. A number written `a/b` is that of the large stores and of the small ones.
+scores at least the threshold is the block, at most five. Columns of questions with an answer in
+the store: `hit`, those that have one in the block; `empty`, those that get nothing; `items` of a
+block that is not empty. Columns of noise, each the share of prompts that get a block:
 
-Everything is split in two halves by place: the defaults were chosen on the tuning half.
+    talk     small talk
+    coding   generic coding prompts, about no project
+    other    questions of the other two sets, as from another project
+    near     questions of the same set without an answer in the store: in a large one their
+             documents were left out, in a small one they are not among the sixty
+
+A number written `a/b` is that of the large stores and of the small ones. Questions of the last two
+kinds are a sample by hash. Everything is split in two halves by place: the defaults were chosen on
+the tuning half, before `other` and `near` were measured.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
-import os
 import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import quality
 import retrieval
 
 FOLDER = Path(tempfile.gettempdir()) / "memtool-silence"
+SETS = ("peps", "adrs", "beads")
 SMALL = 60
 SEEDS = (1, 2)
+MAX_REMOVED = 60
+"""Answered documents that the large store for near misses lacks."""
+MAX_SAMPLED = 60
+"""Questions of one set that another store is asked, and near misses of a small store."""
 MAX_ITEMS = 5
 MAX_HITS = 15
 HALVES = ("tuning", "held-out")
@@ -160,38 +172,42 @@ add a retry with a delay
 print hello world in rust
 show me the diff""".splitlines()
 
-POINTS: tuple[tuple[float, float, float, float], ...] = (
+Point = tuple[float, float, float, float]
+"""Share, most, floor and threshold."""
+
+DEFAULT: Point = (0.4, 2.4, 1.0, 0.6)
+POINTS: tuple[Point, ...] = (
     (0.5, 3.0, 0.0, 0.5),
-    (0.4, 2.4, 0.0, 0.5),
-    (0.4, 2.4, 1.0, 0.3),
+    (0.35, 2.2, 1.0, 0.6),
     (0.4, 2.4, 1.0, 0.5),
-    (0.4, 2.4, 1.0, 0.6),
+    DEFAULT,
     (0.4, 2.4, 1.0, 0.7),
-    (0.4, 2.4, 1.0, 0.8),
+    (0.5, 3.0, 1.5, 0.6),
     (0.6, 3.5, 1.0, 0.8),
 )
-"""Share, most, floor and threshold: what it was, and what it may be."""
+"""The first is what it was; the others are what it may be."""
 
-SWEEP: tuple[tuple[float, float, float, float], ...] = tuple(
-    (share, sufficient, floor, 0.5)
-    for share, sufficient in ((0.3, 2.0), (0.35, 2.4), (0.4, 2.4), (0.45, 2.4), (0.5, 3.0))
-    for floor in (0.0, 0.8, 1.0, 1.2)
+SWEEP: tuple[Point, ...] = tuple(
+    (share, sufficient, floor, 0.6)
+    for share, sufficient in ((0.3, 2.0), (0.35, 2.2), (0.4, 2.4), (0.5, 3.0), (0.6, 3.5))
+    for floor in (0.8, 1.0, 1.2, 1.5)
 )
 
 Row = tuple[str, set[str]]
+"""A prompt and the ids that answer it: none of noise."""
+
+QUESTIONS = "questions"
+COLUMNS = ("hit", "empty", "talk", "coding", "other", "near", "items")
 
 
 class Store(quality.Store):
-    """A store with the questions that it can answer."""
+    """A store that remembers what it answered."""
 
-    def __init__(self, name: str, place: Path, rows: Sequence[Row]) -> None:
-        from memtool.store.context import Context
-
-        self.name, self.rows = name, rows
-        self.ws = Context.at(str(place), os.environ | {"MEMTOOL_NOW": quality.NOW})
+    def __init__(self, place: Path) -> None:
+        super().__init__(place)
         self.scored: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
 
-    def block(self, text: str, point: tuple[float, float, float, float]) -> list[str]:
+    def block(self, text: str, point: Point) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
         from memtool.search.prose import search_prose
         from memtool.search.scope import build_scope
@@ -210,81 +226,118 @@ class Store(quality.Store):
         return [id_ for id_, score in scored if score >= least][:MAX_ITEMS]
 
 
-def stores() -> list[Store]:
-    """Return the large stores and the small ones, made once."""
-    corpora = []
-    for name in ("peps", "adrs", "beads"):
-        rows = [(row["text"], set(grades)) for row, grades in quality.questions(name)]
-        corpora.append(Store(name, quality.made(name), rows))
-        corpora += [sample(name, seed, rows) for seed in SEEDS]
-    return corpora
+class Trial(NamedTuple):
+    """Prompts of one kind, QUESTIONS or a column of noise, for one store."""
+
+    name: str
+    is_small: bool
+    kind: str
+    store: Store
+    rows: Sequence[Row]
 
 
-def sample(name: str, seed: int, rows: Sequence[Row]) -> Store:
-    """Return a store of some documents of a set, half of them such that a question is about."""
-    draw = random.Random(f"{name} {seed}")
-    documents = {row["id"]: row for row in retrieval.corpus(name)}
-    expected_ids = sorted({id_ for _text, ids in rows for id_ in ids if id_ in documents})
-    sampled = draw.sample(expected_ids, SMALL // 2)
-    sampled += draw.sample(sorted(documents.keys() - set(sampled)), SMALL - len(sampled))
-    label = f"{name}-{SMALL}-{seed}"
+def trials() -> Iterator[Trial]:
+    """Yield what each store is asked; the stores are imported once."""
+    rows = {
+        name: [(row["text"], set(grades)) for row, grades in quality.questions(name)]
+        for name in SETS
+    }
+    samples = {name: sample_by_hash([text for text, _ids in rows[name]]) for name in SETS}
+    for name in SETS:
+        others = [text for other in SETS if other != name for text in samples[other]]
+        noise = {"talk": SMALL_TALK, "coding": CODING, "other": others}
+        documents = {row["id"]: row for row in retrieval.corpus(name)}
+        answers = sorted({id_ for _text, ids in rows[name] for id_ in ids if id_ in documents})
+
+        removed = {*sample_by_hash(answers, MAX_REMOVED)}
+        near = [text for text, ids in rows[name] if ids <= removed]
+        large = Store(quality.made(name))
+        lacking = import_store(f"{name}-without-{MAX_REMOVED}", documents, {*documents} - removed)
+        yield Trial(name, False, QUESTIONS, large, rows[name])
+        yield Trial(name, False, "near", lacking, without_answer(near))
+        for kind, prompts in noise.items():
+            yield Trial(name, False, kind, large, without_answer(prompts))
+
+        for seed in SEEDS:
+            label = f"{name}-{SMALL}-{seed}"
+            drawn = draw(f"{name} {seed}", documents, answers)
+            answered = [(text, ids & drawn) for text, ids in rows[name] if ids & drawn]
+            near = [text for text, ids in rows[name] if not ids & drawn]
+            small = import_store(label, documents, drawn)
+            yield Trial(label, True, QUESTIONS, small, answered)
+            yield Trial(label, True, "near", small, without_answer(sample_by_hash(near)))
+            for kind, prompts in noise.items():
+                yield Trial(label, True, kind, small, without_answer(prompts))
+
+
+def draw(seed: str, ids: Collection[str], answers: Sequence[str]) -> set[str]:
+    """Draw the documents of a small store; half of them answer a question."""
+    generator = random.Random(seed)
+    drawn = generator.sample(answers, SMALL // 2)
+    drawn += generator.sample(sorted(set(ids) - set(drawn)), SMALL - len(drawn))
+    return set(drawn)
+
+
+def sample_by_hash(texts: Sequence[str], size: int = MAX_SAMPLED) -> list[str]:
+    """Return at most `size` of the texts, chosen by their hashes."""
+    return sorted(texts, key=lambda text: hashlib.blake2b(text.encode()).digest())[:size]
+
+
+def without_answer(prompts: Sequence[str]) -> list[Row]:
+    """Return rows of prompts that no document answers."""
+    return [(text, set()) for text in prompts]
+
+
+def import_store(label: str, documents: Mapping[str, Any], ids: Collection[str]) -> Store:
+    """Import some documents into a repository of their own, unless that was done before."""
     folder = FOLDER / label
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(documents[id_]) + "\n" for id_ in sorted(sampled)]
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(lines)
+        file.writelines(json.dumps(documents[id_]) + "\n" for id_ in sorted(ids))
     quality.IMPORTS[label] = (str(folder), ())
-    sampled_ids = set(sampled)
-    own = [(text, ids & sampled_ids) for text, ids in rows if ids & sampled_ids]
-    return Store(label, quality.made(label), own)
+    return Store(quality.made(label))
 
 
-def halves(rows: Sequence[Any], half: int) -> list[Any]:
-    """Return every other row."""
-    return list(rows[half::2])
+def measure(plan: Sequence[Trial], point: Point, half: slice) -> dict[str, float]:
+    """Return each column of a point of the curve: the mean over the stores."""
+    shares: dict[str, list[float]] = {column: [] for column in COLUMNS}
+    sizes: list[int] = []
+    for trial in plan:
+        blocks = [(trial.store.block(text, point), ids) for text, ids in trial.rows[half]]
+        empty = statistics.fmean(not block for block, _ids in blocks)
+        if trial.kind != QUESTIONS:
+            shares[trial.kind].append(1 - empty)
+            continue
+        shares["empty"].append(empty)
+        shares["hit"].append(statistics.fmean(bool(ids & {*block}) for block, ids in blocks))
+        sizes += [len(block) for block, _ids in blocks if block]
+    means = {column: statistics.fmean(each) for column, each in shares.items() if each}
+    return means | {"items": statistics.fmean(sizes)}
 
 
-def line(all_of: Sequence[Store], half: int, point: tuple[float, float, float, float]) -> str:
-    """Return the numbers of a point of the curve."""
-    columns: dict[str, list[str]] = {}
-    for is_small in (False, True):
-        group = [store for store in all_of if ("-" in store.name) == is_small]
-        means: dict[str, list[float]] = {}
-        sizes: list[int] = []
-        for store in group:
-            blocks = [(store.block(text, point), ids) for text, ids in halves(store.rows, half)]
-            sizes += [len(block) for block, _ids in blocks if block]
-            means.setdefault("hit", []).append(
-                statistics.fmean(bool(ids.intersection(block)) for block, ids in blocks)
-            )
-            means.setdefault("empty", []).append(statistics.fmean(not b for b, _ids in blocks))
-            for kind, prompts in (("talk", SMALL_TALK), ("coding", CODING)):
-                got = [store.block(text, point) for text in halves(prompts, half)]
-                means.setdefault(kind, []).append(statistics.fmean(map(bool, got)))
-        for kind, each in means.items():
-            columns.setdefault(kind, []).append(f"{statistics.fmean(each):.3f}")
-        columns.setdefault("items", []).append(f"{statistics.fmean(sizes):.2f}")
-    share, sufficient, floor, threshold = point
-    cells = "  ".join(f"{'/'.join(pair):>11}" for pair in columns.values())
-    return f"{share:5} {sufficient:4} {floor:5} {threshold:9}  {cells}"
+def print_curve(plan: Sequence[Trial], points: Sequence[Point], place: int) -> None:
+    """Print the columns of each point in one half, for large and small stores."""
+    print(f"\n{HALVES[place]} half\nshare most floor threshold  " + _cells(COLUMNS))
+    for point in points:
+        large, small = (
+            measure([t for t in plan if t.is_small == is_small], point, slice(place, None, 2))
+            for is_small in (False, True)
+        )
+        share, sufficient, floor, threshold = point
+        cells = _cells([f"{large[column]:.3f}/{small[column]:.3f}" for column in COLUMNS])
+        print(f"{share:5} {sufficient:4} {floor:5} {threshold:9}  {cells}", flush=True)
 
 
-def per_corpus(all_of: Sequence[Store], point: tuple[float, float, float, float]) -> None:
-    """Print what a point of the curve means in each store."""
-    print(f"\n{'store':10} questions    hit  empty   talk coding  items")
-    for store in all_of:
-        blocks = [(store.block(text, point), ids) for text, ids in store.rows]
-        numbers = [
-            statistics.fmean(bool(ids.intersection(block)) for block, ids in blocks),
-            statistics.fmean(not block for block, _ids in blocks),
-            *(
-                statistics.fmean(bool(store.block(text, point)) for text in prompts)
-                for prompts in (SMALL_TALK, CODING)
-            ),
-            statistics.fmean([len(block) for block, _ids in blocks if block]),
-        ]
-        cells = " ".join(f"{number:6.3f}" for number in numbers)
-        print(f"{store.name:10} {len(blocks):9} {cells}", flush=True)
+def print_stores(plan: Sequence[Trial], point: Point) -> None:
+    """Print what a point of the curve means in each store, both halves together."""
+    print(f"\neach store at {' '.join(map(str, point))}\n{'':12} {_cells(COLUMNS)}")
+    for name in dict.fromkeys(trial.name for trial in plan):
+        means = measure([trial for trial in plan if trial.name == name], point, slice(None))
+        print(f"{name:12} {_cells([f'{means[column]:.3f}' for column in COLUMNS])}", flush=True)
+
+
+def _cells(texts: Sequence[str]) -> str:
+    return "  ".join(f"{text:>11}" for text in texts)
 
 
 def main() -> int:
@@ -295,16 +348,13 @@ def main() -> int:
     if not retrieval.DATA.is_dir():
         print(f"the retrieval sets are not there: {retrieval.DATA}", file=sys.stderr)
         return 1
-    all_of = stores()
-    titles = "  ".join(f"{name:>11}" for name in ("hit", "empty", "talk", "coding", "items"))
-    for half in (0,) if sys.argv[1:] else (0, 1):
-        print(f"\n{HALVES[half]} half\nshare most floor threshold  {titles}")
-        for point in SWEEP if sys.argv[1:] else POINTS:
-            print(line(all_of, half, point), flush=True)
-    if not sys.argv[1:]:
-        for point in (POINTS[0], POINTS[4]):
-            print(f"\nshare {point[0]}, most {point[1]}, floor {point[2]}, threshold {point[3]}")
-            per_corpus(all_of, point)
+    plan = list(trials())
+    if sys.argv[1:]:
+        print_curve(plan, SWEEP, 0)
+        return 0
+    for place in range(len(HALVES)):
+        print_curve(plan, POINTS, place)
+    print_stores(plan, DEFAULT)
     return 0
 
 

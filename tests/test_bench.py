@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,9 +36,9 @@ SMALLEST = {
 }
 ON_SETS = ("poison.py", "quality.py", "silence.py")
 LIBRARIES = {"corpus.py", "retrieval.py"}
-OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "landing.py", "rivals.py"}
-"""Ask the database of another tool, which has to be made first, a server from Maven's cache, or the
-history that `test_bench_landing.py` makes."""
+OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "landing.py", "precisionmem.py", "rivals.py"}
+"""Ask the database of another tool, which has to be made first, a server from Maven's cache, the
+history that `test_bench_landing.py` makes, or cases that others publish."""
 
 
 def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProcess[str]:
@@ -117,6 +118,34 @@ def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
     done = run(copied / name, temporary=tmp_path)
     assert done.returncode == 1
     assert "the retrieval sets are not there" in done.stderr
+
+
+def test_cases_of_beliefs_are_asked_in_the_repository_of_their_scope(tmp_path: Path) -> None:
+    """What is pinned, replaced or of another scope or user is not returned."""
+
+    def belief(id_: str, content: str, scope: str, **fields: Any) -> dict[str, Any]:
+        plain = {"user_id": "test-user", "type": "entity", "aliases": [], "why_it_matters": "Yes."}
+        states = {"pinned": False, "superseded_by": None, "resolved_at": None}
+        row = {"_id": id_, "canonical_name": id_, "content": content, "scope": [scope]}
+        return {**plain, **states, **row, "created_at": "2026-09-01T00:00:00Z", **fields}
+
+    beliefs = [
+        belief("b-parrot", "The parrot sleeps in the attic.", "domain:home"),
+        belief("b-cellar", "The parrot sleeps in the cellar.", "domain:home"),
+        belief("b-play", "The parrot of the play is stuffed.", "domain:stage"),
+        belief("b-pin", "The parrot bites.", "domain:home", pinned=True),
+        belief("b-guest", "The parrot is called Otto.", "domain:home", user_id="other-user"),
+    ]
+    beliefs[1]["superseded_by"] = "b-parrot"
+    expect = {"relevantBeliefs": {"shouldOnlyInclude": ["b-parrot"]}}
+    query = "where does the parrot sleep?"
+    case = {"caseId": "c1", "scope": ["domain:home"], "query": query, "expect": expect}
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "fixtures" / "beliefs.seed.json").write_text(json.dumps(beliefs))
+    (tmp_path / "fixtures" / "retrieval.cases.json").write_text(json.dumps([case]))
+    done = run(BENCH / "precisionmem.py", str(tmp_path), temporary=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1.000     1.000     1 of 1" in done.stdout
 
 
 def test_every_benchmark_is_run() -> None:
