@@ -3,7 +3,7 @@
     python bench/quality.py              the sets of ../shared/data/retrieval
     python bench/quality.py --parts      and what each part of the ranking adds
     python bench/quality.py --own        only the questions on our own memories
-    python bench/quality.py --semantic FOLDER    instead, what a model of static embeddings adds
+    python bench/quality.py --model      any of these with the sentence model, as servers ask
 
 Each set is imported by memtool itself into a repository below the temporary directory, once, and
 is then asked through `prose.search_prose`, as `memtool eval` and `memtool inject` ask. Printed
@@ -13,9 +13,7 @@ from the day of each question, among what was written by then; `as of, files` ha
 that the commit touched. Questions that cite a PEP which was replaced: how often the current one
 (current@5) or a replaced one (stale@5) is among the best five.
 
-With `--semantic` the questions are put as `memtool search` does, and as `memtool search --semantic`
-does, with the model in a folder (see `search.semantic` in docs/measuring.md); punctuation is taken
-out of them, so that nothing in them is an operator.
+With `--model` the vectors of all memories are made first, which takes a tenth of a second each.
 
 MEMTOOL_BENCH_CONVERSATIONS names a folder with two more sets of the same form, `turns` and
 `observations` of conversations, which are not part of anything here; `meta.session` of a record
@@ -37,7 +35,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -51,6 +48,7 @@ import retrieval
 from retrieval import DATA, ROOT
 
 NOW = "2026-11-22T00:00:00Z"
+MODEL_OPTION = "--model"
 FOLDER = Path(tempfile.gettempdir()) / "memtool-quality"
 PLAIN = ("type=meta.type", "timestamp=meta.date", "tags=meta.tags")
 IMPORTS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -140,24 +138,31 @@ class Store:
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
         from memtool.search.prose import search_prose
+
+        return [hit.record.id for hit in search_prose(self.scope(text), text, (), 10, **how).hits]
+
+    def scope(self, text: str) -> Any:
+        """Return the scope for a text, with its meaning if there is a model to be used."""
         from memtool.search.scope import build_scope
+        from memtool.search.stages import with_meaning
 
         scope = build_scope(self.ws, self._all, self.ws.clock.now)
-        return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
+        return with_meaning(self.ws, scope, text) if self._model is not None else scope
 
-    def searched(self, text: str, model: str = "") -> list[str]:
-        """Return the ids that a query of words finds, best first; with a model, by meaning too."""
-        from memtool.search import retrieve, semantic
-        from memtool.search.query import parse
-        from memtool.search.scope import build_scope
+    @property
+    def _model(self) -> Any:
+        """The sentence model, once all vectors are made; None without `--model`."""
+        if MODEL_OPTION not in sys.argv:
+            return None
+        if not hasattr(self, "_ready"):
+            from memtool.search.model import find_model
+            from memtool.search.semantic import make_vectors
 
-        words = " ".join(re.findall(r"\w+", text)).lower()
-        scope = build_scope(self.ws, self._all, self.ws.clock.now)
-        if model:
-            personal = {**self.ws.settings.personal, semantic.KEY: model}
-            self.ws.settings = self.ws.settings.replace(personal=personal)
-            scope = scope.replace(matchers=(semantic.build_matcher(self.ws, self._all, words),))
-        return [hit.record.id for hit in retrieve.search_query(scope, parse(words), 10).hits]
+            self._ready = find_model(self.ws)
+            if self._ready is None:
+                raise SystemExit("there is no sentence model: see docs/measuring.md")
+            make_vectors(self.ws, self._all.index, self._ready)
+        return self._ready
 
     def read_current(self, ids: Iterable[str]) -> list[str]:
         """Return title, tags and body of those of the memories that are in force."""
@@ -228,16 +233,6 @@ def sets() -> None:
         if name == "beads":
             open_files = [store.as_of(row, row.get("files", ())) for row, _grades in dated]
             print_row(name, "memtool as of, files", open_files, dated)
-
-
-def meaning(model: str) -> None:
-    """Print what a model of static embeddings adds to each set, compared with words alone."""
-    print(f"{'set':7} {'':26} questions  recall@5   nDCG@10    MRR@10")
-    for name in ("peps", "adrs", "beads"):
-        rows, store = questions(name), Store(made(name))
-        texts = [row["text"] for row, _grades in rows]
-        print_row(name, "search", [store.searched(text) for text in texts], rows)
-        print_row(name, "search --semantic", [store.searched(text, model) for text in texts], rows)
 
 
 def conversations() -> None:
@@ -419,24 +414,21 @@ def _pair(measures: list[tuple[float, float, float]]) -> str:
 
 def main() -> int:
     """Run what the arguments name."""
-    is_semantic = sys.argv[1:2] == ["--semantic"] and len(sys.argv) == 3
-    if not is_semantic and sys.argv[1:] not in ([], ["--parts"], ["--own"]):
+    options = [option for option in sys.argv[1:] if option != MODEL_OPTION]
+    if options not in ([], ["--parts"], ["--own"]):
         print(__doc__)
         return 2
-    if sys.argv[1:] == ["--own"]:
+    if options == ["--own"]:
         own_memories()
         return 0
     if not DATA.is_dir():
         print(f"the retrieval sets are not there: {DATA}", file=sys.stderr)
         return 1
-    if is_semantic:
-        meaning(os.path.abspath(os.path.expanduser(sys.argv[2])))
-        return 0
     sets()
     conversations()
     supersession()
     own_memories()
-    if sys.argv[1:]:
+    if options:
         parts()
     return 0
 

@@ -210,12 +210,11 @@ class Store(quality.Store):
     def block(self, text: str, point: Point) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
         from memtool.search.prose import search_prose
-        from memtool.search.scope import build_scope
 
         *strictness, threshold = point
         key = (text, *strictness)
         if key not in self.scored:
-            scope = build_scope(self.ws, self._all, self.ws.clock.now)
+            scope = self.scope(text)
             names = ("inject.min_coverage", "inject.sufficient_rare_words", "inject.min_rare_words")
             values = dict(zip(names, strictness, strict=True))
             scope = scope.replace(config=scope.config.replace(values=values))
@@ -342,14 +341,15 @@ def _cells(texts: Sequence[str]) -> str:
 
 def main() -> int:
     """Run what the arguments name."""
-    if sys.argv[1:] not in ([], ["--sweep"]):
+    options = [option for option in sys.argv[1:] if option != quality.MODEL_OPTION]
+    if options not in ([], ["--sweep"]):
         print(__doc__)
         return 2
     if not retrieval.DATA.is_dir():
         print(f"the retrieval sets are not there: {retrieval.DATA}", file=sys.stderr)
         return 1
     plan = list(trials())
-    if sys.argv[1:]:
+    if options:
         print_curve(plan, SWEEP, 0)
         return 0
     for place in range(len(HALVES)):

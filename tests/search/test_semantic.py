@@ -375,7 +375,7 @@ def test_a_tilde_is_the_home_of_the_user(shop: Sandbox, model: Path, tmp_path: P
 def test_the_old_setting_named_a_model(shop: Sandbox, model: Path) -> None:
     """A value of `search.semantic` that is no switch is read as `search.model`, with a note."""
     choose(shop, "off", models.SWITCH)
-    (path,) = shop.path.parent.glob("home/.local/share/memtool/.memory/config.toml")
+    (path,) = shop.path.parent.rglob("memtool/.memory/config.toml")
     path.write_text(f'[search]\nsemantic = "{model}"\n')
     done = shop.run("search", "bill")
     assert "Invoice" in done.stdout
