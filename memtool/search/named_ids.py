@@ -9,9 +9,10 @@ These are names, in any case and also in brackets, citations and paths:
 
 The word is the one that the ids of a store begin with. So each project's own words count, without
 a list: `cip-012-fees` is CIP 12. In ids that memtool made, the word and number are those of the
-title: `dec-2026-02-22-dr-7-keep-sessions-k3f9` is DR 7. A date before the number is skipped, as in
-`adr-2023-06-19-024-fees`. Records that were imported from files with a number only, such as
-`0075-results.md`, also answer to the usual words, `RECORD_WORDS`.
+title or of the file that was imported: `dec-2026-02-22-dr-7-keep-sessions-k3f9` is DR 7, and
+`adr-rfc-106-fees` is RFC 106. A date before the number is skipped, as in `adr-2023-06-19-024-fees`.
+Records that were imported from files with a number only, such as `0075-results.md`, also answer to
+the usual words, `RECORD_WORDS`.
 
 Words that number other things name nothing: `issue 13`, `line 13`, `step 2`.
 """
@@ -56,12 +57,18 @@ MIN_SERIES = 2
 MIN_TELLING_DIGITS = 3
 """Digits, written as in the id, that stand for the number of a record under another word."""
 
+MAX_ID_CHARS = 120
+
 _DIGITS = frozenset("0123456789")
 _ID_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 _OWN_PREFIXES = tuple(f"{prefix}-" for prefix in TYPE_PREFIX.values())
 _MIN_WORD_CHARS, _MAX_DIGITS = 2, 8
 _DATE_PARTS = 3
 _ANY_DATE = "????-??-??-"
+_IMPORTED = "adr-"
+"""The beginning of the ids that `memtool import adr` makes."""
+_TITLED = (f"???-{_ANY_DATE}", _IMPORTED)
+"""The beginnings of ids that a title or a file name in words follows, as patterns."""
 _STOP = "."
 _CHARS = (
     {ord(char): f" {_STOP} " for char in "!$%&+:;=?@\\^|~\u2013\u2014\u2026"}
@@ -122,17 +129,15 @@ def find_mentions(text: str) -> list[tuple[Name, ...]]:
     """
     if _DIGITS.isdisjoint(text) and not any(prefix in text.lower() for prefix in _OWN_PREFIXES):
         return []
-    if len(text) > MAX_TEXT_CHARS:
-        text = f"{text[: MAX_TEXT_CHARS // 2]}\n{text[-MAX_TEXT_CHARS // 2 :]}"
     mentions = dict.fromkeys(
-        names for line in text.lower().splitlines() for names in _read_line(line)
+        names for line in _shorten(text).lower().splitlines() for names in _read_line(line)
     )
     return sorted(mentions, key=lambda names: not any(map(_is_sure, names)))
 
 
 def read_number(id_: str) -> RecordNumber | None:
-    """Return the word and number that an id begins with, or the title of one that memtool made."""
-    is_own, slug = _cut_slug(id_)
+    """Return the word and number that an id begins with, or the title or file name in it."""
+    is_titled, slug = _cut_slug(id_)
     parts = slug.replace("_", "-").split("-")
     word = parts[0].rstrip("0123456789")
     parts[:1] = [part for part in (word, parts[0][len(word) :]) if part]
@@ -144,9 +149,17 @@ def read_number(id_: str) -> RecordNumber | None:
         parts = [part for part in parts[_DATE_PARTS:][:1] if len(part) >= MIN_TELLING_DIGITS]
     if not parts or not _is_number(parts[0]):
         return None
-    if is_own and not word and not parts[0].startswith("0"):
+    if is_titled and not word and not parts[0].startswith("0"):
         return None  # a title such as "30 seconds are enough"
     return RecordNumber(word, parts[0])
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning and end of a long text, without the words that are cut."""
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    beginning, end = text[: MAX_TEXT_CHARS // 2], text[-MAX_TEXT_CHARS // 2 :]
+    return f"{beginning.rsplit(None, 1)[0]}\n{end.split(None, 1)[-1]}"
 
 
 def _read_line(line: str) -> Iterator[tuple[Name, ...]]:
@@ -172,7 +185,8 @@ def _read_numbers(before: str, parts: Sequence[str]) -> Iterator[Name]:
         if glued:
             word, part = glued, part[len(glued) :]  # noqa: PLW2901  # as in adr013
         if _is_number(part) and _is_record_word(word):
-            yield Name(word, part)
+            is_plural = word[:-1] in RECORD_WORDS and word.endswith("s")
+            yield Name(word[:-1] if is_plural else word, part)
 
 
 def _is_record_word(word: str) -> bool:
@@ -198,8 +212,8 @@ def _is_date(parts: Sequence[str]) -> bool:
 def _may_be_id(body: str, parts: Sequence[str]) -> bool:
     """Return whether a token may be an id: it has a hyphen, and is no mere word or number."""
     return (
-        len(parts) > 1
-        and "-" in body
+        "-" in body
+        and len(body) <= MAX_ID_CHARS
         and _ID_CHARS.issuperset(body)
         and (body.startswith(_OWN_PREFIXES) or not _DIGITS.isdisjoint(body))
         and any(part.isalpha() for part in parts)
@@ -211,7 +225,9 @@ def _is_sure(name: Name) -> bool:
 
 
 def _cut_slug(id_: str) -> tuple[bool, str]:
-    """Return whether memtool made an id, and then its slug; else all of it."""
+    """Return whether the rest of an id is a title or file name in words, and that rest."""
+    if id_.startswith(_IMPORTED) and not _DIGITS.issuperset(id_[len(_IMPORTED) :][:1]):
+        return True, id_[len(_IMPORTED) :]
     from memtool.memory import short_ids  # few texts name a memory
 
     parts = short_ids.parse(id_)
@@ -257,17 +273,12 @@ def _find_numbered(name: Name, index: IndexReader, facts: Facts) -> list[str]:
         return match(word, *begun, f"{word}[-_]{_ANY_DATE}*{number}*")
 
     word = name.word
-    ids = match_begun(word)
-    ids |= _keep_series(word, match(word, f"???-{_ANY_DATE}{word}*{number}*"), index)
+    titled = [f"{start}{word}*{number}*" for start in _TITLED]
+    ids = match_begun(word) | _keep_series(word, match(word, *titled), index)
     if not ids and word in RECORD_WORDS:
         ids = match("", f"{number}*", f"0*{number}*", f"???-{_ANY_DATE}0*{number}*")
-        imported = match_begun("adr")
-        ids |= {
-            id_: own
-            for id_, own in imported.items()
-            if (own.digits == name.digits and len(own.digits) >= MIN_TELLING_DIGITS)
-            or _has_word(facts.tree.get(id_), word)
-        }
+        imported = match_begun("adr").items()
+        ids |= {id_: own for id_, own in imported if _is_called(facts.tree.get(id_), name, own)}
     return sorted(ids)
 
 
@@ -280,23 +291,33 @@ def _keep_series(
     """
     if not ids or word in RECORD_WORDS or any(own.digits[0] == "0" for own in ids.values()):
         return ids
-    patterns = [f"???-{_ANY_DATE}{word}{joint}[0-9]*" for joint in ("", "-")]
+    patterns = [f"{start}{word}{joint}[0-9]*" for start in _TITLED for joint in ("", "-")]
     series = map(read_number, index.match_ids(*patterns))
     numbers = {own.number for own in series if own is not None and own.word == word}
     return ids if len(numbers) >= MIN_SERIES else {}
 
 
-def _has_word(record: Record | None, word: str) -> bool:
-    """Return whether the title or the source file of a record has a word, or its plural."""
+def _is_called(record: Record | None, name: Name, own: RecordNumber) -> bool:
+    """Return whether an imported record, an ADR by its id, is called by another usual word.
+
+    Its title or file has that word. Or else neither begins with another one, and the digits are the
+    same: in a project with both, RFC 106 is not ADR 106.
+    """
     if record is None:
         return False
-    memory = record.memory
-    texts = (memory.title, *memory.items("aliases"), *memory.items("source"))
-    words = {part for text in texts for part in _split_letters(text)}
-    return not words.isdisjoint((word, f"{word}s"))
+    title = _split_letters(record.memory.title)
+    paths = [source.partition("@")[0] for source in record.memory.items("source")]
+    folders_and_files = [part for path in paths for part in _split_letters(path)]
+    if not {name.word, f"{name.word}s"}.isdisjoint((*title, *folders_and_files)):
+        return True
+    files = [_split_letters(path.rpartition("/")[2]) for path in paths]
+    has_other_word = any(words[0] in RECORD_WORDS for words in (title, *files) if words)
+    is_same = own.digits == name.digits and len(own.digits) >= MIN_TELLING_DIGITS
+    return is_same and not has_other_word
 
 
 def _split_letters(text: str) -> list[str]:
+    """Return the runs of letters in a text, in lower case."""
     return "".join(char if char.isalpha() else " " for char in text.lower()).split()
 
 

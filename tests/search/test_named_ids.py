@@ -67,6 +67,7 @@ NAMING = [
     ("implement adr_0013.", "adr-013-fraud-proofs"),
     ("implement adr#13", "adr-013-fraud-proofs"),
     ("implement ADR #13, then rest", "adr-013-fraud-proofs"),
+    ("ADRs 0013 to 0020", "adr-013-fraud-proofs"),
     ("ADR-013: gossip", "adr-013-fraud-proofs"),
     ("**ADR** [13](https://example.org)", "adr-013-fraud-proofs"),
     ("ADR\u201113", "adr-013-fraud-proofs"),
@@ -161,9 +162,14 @@ def test_an_imported_record_answers_to_the_word_in_its_title_or_path(sandbox: Sa
     sandbox.memory("adr-0012-a", title="TEP-0012: Results")
     sandbox.memory("adr-0013-b", source=("file:keps/0013-b.md",))
     sandbox.memory("adr-0014-c")
+    sandbox.memory("adr-106-d", source=("file:docs/adr-106-d.md",))
+    sandbox.memory("adr-rfc-106-e", source=("file:docs/rfc-106-e.md",))
     assert name(sandbox, "TEP 12") == ["adr-0012-a"]
     assert name(sandbox, "KEP 13") == ["adr-0013-b"]
-    assert name(sandbox, "KEP 12, TEP 13, TEP 14, PEP 14") == []
+    assert name(sandbox, "PEP-0014") == ["adr-0014-c"]
+    assert name(sandbox, "RFC 106") == ["adr-rfc-106-e"]
+    assert name(sandbox, "ADR 106") == ["adr-106-d"]
+    assert name(sandbox, "KEP-0012, TEP 13, TEP 14, PEP 14, TEP-106") == []
 
 
 def test_a_word_in_titles_counts_as_part_of_a_series(sandbox: Sandbox) -> None:
@@ -205,6 +211,14 @@ def test_a_pasted_log_hides_no_name(records: Sandbox) -> None:
     assert name(records, f"{log}\nimplement ADR 13") == ["adr-013-fraud-proofs"]
 
 
+def test_a_long_text_is_cut_between_words(records: Sandbox) -> None:
+    """Half of a number is not a number, and a text of one word is no name."""
+    for before in range(named_ids.MAX_TEXT_CHARS // 2 - 8, named_ids.MAX_TEXT_CHARS // 2 + 2):
+        text = "x" * (before - 1) + " ADR 1300 " + "x" * named_ids.MAX_TEXT_CHARS
+        assert name(records, text) == []
+    assert name(records, "7" * 3 * named_ids.MAX_TEXT_CHARS) == []
+
+
 def test_the_head_of_a_superseded_memory_is_meant(sandbox: Sandbox) -> None:
     """Who names what was replaced gets what holds now; what was taken back is not shown."""
     sandbox.memory("adr-001-a")
@@ -226,6 +240,7 @@ def test_the_head_of_a_superseded_memory_is_meant(sandbox: Sandbox) -> None:
         ("adr-2023-06-19-12-factors", None, None),
         ("adr-2023-06-19-x", None, None),
         ("adr-use-redis", None, None),
+        ("adr-rfc-106-x", "rfc", "106"),
         ("dec-2026-02-23-dr-7-x-p4q4", "dr", "7"),
         ("dec-2026-02-23-0013-x-p4q4", "", "0013"),
         ("dec-2026-02-23-30-seconds-p4q4", None, None),
