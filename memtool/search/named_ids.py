@@ -61,7 +61,8 @@ MAX_ID_CHARS = 120
 
 _DIGITS = frozenset("0123456789")
 _ID_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
-_OWN_PREFIXES = tuple(f"{prefix}-" for prefix in TYPE_PREFIX.values())
+_OWN_WORDS = tuple(TYPE_PREFIX.values())
+_OWN_PREFIXES = tuple(f"{word}-" for word in _OWN_WORDS)
 _MIN_WORD_CHARS, _MAX_DIGITS = 2, 8
 _DATE_PARTS = 3
 _ANY_DATE = "????-??-??-"
@@ -177,9 +178,13 @@ def _read_line(line: str) -> Iterator[tuple[Name, ...]]:
 
 
 def _read_numbers(before: str, parts: Sequence[str]) -> Iterator[Name]:
-    """Yield each word and number next to each other, the word perhaps in the token before."""
-    if _is_date(parts):
+    """Yield each word and number next to each other, the word perhaps in the token before.
+
+    `dec` before a number may be the month, and a number in a date is none of a record.
+    """
+    if _is_date(parts) or _is_date(parts[1:]):
         return
+    before = "" if before in _OWN_WORDS else before
     for word, part in zip((before, *parts), parts, strict=False):
         glued = part.rstrip("0123456789")
         if glued:
@@ -190,12 +195,12 @@ def _read_numbers(before: str, parts: Sequence[str]) -> Iterator[Name]:
 
 
 def _is_record_word(word: str) -> bool:
-    """Return whether a word may be one for records: it is neither our own type nor `step`."""
+    """Return whether a word may be one for records, unlike `step` and `line`."""
     if not (len(word) >= _MIN_WORD_CHARS and word.isascii() and word.isalpha()):
         return False
     if not _numbered_words:
         lists = map(tables.read_words, ("search/numbered_words", "memory/function_words"))
-        _numbered_words.update(TYPE_PREFIX.values(), *lists)
+        _numbered_words.update(*lists)
     return word not in _numbered_words
 
 
@@ -254,7 +259,7 @@ def _find_by_id(text: str, index: IndexReader) -> list[str]:
             return short
     begun = [id_ for id_ in ids if id_.startswith(f"{text}-")]
     first, *others = text.split("-")
-    is_telling = len(others) > 1 or _is_record_word(first)
+    is_telling = len(others) > 1 or (_is_record_word(first) and first not in _OWN_WORDS)
     return begun if len(begun) == 1 and is_telling else []
 
 

@@ -44,6 +44,7 @@ def records(sandbox: Sandbox) -> Sandbox:
         "adr-2023-06-19-031-head",
         "adr-0075-results",
         "cip-7-fees",
+        "decision-12-trains",
         "0042-gossip",
         OWN,
         "dec-2026-02-23-dr-7-seats-p4q4",
@@ -81,6 +82,7 @@ NAMING = [
     ("implement adr-2023-06-19-031", "adr-2023-06-19-031-head"),
     ("per [adr-2023@cf4ddb8]", "adr-2023-06-19-031-head"),
     ("CIP-007 says what", "cip-7-fees"),
+    ("as of Decision 12", "decision-12-trains"),
     ("RFC 42", "0042-gossip"),
     ("as in 0042-gossip", "0042-gossip"),
     (f"why {OWN}?", OWN),
@@ -183,6 +185,15 @@ def test_a_word_in_titles_counts_as_part_of_a_series(sandbox: Sandbox) -> None:
         "dec-2026-02-23-dr-007-seats-x4q4",
         "dec-2026-02-23-fee-1-seats-y4q4",
     ]
+
+
+def test_a_word_of_ours_numbers_records_too(sandbox: Sandbox) -> None:
+    """A project may have written `dec-012-seats.md` by hand; a day in December is not meant."""
+    sandbox.memory("dec-012-seats")
+    sandbox.memory(OWN)
+    assert name(sandbox, "implement DEC-12") == ["dec-012-seats"]
+    assert name(sandbox, "implement [dec-0012]") == ["dec-012-seats"]
+    assert name(sandbox, "Dec 12, dec-2026 and dec-2027-02-22") == []
 
 
 def test_a_number_that_many_share_names_none(sandbox: Sandbox) -> None:
