@@ -376,7 +376,8 @@ def _factors() -> list[str]:
         "## Ranking factors",
         (
             "The score of a memory is its relevance to the words, times each of these, as "
-            "`memtool search --explain` shows them."
+            "`memtool search --explain` shows them. A memory that the text names scores as much as "
+            "the best of the others; the factor `named` is the difference."
         ),
         _table(
             ("factor", "least", "most", "meaning"),

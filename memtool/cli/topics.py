@@ -32,9 +32,10 @@ COMMON_OPTIONS = (
 
 QUERY_SYNTAX = (
     ("words", "at least one must occur; rare words count more"),
+    ("ADR-013, dec-2g54", "the memory that is named comes first, in any spelling: ADR 13"),
     ('"a phrase"', "must occur as it is"),
     ("-word", "must not occur; also before a phrase or a filter"),
-    ("OR, ( )", "alternatives"),
+    ("OR, ( )", "alternatives; parentheses with nothing but words in them are text"),
     ("NAME:VALUE", "a filter; all filters must match"),
     ("@NAME", f"a query saved in .memory/{QUERIES_NAME}; more words may follow"),
 )

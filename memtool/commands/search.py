@@ -8,6 +8,7 @@ from memtool.commands._render import format_kind, list_states
 from memtool.errors import MemtoolError
 from memtool.search import sources
 from memtool.search.memories import MEMORIES
+from memtool.search.named_ids import NAMED, NAMED_REASON
 from memtool.search.query import parse_leniently, with_depth
 from memtool.search.scope import ACCESSED
 from memtool.search.sources import SearchAnswer, SearchRequest
@@ -45,6 +46,7 @@ def search(
     """Find the memories that answer a question, best first.
 
         words                          any may match; rare words count more
+        ADR-013, dec-2g54              a memory that is named comes first
         "a phrase", -without, OR ( )   required, excluded, alternatives
         type: tag: file: since:30d     filters (memtool help filters)
         is:superseded is:expired       also what is left out by default
@@ -125,6 +127,8 @@ def render(searched: SearchAnswer, layout: Layout) -> str | Iterator[str]:
 def _explain_score(result: Result, layout: Layout) -> Iterator[str]:
     factors = " x ".join(f"{name} {value:.3g}" for name, value in result.factors.items())
     yield f"score {result.score:.4f} = {factors}"
+    if NAMED in result.factors:
+        yield NAMED_REASON
     if result.through:
         yield f"found by the words of {layout.short(result.through)}, which it replaces"
     if result.cosine is not None:

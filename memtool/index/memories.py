@@ -232,6 +232,12 @@ class MemoryRows:
         numbers = self.find_by_id(path.rpartition("/")[2][:-3])
         return next((number for number in numbers if self.path(number) == path), None)
 
+    def match_ids(self, *patterns: str) -> list[tuple[str, int]]:
+        """Return id and number of the memories whose id matches one of some SQL GLOB patterns."""
+        where = " OR ".join(["id GLOB ?"] * len(patterns))
+        rows = self._rows.select(f"SELECT id, number FROM memory WHERE {where}", *patterns)  # noqa: S608
+        return [(decode_cell(row[0]), _number(row[1])) for row in rows]
+
     def list_by_id(self) -> list[tuple[str, str, int]]:
         """Return id, path and number of all memories, sorted."""
         rows = self._rows.select("SELECT id, path, number FROM memory ORDER BY id")

@@ -212,6 +212,19 @@ class IndexReader:
         ]
         return sorted(numbers, key=self.path) if len(numbers) > 1 else numbers
 
+    def match_ids(self, *patterns: str) -> list[str]:
+        """Return the distinct ids that match one of some patterns with `*`, `?` or `[…]`, sorted.
+
+        Patterns that begin with other characters than these are fast, even in large stores.
+        """
+        ids = {
+            id_
+            for part in self.parts
+            for id_, number in part.memories.match_ids(*patterns)
+            if number not in part.dead
+        }
+        return sorted(ids)
+
     def find_by_ids(self, ids: Iterable[str]) -> set[int]:
         """Return the documents with any of these ids; this is fast for superseded ones."""
         wanted = list(ids)

@@ -7,6 +7,7 @@ from memtool.memory import lifecycle, timestamps, visibility
 from memtool.memory.likeness import SAME
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts, no_moves
+from memtool.search.named_ids import NAMED, NAMED_REASON
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -73,6 +74,11 @@ class Candidate(Value):
     repository: str = ""
     commit: str = ""
     """`org/name` and the full commit id of a memory from another repository; else empty."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the prompt names it, so that it is shown whatever its score."""
+        return NAMED in self.factors
 
     @property
     def is_brief(self) -> bool:
@@ -322,6 +328,8 @@ def build_verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Candi
         reason = f"beside {candidate.conflicts_with}, which it conflicts with; {reason}"
     if candidate.against and is_taken:
         reason = f"{reason}; conflicts with {', '.join(candidate.against)}"
+    if candidate.is_named:
+        reason = f"{NAMED_REASON}; {reason}"
     if candidate.related:
         reason = f"{candidate.related} is related to it; {reason}"
     return CandidateVerdict(

@@ -66,7 +66,8 @@ def choose(
     Only the best hits are examined, as many as the gates say. Dropped are hits below the threshold
     of their category (a share of the best score), near-duplicates of a better one, memories that a
     better one covers, and the third of a source. A hit that is only related to a winner may score
-    less. A candidate with a leading role comes first.
+    less. Candidates that the prompt names come first, whatever their score, and then those with a
+    leading role.
 
     Only presentable candidates count. Nothing counts against a more trusted candidate: a less
     trusted one sets no threshold for it, takes no place from it, does not replace it as a
@@ -161,15 +162,17 @@ def _score(candidate: Candidate) -> float:
 
 
 def _order_leaders_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Return candidates with those that lead in front, if they score nearly as well as the best."""
+    """Return the candidates, first those named, then those that lead and score nearly the best."""
     best = max(map(_score, candidates), default=0.0)
-    ahead = [
+    named = [candidate for candidate in candidates if candidate.is_named]
+    leading = [
         candidate
         for candidate in candidates
         if candidate.role
         and candidate.role.leads
         and _score(candidate) >= candidate.role.share * best
     ]
+    ahead = [*named, *(candidate for candidate in leading if candidate not in named)]
     return [*ahead, *(candidate for candidate in candidates if candidate not in ahead)]
 
 
@@ -199,7 +202,8 @@ class _ShownSoFar:
                 return reason
             named = find_sources(memory)
             max_per_source = self._grounds.gates.per_source
-            if named and all(self._sources.get(name, 0) >= max_per_source for name in named):
+            is_full = all(self._sources.get(name, 0) >= max_per_source for name in named)
+            if named and is_full and not candidate.is_named:
                 return f"{max_per_source} from {named[0]} are shown already"
             for name in named:
                 self._sources[name] = self._sources.get(name, 0) + 1
@@ -258,7 +262,8 @@ def _sift(
     place = 0
     for number in sorted(range(len(candidates)), key=lambda n: (guests[n], -ranks[n])):
         candidate = candidates[number]
-        if not reasons[number] and candidate.score is not None and not candidate.related:
+        has_gates = candidate.score is not None and not (candidate.related or candidate.is_named)
+        if not reasons[number] and has_gates:
             place += 1
             best = (guest_bests if guests[number] else bests)[ranks[number]]
             reasons[number] = (
@@ -347,7 +352,8 @@ def merge_by_weight(
     for group in groups:
         first = group[0]
         share = threshold(first.record.memory.category)
-        if first.score is None or first.related or first.score >= share * best:
+        is_exempt = first.score is None or first.related or first.is_named
+        if is_exempt or (first.score or 0.0) >= share * best:
             chosen += group
         else:
             dropped += [

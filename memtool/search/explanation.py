@@ -10,6 +10,7 @@ from __future__ import annotations
 from memtool.index.scoring import content_terms
 from memtool.search import answer_gate, filters, retrieve
 from memtool.search.features import explain_hidden
+from memtool.search.named_ids import NAMED, NAMED_REASON
 from memtool.search.query import Filter, Group, Not, Phrase, Query, Word
 from memtool.search.retrieve import MAX_MISSED, Retriever
 from memtool.value import Value
@@ -98,6 +99,8 @@ def explain_missing(
     leading = result.hits[: max(place, answer_gate.LEADING_HITS)]
     objection = _find_objections(scope, query, facts, leading).get(record.id, "")
     shown = f"it is number {place} of {result.total}, with score {hit.score:.4f}"
+    if NAMED in hit.factors:
+        shown += f"; {NAMED_REASON}"
     if objection:
         return GateVerdict(record.id, ANSWER, f"{shown}; agents are not given it: {objection}")
     return GateVerdict(record.id, NONE, shown)
@@ -157,6 +160,6 @@ def _find_objections(
     shares = [keeper.measure_text(*pair) for pair in zip(texts, categories, strict=True)]
     passing = answer_gate.select_passing(shares)
     return {
-        hit.record.id: "" if passes else answer_gate.format_objection(share)
+        hit.record.id: "" if passes or NAMED in hit.factors else answer_gate.format_objection(share)
         for hit, share, passes in zip(hits, shares, passing, strict=True)
     }

@@ -20,14 +20,16 @@ from memtool.search.answer_gate import (
 )
 from memtool.search.effort import FULL, LIMIT_S
 from memtool.search.features import explain_hidden
+from memtool.search.named_ids import find_mentions, find_named
 from memtool.search.reranking import rerank
 from memtool.search.retrieve import MAX_MISSED, MissedMemory, Retriever, SearchResult, by_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memtool.index.scoring import Question
+    from memtool.search.features import Facts
     from memtool.search.retrieve import Hit, Scope
     from memtool.store.tree import Record
 
@@ -54,9 +56,44 @@ def search_prose(
     """Find answers to a prompt or any other text, in which nothing is an operator.
 
     `files` are the open paths: memories that govern one of them gain a little. Only living heads
-    with enough of the text are found, perhaps none. If the text has no informative word, memories
-    that govern the files are found. `is_gated=False` disables the gate, to measure the ranking.
+    with enough of the text are found, perhaps none, and those that the text names, which come
+    first. If the text has no informative word, memories that govern the files are found.
+    `is_gated=False` disables the gate, to measure the ranking.
     """
+    result = _search_by_words(scope, text, files, limit, is_gated=is_gated, explain=explain)
+    mentions = find_mentions(text)
+    if not mentions:
+        return result
+    facts = scope.facts()
+    named = find_named(mentions, facts, _build_test(scope, facts))
+    if not named:
+        return result
+    context = retrieve.build_context(scope, text, files, result.hits)
+    hits = retrieve.put_named_first(result.hits, named, facts, context)
+    paths = {record.path for record in named}
+    return result.replace(
+        hits=tuple(hits),
+        total=result.total + len(hits) - len(result.hits),
+        missed=tuple(miss for miss in result.missed if miss.record.path not in paths),
+    )
+
+
+def _build_test(scope: Scope, facts: Facts) -> Callable[[Record], bool]:
+    refuses = scope.refuses
+    if refuses is None:
+        return facts.is_current
+    return lambda record: facts.is_current(record) and not refuses(record)
+
+
+def _search_by_words(
+    scope: Scope,
+    text: str,
+    files: tuple[str, ...],
+    limit: int,
+    *,
+    is_gated: bool,
+    explain: bool,
+) -> SearchResult:
     literal_question, question = retrieve.parse_questions(scope, text)
     if not content_terms(question):
         return _find_governing(scope, files, limit)

@@ -14,12 +14,13 @@ The meaning of an expression for a memory is in `filters`.
   literally, like a phrase.
 - `A OR B` matches what satisfies either group: `type:state OR type:decision redis` means all
   states, and decisions about redis.
-- A parenthesis is a group inside another, and must be satisfied as a whole:
+- A parenthesis with an operator in it is a group inside another, and must be satisfied as a whole:
   `redis (cache OR session)` wants redis, and one of the two.
 
-Not operators: a `-` or `(` inside a word (`pre-commit`, `main()`), a lone `-`, `--flag`, `or`, a
-colon after anything but letters (`src/a.py:12`, `10:30`), `std::vector`, `https://…`, and a word
-that ends in a colon but is not the name of a filter (`KeyError:`).
+Not operators: parentheses with only words and phrases in them, which belong to the group around
+them (`hold a seat (please)`), a `-` or `(` inside a word (`pre-commit`, `main()`), a lone `-`,
+`--flag`, `or`, a colon after anything but letters (`src/a.py:12`, `10:30`), `std::vector`,
+`https://…`, and a word that ends in a colon but is not the name of a filter (`KeyError:`).
 
 A slip is something meant as an operator that cannot be one: a quote or parenthesis without its
 partner, an `OR` without two sides, a filter that is unknown or has no value. For a user who lists
@@ -475,10 +476,12 @@ class _Parser:
 
     def parse_group(self) -> Group:
         """Parse items up to OR, a closing parenthesis or the end."""
-        items = []
+        items: list[Expression] = []
         while self.kind not in ("", "OR", ")"):
             item = self.parse_item()
-            if item is not None:
+            if isinstance(item, Group) and _is_text(item):
+                items += item.items
+            elif item is not None:
                 items.append(item)
         return Group(tuple(items))
 
@@ -506,6 +509,11 @@ class _Parser:
             self.add_slip(opening.at, closing.end, "this parenthesis is empty", _QUOTE_HINT)
             return None
         return inner
+
+
+def _is_text(group: Group) -> bool:
+    """Return whether a group has no operators, such as `(#2252)` at the end of a commit title."""
+    return all(isinstance(item, Word | Phrase) for item in group.items)
 
 
 EXCERPT_CHARACTERS = 72

@@ -21,6 +21,7 @@ from memtool.memory.visibility import PRIVATE
 from memtool.search import expansion, ranking
 from memtool.search.effort import FULL, Effort
 from memtool.search.features import NO_MOVES, CurrentDocuments, Facts, Moves, explain_hidden
+from memtool.search.named_ids import NAMED, find_mentions, find_named
 from memtool.search.ranking import RankingContext
 from memtool.value import Value
 
@@ -567,7 +568,11 @@ def search_query(
     """
     search = _QuerySearch(scope, query, limit, order)
     relevant, total = search.find_relevant()
-    shown = search.sort(relevant)[: max(0, limit)]
+    hits = search.sort(relevant)
+    ordered = search.add_named(hits)
+    if total <= len(relevant):
+        total += len(ordered) - len(hits)
+    shown = ordered[: max(0, limit)]
     for hit in shown:
         search.complete(hit)
     return SearchResult(
@@ -605,6 +610,7 @@ class _QuerySearch:
         if content_terms(self.question):
             self.reader = Retriever(self.facts, scope.matchers, self.literal_question)
             self.question = self.reader.with_near_words(self.question)
+        self.has_named = False
         self.quality = 1.0
         """How much of the question the best hit by words answers."""
 
@@ -643,7 +649,7 @@ class _QuerySearch:
         limit = self.scope.effort.weighed if self.order is by_score else len(relevant)
         floor = UNRANKED_RELEVANCE * self.quality if self.question.weights else 1.0
         best = relevant[0].raw / self.quality if relevant else 0.0
-        context = build_context(self.scope, self.text, (), relevant[:limit])
+        self.context = context = build_context(self.scope, self.text, (), relevant[:limit])
         if self.is_best_enough:
             first = _find_best_hits(relevant[:limit], best, self.facts, context, max(1, self.limit))
         else:
@@ -651,6 +657,18 @@ class _QuerySearch:
                 weigh(relevant[:limit], best, self.facts, context, floor), key=self.order
             )
         return first + weigh(relevant[limit : self.limit], best, self.facts, context, floor)
+
+    def add_named(self, hits: list[Hit]) -> list[Hit]:
+        """Return the hits with the memories that the words name, first if the score orders them."""
+        if not self.is_by_words:
+            return hits
+        mentions = find_mentions(" ".join(self.query.words))
+        named = find_named(mentions, self.facts, self.test)
+        self.has_named = bool(named)
+        if not named:
+            return hits
+        hits = put_named_first(hits, named, self.facts, self.context)
+        return hits if self.order is by_score else sorted(hits, key=self.order)
 
     def complete(self, hit: Hit) -> None:
         """Add the matched terms, and the details of each matcher, to a hit that is shown."""
@@ -666,7 +684,7 @@ class _QuerySearch:
         notes: list[str] = []
         if self.reader is not None:
             notes += filter(None, [self.reader.index.note])
-        elif self.question.weights:
+        elif self.question.weights and not self.has_named:
             notes.append("these words are too common; quote them to search for them")
         return (*notes, *self.scope.effort.notes)
 
@@ -750,6 +768,30 @@ def weigh(
         relevance = hit.raw / best if hit.raw > 0 else floor
         hit.weigh(relevance, ranking.weigh(hit.record, facts, context))
     return list(hits)
+
+
+def put_named_first(
+    hits: Sequence[Hit], named: Sequence[Record], facts: Facts, context: RankingContext
+) -> list[Hit]:
+    """Return the hits with named memories first, which score as much as the best of the others.
+
+    So a named memory that has few of the words passes every threshold, and sets none for others.
+    """
+    numbers = [
+        number for record in named if (number := facts.catalog.find_number(record)) is not None
+    ]
+    by_number = {hit.number: hit for hit in hits}
+    others = [hit for hit in hits if hit.number not in numbers]
+    best = max(others, key=lambda hit: hit.score, default=None)
+    firsts = [by_number.get(number) or Hit(number, 0.0, facts.catalog.record) for number in numbers]
+    relevance = 1.0 if best is None else best.factors["relevance"]
+    weigh([hit for hit in firsts if not hit.factors], 1.0, facts, context, relevance)
+    for hit in firsts:
+        own = hit.score
+        if best is not None and (own < best.score or hit.number not in by_number):
+            hit.score = best.score
+        hit.factors[NAMED] = hit.score / own if own else 1.0
+    return [*firsts, *others]
 
 
 HITS_PER_BATCH = 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,8 @@ from memtool.search.query import (
     parse,
     parse_leniently,
 )
+
+DATA = Path(__file__).parent / "data"
 
 
 def shape(node: Expression | Query) -> object:
@@ -56,7 +60,16 @@ READINGS = [
     ("a b OR c", ("or", ["a", "b"], ["c"])),
     ("a OR b OR c", ("or", ["a"], ["b"], ["c"])),
     ("a (b OR c)", ["a", ("or", ["b"], ["c"])]),
-    ("(a)", [["a"]]),
+    ("redis (cache type:state)", ["redis", ["cache", ("type", "state")]]),
+    ("redis (cache -session)", ["redis", ["cache", ("not", ("phrase", "session"))]]),
+    ("(a (b OR c))", [["a", ("or", ["b"], ["c"])]]),
+    ("-(a b)", [("not", ["a", "b"])]),
+    # a parenthesis without an operator is text
+    ("(a)", ["a"]),
+    ("a (b c) d", ["a", "b", "c", "d"]),
+    ("a ((b) c)", ["a", "b", "c"]),
+    ('a ("b c" d)', ["a", ("phrase", "b c"), "d"]),
+    ("a OR (b c)", ("or", ["a"], ["b", "c"])),
     ("type:decision", [("type", "decision")]),
     ("TYPE:decision", [("type", "decision")]),
     ('error:"KeyError: CONFIG" x', [("error", "KeyError: CONFIG"), "x"]),
@@ -67,12 +80,12 @@ READINGS = [
     ("pre-commit - --no-verify", ["pre-commit", "-", "--no-verify"]),
     ("or and not", ["or", "and", "not"]),
     ("main() f(a,b)", ["main()", "f(a,b)"]),
-    ("(main())", [["main()"]]),
+    ("(main())", ["main()"]),
     ("src/a.py:12 10:30", ["src/a.py:12", "10:30"]),
     ("std::vector https://a.b/c", ["std::vector", "https://a.b/c"]),
     ("KeyError: CONFIG", ["KeyError:", "CONFIG"]),
     ("it's naïve 日本", ["it's", "naïve", "日本"]),
-    ("(-)", [["-"]]),
+    ("(-)", ["-"]),
 ]
 
 
@@ -80,6 +93,17 @@ READINGS = [
 def test_a_query_reads_as_documented(text: str, expected: object) -> None:
     """Every construct of the language, and every text that only looks like one, has one reading."""
     assert shape(parse(text)) == expected
+
+
+COMMIT_TITLES = (DATA / "commit_titles.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("title", COMMIT_TITLES)
+def test_a_commit_title_is_plain_words(title: str) -> None:
+    """A pasted title asks for its words, whatever is in parentheses, without a note."""
+    parsed, notes = parse_leniently(title)
+    assert parsed.is_plain
+    assert not notes
 
 
 REFUSALS = [
@@ -112,7 +136,7 @@ READ_AS_TEXT = [
     ("tag: x", ["tag:", "x"], "tag: needs a value"),
     ("a (b", ["a", "b"], "this parenthesis is never closed"),
     ("a b)", ["a", "b"], "this parenthesis was never opened"),
-    ("a (b (c) d", ["a", "b", ["c"], "d"], "this parenthesis is never closed"),
+    ("a (b (c) d", ["a", "b", "c", "d"], "this parenthesis is never closed"),
     ("a (b OR c", ("or", ["a", "b"], ["c"]), "this parenthesis is never closed"),
     ('a "b c', ["a", "b", "c"], "this quote is never closed"),
     ('tag:"b c', ["tag:", "b", "c"], "this quote is never closed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from memtool.index import index
 from memtool.search.effort import Effort
 from memtool.search.prose import search_prose
-from memtool.search.query import parse
+from memtool.search.query import parse, parse_leniently
 from memtool.search.retrieve import SearchResult, find_records, search_query
 from memtool.store.config import Config
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from conftest import Sandbox
+
+
+DATA = Path(__file__).parent / "data"
 
 
 def ask(sandbox: Sandbox, text: str, limit: int = 10) -> list[str]:
@@ -55,6 +59,16 @@ def filled(sandbox: Sandbox) -> Sandbox:
         timestamp="2026-02-28T10:00:00Z",
     )
     return sandbox
+
+
+def test_a_commit_title_finds_what_it_is_about(sandbox: Sandbox) -> None:
+    """What a title has in parentheses, such as a pull request, adds words and requires none."""
+    titles = (DATA / "commit_titles.txt").read_text().splitlines()
+    for number, title in enumerate(titles):
+        sandbox.memory(f"dec-{number:02}", title=title.partition("(#")[0].strip())
+    scope = sandbox.scope()
+    firsts = [ids(search_query(scope, parse_leniently(title)[0], 1)) for title in titles]
+    assert firsts == [[f"dec-{number:02}"] for number in range(len(titles))]
 
 
 def test_any_word_may_match_and_more_words_rank_higher(filled: Sandbox) -> None:
