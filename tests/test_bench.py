@@ -36,9 +36,17 @@ SMALLEST = {
 }
 ON_SETS = ("poison.py", "quality.py", "silence.py")
 LIBRARIES = {"corpus.py", "retrieval.py"}
-OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "landing.py", "precisionmem.py", "rivals.py"}
-"""Ask the database of another tool, which has to be made first, a server from Maven's cache, the
-history that `test_bench_landing.py` makes, or cases that others publish."""
+OWN_INPUT = {
+    "fleet_faults.py",
+    "fleet_server.py",
+    "landing.py",
+    "precisionmem.py",
+    "questions.py",
+    "rivals.py",
+}
+"""Ask the database of another tool, which has to be made first, a server from Maven's cache, cases
+that others publish, or the history and the store that `test_bench_landing.py` and
+`test_bench_questions.py` make."""
 
 
 def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProcess[str]:
