@@ -35,9 +35,9 @@ SMALLEST = {
 }
 ON_SETS = ("poison.py", "quality.py", "silence.py")
 LIBRARIES = {"corpus.py", "retrieval.py"}
-OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "landing.py", "rivals.py"}
+OWN_INPUT = {"fleet_faults.py", "fleet_server.py", "landing.py", "replay", "rivals.py"}
 """Ask the database of another tool, which has to be made first, a server from Maven's cache, or the
-history that `test_bench_landing.py` makes."""
+histories that `test_bench_landing.py` and `test_bench_replay.py` make."""
 
 
 def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProcess[str]:
