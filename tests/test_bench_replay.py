@@ -219,6 +219,34 @@ def test_arms_are_scored_by_what_they_show(modules: dict[str, ModuleType]) -> No
     assert score.find_part(at_edit, "title") == "prompt"
 
 
+def test_what_is_shown_may_be_no_sentence(modules: dict[str, ModuleType]) -> None:
+    """A table of contents or a label under a title says nothing about the decision."""
+    replay, score = modules["replay"], modules["score"]
+    lines = {
+        "Sessions are kept in Redis, not on disk.": True,
+        "- [Summary](#summary) - [Goals](#goals) - [Why](#why) - [How](#how)": False,
+        "**Bead:** bead-0832 **Related:** the other record about egress": False,
+        "- 2022-03-03: Initial commit of the whole record": False,
+        "The following decisions have been made by us:": False,
+        "TODO": False,
+    }
+    assert {line: replay.is_prose(line) for line in lines} == lines
+    store = replay.Store(
+        {"adr-1-a": "adr-1", "adr-2-b": "adr-2"}, {"adr-1-a": "A", "adr-2-b": "B"}, {}
+    )
+    text = (
+        '<memory id="adr-1@abc" kind="decision">\n| A\n| **Author:** Ada\n</memory>\n'
+        '<memory id="adr-2">\nCANDIDATE\n| B\n| It is so for as long as we live.\n</memory>\n'
+    )
+    assert store.find_ids(text) == ["adr-1-a", "adr-2-b"]
+    assert store.find_without_prose(text) == ["adr-1-a"]
+    row = make_row(modules, "1", "r", ids={"prompt": ["a"], "alone": ["a"]})
+    assert not score.is_bare(row, "title", score.SESSION)
+    row.answers["title"].parts["prompt"].without_prose.append("a")
+    assert score.is_bare(row, "title", score.SESSION)
+    assert not score.is_bare(row, "title", score.BLOCK_ALONE)
+
+
 def test_a_refused_record_is_a_miss_and_no_neutral_commit(modules: dict[str, ModuleType]) -> None:
     score = modules["score"]
     refused = make_row(modules, "1", "r", governing=[], missing=1)

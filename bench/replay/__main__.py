@@ -39,6 +39,8 @@ from replay import PROMPTS, Clone, ReplayError, Row, replay
 
 import memtool
 
+MAX_REASON = 300
+
 
 def warn(text: str) -> None:
     """Write a line to stderr."""
@@ -98,7 +100,8 @@ def run(args: argparse.Namespace, sources: Sequence[Source]) -> None:
                         raise ReplayError(f"the commit is not in {history.folder}")
                     row = replay_apart(pin, source, history, records, clone)
                 except (ReplayError, subprocess.CalledProcessError) as error:
-                    warn(f"skipped: {pin.repository} {pin.commit[:10]}: {error}")
+                    reason = str(error).replace("\n", " ")[:MAX_REASON]
+                    warn(f"skipped: {pin.repository} {pin.commit[:10]}: {reason}")
                     continue
                 row.code = code
                 file.write(row.line())

@@ -43,6 +43,13 @@ MAX_EDITS = 6
 MAX_RANK = 10
 AMPLE_S = 600.0
 SESSION = "replay"
+MIN_WORDS = 6
+"""The words of the shortest line that counts as a sentence."""
+_NO_PROSE = re.compile(
+    r"^\W*\d{4}-\d\d-\d\d|^\s*(#|<!--|\||TODO)|\]\(#|:\W*$|https?://\S+\W*$|"
+    r"^\W*(authors?|beads?|date|deciders?|issues?|owners?|related|reviewers?|status|version)\W*:",
+    re.IGNORECASE,
+)
 _UNREADABLE = re.compile(r"unable to read sha1 file of (.+) \([0-9a-f]+\)$", re.MULTILINE)
 
 
@@ -52,10 +59,14 @@ class ReplayError(Exception):
 
 @dataclass
 class Text:
-    """What an agent was given at one moment: the memories that it names, and its tokens."""
+    """What an agent was given at one moment: the memories that it names, and its tokens.
+
+    `without_prose` are those of which no sentence is shown beyond the title.
+    """
 
     ids: list[str] = field(default_factory=list)
     tokens: int = 0
+    without_prose: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -134,7 +145,7 @@ class Clone:
             ["git", *args], cwd=self.path, env=self.env, check=False, capture_output=True, text=True
         )
         if done.returncode:
-            raise ReplayError(f"git {args[0]}: {done.stderr.strip()[-2_000:]}")
+            raise ReplayError(f"git {args[0]}: {done.stderr.strip()}")
         return done.stdout
 
     def reset(self, parent: str, moment: int) -> None:
@@ -255,11 +266,27 @@ class Store:
         words = set(re.findall(r"[\w.-]*\w", text))
         return sorted(id_ for id_, short in self.short_ids.items() if {id_, short} & words)
 
+    def find_without_prose(self, text: str) -> list[str]:
+        """Return the memories of a text that are shown without a sentence."""
+        ids = {short: id_ for id_, short in self.short_ids.items()}
+        shown = []
+        for part in text.split('<memory id="')[1:]:
+            id_ = ids.get(re.split('[@"]', part, maxsplit=1)[0], "")
+            lines = [line[2:] for line in part.split("\n") if line.startswith("| ")]
+            if id_ and not any(line != self.titles[id_] and is_prose(line) for line in lines):
+                shown.append(id_)
+        return shown
+
     @property
     def index_text(self) -> str:
         """The list of all ids and titles, as a file such as AGENTS.md would have it."""
         rows = sorted((self.short_ids[id_], title) for id_, title in self.titles.items())
         return "".join(f"- {id_} {title}\n" for id_, title in rows)
+
+
+def is_prose(line: str) -> bool:
+    """Return whether a line can be a sentence: no heading, link, label, date, template or code."""
+    return len(re.findall(r"[^\W\d_]{2,}", line)) >= MIN_WORDS and not _NO_PROSE.search(line)
 
 
 def import_records(
@@ -350,7 +377,9 @@ def _edit(clone: Clone, history: History, commit: str, path: str) -> str:
 
 def _measure(texts: Iterable[str], store: Store) -> Text:
     texts = list(texts)
-    return Text(store.find_ids("\n".join(texts)), sum(map(estimate_tokens, texts)))
+    whole = "\n".join(texts)
+    tokens = sum(map(estimate_tokens, texts))
+    return Text(store.find_ids(whole), tokens, store.find_without_prose(whole))
 
 
 def _rank(context: Context, text: str) -> list[str]:

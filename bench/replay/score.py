@@ -24,10 +24,12 @@ SESSION, BELOW, FIVE, TEN, INDEX = (
     "index of titles",
 )
 BLOCK_ALONE = "block alone"
+TEXTS = (SESSION, BLOCK_ALONE)
+"""The arms that show more than titles."""
 ARMS = (SESSION, BLOCK_ALONE, BELOW, FIVE, TEN, INDEX)
 HEAD = (
     "prompt", "arm", "recall", "95 % by repository", "macro", "primer/block/edit", "tokens",
-    "others", "neutral: tokens", "records",
+    "others", "no prose", "neutral: tokens", "records",
 )  # fmt: skip
 
 
@@ -80,6 +82,14 @@ def find_part(row: Row, prompt: str) -> str:
     return next((part for part in PARTS if set(parts[part].ids) & set(row.governing)), "")
 
 
+def is_bare(row: Row, prompt: str, arm: str) -> bool:
+    """Return whether no memory that an event names is shown with a sentence of its text."""
+    parts = row.answers[prompt].parts
+    texts = [parts[part] for part in (PARTS if arm == SESSION else (ALONE,))]
+    readable = {id_ for text in texts for id_ in set(text.ids).difference(text.without_prose)}
+    return readable.isdisjoint(row.governing)
+
+
 def mean(values: Iterable[float]) -> float:
     """Return the mean, 0 of nothing."""
     values = list(values)
@@ -116,6 +126,7 @@ def cells(rows: Sequence[Row], prompt: str, arm: str) -> tuple[str, ...]:
     neutral = [row for row in rows if is_neutral(row)]
     hits = by_repository(events, lambda row: is_hit(row, prompt, arm))
     low, high = bootstrap(hits)
+    shown = [row for row in events if arm in TEXTS and is_hit(row, prompt, arm)]
     parts = "" if arm != SESSION else "/".join(
         f"{mean(find_part(row, prompt) == part for row in events):.2f}"
         for part in (PRIMER, BLOCK, EDITS)
@@ -129,6 +140,7 @@ def cells(rows: Sequence[Row], prompt: str, arm: str) -> tuple[str, ...]:
         parts,
         f"{mean(show(row, prompt, arm).tokens for row in events):,.0f}",
         f"{mean(count_others(row, prompt, arm) for row in events):.1f}",
+        f"{mean(is_bare(row, prompt, arm) for row in shown):.2f}" if shown else "",
         f"{mean(show(row, prompt, arm).tokens for row in neutral):,.0f}" if neutral else "",
         f"{mean(count_others(row, prompt, arm) for row in neutral):.1f}" if neutral else "",
     )
