@@ -231,15 +231,15 @@ def test_what_is_shown_may_be_no_sentence(modules: dict[str, ModuleType]) -> Non
         "TODO": False,
     }
     assert {line: replay.is_prose(line) for line in lines} == lines
-    store = replay.Store(
-        {"adr-1-a": "adr-1", "adr-2-b": "adr-2"}, {"adr-1-a": "A", "adr-2-b": "B"}, {}
-    )
+    titles = {"adr-1-a": "A", "adr-2-b": "B", "adr-3-c": "C is listed with no text at all"}
+    store = replay.Store({id_: id_[:5] for id_ in titles}, titles, {})
     text = (
         '<memory id="adr-1@abc" kind="decision">\n| A\n| **Author:** Ada\n</memory>\n'
         '<memory id="adr-2">\nCANDIDATE\n| B\n| It is so for as long as we live.\n</memory>\n'
+        "- adr-3 C is listed with no text at all\n"
     )
-    assert store.find_ids(text) == ["adr-1-a", "adr-2-b"]
-    assert store.find_without_prose(text) == ["adr-1-a"]
+    assert store.find_ids(text) == ["adr-1-a", "adr-2-b", "adr-3-c"]
+    assert store.find_without_prose(text) == ["adr-1-a", "adr-3-c"]
     row = make_row(modules, "1", "r", ids={"prompt": ["a"], "alone": ["a"]})
     assert not score.is_bare(row, "title", score.SESSION)
     row.answers["title"].parts["prompt"].without_prose.append("a")

@@ -267,15 +267,15 @@ class Store:
         return sorted(id_ for id_, short in self.short_ids.items() if {id_, short} & words)
 
     def find_without_prose(self, text: str) -> list[str]:
-        """Return the memories of a text that are shown without a sentence."""
+        """Return the memories that a text names without a sentence of theirs, as in a list."""
         ids = {short: id_ for id_, short in self.short_ids.items()}
-        shown = []
+        readable = set()
         for part in text.split('<memory id="')[1:]:
             id_ = ids.get(re.split('[@"]', part, maxsplit=1)[0], "")
             lines = [line[2:] for line in part.split("\n") if line.startswith("| ")]
-            if id_ and not any(line != self.titles[id_] and is_prose(line) for line in lines):
-                shown.append(id_)
-        return shown
+            if id_ and any(line != self.titles[id_] and is_prose(line) for line in lines):
+                readable.add(id_)
+        return [id_ for id_ in self.find_ids(text) if id_ not in readable]
 
     @property
     def index_text(self) -> str:

@@ -195,30 +195,33 @@ def format_comparison(rows: Sequence[Row], before: Sequence[Row]) -> str:
     """Return the events that each arm wins and loses against another run, and its tokens."""
     old = {row.commit: row for row in before}
     pairs = [(row, old[row.commit]) for row in rows if row.commit in old]
-    events = [(new, old_row) for new, old_row in pairs if not is_neutral(new)]
-    neutral = [(new, old_row) for new, old_row in pairs if is_neutral(new)]
     head = ("prompt", "arm", "events", "wins", "losses", "tokens", "neutral: tokens", "records")
-    table = []
-    for prompt in PROMPTS:
-        for arm in ARMS[:-1]:
-            results = [(is_hit(new, prompt, arm), is_hit(old_row, prompt, arm))
-                       for new, old_row in events]  # fmt: skip
-            table.append((
-                prompt,
-                arm,
-                f"{len(events)}",
-                f"{results.count((True, False))}",
-                f"{results.count((False, True))}",
-                *(
-                    f"{mean(measure(new) - measure(old_row) for new, old_row in part):+.{digits}f}"
-                    for part, measure, digits in (
-                        (events, lambda row: show(row, prompt, arm).tokens, 0),  # noqa: B023
-                        (neutral, lambda row: show(row, prompt, arm).tokens, 0),  # noqa: B023
-                        (neutral, lambda row: count_others(row, prompt, arm), 1),  # noqa: B023
-                    )
-                ),
-            ))  # fmt: skip
+    table = [compare(pairs, prompt, arm) for prompt in PROMPTS for arm in ARMS if arm != INDEX]
     return format_table([head, *table])
+
+
+def compare(pairs: Sequence[tuple[Row, Row]], prompt: str, arm: str) -> tuple[str, ...]:
+    """Return the row of the comparison for an arm, given the new and the old row of events."""
+    events = [pair for pair in pairs if not is_neutral(pair[0])]
+    neutral = [pair for pair in pairs if is_neutral(pair[0])]
+    hits = [tuple(is_hit(row, prompt, arm) for row in pair) for pair in events]
+
+    def count_tokens(row: Row) -> float:
+        return show(row, prompt, arm).tokens
+
+    def count_records(row: Row) -> float:
+        return count_others(row, prompt, arm)
+
+    return (
+        prompt,
+        arm,
+        f"{len(events)}",
+        f"{hits.count((True, False))}",
+        f"{hits.count((False, True))}",
+        f"{mean(count_tokens(new) - count_tokens(old) for new, old in events):+,.0f}",
+        f"{mean(count_tokens(new) - count_tokens(old) for new, old in neutral):+,.0f}",
+        f"{mean(count_records(new) - count_records(old) for new, old in neutral):+.1f}",
+    )
 
 
 def format_misses(rows: Sequence[Row], prompt: str) -> str:
