@@ -42,11 +42,12 @@ OWN_INPUT = {
     "landing.py",
     "precisionmem.py",
     "questions.py",
+    "replay",
     "rivals.py",
 }
 """Ask the database of another tool, which has to be made first, a server from Maven's cache, cases
-that others publish, or the history and the store that `test_bench_landing.py` and
-`test_bench_questions.py` make."""
+that others publish, or what `test_bench_landing.py`, `test_bench_questions.py` and
+`test_bench_replay.py` make."""
 
 
 def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProcess[str]:
