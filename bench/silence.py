@@ -205,10 +205,11 @@ class Store(quality.Store):
 
     def __init__(self, place: Path) -> None:
         super().__init__(place)
-        self.scored: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
+        self.scored: dict[tuple[Any, ...], list[Any]] = {}
 
     def block(self, text: str, point: Point) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
+        from memtool.search.answer_gate import is_same_topic
         from memtool.search.prose import search_prose
 
         *strictness, threshold = point
@@ -218,11 +219,18 @@ class Store(quality.Store):
             names = ("inject.min_coverage", "inject.sufficient_rare_words", "inject.min_rare_words")
             values = dict(zip(names, strictness, strict=True))
             scope = scope.replace(config=scope.config.replace(values=values))
-            hits = search_prose(scope, text, (), MAX_HITS).hits
-            self.scored[key] = [(hit.record.id, hit.score) for hit in hits]
-        scored = self.scored[key]
-        least = threshold * max((score for _id, score in scored), default=0.0)
-        return [id_ for id_, score in scored if score >= least][:MAX_ITEMS]
+            self.scored[key] = list(search_prose(scope, text, (), MAX_HITS).hits)
+        hits = self.scored[key]
+        bests = [
+            max(other.score for other in hits if is_same_topic(hit.topic, other.topic))
+            for hit in hits
+        ]
+        passing = [
+            hit.record.id
+            for hit, best in zip(hits, bests, strict=True)
+            if hit.score >= threshold * best
+        ]
+        return passing[:MAX_ITEMS]
 
 
 class Trial(NamedTuple):

@@ -54,8 +54,9 @@ MONTHS = (
 )
 
 
-def _is_session(key: str, text: str) -> bool:
-    return key == "source" and text.startswith("session:")
+def _is_boilerplate(key: str, text: str) -> bool:
+    """Return whether a text is a source whose name does not describe the content."""
+    return key == "source" and text.startswith(("session:", "tool:"))
 
 
 _MAX_CACHED_DAYS = 1 << 12
@@ -67,7 +68,7 @@ def list_texts(record: Record) -> tuple[tuple[str, str], ...]:
     """Return the searchable texts of a memory, each with its key.
 
     A list gives one text per item. The day is in words, `22 February 2026`, as people search for
-    it. A session that is a source is left out: its name does not describe its content.
+    it. A session or a tool that is a source is left out: its name does not describe the content.
     """
     memory = record.memory
     values = memory.fields
@@ -75,7 +76,7 @@ def list_texts(record: Record) -> tuple[tuple[str, str], ...]:
     for key in TEXT_KEYS:
         value = values.get(key)
         if isinstance(value, tuple):
-            texts += [(key, item) for item in value if item and not _is_session(key, item)]
+            texts += [(key, item) for item in value if item and not _is_boilerplate(key, item)]
         elif value and isinstance(value, str):
             texts.append((key, value))
     texts.append(("day", _format_day(memory.timestamp // timestamps.DAY_S)))

@@ -6,7 +6,14 @@
 from __future__ import annotations
 
 from memtool.index.reader import EXACT
-from memtool.inject import changed_here, disagreements, drifted, file_rules, select
+from memtool.inject import (
+    changed_here,
+    disagreements,
+    drifted,
+    file_rules,
+    further_titles,
+    select,
+)
 from memtool.inject.block import (
     PREAMBLE,
     REMINDER,
@@ -174,14 +181,35 @@ def build_block(
     shares = shares.for_retrieval(draft.count_tokens(PINNED), draft.count_tokens(SUMMARY)).replace(
         added=granted
     )
-    return build_injected(
+    has_content = bool(draft.texts)
+    titles = _add_titles(inputs)
+    injected = build_injected(
         request,
         inputs.repositories,
         draft,
         shares,
         is_told=is_told,
+        text=None if has_content else draft.render(further_titles.LEAD),
+        has_preamble=has_content,
         reminder=_choose_reminder(request),
     )
+    versions = further_titles.list_versions(titles) if request.session else []
+    return injected.replace(
+        further=tuple(title for title, _line in titles),
+        versions=(*injected.versions, *versions),
+    )
+
+
+def _add_titles(inputs: TierInputs) -> Sequence[tuple[further_titles.Title, str]]:
+    """Put titles of further memories below a block that answers a prompt; return them."""
+    own, draft = inputs.repositories[0], inputs.draft
+    max_titles = inputs.request.context.project.strict_settings.count(further_titles.SETTING)
+    if not (max_titles and inputs.request.prompt.strip()):
+        return ()
+    shown = [entry.candidate for entry in draft.entries]
+    titles = further_titles.choose(own, shown, max_titles)
+    count = draft.add_titles(further_titles.HEADING, [line for _title, line in titles])
+    return titles[:count]
 
 
 def _choose_reminder(request: GatherRequest) -> str:
@@ -328,12 +356,14 @@ def build_injected(
     *,
     is_told: bool,
     text: str | None = None,
+    has_preamble: bool = True,
     lead: str = "",
     reminder: str = REMINDER,
 ) -> InjectedBlock:
     """Build a block with the details of its memories; `text` is rendered if None.
 
-    `lead` and `reminder` are those of `build_preamble`. `is_told` says whether the text names the
+    `lead` and `reminder` are those of `build_preamble`, which a text without `has_preamble` lacks.
+    `is_told` says whether the text names the
     memories that were taken out of use here.
     """
     sources: list[MemorySource] = [*repositories, *draft.sources]
@@ -343,7 +373,7 @@ def build_injected(
         preamble = build_preamble(repositories, shown, draft.sources, lead=lead, reminder=reminder)
         text = draft.render(preamble)
     versions: list[tuple[str, str]] = []
-    if repositories[0].seen.session and text:
+    if repositories[0].seen.session and text and has_preamble:
         versions += map(notice_line, unseen_notices(repositories, shown, draft.sources))
     for source in sources:
         own = [entry for entry in draft.entries if entry.candidate.scope == source.scope]

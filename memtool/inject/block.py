@@ -418,14 +418,15 @@ class InjectedBlock(Value):
     `versions` are the versions that the session has now seen; these three are not in the JSON.
     `silenced` are the ids of memories that would answer in the version of the trusted ref, but not
     as changed here. `semantic` tells whether the meanings of some, all or no memories were compared
-    with the prompt: `partial`, `full` or `off`. `gates` are the thresholds by name, if the block is
-    explained.
+    with the prompt: `partial`, `full` or `off`. `further` are titles below the items. `gates` are
+    the thresholds by name, if the block is explained.
     """
 
     json_fields = (
-        "budget items text freshness expired depth semantic silenced degraded session gates explain"
+        "budget items text freshness expired depth semantic further silenced degraded session "
+        "gates explain"
     )
-    json_optional = "silenced degraded session gates explain"
+    json_optional = "further silenced degraded session gates explain"
 
     budget: Budget
     items: tuple[BlockItem, ...]
@@ -441,6 +442,7 @@ class InjectedBlock(Value):
     degraded: bool = False
     silenced: tuple[str, ...] = ()
     semantic: str = OFF
+    further: tuple[Value, ...] = ()
     gates: Mapping[str, float] | None = None
 
     @property
@@ -460,6 +462,7 @@ class InjectedBlock(Value):
             verdicts=self.verdicts + other.verdicts,
             versions=self.versions + other.versions,
             degraded=self.degraded or other.degraded,
+            further=self.further + other.further,
             semantic=self.semantic if other.semantic == OFF else other.semantic,
             silenced=tuple(dict.fromkeys((*self.silenced, *other.silenced))),
         )

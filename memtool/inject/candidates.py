@@ -71,6 +71,8 @@ class Candidate(Value):
     """The ids of the memories that it conflicts with, if it is shown in its own right."""
     role: Role | None = None
     """Further criteria than its score, if it is a hit of a special kind."""
+    topic: frozenset[bytes] = frozenset()
+    """The rare words that it has of the prompt."""
     repository: str = ""
     commit: str = ""
     """`org/name` and the full commit id of a memory from another repository; else empty."""

@@ -263,6 +263,7 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     rules = _build_rule_candidates(ruling, hits, grounds.scope)
     grounds = grounds.with_contradictions(seen)
     pinned, rules, hits = (with_conflicts(group, grounds) for group in (pinned, rules, hits))
+    further = [Candidate(hit.record, RETRIEVAL) for hit in result.further]
     silenced = _find_overridden(context, request, view, grounds)
     if silenced:
         context.notes.append(changed_here.override_notice(silenced, view.ref))
@@ -270,7 +271,7 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
         grounds=grounds,
         view=view,
         silenced=silenced,
-        origins=find_origins(view.witness, grounds, [*pinned, *rules, *hits]),
+        origins=find_origins(view.witness, grounds, [*pinned, *rules, *hits, *further]),
         pinned=pinned,
         rules=rules,
         hits=hits,
@@ -395,6 +396,7 @@ def _build_hit_candidates(
             hit.score,
             hit.factors,
             related=hit.related,
+            topic=hit.topic,
             scope=grounds.scope,
         )
         for hit in result.hits

@@ -19,6 +19,7 @@ from memtool.inject.candidates import (
     build_verdict,
 )
 from memtool.memory.visibility import find_distrust
+from memtool.search.answer_gate import is_same_topic
 from memtool.search.comparison import ComparedText, says_same
 
 TYPE_CHECKING = False
@@ -249,15 +250,22 @@ def _sift(
         grounds.rank(candidate.record, trust)
         for candidate, trust in zip(candidates, levels, strict=True)
     ]
+    shown_ids = {candidate.record.id for candidate in shown}
     reasons = [
-        grounds.find_objection(candidate.record.memory)
+        ("shown already" if candidate.record.id in shown_ids else "")
+        or grounds.find_objection(candidate.record.memory)
         or (candidate.role.objection if candidate.role else "")
         or find_distrust(trust, grounds.least_trust)
         for candidate, trust in zip(candidates, levels, strict=True)
     ]
     guests = [grounds.is_guest(candidate.record) for candidate in candidates]
-    bests = _find_best_scores(candidates, ranks, map(any, zip(reasons, guests, strict=True)))
-    guest_bests = _find_best_scores(candidates, ranks, map(bool, reasons)) if any(guests) else {}
+    rivals = [
+        (candidate, rank, is_guest)
+        for candidate, rank, is_guest, reason in zip(
+            candidates, ranks, guests, reasons, strict=True
+        )
+        if not reason
+    ]
     so_far = _ShownSoFar(shown, grounds)
     place = 0
     for number in sorted(range(len(candidates)), key=lambda n: (guests[n], -ranks[n])):
@@ -265,7 +273,7 @@ def _sift(
         has_gates = candidate.score is not None and not (candidate.related or candidate.is_named)
         if not reasons[number] and has_gates:
             place += 1
-            best = (guest_bests if guests[number] else bests)[ranks[number]]
+            best = _find_best_score(candidate, ranks[number], rivals, with_guests=guests[number])
             reasons[number] = (
                 _explain_too_low(candidate, best, threshold(candidate.record.memory.category))
                 or (f"not among the best {max_candidates}" if place > max_candidates else "")
@@ -283,15 +291,26 @@ def _sift(
     return sifted, dropped
 
 
-def _find_best_scores(
-    candidates: Sequence[Candidate], ranks: Sequence[int], are_passed_over: Iterable[bool]
-) -> dict[int, float]:
-    """Return by trust rank the best score among the kept candidates of that rank or higher."""
-    bests: dict[int, float] = {}
-    for candidate, own_rank, is_out in zip(candidates, ranks, are_passed_over, strict=True):
-        for rank in range(own_rank + 1) if not is_out else ():
-            bests[rank] = max(bests.get(rank, 0.0), _score(candidate))
-    return bests
+def _find_best_score(
+    candidate: Candidate,
+    rank: int,
+    rivals: Iterable[tuple[Candidate, int, bool]],
+    *,
+    with_guests: bool,
+) -> float:
+    """Return the best score with which a candidate is compared.
+
+    That is the best among those of its trust rank or higher that answer the same part of the
+    prompt. `rivals` are the candidates, their ranks, and whether they are guests.
+    """
+    scores = (
+        _score(rival)
+        for rival, rival_rank, is_guest in rivals
+        if rival_rank >= rank
+        and (with_guests or not is_guest)
+        and is_same_topic(candidate.topic, rival.topic)
+    )
+    return max(scores, default=0.0)
 
 
 def _explain_too_low(candidate: Candidate, best: float, share: float) -> str:
@@ -346,12 +365,14 @@ def merge_by_weight(
         side = mine if _weigh(mine[-1][0]) >= _weigh(theirs[-1][0]) else theirs
         groups.append(side.pop())
     groups += reversed(mine or theirs)
-    best = max((group[0].score or 0.0 for group in groups), default=0.0)
     chosen: list[Candidate] = []
     dropped: list[CandidateVerdict] = []
     for group in groups:
         first = group[0]
         share = threshold(first.record.memory.category)
+        best = max(
+            _score(group[0]) for group in groups if is_same_topic(first.topic, group[0].topic)
+        )
         is_exempt = first.score is None or first.related or first.is_named
         if is_exempt or (first.score or 0.0) >= share * best:
             chosen += group

@@ -334,6 +334,20 @@ class BlockDraft:
         self.texts += texts
         self.room -= measure_bytes("".join(texts))
 
+    def add_titles(self, heading: str, rows: Sequence[str]) -> int:
+        """Put as many rows as fit below everything else, after a heading if there is anything.
+
+        Return the number of rows.
+        """
+        head = [f"{escape_line(heading)}\n"] if self.texts else []
+        lines = [*head, *map(quote_line, rows)]
+        while measure_bytes("".join(lines)) > self.room and len(lines) > len(head):
+            lines.pop()
+        count = len(lines) - len(head)
+        if count:
+            self._add(lines)
+        return count
+
     def count_tokens(self, name: str) -> int:
         """Return the tokens of the entries of a tier."""
         return sum(entry.tokens for entry in self.entries if entry.candidate.tier == name)

@@ -38,6 +38,9 @@ MAX_MEMORIES_WEIGHED_APART = 300
 # In a larger store a few files hardly change how rare a word is, and reading all memories would
 # take too long for an answer.
 
+MAX_FURTHER = 15
+"""Candidates that are weighed although they are not answers."""
+
 HITS_WITH_RELATED = 5
 """Number of best hits whose related memories are added."""
 
@@ -114,6 +117,7 @@ def _search_by_words(
         search.find_missed(candidates) if explain else (),
         search.count_expired(),
         is_degraded=search.is_cut or scope.effort.is_narrow,
+        further=search.find_further(candidates, answers),
     ).with_meaning(scope, search.reader)
 
 
@@ -186,7 +190,19 @@ class _ProseSearch:
                 self.literal_question, self.question, candidates[0]
             )
             self._best = candidates[0].raw / quality
+        for hit in answers:
+            hit.topic = self.gatekeeper.find_topic(self.reader.matched_text(hit))
         return sorted(self._weigh(answers), key=by_score)
+
+    def find_further(self, candidates: Sequence[Hit], answers: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return the best candidates that are not answers, by score, unless time is over."""
+        if self.is_cut:
+            return ()
+        numbers = {hit.number for hit in answers}
+        others = [hit for hit in candidates if hit.number not in numbers][:MAX_FURTHER]
+        for hit in others:
+            hit.topic = self.gatekeeper.find_topic(self.reader.matched_text(hit))
+        return tuple(sorted(self._weigh(others), key=by_score))
 
     def is_stopped(self) -> bool:
         """Return whether there is no time for more than the best."""

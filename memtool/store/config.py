@@ -197,6 +197,15 @@ ROWS: tuple[Row, ...] = (
     ("inject.max_pinned", 5, "most memories in the pinned tier", (0, 50)),
     ("inject.pinned_tokens", 400, "most tokens of the pinned tier", (0, 100_000)),
     ("inject.retrieval_most", 5, "most memories in the retrieval tier", (0, 50)),
+    (
+        "inject.titles",
+        5,
+        (
+            "most titles below a block, one line each, of memories that may help but hold less of "
+            "the prompt than an answer must"
+        ),
+        (0, 20),
+    ),
     ("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", (0, 100_000)),
     (
         "inject.min_coverage",
@@ -509,6 +518,7 @@ STRICT = (
     "inject.pinned_tokens",
     "inject.retrieval_most",
     "inject.retrieval_tokens",
+    "inject.titles",
     "inject.local_share",
     "inject.global_most",
 )
@@ -593,7 +603,7 @@ RENAMED = {
 }
 """Old names of settings, which work for one version, with the names that they have now.
 
-An old name may be that of another setting now; its value decides which one is meant.
+An old name may be that of a choice now; a text that is no choice means the old setting.
 """
 CATEGORY_LIST_KEY = "extraction.categories"
 BY_CATEGORY = frozenset(
@@ -804,9 +814,11 @@ def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
         old_section, old_name = old_key.split(".")
         section, name = key.split(".")
         if isinstance(tables.get(old_section), dict) and old_name in tables[old_section]:
-            if old_key in BY_KEY and tables[old_section][old_name] in BY_KEY[old_key].choices:
+            value = tables[old_section][old_name]
+            choices = BY_KEY[old_key].choices if old_key in BY_KEY else ()
+            if choices and (value in choices or not isinstance(value, str)):
                 continue
-            value = tables[old_section].pop(old_name)
+            del tables[old_section][old_name]
             table = tables.setdefault(section, {})
             if isinstance(table, dict):  # anything else is refused later
                 table.setdefault(name, value)

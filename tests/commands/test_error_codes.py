@@ -38,7 +38,6 @@ def code(sandbox: Sandbox, line: str) -> str:
         ("promote --finding f-none", "no-finding"),
         ("purge --secret 0123456789abcdef", "no-leak"),
         ("purge dec-a", "not-deleted"),
-        ("search --semantic word", "model-absent"),
         ("sign dec-a", "no-key"),
     ],
 )

@@ -9,7 +9,6 @@ from collections import Counter
 from itertools import chain
 
 import bm25s
-import numpy as np
 import pytest
 from conftest import Sandbox
 from hypothesis import given
@@ -149,26 +148,3 @@ def test_a_run_is_looked_at_once() -> None:
         build.END,
     ]
     assert runs.words[3:] == [("git",)]
-
-
-def test_vectors_as_bytes_keep_their_cosines() -> None:
-    """A byte for each number is enough: a cosine changes by less than a hundredth."""
-    rng = np.random.default_rng(7)
-    vectors = rng.normal(size=(200, 64)).astype(np.float32)
-    query = vectors[:1] + 0.5 * rng.normal(size=(1, 64)).astype(np.float32)
-    rows, question = build.quantize(vectors), build.quantize(query)
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
-    exact = (vectors @ query[0]) / lengths
-    assert np.abs(np.array(build.compute_cosines(rows, question)) - exact).max() < 0.01
-    one_by_one = [
-        build.compute_cosines(rows[n * 64 : (n + 1) * 64], question)[0] for n in range(200)
-    ]
-    assert build.compute_cosines(rows, question) == one_by_one
-
-
-def test_a_vector_without_direction_is_near_to_nothing() -> None:
-    """Zeros and values that are not numbers do not cause a division by zero."""
-    rows = build.quantize(np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, -2.0]]))
-    assert build.compute_cosines(rows, build.quantize(np.array([[0.0, 1.0]]))) == [0.0, 0.0, -1.0]
-    assert build.compute_cosines(rows, build.quantize(np.array([[0.0, 0.0]]))) == [0.0, 0.0, 0.0]
-    assert build.compute_cosines(b"", build.quantize(np.array([[0.0, 1.0]]))) == []

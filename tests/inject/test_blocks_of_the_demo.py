@@ -97,7 +97,6 @@ def test_a_block_on_a_prompt_says_which_side_of_a_conflict_is_newer(harbor: Harb
     assert heads == [
         '<memory id="dec-2g54@abe7ae3" kind="decision" date="2026-08-10" conflict="dec-6vnd">',
         '<memory id="dec-6vnd@c70dafc" kind="decision" date="2026-08-11" conflict="dec-2g54">',
-        '<memory id="dec-8t7d@b1ff06e" kind="decision" date="2026-08-19">',
     ]
     assert not [pin for pin in pins if pin in text]
     assert estimate_tokens(text) <= 310

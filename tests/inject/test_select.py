@@ -30,11 +30,21 @@ LONG = "Sessions are kept in redis with a lifetime that every request renews, wi
 
 
 def candidate(
-    id: str, score: float | None = 1.0, body: str = "", related: str = "", **fields: FieldValue
+    id: str,
+    score: float | None = 1.0,
+    body: str = "",
+    related: str = "",
+    topic: str = "",
+    **fields: FieldValue,
 ) -> Candidate:
     made = make_memory(id, body or f"About {id}.\n", **fields)
-    tier = PINNED if score is None else RETRIEVAL
-    return Candidate(Record(made, f"{id}.md", "0" * 40), tier, score, related=related)
+    return Candidate(
+        Record(made, f"{id}.md", "0" * 40),
+        PINNED if score is None else RETRIEVAL,
+        score,
+        related=related,
+        topic=frozenset(topic.encode().split()),
+    )
 
 
 def chosen(
@@ -327,3 +337,22 @@ def test_a_fork_is_a_conflict(sandbox: Sandbox):
     assert answer["text"].count("CONFLICT, not settled: ") == 1
     assert "dec-a and dec-b both supersede dec-old. Ask the user which one holds" in answer["text"]
     assert answer["text"].count("conflicts with dec-") == 2
+
+
+def test_each_topic_of_a_prompt_has_a_threshold_of_its_own() -> None:
+    """The best answer to one part of a prompt does not drop the best one to another."""
+    hits = (
+        candidate("dec-a", 1.0, topic="redis session"),
+        candidate("dec-b", 0.4, topic="invoice"),
+        candidate("dec-c", 0.3, topic="session"),
+    )
+    ids, reasons = chosen(*hits, threshold=0.6)
+    assert ids == ["dec-a", "dec-b"]
+    assert reasons["dec-c"].startswith("below the threshold 0.600")
+
+
+def test_what_the_block_has_already_sets_no_threshold() -> None:
+    """A pin that is also the best hit takes no place twice, and drops nothing."""
+    pin = candidate("dec-pin", 1.0)
+    ids, reasons = chosen(pin, candidate("dec-b", 0.4), threshold=0.6, shown=(pin,))
+    assert (ids, reasons["dec-pin"]) == (["dec-b"], "shown already")

@@ -19,6 +19,7 @@ from memtool.search.answer_gate import (
     Gatekeeper,
     choose_preset,
     choose_threshold,
+    is_same_topic,
     select_passing,
 )
 from memtool.search.prose import search_prose
@@ -133,6 +134,30 @@ def test_words_next_to_each_other_and_in_the_title_count_more() -> None:
     apart = share(prompt, "alpha x beta y gamma")
     assert share(prompt, "alpha beta gamma") > apart
     assert share(prompt, "x", "alpha x beta y gamma") > apart
+
+
+def test_a_title_with_the_rare_words_answers_however_common_they_are() -> None:
+    """In a store about pipelines the word says little, but such a title is what was asked for."""
+    common = {"pipelin": 90, "resourc": 80, "support": 60, "still": 70, "pipelineresourc": 20}
+    prompt = "are PipelineResources still supported?"
+    body = "Support of PipelineResources ends with the pipeline of a resource."
+    assert share(prompt, body, "Deprecate tasks", 100, **common) < 1
+    assert share(prompt, body, "Deprecate and support PipelineResources", 100, **common) == 1
+    assert share("thanks, it works", "", "It works, thanks", 100, work=90, thank=90) < 1
+
+
+def test_memories_answer_the_same_part_of_a_text_if_they_share_a_rare_word() -> None:
+    """Everyday words join nothing; what has no rare word is compared with all."""
+    question = scoring.parse_question("use redis for sessions and postgres for invoices")
+    keeper = Gatekeeper(question, question, 20, lambda _term: 1, BALANCED)
+    redis, postgres, both = (
+        keeper.find_topic(analyze_document(Document("k", (("body", text),)))[1])
+        for text in ("Use redis.", "Use postgres.", "Redis and postgres.")
+    )
+    assert not is_same_topic(redis, postgres)
+    assert is_same_topic(redis, both)
+    assert is_same_topic(postgres, both)
+    assert is_same_topic(frozenset(), redis)
 
 
 def test_a_long_text_asks_for_no_more_than_some_rare_words() -> None:

