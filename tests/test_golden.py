@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -435,11 +436,13 @@ def with_json(rows: list[str]) -> list[str]:
 def compare(name: str, outputs: list[str]) -> None:
     """Compare answers with a golden file, or write it; a failure shows the first that differs.
 
-    Scores have two digits there, so that a change in the last says nothing.
+    Scores have two digits there, so that a change in the last says nothing, and the interpreter of
+    these tests is called PYTHON.
     """
     outputs = [
         re.sub(r"\b\d+\.\d{3,}\b", lambda match: f"{float(match[0]):.2f}", row) for row in outputs
     ]
+    outputs = [row.replace(sys.executable, "PYTHON") for row in outputs]
     path = FILES / f"{name}.txt"
     if os.environ.get("MEMTOOL_GOLDEN") == "write":
         path.write_text("".join(outputs))

@@ -172,6 +172,12 @@ def test_stop_words_ask_for_nothing() -> None:
     assert share("is it in the?", "It is in the.") == 0
 
 
+def test_a_tool_may_be_called_like_a_stop_word_of_another_language() -> None:
+    """Jest is a test runner in an English question, and `is` in a Polish one."""
+    assert share("jest?", "The tests run in jest.") >= 1
+    assert share("jak to jest z tym", "Jest, the runner.") < 1
+
+
 def test_one_of_the_best_must_answer_and_others_may_follow() -> None:
     """Where nothing among the best is an answer, nothing is; else a little less is enough."""
     assert select_passing([0.9, 0.8]) == [False, False]
