@@ -25,8 +25,8 @@ OLD_OPTIONS: dict[str, dict[str, str]] = {
     "forget": _OLD_REASON,
     "inject": {"write": "into"},
     "promote": _OLD_REASON,
-    "search": {"semantic": ""},
     "resolve": _OLD_REASON | {"keep_both": "keep=both"},
+    "search": {"semantic": ""},
     "undo": _OLD_REASON,
 }
 """Old names of options by verb, which work for one version, with those of today. With `=` the old

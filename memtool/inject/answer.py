@@ -363,8 +363,7 @@ def build_injected(
     """Build a block with the details of its memories; `text` is rendered if None.
 
     `lead` and `reminder` are those of `build_preamble`, which a text without `has_preamble` lacks.
-    `is_told` says whether the text names the
-    memories that were taken out of use here.
+    `is_told` says whether the text names the memories that were taken out of use here.
     """
     sources: list[MemorySource] = [*repositories, *draft.sources]
     by_scope = {source.scope: source for source in sources}

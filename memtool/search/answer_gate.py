@@ -169,12 +169,12 @@ class Gatekeeper:
             for first, second in sorted(question.pairs)
             if first in self._worth and second in self._worth
         ]
-        whole = sum(self._worth.get(term, 0.0) for term in literal_question.weights)
         self._own_worths = {
             term.encode(): self._worth[term]
             for term in literal_question.weights
             if term in self._worth
         }
+        whole = sum(self._own_worths.values())
         self._rare_words = [
             term.encode() for term in literal_question.weights if own.get(term, 0.0) == 1.0
         ]

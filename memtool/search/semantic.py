@@ -134,7 +134,8 @@ def build_matcher(
     """
     blobs = list_blobs(tree.index)
     vectors = read_vectors(context, model, blobs.values())
-    make_vectors(context, tree.index, model, time.monotonic() + WAIT_S)
+    if not all(blob in vectors for blob in blobs.values()):
+        make_vectors(context, tree.index, model, time.monotonic() + WAIT_S)
     numbers = [number for number, blob in blobs.items() if blob in vectors]
     is_whole = len(numbers) == len(blobs)
     if not is_whole and context.caller.is_resident and tree.location.kind == "worktree":
