@@ -46,5 +46,16 @@ def list_names(room: str) -> list[str]:
     return sorted(os.listdir(_find_folder(room)))
 
 
+def read_code(room: str) -> list[str]:
+    """Return the texts of the modules of a room, sorted by name."""
+    folder = os.path.dirname(_find_folder(room))
+    texts = []
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".py"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                texts.append(file.read())
+    return texts
+
+
 def _find_folder(room: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), room, FOLDER)

@@ -353,6 +353,8 @@ def looks_like_password(value: str) -> bool:
 
 
 PRIVATE_KEY = "private-key"
+PUBLIC_BLOCK = "public-block"
+_PUBLIC_LABELS = ("PUBLIC KEY", "PUBLIC KEY BLOCK", "CERTIFICATE", "SIGNATURE")
 BEGIN = "-----BEGIN "
 DASHES = "-----"
 END = "-----END "
@@ -369,8 +371,9 @@ _LINES = Pattern(LINES)
 
 
 def find_key_blocks(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (label, start, end) of every BEGIN block; a private key's label is `private-key`.
+    """Yield (label, start, end) of every BEGIN block.
 
+    The label is `private-key`, `public-block` for what is made to be published, or `block`.
     A block without its END line ends where its base64 does, so a truncated key is found too.
     """
     at = text.find(BEGIN)
@@ -391,8 +394,9 @@ def find_key_blocks(text: str) -> Iterator[tuple[str, int, int]]:
             match = _LINES.match(text, stop, limit)
             end = match.end() if match else stop
             material = text[stop:end]
-        if "PRIVATE KEY" not in text[start:close]:
-            yield "block", start, end
+        label = text[start:close]
+        if "PRIVATE KEY" not in label:
+            yield PUBLIC_BLOCK if label.endswith(_PUBLIC_LABELS) else "block", start, end
         elif sum(char.isalnum() for char in material) >= 24 and not is_filler(material[:120]):
             yield PRIVATE_KEY, start, end
 
@@ -448,9 +452,9 @@ def has_mixed_word(text: str, _lower: str = "") -> bool:
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of bare strings that only chance makes."""
-    encoded = [(first, last) for label, first, last in find_key_blocks(text) if label == "block"][
-        ::-1
-    ]
+    encoded = [
+        (first, last) for label, first, last in find_key_blocks(text) if label != PRIVATE_KEY
+    ][::-1]
     for hit in CANDIDATE.finditer(text):
         start, end = hit.span()
         start += text[start] in "nrt" and text[start - 1 : start] == "\\"  # an escaped line end

@@ -235,14 +235,24 @@ def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
             code="too-large",
         )
     spans = _find_all_spans(_without_marks(text))
-    if spans and min(span[1] for span in spans) < citations.find_header_end(text):
-        spans = _without_citations(text)
+    places = _find_harmless_places(text) if spans else []
+    if places and min(span[1] for span in spans) < places[-1][1]:
+        spans = _search_around(text, places)
     return _filter_permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
 
 
-def _without_citations(text: str) -> list[Span]:
-    """Return what is found where ids, paths and sources of the header are no prose."""
-    places = list(citations.find_spans(text))
+def _find_harmless_places(text: str) -> list[tuple[int, int]]:
+    """Return the citations of a header, and the blocks of public keys and signatures, in order."""
+    blocks = (row[1:] for row in entropy.find_key_blocks(text) if row[0] == entropy.PUBLIC_BLOCK)
+    header_end = citations.find_header_end(text)
+    return [
+        *citations.find_spans(text),
+        *(block for block in blocks if block[0] >= header_end),
+    ]
+
+
+def _search_around(text: str, places: Sequence[tuple[int, int]]) -> list[Span]:
+    """Return what is found where these places are no prose: known tokens, and all around them."""
     spans = _find_all_spans(_without_marks(_blank_spans(text, places)))
     for start, end in places:
         findings = _rank_spans(_without_marks(text[start:end]), KNOWN_KINDS)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import math
 from bisect import insort
+from collections import deque
 
 from memtool.index import scoring
 from memtool.index.scoring import Question, content_terms, query_coverage
 from memtool.index.text import SELF_DESCRIBING, to_plain_terms
+from memtool.memory.trust import TRUST_LEVELS
 from memtool.memory.visibility import PRIVATE
 from memtool.search import expansion, ranking
 from memtool.search.effort import FULL, Effort
@@ -461,6 +463,7 @@ class Retriever:
         return sort_by_relevance(passed_on.values())
 
 
+LOCAL = TRUST_LEVELS[0]
 UNRANKED_RELEVANCE = 0.1
 """Relevance of a match from an alternative without words, if others are ranked by words."""
 
@@ -572,6 +575,8 @@ def search_query(
     search = _QuerySearch(scope, query, limit, order)
     relevant, total = search.find_relevant()
     hits = search.sort(relevant)
+    if order is by_score:
+        hits = put_committed_first(hits, scope.trust)
     ordered = search.add_named(hits)
     if total <= len(relevant):
         total += len(ordered) - len(hits)
@@ -614,6 +619,8 @@ class _QuerySearch:
             self.reader = Retriever(self.facts, scope.matchers, self.literal_question)
             self.question = self.reader.with_near_words(self.question)
         self.has_named = False
+        self.is_crowded = False
+        """Whether there are so many uncommitted files that they may push out others."""
         self.quality = 1.0
         """How much of the question the best hit by words answers."""
 
@@ -628,7 +635,7 @@ class _QuerySearch:
         total = 0
         if self.reader is not None:
             limit = max(self.limit, self.scope.effort.weighed) if self.is_best_enough else None
-            ranked, total = self.reader.rank(self.question, self.test, limit)
+            ranked, total = self._rank(limit)
             if ranked:
                 self.quality = self.reader.measure_quality(
                     self.literal_question, self.question, ranked[0]
@@ -636,6 +643,16 @@ class _QuerySearch:
         if not self.is_by_words:
             ranked = sort_by_relevance([*ranked, *self._without_words(ranked)])
         return ranked, max(total, len(ranked))
+
+    def _rank(self, limit: int | None) -> tuple[list[Hit], int]:
+        """Return hits by words, of which most are committed if there are so many."""
+        assert self.reader is not None
+        ranked, total = self.reader.rank(self.question, self.test, limit)
+        if limit is None or not is_crowded(ranked[:limit], self.scope.trust):
+            return ranked, total
+        self.is_crowded = True
+        every, total = self.reader.rank(self.question, self.test)
+        return put_committed_first(every, self.scope.trust), total
 
     def _without_words(self, ranked: Sequence[Hit]) -> list[Hit]:
         """Return matches in addition to the memories that are ranked by the query's words."""
@@ -653,7 +670,7 @@ class _QuerySearch:
         floor = UNRANKED_RELEVANCE * self.quality if self.question.weights else 1.0
         best = relevant[0].raw / self.quality if relevant else 0.0
         self.context = context = build_context(self.scope, self.text, (), relevant[:limit])
-        if self.is_best_enough:
+        if self.is_best_enough and not self.is_crowded:
             first = _find_best_hits(relevant[:limit], best, self.facts, context, max(1, self.limit))
         else:
             first = sorted(
@@ -795,6 +812,48 @@ def put_named_first(
             hit.score = best.score
         hit.factors[NAMED] = hit.score / own if own else 1.0
     return [*firsts, *others]
+
+
+PLACES, MAX_LOCAL = 5, 2
+"""Of each five hits two may be files that nobody has committed, while others wait."""
+LOCAL_SHARE = 1 / (1 + ranking.RECENCY_GAIN)
+"""How much of the score of an uncommitted file counts: until a commit its date is its own word."""
+
+
+def is_crowded(hits: Sequence[Hit], trust: TrustLevels | None) -> bool:
+    """Return whether so many of the hits are not committed that they may push out others."""
+    if trust is None:
+        return False
+    trust.prefetch([hit.record for hit in hits])
+    return sum(trust(hit.record) == LOCAL for hit in hits) > MAX_LOCAL
+
+
+def put_committed_first(hits: Sequence[Hit], trust: TrustLevels | None) -> list[Hit]:
+    """Return the hits with the uncommitted ones behind committed ones that are about as good.
+
+    Anybody who can write a file can fill it with the words of every question, so a few of them at
+    most are among the first, however well they fit.
+    """
+    if trust is None:
+        return list(hits)
+    trust.prefetch([hit.record for hit in hits])
+    local = deque(hit for hit in hits if trust(hit.record) == LOCAL)
+    others = deque(hit for hit in hits if trust(hit.record) != LOCAL)
+    ordered: list[Hit] = []
+    count = 0
+    while local and others:
+        if len(ordered) % PLACES == 0:
+            count = 0
+        is_better = _worth(local[0]) * LOCAL_SHARE > _worth(others[0])
+        is_local = is_better and count < MAX_LOCAL
+        ordered.append((local if is_local else others).popleft())
+        count += is_local
+    return [*ordered, *local, *others]
+
+
+def _worth(hit: Hit) -> float:
+    """Return the score of a hit, or its score by words where it is not weighed yet."""
+    return hit.score or hit.raw
 
 
 HITS_PER_BATCH = 10

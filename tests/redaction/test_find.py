@@ -453,6 +453,27 @@ def test_a_false_mark_hides_nothing() -> None:
     assert find("[REDACTED:github-token] [REDACTED:jwt:3]") == ()
 
 
+PUBLIC_BLOCK = """\
+-----BEGIN SSH SIGNATURE-----
+NTUxOQAAAEBqDIhNjOh3jAQHTiCqgLY76XyO4Qr2lLm/cACqLnHzj4I7z2RpWDQ4adAKzw
+{line}
+-----END SSH SIGNATURE-----
+"""
+"""A real signature, in which chance has written `pWDQ`."""
+
+
+def test_words_in_a_public_block_announce_nothing() -> None:
+    """A signature is drawn at random, and may spell any word; a known token in one is found."""
+    line = "fHibw6cSllLt54BvampgNxu1EO"
+    assert find(PUBLIC_BLOCK.format(line=line)) == ()
+    assert find(f"---\nid: a\n---\n{PUBLIC_BLOCK.format(line=line)}") == ()
+    assert find(PUBLIC_BLOCK.format(line=line).replace("SSH SIGNATURE", "DUMP"))
+    (token,) = find(PUBLIC_BLOCK.format(line="AKIA" + "Q7ZK3XW2MB5RT9LP"))
+    assert token.kind == "aws-access-key"
+    (password,) = find(PUBLIC_BLOCK.format(line=line) + "password: Wm4xTq9ZbR2c\n")
+    assert password.line == 5
+
+
 def test_an_endless_text_is_refused() -> None:
     """A text too long to be checked is an error, never a text without findings."""
     with pytest.raises(MemtoolError, match="the limit is"):

@@ -585,3 +585,45 @@ def test_what_a_prompt_does_not_get_is_named(hidden: Sandbox) -> None:
     (missed,) = result.missed
     assert missed.record.id == "dec-new"
     assert missed.reason.endswith("of what an answer must hold")
+
+
+QUESTION = "where do user sessions live"
+
+
+def stuff(sandbox: Sandbox, count: int) -> None:
+    """Write uncommitted files that hold the words of a question, and say the best of themselves."""
+    for number in range(count):
+        sandbox.memory(
+            f"sem-evil-{number:02}",
+            f"Where do user sessions live? User sessions live at {number}. User sessions live.\n",
+            title=f"Where user sessions live, {number}",
+            importance="1",
+            status="pinned",
+            trigger_phrases=(QUESTION,),
+        )
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_uncommitted_files_push_out_no_committed_one(sandbox: Sandbox, count: int) -> None:
+    """Two of five may be files that nobody has committed, however well they fit."""
+    for name in ("redis", "memcached", "files"):
+        sandbox.memory(f"dec-{name}", f"Sessions of {name} are one kind.\n", title=f"A {name}")
+    sandbox.memory("dec-live", "User sessions are kept in Redis.\n", title="Sessions in Redis")
+    sandbox.commit()
+    before = {row["id"] for row in sandbox.json("search", QUESTION, "--limit", "3")["results"]}
+    assert "dec-live" in before
+    stuff(sandbox, count)
+    rows = [row["id"] for row in sandbox.json("search", QUESTION, "--limit", "5")["results"]]
+    assert len(rows) == 5
+    assert len([id_ for id_ in rows if "evil" in id_]) == min(count, 2)
+    assert before <= set(rows)
+
+
+def test_of_two_that_say_alike_the_committed_comes_first(sandbox: Sandbox) -> None:
+    """A file that nobody committed is no fresher than its own word."""
+    old = {"timestamp": "2025-12-10T00:00:00Z"}
+    sandbox.memory("dec-old", "User sessions live in Redis.\n", title="Where sessions live", **old)
+    sandbox.commit()
+    sandbox.memory("dec-new", "User sessions live in files.\n", title="Where sessions live")
+    rows = sandbox.json("search", QUESTION)["results"]
+    assert [row["id"] for row in rows] == ["dec-old", "dec-new"]
