@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.pop(0)  # this file has the name of a room of the tests
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from redaction import carriers, corpus
+from redaction import carriers, corpus, judged
 
 from memtool.redaction.find import find, is_personal, redact
 
@@ -97,6 +97,27 @@ def by_carrier(part: str, seed: int, *, show: bool) -> dict[str, float]:
         print("ALARM", repr(note.carrier), [detection.kind for detection in find(note.text)])
     figures = {name: sum(oks) / len(oks) for name, oks in rows.items()}
     return figures | {"alarms": len(alarmed) / len(decoys), "halves left": halves}
+
+
+def judge(seed: int) -> dict[str, float]:
+    """Return the figures of the corpus that no detector is tuned on: never look at its samples."""
+    figures: dict[str, float] = {}
+    halves = 0
+    for group, notes in (
+        ("secrets", judged.secret_notes(seed)),
+        ("personal", judged.personal_notes(seed)),
+    ):
+        rows: dict[str, list[bool]] = {}
+        for note in notes:
+            after = redact(note.text, find(note.text))
+            remaining = [secret for secret in note.secrets if secret in after]
+            halves += 0 < len(remaining) < len(note.secrets)
+            for name in (group, f"  {note.name.rpartition('-')[0]}"):
+                rows.setdefault(name, []).append(not remaining)
+        figures |= {name: sum(oks) / len(oks) for name, oks in rows.items()}
+    harmless = judged.harmless_notes(seed)
+    figures["alarms"] = sum(bool(find(note.text)) for note in harmless) / len(harmless)
+    return figures | {"halves left": halves}
 
 
 BAITS = {
@@ -228,6 +249,8 @@ def main(args: list[str]) -> None:
     table({split: measure(split, seed, show=show) for split in splits})
     parts = carriers.PARTS[:1] if "--tuned" in args else carriers.PARTS
     table({part: by_carrier(part, seed, show=show) for part in parts})
+    if "--tuned" not in args:
+        table({"unseen": judge(seed)})
     speed()
     if "--tuned" not in args:
         hostile()

@@ -42,7 +42,6 @@ MAX_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
 MAX_ROUNDS = 6
-NUMBER_KINDS = frozenset(("card", "iban", "national-id", "phone", "ssn"))
 
 _KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
 ALLOW = Pattern(rf"memtool:[ \t]{{0,3}}allow{_KINDS}")
@@ -373,36 +372,19 @@ def _find_across_cuts(
 def _find_across_lines(
     text: str, findings: Sequence[tuple[int, int, int, str]]
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Yield what line ends cut; what lies between two cells of a table stays."""
+    """Yield what line ends cut."""
     text = _blank_spans(
         text, [(low, high) for low, high, _rank, kind in findings if kind == PRIVATE_KEY]
     )
     if "\n" not in text:
         return
     index = _FoundSpans(findings)
-    for view, kinds in (
-        *((view, NUMBER_KINDS) for view in joins.join_numbers(text)),
-        (joins.join_filled_lines(text), ()),
-        (joins.join_cells(text, ""), ()),
-        (joins.join_cells(text, " "), NUMBER_KINDS),
-    ):
-        for spans, rank, kind in _search_view(view, kinds):
-            if _is_cut_in_cells(text, kind, spans) or not _are_several(kind, spans, index):
-                for low, high in _without_borders(text, spans):
-                    yield low, high, rank, kind
     for spans, rank, kind in _search_view(
         joins.join_unbroken(text, _find_beginnings(text, findings))
     ):
         belonging = _select_pieces(text, kind, spans, index)
         if len(belonging) > 1:
             yield belonging[0][0], belonging[-1][1], rank, kind
-
-
-def _is_cut_in_cells(text: str, kind: str, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return whether an address goes on in the next row of a table."""
-    if kind != "email" or len(spans) != 2:
-        return False
-    return "|" in text[spans[0][1] : spans[1][0]] and _is_cut_address(text, spans)
 
 
 def _find_beginnings(text: str, findings: Sequence[tuple[int, int, int, str]]) -> frozenset[int]:
@@ -416,21 +398,12 @@ def _find_beginnings(text: str, findings: Sequence[tuple[int, int, int, str]]) -
 
 
 def _search_view(
-    view: joins.JoinedText | None, kinds: Collection[str] = ()
+    view: joins.JoinedText | None,
 ) -> Iterator[tuple[list[tuple[int, int]], int, str]]:
     """Yield the spans of the text, rank and kind of all that is found in a view of it."""
     if view is not None:
-        for start, end, rank, kind in _rank_spans(view.text, kinds):
+        for start, end, rank, kind in _rank_spans(view.text):
             yield list(view.origins(start, end)), rank, kind
-
-
-def _without_borders(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield spans as one, or as one for each cell of a table; none where nothing was cut."""
-    at = 0
-    for place in range(1, len(spans) + 1) if len(spans) > 1 else ():
-        if place == len(spans) or "|" in text[spans[place - 1][1] : spans[place][0]]:
-            yield spans[at][0], spans[place - 1][1]
-            at = place
 
 
 class _FoundSpans:

@@ -113,12 +113,6 @@ _NO_PIECE = Pattern(
 """Paths, assignments, names of files, dates and versions."""
 _PADDED = Pattern(r"[A-Za-z0-9+/]{15,}\Z")
 
-NUMBER_END = Pattern(r"(?:(?<=[\d)])|(?<=\d[-/.]))[ \t]{0,4}\\?\r?\n")
-"""A line that ends in a number, maybe with the sign between its groups."""
-_NUMBER_HEAD = Pattern(
-    r"(?!\d{1,2}[.)][ \t]|\d{4}-\d\d-\d\d)[-/.]?\(?[A-Z]{0,4}\d[\dA-Z]{0,30}(?![\w:])"
-)
-"""A number that goes on: no item of a list, no day."""
 LINE_END = Pattern(r"(?<=[^\s|,;:!?)\]}>])(?<![>|][-+])[ \t]{0,2}\r?\n(?=[^\r\n])")
 """A line end behind what may be a word, and another line."""
 _WORD = Pattern(r"[^\s|<>(){}\[\]]{1,400}")
@@ -128,9 +122,6 @@ _ADDRESSED = Pattern(r"@|\bat\b|arroba")
 GAP = "\n\0\n"
 """In place of lines that a view leaves out: nothing is found across it."""
 LINES_ABOVE = 2
-MIN_WIDTH = 20
-"""Characters of a line that is cut at a width."""
-
 MIN_PIECE = 4
 """Characters of a piece at a line end; what is shorter is no more than a guess."""
 
@@ -335,69 +326,6 @@ def make_windows(text: str, spans: Sequence[tuple[int, int]]) -> JoinedText:
     return JoinedText(text, [*gaps, (seen, len(text), "")])
 
 
-def join_filled_lines(text: str) -> JoinedText | None:
-    """Return the view without the line ends that a width set, whatever they cut; None without any.
-
-    A paragraph was cut at a width if two or more of its lines, and all but the last one, are as
-    long as each other. A line that begins with a key is none of its lines.
-    """
-    cuts: list[Cut] = []
-    run: list[Cut] = []
-    width = first = 0
-    while (stop := text.find("\n", first)) >= 0:
-        end = stop - (text[stop - 1 : stop] == "\r")
-        if end - first != width:
-            cuts += run if len(run) > 1 and end - first < width else ()
-            run, width = [], end - first
-        indent = INDENT.match(text, stop + 1)
-        below = indent.end() if indent else stop + 1
-        if width < MIN_WIDTH or text[below : below + 1] in ("", "\n", "\r"):
-            cuts += run if len(run) > 1 else ()
-            run = []
-        elif _is_name(text, below):
-            run = []
-        else:
-            run.append((end, below, ""))
-        first = stop + 1
-    cuts += run if len(run) > 1 and len(text) - first < width else ()
-    return _view_around(text, cuts)
-
-
-def join_numbers(text: str) -> Iterator[JoinedText]:
-    """Yield the views without line ends inside of numbers in groups; none where there is none.
-
-    Nothing takes the place of what cuts a group, and a space of what stands between two.
-    """
-    ends: list[tuple[int, int]] = []
-    for match in NUMBER_END.finditer(text):
-        indent = INDENT.match(text, match.end())
-        end = indent.end() if indent else match.end()
-        if _NUMBER_HEAD.match(text, end) and not _is_row(text, match.start(), end):
-            ends.append((match.start(), end))
-    for between in ("", " "):
-        if view := _view_around(text, [(start, end, between) for start, end in ends]):
-            yield view
-
-
-_NUMBERS_BEFORE = Pattern(r"(?:\d{1,12}[ \t]{1,4}){5,}\d*\Z")
-_NUMBERS_BEHIND = Pattern(r"(?:\d{1,12}[ \t]{1,4}){5,}")
-_NUMBER_LINE = Pattern(r"[ \t]{0,20}\d{1,12}[ \t,]{0,4}\r?(?:\n|$)")
-
-
-def _is_row(text: str, end: int, start: int) -> bool:
-    """Return whether a line end is between rows of a table of numbers, or items of a list."""
-    if _NUMBERS_BEFORE.search(text, max(0, end - 80), end) or _NUMBERS_BEHIND.match(text, start):
-        return True
-    above = text.rfind("\n", 0, end) + 1
-    below = text.rfind("\n", 0, start) + 1
-    if not _NUMBER_LINE.match(text, above) or not _NUMBER_LINE.match(text, below):
-        return False
-    before = text.rfind("\n", 0, max(0, above - 1)) + 1
-    behind = text.find("\n", below) + 1
-    is_first = above == 0 or not _NUMBER_LINE.match(text, before)
-    return not is_first or bool(behind and _NUMBER_LINE.match(text, behind))
-
-
 def _is_name(text: str, at: int) -> bool:
     """Return whether a line begins with the name of what it assigns, calls or describes."""
     match = _NAMED.match(text, at)
@@ -417,36 +345,6 @@ def is_rest(text: str, start: int, end: int) -> bool:
     is_alone = not after[0].strip(" \t\"'`.,;)<\\\r\n")
     is_plain = part.isalpha() and part[1:].islower() and compute_pair_share(part) > 0.4
     return is_alone and not is_plain
-
-
-_CELL = Pattern(r"(?<=\|)[^|\n]{0,400}(?=\|)")
-
-
-def join_cells(text: str, between: str) -> JoinedText | None:
-    """Return the view in which a cell goes on in the next row, if all of that row does.
-
-    `between` takes the place of the border.
-    """
-    text = text.replace("\u2502", "|")
-    cuts: list[Cut] = []
-    above: list[Match[str]] = []
-    at = 0 if "|" in text else len(text)
-    while at < len(text):
-        stop = text.find("\n", at)
-        stop = len(text) if stop < 0 else stop
-        row: list[Match[str]] = []
-        if text.find("|", at, stop) >= 0:
-            row = list(_CELL.finditer(text, at, stop))
-            filled = [cell for cell in row if cell[0].strip()]
-            goes_on = len(filled) == 1 or (row and not row[0][0].strip())
-            for tail in filled if goes_on and len(row) == len(above) else ():
-                head = above[row.index(tail)]
-                first, second = head[0].rstrip(" \t\"'`*"), tail[0].lstrip(" \t\"'`*")
-                if first:
-                    cuts.append((head.start() + len(first), tail.end() - len(second), between))
-        above = row
-        at = stop + 1
-    return _view_around(text, _drop_overlapping(cuts))
 
 
 def is_piece(part: str) -> bool:

@@ -838,17 +838,17 @@ def put_committed_first(hits: Sequence[Hit], trust: TrustLevels | None) -> list[
         return list(hits)
     trust.prefetch([hit.record for hit in hits])
     local = deque(hit for hit in hits if trust(hit.record) == LOCAL)
-    others = deque(hit for hit in hits if trust(hit.record) != LOCAL)
+    committed = deque(hit for hit in hits if trust(hit.record) != LOCAL)
     ordered: list[Hit] = []
     count = 0
-    while local and others:
+    while local and committed:
         if len(ordered) % PLACES == 0:
             count = 0
-        is_better = _worth(local[0]) * LOCAL_SHARE > _worth(others[0])
+        is_better = _worth(local[0]) * LOCAL_SHARE > _worth(committed[0])
         is_local = is_better and count < MAX_LOCAL
-        ordered.append((local if is_local else others).popleft())
+        ordered.append((local if is_local else committed).popleft())
         count += is_local
-    return [*ordered, *local, *others]
+    return [*ordered, *local, *committed]
 
 
 def _worth(hit: Hit) -> float:

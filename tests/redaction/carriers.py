@@ -581,18 +581,6 @@ SPLITS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
             ("{words}: {p}", "\u200e"),
         ),
     },
-    "cells": {
-        "tuned": (("| {words} | {p} |", " |\n| | "),),
-        "seen": (
-            ("| a | {words} |\n|---|---|\n| x | {p} |", " |\n|   | "),
-            ("| {snake} | {p} | x |", " | |\n|  | "),
-            ("| {words} |\n|---|\n| {p} |", " |\n| "),
-        ),
-        "judged": (
-            ("| env | {words} | by |\n|---|---|---|\n| x | {p} | me |", " | |\n| | "),
-            ("| {words} | {p} |", " |\n||"),
-        ),
-    },
 }
 """Layouts that cut a value, with what stands between its parts."""
 
