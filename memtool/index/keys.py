@@ -35,7 +35,8 @@ def settings_key(repository: Repository, directory: str, settings: Config) -> st
 def mask_key(settings: Config) -> str:
     """Return the key of the detectors and settings that masking depends on."""
     allowed = (sorted(settings.texts(name)) for name in ALLOW_SETTINGS)
-    return cache.digest(redaction.compute_version(), *(repr(texts) for texts in allowed))
+    authors = settings.text("redaction.author_emails")
+    return cache.digest(redaction.compute_version(), authors, *(repr(texts) for texts in allowed))
 
 
 def revision_key(key: str, identity: Iterable[tuple[str, str]]) -> str:

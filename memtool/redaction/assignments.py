@@ -49,6 +49,7 @@ def _list_words(group: str) -> str:
 PERSON_WORDS = _list_words("person")
 SHORT_PERSON_WORDS = (
     rf"(?<![a-z0-9+/])(?:{_list_words('short')})(?![a-z0-9+/])|(?<=-)[a-z]{{2,12}}pass(?![a-z0-9])"
+    r"|(?<![a-z])(?!by|com|encom|over|sur|tres|under)[a-z]{2,12}pass(?=\s?[(=:])"
 )
 MACHINE_WORDS = _list_words("machine")
 FOREIGN_WORDS = _list_words("foreign")
@@ -56,6 +57,8 @@ FOREIGN_WORDS = _list_words("foreign")
 SURE_KEYS = read_list("sure_keys")
 
 NOT_SECRET_BEFORE = read_list("harmless_before")
+PUBLISHED = frozenset(("pub", "public", "publishable", "verification", "verify", "without", "no"))
+"""Words of these that make also a named key harmless: `public api key`."""
 
 HOLDERS = frozenset(("config", "json", "yaml", "object", "dict", "host", "input"))
 """Words of these that a dot follows hold what is named behind it: `config.secret_key`."""
@@ -110,7 +113,7 @@ GAP = (
 _ASSIGN = Pattern(
     r"(?P<tail>[\w.-]{0,30}(?:\[\w{0,10}\])?)[\"'`*\\)\]]{0,4}[ \t]{0,12}[ \t.\u2026]{0,60}"
     r"(?P<note>\([^()\n\0]{0,40}\)[*`]{0,2}[ \t]{0,2})?"
-    r"(?P<sign>\|\|=?|\?\?=?|:[=-]|=>|->|<-|={1,3}|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
+    r"(?P<sign>\?=|\|\|=?|\?\?=?|:[=-]|=>|->|<-|={1,3}|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
     r"|,(?=[^\s,]{8})|\t"
     r"|[\u2192\uff1a\u4e3a\u662f\u306f\u2013\u2014])"
     rf"(?P<gap>{GAP})"
@@ -135,6 +138,11 @@ _ATTRIBUTE = Pattern(
     r"\s{0,2}(?P<open>\\?[\"'])?"
 )
 """The value of an attribute, of a pair of arguments, or of the element behind that of the name."""
+_TYPED_IN = Pattern(
+    r"[^\n\0]{0,30}?\.(?i:send_?keys|fill|type|press_sequentially|set_?text|set_?value|val)\("
+    r"(?P<open>\\?[\"'`])"
+)
+"""What a test or a script types into the field that is named so."""
 _FLAG = Pattern(r"(?P<tail>[\w-]{0,20})(?P<gap>[ \t]{1,3})(?P<open>[\"'])?")
 _SENTENCE = Pattern(
     r"(?P<glue>[^\n\0.!?;:=|\"`]{0,60}?)"
@@ -214,8 +222,9 @@ CLOSES = {
 TRAIL = ".,;:)]}>'\"`\u201d\u2019"
 """Signs that end a sentence or a quote, and no value."""
 
-_PLAIN = Pattern(r"[^\s\"'`<>\x00]{3,500}")
-_CUT = Pattern(r";(?=[A-Za-z ]|$)|,(?=\w+[=:])|&(?=[\w.-]+=)|\\n|\\r|\|(?=\s|$)|/?\*/|\*\*")
+_PLAIN = Pattern(r"[^\s\"'`<>\x00\u0590-\uffff]{3,500}")
+"""A value without quotes. Nobody types a password in a script that has no Latin keyboard."""
+_CUT = Pattern(r"\]\(|;(?=[A-Za-z ]|$)|,(?=\w+[=:])|&(?=[\w.-]+=)|\\n|\\r|\|(?=\s|$)|/?\*/|\*\*")
 _FIRST_WORD = Pattern(r"[ _'\u2019s-]{0,3}([a-z0-9]+)")
 
 WEAK = frozenset(
@@ -271,7 +280,40 @@ def _find_next_to(here: Announcement) -> Span | None:
         )
     if span is None and not DIGITS.isdisjoint(here.lower[max(0, here.start - 160) : here.start]):
         span = _find_before(here)
+    if span is None and here.kind == "password" and not _is_other_word(here):
+        span = _find_in_line(here)
     return span
+
+
+def _find_in_line(here: Announcement) -> Span | None:
+    """Return the span of what looks like a password anywhere near on the line, in any language."""
+    text = here.text
+    line = text.rfind("\n", 0, here.start) + 1
+    stop = text.find("\n", here.end)
+    stop = len(text) if stop < 0 else stop
+    for start, end in (
+        (here.end, min(stop, here.end + MAX_GLUE)),
+        (max(line, here.start - MAX_GLUE), here.start),
+    ):
+        for match in _WORDS.finditer(text, start, end):
+            value = match[0].rstrip(f"{TRAIL}*_")
+            is_whole = match.end() < end or end == stop or text[end].isspace()
+            if is_whole and looks_like_password(value) and restlessness(value) > MIN_RESTLESSNESS:
+                return match.start(), match.start() + len(value)
+    return None
+
+
+def _is_other_word(here: Announcement) -> bool:
+    """Return whether a word of prose or of a shell stands there, and announces nothing."""
+    if here.word == "pwd":
+        return here.text[here.start - 1 : here.start] == "$"
+    return here.word in WEAK and not _IS.match(here.lower, here.end)
+
+
+_IS = Pattern(r"[ \t]{1,2}(?:is|was|=)[ \t]")
+_WORDS = Pattern(r"(?<![^\s\"'`(\u0590-\uffff])[^\s\"'`<>()\[\]{}|/\\\0\u0590-\uffff]{8,64}")
+MIN_RESTLESSNESS = 0.4
+"""Of a password that no sign and no verb joins to its word; names of code have less."""
 
 
 def _find_assigned(here: Announcement) -> Span | None:
@@ -288,7 +330,7 @@ def _find_assigned(here: Announcement) -> Span | None:
         span = None if is_tag else _find_in_row(here, match, _find_value(match, text, alone=broken))
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
-    for pattern in (_KUBERNETES, _ATTRIBUTE, _DEFAULT):
+    for pattern in (_KUBERNETES, _ATTRIBUTE, _DEFAULT, _TYPED_IN):
         match = pattern.match(text, here.end)
         span = _find_value(match, text) if match else None
         if span and _fits(here, span, sure=True, quoted=True):
@@ -544,6 +586,8 @@ def _is_taken_back(lower: str, start: int, end: int) -> bool:
     if word.rstrip("s").endswith("key") and _PARTED.split(word)[0] in NOT_SECRET_BEFORE:
         return True
     near = _WORD_BEFORE.search(lower, max(0, start - 16), start)
+    if near and _PARTED.search(word) and near[1] not in PUBLISHED:
+        return False  # `search_api_key`: the word before is the name of a vendor
     if near is None or (lower[start - 1] == "." and near[1] in HOLDERS):
         return False
     return near[1] in NOT_SECRET_BEFORE

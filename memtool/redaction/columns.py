@@ -27,6 +27,8 @@ def find_cells(text: str, lower: str, is_wanted: Callable[[str], bool]) -> Itera
     if "|" in text and "--" in text:
         for match in _RULER.finditer(text):
             top = text.rfind("\n", max(0, match.start() - 2000), match.start()) + 1
+            if "|" not in match[0] and "|" not in text[top : match.start()]:
+                continue  # a line below a title, or between documents of YAML
             heads = lower[top : match.start()].strip().strip("|").split("|")
             wanted = [head.strip(" *`_") for head in heads]
             if any(map(is_wanted, wanted)):

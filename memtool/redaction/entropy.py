@@ -163,7 +163,7 @@ _FORMS: tuple[str, ...] = (
     r"v?\d+\.\d+(?:\.\d+)*(?:[-+.][\w.+-]+)?$",  # a version
     r"\d{4}-\d\d(?:-\d\d(?:[T ].*)?)?$",  # a date
     (
-        r"(?i:(?:sha|md|aes|rsa|hmac|hs|rs|es|ps|argon|ed|utf|base|blake|pbkdf|oauth|tls|ssl|http|"
+        r"(?i:(?:scram-)?(?:sha|md|aes|rsa|hmac|hs|rs|es|ps|argon|ed|utf|base|blake|pbkdf|oauth|tls|ssl|http|"
         r"ecdsa|curve|chacha|saml|rfc|iso|cve|gpt|python|py|node|ipv|ec|latin|"
         r"web|log|port|arm|x86|win|int|float)[-_]?\d{1,4}(?:[-_.][\w-]{0,16}|[a-z]{0,3}))$"
     ),
@@ -176,6 +176,10 @@ _FORMS: tuple[str, ...] = (
         r"md|env|ini|cfg|conf|"
         r"sh|html?|css|sql|lock|log|gpg|asc|enc|age|tf|xml|php|properties|local|com|org|net|io|dev)$"
     ),
+    r"[\w./@-]+\.\w{1,8}:\d+(?:[-:,]\d+)*$",  # a line of a file
+    r"[a-z_-]+#\d{2,6}$|[\w.-]+/[\w.-]+#\d+$",  # an issue
+    r"[A-Z]{2,8}-\d{1,5}(?:[/,][A-Z]{2,8}-\d{1,5})*$",  # records and tickets
+    r".*(?:A-Z|a-z|0-9)[\w.+/-]*\]|.*\\[dws][{*+]|.*\(\?[:P<=!]",  # a regular expression
     r"[^@\s]+@[\w-]+\.[\w.]+$",  # an address
     r"[A-Za-z]+(?:::[A-Za-z]+)+",  # a type
     r"\d{1,2}:\d\d",  # a time
@@ -204,7 +208,7 @@ _PLACEHOLDER_STARTS = (
     "not_",
 )
 _PLACEHOLDER_ENDS = ("example", "-placeholder", "_placeholder", "_secret_name")
-_BETWEEN_WORDS = Pattern(r"[ ._-]")
+_BETWEEN_WORDS = Pattern(r"[ .-]")
 _NO_TOKEN = Pattern(r"[\s\"'`<>(){}\[\],;]")
 
 
@@ -227,9 +231,23 @@ def is_placeholder(value: str) -> bool:
         )
         or is_filler(value)
         or len(set(value)) < 3
+        or (len(value) % 4 == 0 and decode_base64(value).strip().lower() in PLACEHOLDER_WORDS)
         or lower.startswith(_PLACEHOLDER_STARTS)
         or lower.endswith(_PLACEHOLDER_ENDS)
     )
+
+
+def decode_base64(word: str) -> str:
+    """Return the text that a word in base64 stands for, empty where it is none that can be read."""
+    from binascii import Error, a2b_base64  # few values are judged
+
+    plain = word.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        data = a2b_base64(plain + "=" * (-len(plain) % 4))
+        text = data.decode()
+    except (Error, ValueError):
+        return ""
+    return text if text.isascii() and text.strip().isprintable() else ""
 
 
 def _is_attribute(value: str) -> bool:
@@ -354,8 +372,10 @@ def looks_like_password(value: str) -> bool:
 
 PRIVATE_KEY = "private-key"
 PUBLIC_BLOCK = "public-block"
+_LABEL = Pattern(r"-----BEGIN [A-Z0-9][A-Za-z0-9 ]*$")
+_SECRET_LABELS = ("OpenVPN Static key V1", "OpenVPN tls-crypt-v2 client key")
 _PUBLIC_LABELS = ("PUBLIC KEY", "PUBLIC KEY BLOCK", "CERTIFICATE", "SIGNATURE")
-BEGIN = "-----BEGIN "
+BEGIN = "-----BEGIN"
 DASHES = "-----"
 END = "-----END "
 MAX_BLOCK = 16_000
@@ -381,7 +401,8 @@ def find_key_blocks(text: str) -> Iterator[tuple[str, int, int]]:
         start = at
         at = text.find(BEGIN, start + len(BEGIN))
         close = text.find(DASHES, start + len(BEGIN), start + 90)
-        if close < 0 or "\n" in text[start:close]:
+        label = " ".join(text[start:close].split())  # a line end of YAML may be in it
+        if close < 0 or not _LABEL.match(label):
             continue
         stop = close + len(DASHES)
         limit = min(stop + MAX_BLOCK, at if at >= 0 else len(text))
@@ -394,8 +415,7 @@ def find_key_blocks(text: str) -> Iterator[tuple[str, int, int]]:
             match = _LINES.match(text, stop, limit)
             end = match.end() if match else stop
             material = text[stop:end]
-        label = text[start:close]
-        if "PRIVATE KEY" not in label:
+        if not ("PRIVATE KEY" in label or label.endswith(_SECRET_LABELS)):
             yield PUBLIC_BLOCK if label.endswith(_PUBLIC_LABELS) else "block", start, end
         elif sum(char.isalnum() for char in material) >= 24 and not is_filler(material[:120]):
             yield PRIVATE_KEY, start, end
@@ -415,6 +435,7 @@ PUBLIC = Pattern(
     r"AAAA[BCE]3Nza|AAAAC|AAAAE2V|ssh-|"  # public keys
     r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
     r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which `shapes` knows
+    r"ME[QUYZ]CI|M(?:Fkw|FYw|Cow|HYw)|RW[A-Za-z0-9+/]{54}$|"  # signatures, public keys
     r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
     r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|(?:baf|age1)[a-z0-9]{50,}$|z6Mk|npub1|bc1|addr1"
     r"|cosmos1|"  # addresses

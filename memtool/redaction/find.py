@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     class Settings(Protocol):
         """What is asked of the settings."""
 
+        def text(self, key: str) -> str: ...
         def texts(self, key: str) -> tuple[str, ...]: ...
 
     Strategy = Literal["redact", "hash", "token"]
     Span = tuple[str, int, int]
     """Kind, start and end."""
 
+CREDITS_KEY = "redaction.author_emails"
 MAX_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
@@ -88,6 +90,13 @@ DETECTORS = (
         tuple(row[0] for row in tokens.ROWS),
         tokens.has_prefix,
         tokens.find,
+        is_named=True,
+    ),
+    Detector(
+        "tokens with the prefix of a vendor, encoded in base64",
+        tuple(row[0] for row in tokens.ROWS),
+        tokens.has_long_word,
+        tokens.find_encoded,
         is_named=True,
     ),
     Detector(
@@ -186,11 +195,16 @@ class Detection(Value):
 
 
 class Allowlist(Value):
-    """Harmless addresses, domains with their subdomains, and fingerprints of harmless secrets."""
+    """Harmless addresses, domains with their subdomains, and fingerprints of harmless secrets.
+
+    With `credits` the addresses of authors are harmless where a key, a trailer or a licence has
+    them.
+    """
 
     emails: frozenset[str] = frozenset()
     domains: frozenset[str] = frozenset()
     fingerprints: frozenset[str] = frozenset()
+    credits: bool = True
 
 
 NOTHING = Allowlist()
@@ -205,6 +219,7 @@ def build_allowlist(settings: Settings) -> Allowlist:
         emails=frozenset(text.lower().strip() for text in settings.texts("redaction.allow_emails")),
         domains=frozenset(filter(None, domains)),
         fingerprints=frozenset(settings.texts("redaction.allow")),
+        credits=settings.text(CREDITS_KEY) == "allow",
     )
 
 
@@ -485,6 +500,8 @@ def _filter_permitted(
         if start > line_end:
             permitted, line_end = _kinds_allowed_on_line(text, start)
         if kind in everywhere or kind in permitted or _is_allowed(text[start:end], kind, allowed):
+            continue
+        if kind == "email" and allowed.credits and personal.is_credit(text, start):
             continue
         detections.append(Detection(kind, start, end, line))
     return tuple(detections)

@@ -71,6 +71,14 @@ SOFT_BREAK = Pattern(r"(?<=[^\r\n=])=[ \t]{0,4}\r?\n(?=[^\r\n=])")
 ENCODED = Pattern(r"=(?:3D|40|2[0-9A-F]|3[AB]|5F)|(?:=[89A-F][0-9A-F]){2,8}")
 """The signs that quoted-printable encodes inside of secrets and addresses, and other letters."""
 
+ESCAPED = Pattern(r"%[2-7][0-9A-Fa-f]|\\u00[2-7][0-9A-Fa-f]|(?<!\\)\\/")
+"""Characters as addresses (RFC 3986, 2.1) and texts of JSON (RFC 8259, 7) write them."""
+
+
+def _decode(escaped: str) -> str:
+    return "/" if escaped == "\\/" else chr(int(escaped[-2:], 16))
+
+
 _OPERATOR = r"(?:\+{1,2}|\.{1,2}|&|\|\||<>|~|,)"
 CONCATENATION = Pattern(
     r"(?:(?<=[^\s\"'`,=(\[{:])|(?<=\d ))(?P<quote>\\?[\"'`])(?P<between>"
@@ -176,6 +184,8 @@ def close_cuts(text: str) -> JoinedText | None:
         cuts += _find_emphasis(text)
     if "=\n" in text or "=\r\n" in text or "=3D" in text:
         cuts += _find_quoted_printable(text)
+    if "%" in text or "\\" in text:
+        cuts += [(*match.span(), _decode(match[0])) for match in ESCAPED.finditer(text)]
     if ">" in text or "|" in text:
         cuts += _find_folded(text)
     if '"' in text or "'" in text:

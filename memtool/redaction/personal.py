@@ -8,7 +8,7 @@ from __future__ import annotations
 from memtool import tables
 from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import Pattern, is_sequence
-from memtool.redaction.national_ids import luhn
+from memtool.redaction.national_ids import is_luhn
 from memtool.redaction.words import read_list
 
 TYPE_CHECKING = False
@@ -107,6 +107,8 @@ _NAMED_LOCAL = Pattern(r"[a-z]{2,}[._][a-z]+\d{0,4}$|[a-z]{3,}\d{1,4}$|[a-z]\.[a
 def _is_spelled_address(local: str, sign: Match[str], behind: Match[str]) -> bool:
     """Return whether an address in words is one, and no sentence with `at` in it."""
     host, top = behind["host"], behind["top"]
+    if top == "md" and sign[0] == "-at-":
+        return False  # a file, whose name is written like that
     name = _DOTS.sub(".", f"{host}.{top}")
     is_dotted = behind["dot"] == "."
     if sign["apart"] and behind["dot"].strip() != ".":
@@ -180,6 +182,35 @@ _LOGIN = Pattern(
 """Before the name of a user on a machine."""
 
 
+_CREDITS = (
+    "authors?|contributors?|maintainers?|reviewers?|approvers?|editors?|"
+    "co-?authored-by|signed-off-by|(?:reviewed|acked|reported|tested|suggested|helped)-by|committer"
+)
+_CREDIT = Pattern(
+    rf"(?i)[ \t>*#/;\"'|-]{{0,20}}"
+    rf"(?:(?:{_CREDITS})[\"'*]{{0,3}}[ \t]{{0,3}}[:=|]|copyright\b|\(c\)|\xa9|spdx-)"
+)
+_ITEM = Pattern(r"[ \t>#*]{0,20}-[ \t]")
+MAX_CREDITS = 40
+"""Lines of a list of authors that are looked at."""
+
+
+def is_credit(text: str, at: int) -> bool:
+    """Return whether an address credits somebody: in a key such as `authors`, a trailer, a licence.
+
+    Who writes there has published the address.
+    """
+    line = text.rfind("\n", 0, at) + 1
+    for _line in range(MAX_CREDITS):
+        if _CREDIT.match(text, line, at):
+            return True
+        if line == 0 or not _ITEM.match(text, line):
+            return False
+        line = text.rfind("\n", 0, line - 1) + 1
+        at = text.find("\n", line)
+    return False
+
+
 def is_harmless_address(local: str, host: str, top: str) -> bool:
     """Return whether an address (in lower case) belongs to a machine, an office or an example."""
     if top in FILE_ENDINGS or top in RESERVED_ENDINGS:
@@ -190,11 +221,13 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
         return True
     if host in HARMLESS_DOMAINS or any(host.endswith("." + name) for name in HARMLESS_DOMAINS):
         return True
+    if host.startswith(_LIST_HOSTS) or host in ("googlegroups.com", "groups.io"):
+        return True
     plain = local.split("+", maxsplit=1)[0]
     if plain in ROLES or plain in SECOND_ADDRESS:
         return True
     parts = _SIGNS.split(plain)
-    return (
+    return (len(parts) > 1 and (parts[-1] in _LIST_ENDS or parts[0] in ROLES)) or (
         "noreply" in plain
         or "no-reply" in plain
         or "[bot]" in local
@@ -202,6 +235,12 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
         or (plain.endswith("bot") and len(plain) > 5)
     )
 
+
+_LIST_HOSTS = ("lists.", "list.", "groups.", "mailman.")
+_LIST_ENDS = frozenset(
+    ("announce", "dev", "devel", "discuss", "list", "maintainers", "team", "users")
+)
+"""What the address of a mailing list or an office begins or ends with."""
 
 _DAY = Pattern(r"(?:19|20)\d\d([-/.]?)\d\d\1\d\d(?!\d)")
 _OTHERS = bytes(code for code in range(256) if code not in b"0123456789")
@@ -340,6 +379,8 @@ def _is_phone_heading(head: str) -> bool:
 def _is_spelled_phone(number: str) -> bool:
     """Return whether a number in groups has the length of one, and is no date or amount."""
     digits = "".join(char for char in number if char.isdigit())
+    if _MONTH.match(number[-7:]):
+        return False
     if number[0] == "+":
         is_long = 8 <= len(digits) <= 15
     elif digits.startswith("00"):
@@ -360,6 +401,8 @@ def _is_spelled_phone(number: str) -> bool:
         is_long = len(digits) in (10, 11)
     return is_long and not _is_counted(number) and not _is_fictional(number)
 
+
+_IPV4 = Pattern(r"\(?(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!\)|$)|\)?$)){4}")
 
 ZERO_CODES = frozenset(("39", "225", "241", "242", "378", "379"))
 """Country codes behind which the zero of an area code stays (national numbering plans)."""
@@ -396,15 +439,16 @@ def _is_counted(number: str) -> bool:
     """Return whether it is an amount, an American post code, or one digit over and over."""
     groups = number.split(".")
     is_amount = len(groups) == 2 and not any(sign in number for sign in " /(+")
-    if _POSTCODE.match(number):
+    if _POSTCODE.match(number) or _IPV4.match(number):
         return True
     return len({char for char in number if char.isdigit()}) < 3 or is_amount
 
 
 def _is_fictional(number: str) -> bool:
-    """Return whether it is North American and kept free for stories: 555-0100 to 555-0199."""
+    """Return whether it is North American and nobody's: 555-0100 to 555-0199, or directories."""
     digits = "".join(char for char in number if char.isdigit())
-    return digits[-7:-2] == "55501" and len(digits) in (10, 11)
+    is_free = digits[-7:-2] == "55501" or digits[-7:] == "5551212"
+    return is_free and len(digits) in (10, 11)
 
 
 SSN = Pattern(r"\d(?<![\w.+/-]\d)(?<!9)\d\d(?<!000)(?<!666)-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)")
@@ -414,10 +458,14 @@ NAMED_SSN = Pattern(
 )
 
 
+_MONTH = Pattern(r"(?:0[1-9]|1[0-2])-(?:19|20)\d\d")
+
+
 def find_social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers in the ranges that are issued."""
     for match in SSN.finditer(text):
-        yield "ssn", match.start(), match.end()
+        if not _MONTH.match(match[0], 4):  # a day with a year, behind a number
+            yield "ssn", match.start(), match.end()
     if "ssn" in lower or "social sec" in lower:
         for match in NAMED_SSN.finditer(lower):
             yield "ssn", match.start("number"), match.end("number")
@@ -439,7 +487,7 @@ def find_cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
                 continue
         elif len(digits) not in (14, 15, 16):
             continue
-        if _find_brand(digits) and luhn(digits) and len(set(digits)) > 1:
+        if _find_brand(digits) and is_luhn(digits) and len(set(digits)) > 1:
             yield "card", match.start(), match.end()
 
 

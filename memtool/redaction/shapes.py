@@ -77,6 +77,52 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("Q~",),
         r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{29,34}[A-Za-z0-9_~-]",
     ),
+    (
+        "signed-url",
+        ("ignature=",),
+        r"[?&](?:X-(?:Goog|Amz|Oss)-)?Signature=(?P<secret>[A-Za-z0-9%+/=~_-]{32,1000})",
+    ),
+    (
+        "oauth-code",
+        ("code=",),
+        r"(?:callback|oauth|redirect|signin|login)[^\s\0]{0,120}[?&]code=(?P<secret>[A-Za-z0-9._~/%-]{20,400})",
+    ),
+    (
+        "rpc-key",
+        (".infura.io", ".alchemy", ".quiknode.pro", ".ankr.com", ".getblock.io", ".blastapi.io"),
+        (
+            r"\.(?:infura\.io|alchemy(?:api)?\.(?:com|io)|quiknode\.pro|ankr\.com|getblock\.io"
+            r"|blastapi\.io)/(?:[\w-]{1,20}/){0,3}(?P<secret>[A-Za-z0-9_-]{24,64})(?![\w-])"
+        ),
+    ),
+    (
+        "mnemonic",
+        ("nemonic", "NEMONIC", "phrase", "PHRASE", "eed words", "allet"),
+        (
+            r"(?i:mnemonic|(?:seed|recovery|secret|backup|wallet)[ _-]?(?:phrase|words))"
+            r"[\w ]{0,20}[\"'`]{0,1}\s{0,3}(?:[:=]|is)\s{0,3}[\"'`]{0,3}"
+            r"(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})(?![ ,]{0,2}[\w'])"
+        ),
+    ),
+    (
+        "totp-secret",
+        ("2FA", "2fa", "TOTP", "totp", "OTP", "MFA", "uthenticator"),
+        (
+            r"(?:2FA|2fa|T?OTP|totp|MFA|[Aa]uthenticator)[^\n\0]{0,24}?(?i:secret|seed|key|setup|token)"
+            r"\w{0,8}[^\n\w]{1,6}(?:is\s)?[\"'`]?"
+            r"(?P<secret>(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{2,4}(?![\w-])"
+            r"|[A-Z2-7]{16,64}(?!\w))"
+        ),
+    ),
+    (
+        "recovery-code",
+        ("codes",),
+        (
+            r"(?i:backup|recovery|scratch|rescue|emergency)[ _-]?codes\b[^\n\0:]{0,40}[:\n]"
+            r"(?P<secret>(?:[\s,;*>\d.)-]{0,8}?\b(?=[A-Za-z-]{0,16}\d)[A-Za-z0-9]{4,10}"
+            r"(?:-[A-Za-z0-9]{4,10}){0,2}\b){2,20})"
+        ),
+    ),
     ("azure-sas", ("sig=",), r"[?&;]sig=(?P<secret>[A-Za-z0-9%+/=_-]{40,120})"),
     (
         "airtable-token",
@@ -259,10 +305,48 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
             r"\b(?:sshpass|redis-cli|mosquitto_\w{3}|mongo(?:sh|dump)?|ldap\w{3,8}|docker login|"
             r"podman login|"
             r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login"
-            r"|sqlcmd|psql|cqlsh|influx|ipmitool)\b"
+            r"|sqlcmd|psql|cqlsh|influx|ipmitool|[Pp]s[Ee]xec\w{0,2})\b"
             r"[^\n\0|;]{0,80}?"
             r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})"
         ),
+    ),
+    (
+        "password",
+        ("htpasswd",),
+        r"\bhtpasswd\s{1,3}-\w{0,4}b\w{0,4}\s{1,3}\S{1,100}\s{1,3}\S{1,60}\s{1,3}(?P<secret>[^\s\0]{4,100})",
+    ),
+    (
+        "password",
+        ("openssl",),
+        r"\bopenssl\b[^\n\0|;]{0,120}?\s-k\s{1,3}[\"']?(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{3,80})",
+    ),
+    (
+        "password",
+        ("SecureString",),
+        (r"[\"'](?P<secret>[^\"'\s\0$]{4,100})[\"']\s{0,3}\|\s{0,3}ConvertTo-SecureString\b"),
+    ),
+    (
+        "password",
+        ("SecureString",),
+        r"ConvertTo-SecureString\s{1,3}(?:-String\s{1,3})?[\"'](?P<secret>[^\"'\n\0$]{4,100})[\"']",
+    ),
+    (
+        "password",
+        (">",),
+        (
+            r"\b(?i:(?:set)?user)\s{1,3}[\w.@-]{1,40}\s{1,3}(?:(?:on|off|reset\w{0,6}|[~&+][^\s\0]{1,40})\s{1,3}){1,6}"
+            r">(?P<secret>[^\s\0>=]{6,100})"
+        ),
+    ),
+    (
+        "password",
+        ("dentified", "DENTIFIED"),
+        r"(?i:identified\s{1,3}with\s{1,3}\S{1,40}\s{1,3}(?:by|as)\s{1,3})['\"](?P<secret>[^'\"\n\0]{4,100})['\"]",
+    ),
+    (
+        "password",
+        ("sp_addlogin", "sp_password"),
+        r"sp_(?:addlogin|password)\s[^,\n\0]{1,60},\s{0,3}N?'(?P<secret>[^'\n\0]{4,100})'",
     ),
     (
         "password",

@@ -329,6 +329,15 @@ ROWS: tuple[Row, ...] = (
         ("domains whose addresses may stand in memories, with all that lies below them"),
     ),
     (
+        "redaction.author_emails",
+        "allow",
+        (
+            "addresses in a key such as author, in a trailer such as Signed-off-by and in a "
+            "licence: they may stand in memories, or are redacted as in prose"
+        ),
+        ("allow", "redact"),
+    ),
+    (
         "redaction.allow",
         {},
         (

@@ -1604,8 +1604,8 @@ def draw_thai(draw: random.Random) -> str:
 def draw_nit(draw: random.Random) -> str:
     """Draw a tax number of Colombia."""
     digits = draw_digits(draw, 9, "89")
-    rest = weigh(digits, (41, 37, 29, 23, 19, 17, 13, 7, 3)) % 11
-    check = rest if rest < 2 else 11 - rest
+    remainder = weigh(digits, (41, 37, 29, 23, 19, 17, 13, 7, 3)) % 11
+    check = remainder if remainder < 2 else 11 - remainder
     return f"{digits[:3]}.{digits[3:6]}.{digits[6:]}-{check}"
 
 
@@ -1637,8 +1637,8 @@ def draw_dni(draw: random.Random) -> str:
 
 def draw_nie(draw: random.Random) -> str:
     """Draw a foreigner's identity number of Spain."""
-    first, rest = draw.randrange(3), draw_digits(draw, 7)
-    return f"{'XYZ'[first]}{rest}{'TRWAGMYFPDXBNJZSQVHLCKE'[int(f'{first}{rest}') % 23]}"
+    first, remainder = draw.randrange(3), draw_digits(draw, 7)
+    return f"{'XYZ'[first]}{remainder}{'TRWAGMYFPDXBNJZSQVHLCKE'[int(f'{first}{remainder}') % 23]}"
 
 
 def draw_codice(draw: random.Random) -> str:
@@ -1761,8 +1761,8 @@ def draw_nif(draw: random.Random) -> str:
 def draw_mynumber(draw: random.Random) -> str:
     """Draw an individual number of Japan."""
     digits = draw_digits(draw, 11, "123456789")
-    rest = weigh(digits, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
-    digits += str(0 if rest <= 1 else 11 - rest)
+    remainder = weigh(digits, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
+    digits += str(0 if remainder <= 1 else 11 - remainder)
     return f"{digits[:4]} {digits[4:8]} {digits[8:]}"
 
 
@@ -2005,8 +2005,8 @@ def choose_texts(
     places = draw.sample(range(len(texts)), len(texts))
     kinds = {texts[place][0]: place for place in places}
     chosen = set(kinds.values())
-    rest = [place for place in places if place not in chosen]
-    return [texts[place] for place in sorted([*chosen, *rest[: count - len(chosen)]])]
+    remainder = [place for place in places if place not in chosen]
+    return [texts[place] for place in sorted([*chosen, *remainder[: count - len(chosen)]])]
 
 
 def read_pairs(source: str) -> list[tuple[str, str]]:
