@@ -262,8 +262,8 @@ def render(report: CheckReport, layout: Layout) -> str:
         mark = "" if problem.severity == ERROR else "warning: "
         message = layout.shorten(problem.message)
         rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{message}")
-        if problem.hint:
-            rows.append(f"  hint: {layout.shorten(problem.hint)}")
+        hints = filter(None, problem.hint.split("\n"))
+        rows += [f"  hint: {layout.shorten(line)}" for line in hints]
     errors = sum(problem.severity == ERROR for problem in problems)
     warnings = len(problems) - errors
     if not rows and report.is_quiet:

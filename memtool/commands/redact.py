@@ -12,8 +12,10 @@ from memtool.authoring.tree import read_bytes
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.gate import rewrite
+from memtool.gate.checks.secrets import name_kind, quote_masked
 from memtool.gate.rewrite import Rewrite, Rules
-from memtool.redaction.find import build_allowlist
+from memtool.redaction.explain import explain as explain_detection
+from memtool.redaction.find import Allowlist, build_allowlist, compute_fingerprint, find
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.store.git import IndexEntry
@@ -28,13 +30,19 @@ _HINT = "name text files of this worktree; without any, all memories are looked 
 class Spot(Value):
     """One finding: its kind, its line (from 1), and the fingerprint for redaction.allow.
 
-    `where` is `worktree`, `staged`, or `both` if it is in both.
+    `where` is `worktree`, `staged`, or `both` if it is in both. If explained, `by` is what gave it
+    away, `form` what the value is like, and `excerpt` the line with marks for all secrets.
     """
+
+    json_optional = "by form excerpt"
 
     kind: str
     line: int
     fingerprint: str
     where: str
+    by: str = ""
+    form: str = ""
+    excerpt: str = ""
 
 
 class RedactedFile(Value):
@@ -71,6 +79,7 @@ def redact(
     *path: str,
     strategy: Literal["redact", "hash", "token"] = "redact",
     staged: bool = False,
+    explain: bool = False,
     dry_run: bool = False,
 ) -> RedactResult:
     """Remove secrets and personal data from files, and stage the files again.
@@ -92,13 +101,16 @@ def redact(
         memtool redact
         memtool redact docs/setup.md --strategy token
         memtool redact --staged --dry-run
+        memtool redact docs/setup.md --explain
 
     Args:
         path: files; without any, all memories
         strategy: redact (default), hash or token, see above
         staged: only files with staged changes
+        explain: show why each was found, write nothing
         dry_run: show what would be replaced, write nothing
     """
+    dry_run = dry_run or explain
     write.prepare(context, begins=False, dry_run=dry_run)
     repository = context.repository
     named = tuple(dict.fromkeys(_resolve_path(context, argument) for argument in path))
@@ -134,7 +146,11 @@ def redact(
     return RedactResult(
         checked=len(names),
         files=tuple(
-            RedactedFile(name, _merge_spots(*sides), may_stage and bool(sides[1].new.removals))
+            RedactedFile(
+                name,
+                _merge_spots(*sides, rules.allowed if explain else None),
+                may_stage and bool(sides[1].new.removals),
+            )
             for name, sides in sides_by_path.items()
         ),
         strategy=strategy,
@@ -147,6 +163,10 @@ def render(result: RedactResult, _layout: Layout) -> str:
     files = "1 file" if result.checked == 1 else f"{result.checked:,} files"
     if not result.files:
         return f"nothing to redact in {files}"
+    if any(spot.by for file in result.files for spot in file.findings):
+        return "\n".join(
+            row for file in result.files for spot in file.findings for row in _format(file, spot)
+        )
     rows = [
         f"{file.path}: {_count_spots(file.findings)}{' (staged again)' if file.staged else ''}"
         for file in result.files
@@ -155,6 +175,13 @@ def render(result: RedactResult, _layout: Layout) -> str:
         rows = [row.replace(" (staged again)", " (staged as well)") for row in rows]
         rows.insert(0, "would redact:")
     return "\n".join(rows)
+
+
+def _format(file: RedactedFile, spot: Spot) -> Iterator[str]:
+    """Yield the lines that explain one finding."""
+    yield f'{file.path}:{spot.line}: {name_kind(spot.kind)}, by {spot.by}: "{spot.excerpt}"'
+    yield f"  {spot.form}"
+    yield f'  harmless: memtool config redaction.allow.{spot.fingerprint} "REASON"'
 
 
 def _count_spots(spots: Sequence[Spot]) -> str:
@@ -170,8 +197,13 @@ def _count_spots(spots: Sequence[Spot]) -> str:
     return "; ".join(rows)
 
 
-def _merge_spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
-    """Return the findings of both sides by line; a finding that both have is listed once."""
+def _merge_spots(
+    on_disk: _Side, in_index: _Side, explained: Allowlist | None = None
+) -> tuple[Spot, ...]:
+    """Return the findings of both sides by line; a finding that both have is listed once.
+
+    They are explained if it is said what is allowed.
+    """
     remaining = list(in_index.new.removals)
     spots = []
     for finding in on_disk.new.removals:
@@ -183,7 +215,23 @@ def _merge_spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
     spots += [
         Spot(finding.kind, finding.line, finding.fingerprint, "staged") for finding in remaining
     ]
+    if explained is not None:
+        reasons = _explain(in_index.data, explained) | _explain(on_disk.data, explained)
+        spots = [spot.replace(**reasons.get((spot.fingerprint, spot.line), {})) for spot in spots]
     return tuple(sorted(spots, key=lambda spot: (spot.line, spot.kind, spot.where)))
+
+
+def _explain(data: bytes, allowed: Allowlist) -> dict[tuple[str, int], dict[str, str]]:
+    """Return why each finding in a file was made, by its fingerprint and line."""
+    text = data.decode(errors="surrogateescape")
+    reasons = {}
+    for detection in find(text, allowed):
+        mark = compute_fingerprint(text[detection.start : detection.end])
+        why = explain_detection(text, detection)
+        excerpt = quote_masked(text, detection)[1]
+        form = f"among {why.detector}; {why.form}"
+        reasons[mark, detection.line] = {"by": why.by, "form": form, "excerpt": excerpt}
+    return reasons
 
 
 def _write_files(

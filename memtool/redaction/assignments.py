@@ -250,6 +250,12 @@ def is_announced(_text: str, lower: str) -> bool:
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every secret next to an announcing word, or below one."""
+    for kind, start, end, _word in find_announced(text, lower):
+        yield kind, start, end
+
+
+def find_announced(text: str, lower: str) -> Iterator[tuple[str, int, int, str]]:
+    """Yield (kind, start, end, word) of every secret, with the word that announces it."""
     for kind, pattern in _choose_patterns(lower):
         line_end = seen = 0
         for hit in pattern.finditer(lower):
@@ -262,9 +268,10 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
                 continue
             start = _find_announcement_end(lower, *hit.span())
             if start is not None:
-                span = _find_next_to(Announcement(text, lower, start, hit.end(), kind))
+                here = Announcement(text, lower, start, hit.end(), kind)
+                span = _find_next_to(here)
                 if span is not None:
-                    yield kind, *span
+                    yield kind, *span, here.word
     yield from _find_table_cells(text, lower)
 
 
@@ -610,11 +617,19 @@ def _has_sign(text: str) -> bool:
     return not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
 
 
+_ID_BEFORE = Pattern(r"(?<![a-z])[a-z_-]{0,20}ids?[\"'`]?[ \t]{0,2}[:=(,][ \t]{0,2}[\"'`]?\Z")
+"""What ends the name of an id: it says which secret, and is none."""
+
+
 def _fits(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> bool:
     """Return whether the value is one that its announcing word may have.
 
     `sure` means that a sign assigns the value, and not a sentence.
     """
+    if is_hex_or_uuid(here.text[span[0] : span[1]]) and _ID_BEFORE.search(
+        here.lower, here.end, span[0]
+    ):
+        return False
     fits = _fits_password if here.kind == "password" else _fits_token
     return fits(here, span, sure=sure, quoted=quoted)
 
@@ -678,8 +693,8 @@ def _is_sure_key(here: Announcement) -> bool:
     )
 
 
-def _find_table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of cells below a heading that announces secrets."""
+def _find_table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int, str]]:
+    """Yield (kind, start, end, heading) of cells below a heading that announces secrets."""
     if not is_announced(text, lower):
         return
     kinds: dict[str, str] = {}
@@ -693,7 +708,7 @@ def _find_table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         value, kind = text[start:end], kinds[head]
         good = is_dense(value, 12) or is_hex_or_uuid(value)
         if good or (kind == "password" and is_typed(value, sure=True)):
-            yield kind, start, end
+            yield kind, start, end, head
 
 
 def _find_column_kind(head: str) -> str:

@@ -177,6 +177,8 @@ _FORMS: tuple[str, ...] = (
         r"sh|html?|css|sql|lock|log|gpg|asc|enc|age|tf|xml|php|properties|local|com|org|net|io|dev)$"
     ),
     r"[\w./@-]+\.\w{1,8}:\d+(?:[-:,]\d+)*$",  # a line of a file
+    r"[a-z][a-z0-9-]*-\d+(?:\.\d+){1,3}$",  # a release of a package
+    r"[a-z_]+(?:\.[a-z_]+)+=$",  # the name of a setting
     r"[a-z_-]+#\d{2,6}$|[\w.-]+/[\w.-]+#\d+$",  # an issue
     r"[A-Z]{2,8}-\d{1,5}(?:[/,][A-Z]{2,8}-\d{1,5})*$",  # records and tickets
     r".*(?:A-Z|a-z|0-9)[\w.+/-]*\]|.*\\[dws][{*+]|.*\(\?[:P<=!]",  # a regular expression
@@ -451,8 +453,9 @@ PUBLIC = Pattern(
 BEFORE = Pattern(
     r"(?:(?<![a-z0-9])(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision|hash)|"
     r"sha-?\d{0,2}|sha\d?_\d+|md5|crc\d*|h1|hash(?:es|ed)?|check ?sum|integrity|"
-    r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?key|pubkey|"
-    r"verif(?:y|ying)[ _-]?key|cursor|offset|(?:page|next|lock|change|client)[ _-]?token|"
+    r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?(?:key|token)|pubkey|"
+    r"verif(?:y|ying)[ _-]?key|cursor|offset|"
+    r"(?:page|next|lock|change|client|csrf|xsrf|authenticity)[ _-]?token|"
     r"nonce|[un]uid|ulid|"
     r"ksuid|nanoid|cuid|guid|"
     r"[a-z]{0,20}_?ids?(?:-\d)?|identifier|(?:code_)?challenge|cid|request|trace|span|correlation|address|wallet|"

@@ -11,6 +11,7 @@ from bisect import bisect, bisect_left
 from memtool.errors import MemtoolError
 from memtool.redaction import (
     assignments,
+    candidates,
     citations,
     entropy,
     joins,
@@ -280,6 +281,15 @@ def _search_around(text: str, places: Sequence[tuple[int, int]]) -> list[Span]:
 
 def _find_all_spans(seen: str) -> list[Span]:
     """Return what the rounds of a search find in a text without marks."""
+    if len(seen) < candidates.MIN_LENGTH:
+        return _search_in_rounds(seen)
+    places = list(candidates.find_places(seen, _lower_in_place(seen)))
+    view = joins.make_windows(seen, places, candidates.LINES_AROUND)
+    return [(kind, *view.map_back(start, end)) for kind, start, end in _search_in_rounds(view.text)]
+
+
+def _search_in_rounds(seen: str) -> list[Span]:
+    """Return what is found in a text, then in what is around it once that is blanked."""
     spans = new = _search(seen)
     for _round in range(MAX_ROUNDS - 1):
         if not new:

@@ -319,15 +319,17 @@ WINDOW_LINES = 6
 """Lines on both sides of a finding in which another may show once it is blanked."""
 
 
-def make_windows(text: str, spans: Sequence[tuple[int, int]]) -> JoinedText:
-    """Return the view of the lines around spans, which are in order and do not overlap."""
+def make_windows(
+    text: str, spans: Sequence[tuple[int, int]], lines: int = WINDOW_LINES
+) -> JoinedText:
+    """Return the view of the lines around spans, which are in order of where they begin."""
     gaps: list[Cut] = []
     seen = 0
     for start, end in spans:
         if end < seen:
             continue
         first, last = start, end
-        for _line in range(WINDOW_LINES + 1):
+        for _line in range(lines + 1):
             first = text.rfind("\n", seen, max(seen, first))
             last = text.find("\n", last) + 1 or len(text)
         if first + 1 > seen:

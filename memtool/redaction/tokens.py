@@ -92,6 +92,11 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
                 break
 
 
+def find_prefix(text: str, start: int) -> str:
+    """Return the longest known prefix that begins at a place, empty for none."""
+    return next((prefix for prefix in reversed(_TAILS) if text.startswith(prefix, start)), "")
+
+
 def _is_worded(token: str) -> bool:
     """Return whether what is behind a prefix reads like words, as a name in code would."""
     digits = sum(map(str.isdigit, token))

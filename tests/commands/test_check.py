@@ -8,6 +8,7 @@ from memtool.commands.new import new
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.trust import SHORT_ID_DIGITS
+from memtool.redaction.find import compute_fingerprint
 
 KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
 BODIES = {
@@ -29,6 +30,12 @@ def errors(checked: CheckReport) -> list[tuple[str, str]]:
     return [(p.id, p.code) for p in checked.problems if p.severity == "error"]
 
 
+MESSAGE = (
+    "it contains an aws access key, by the prefix 'AKIA': \"The key is [REDACTED:aws-access-key].\""
+)
+HARMLESS = f'harmless: memtool config redaction.allow.{compute_fingerprint(KEY)} "REASON"'
+
+
 def test_the_shape_of_json_is_the_contract(sandbox: Sandbox) -> None:
     """Programs read checked and problems, each with seven fields."""
     path = add(sandbox, "dec-a", f"The key is {KEY}.\n")
@@ -42,8 +49,8 @@ def test_the_shape_of_json_is_the_contract(sandbox: Sandbox) -> None:
                 "code": "secret",
                 "severity": "error",
                 "id": "dec-a",
-                "message": "it contains what looks like a secret (aws-access-key)",
-                "hint": f"memtool redact {path}",
+                "message": MESSAGE,
+                "hint": f"memtool redact {path}, or move it out of the memory\n{HARMLESS}",
             }
         ],
     }
@@ -55,8 +62,9 @@ def test_text_tells_place_code_and_next_step(sandbox: Sandbox) -> None:
     done = sandbox.run("check")
     assert done.returncode == 1
     assert done.stdout == (
-        f"{path}:10: secret it contains what looks like a secret (aws-access-key)\n"
-        f"  hint: memtool redact {path}\n"
+        f"{path}:10: secret {MESSAGE}\n"
+        f"  hint: memtool redact {path}, or move it out of the memory\n"
+        f"  hint: {HARMLESS}\n"
         "1 file checked: 1 error\n"
     )
     assert KEY not in done.stdout + done.stderr

@@ -17,6 +17,7 @@ from memtool.commands.redact import RedactResult, redact, render
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.changes import is_redaction
+from memtool.redaction.find import compute_fingerprint
 from memtool.store.context import Context
 from memtool.store.git import GitError
 
@@ -492,3 +493,29 @@ def test_the_real_framework_keeps_unstaged_edits(sandbox: Sandbox, path: str) ->
         sandbox.git("add", path)
     assert staged(sandbox, path) == text_of(f"Use {MARK}.\n")
     assert "As it was." in staged(sandbox, other)
+
+
+def test_explained_is_what_gave_a_secret_away_and_nothing_is_written(sandbox: Sandbox) -> None:
+    """By which word or prefix, what the value is like, and how to allow it; never the value."""
+    password = "Wm4xTq9" + "ZbR2c"
+    table = f"| env | passwort |\n|---|---|\n| prod | {password} |"
+    text = f"{table}\n\nkey {TOKEN}\nask jo@corp-mail.org\n"
+    path = sandbox.write("notes.md", text)
+    done = sandbox.run("redact", "notes.md", "--explain")
+    assert done.returncode == 1
+    assert path.read_text() == text
+    lines = done.stdout.splitlines()
+    assert lines[0] == (
+        "notes.md:3: a password, by the word 'passwort': \"| prod | [REDACTED:password] |\""
+    )
+    assert "12 characters (small letters, capitals, digits) of 3.6 bits each" in lines[1]
+    mark = compute_fingerprint(password)
+    assert lines[2] == f'  harmless: memtool config redaction.allow.{mark} "REASON"'
+    assert "by the prefix" in lines[3]
+    assert "by its form" in lines[6]
+    for secret in (password, TOKEN, "jo@corp-mail.org"):
+        assert secret not in done.stdout
+    spots = sandbox.json("redact", "notes.md", "--explain")["files"][0]["findings"]
+    assert spots[0]["by"] == "the word 'passwort'"
+    plain = sandbox.json("redact", "notes.md", "--dry-run")["files"][0]["findings"]
+    assert "by" not in plain[0]

@@ -312,8 +312,8 @@ def test_a_secret_in_the_name_is_refused_even_so(sandbox: Sandbox, field: str) -
 
 
 def test_addresses_are_personal_data_unless_they_are_allowed(sandbox: Sandbox) -> None:
-    """A list that is public may be named."""
-    records = [record("dec-a", text="Write to dev@lists.acme.io.")]
+    """An address of somebody is refused; a setting allows all of a domain."""
+    records = [record("dec-a", text="Write to ann.lee@acme.io.")]
     assert imported(sandbox, records)["problems"][0]["code"] == "personal-data"
     sandbox.write(".memory/config.toml", '[redaction]\nallow_domains = ["acme.io"]\n')
     assert imported(sandbox, records)["written"] == 1

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from redaction import carriers, corpus
+from redaction import carriers, corpus, judged
 
-from memtool.redaction import joins
+from memtool.redaction import candidates, joins
 from memtool.redaction.find import find
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,6 +27,12 @@ def notes() -> Iterator[str]:
     for part in carriers.PARTS:
         for sample in (carriers.secret_samples, carriers.personal_samples, carriers.decoy_samples):
             yield from (note.text for note in sample(part, 1))
+
+
+def unseen_notes() -> Iterator[str]:
+    """Yield every note of the corpus that judges; only whether both ways agree is looked at."""
+    for draw in (judged.secret_notes, judged.personal_notes, judged.harmless_notes):
+        yield from (note.text for note in draw(1))
 
 
 def documents() -> Iterator[str]:
@@ -52,11 +58,40 @@ def test_lines_that_are_left_out_hold_nothing(
 ):
     """The same is found where each round and each view reads the whole text."""
     by_windows = [(text, find(text)) for text in texts()]
-    monkeypatch.setattr(joins, "make_windows", lambda text, _spans: joins.JoinedText(text, []))
+    monkeypatch.setattr(joins, "make_windows", lambda text, *_spans: joins.JoinedText(text, []))
     monkeypatch.setattr(
         joins, "_view_around", lambda text, cuts: joins.JoinedText(text, cuts) if cuts else None
     )
     assert [text for text, findings in by_windows if find(text) != findings] == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        lambda: islice(notes(), 0, None, STEP),
+        lambda: islice(unseen_notes(), 0, None, STEP),
+        lambda: islice(documents(), 0, None, STEP),
+        pytest.param(notes, marks=pytest.mark.slow),
+        pytest.param(unseen_notes, marks=pytest.mark.slow),
+        pytest.param(documents, marks=pytest.mark.slow),
+    ],
+    ids=["notes", "unseen notes", "documents", "all notes", "all unseen notes", "all documents"],
+)
+def test_what_no_trigger_is_near_holds_nothing(
+    texts: Callable[[], Iterator[str]], monkeypatch: pytest.MonkeyPatch
+):
+    """The same is found in texts of any length with the cheap look and without."""
+    monkeypatch.setattr(candidates, "MIN_LENGTH", 10**9)
+    whole = [(text, find(text)) for text in texts()]
+    monkeypatch.setattr(candidates, "MIN_LENGTH", 0)
+    assert [text for text, findings in whole if find(text) != findings] == []
+
+
+def test_a_heading_announces_the_last_row_of_a_long_table():
+    rows = "\n".join(f"| user{number} | off |" for number in range(150))
+    text = f"{'prose. ' * 900}\n\n| name | password |\n|---|---|\n{rows}\n| ann | Wm4xTq9ZbR2c |\n"
+    (finding,) = find(text)
+    assert text[finding.start : finding.end] == "Wm4xTq9ZbR2c"
 
 
 def test_nothing_is_found_across_what_is_left_out():

@@ -85,13 +85,24 @@ def make_problems(text: Text, detections: Sequence[Detection]) -> Iterator[Probl
     """Yield the problems of one text; each message ends with the text's `where`."""
     place = f" {text.where}" if text.where else ""
     hint = f"memtool redact {text.path}"
+    ways = f"{hint}, or move it out of the memory\n"
     if text.where:
-        hint = f"replace the secret where it is used, then {hint} and memtool purge --history"
+        ways = f"replace the secret where it is used, then {hint} and memtool purge --history\n"
     if text.is_message:
-        hint = "replace the secret where it is used, and reword the commit before you push it"
+        ways = "replace the secret where it is used, and reword the commit before you push it\n"
+    from memtool.redaction import find as detectors
+    from memtool.redaction.explain import explain
+
     for detection in detections[:MAX_REPORTED]:
-        message = f"it contains what looks like {_describe_kind(detection.kind)}{place}"
-        yield Problem(text.path, detection.line, find_code(detection.kind), message, hint)
+        why = explain(text.text, detection)
+        _where, excerpt = quote_masked(text.text, detection)
+        secret = text.text[detection.start : detection.end]
+        message = f'it contains {name_kind(detection.kind)}{place}, by {why.by}: "{excerpt}"'
+        allow = f"redaction.allow.{detectors.compute_fingerprint(secret)}"
+        harmless = f'harmless: memtool config {allow} "REASON"'
+        yield Problem(
+            text.path, detection.line, find_code(detection.kind), message, f"{ways}{harmless}"
+        )
     if len(detections) > MAX_REPORTED:
         message = f"it contains {len(detections) - MAX_REPORTED:,} more like this{place}"
         yield Problem(text.path, 0, "secret", message, hint)
@@ -128,13 +139,13 @@ def refuse_secrets(
     mark, first = marked_detections[0]
     # A memory often has its first sentence as the title, too.
     kinds = list(
-        {mark: _name_kind(detection.kind) for mark, detection in marked_detections}.values()
+        {mark: name_kind(detection.kind) for mark, detection in marked_detections}.values()
     )
     what = ", ".join(kinds[:MAX_NAMED])
     if len(kinds) > MAX_NAMED:
         what += f" and {len(kinds) - MAX_NAMED} more"
     shown = dict(marked_detections)[mark]
-    where, excerpt = _excerpt(text, shown)
+    where, excerpt = quote_masked(text, shown)
     where = where if name == "the memory" else name
     instead = "say where it is stored instead"
     if find_code(first.kind) == "personal-data":
@@ -146,8 +157,8 @@ def refuse_secrets(
     )
 
 
-def _excerpt(text: str, detection: Detection) -> tuple[str, str]:
-    """Return the name of a detection's place, and the words around it with marks for secrets."""
+def quote_masked(text: str, detection: Detection) -> tuple[str, str]:
+    """Return the name of a detection's place, and its line near it with marks for secrets."""
     from memtool.redaction import find as detectors
     from memtool.redaction.citations import find_header_end
 
@@ -187,14 +198,10 @@ def find_code(kind: str) -> str:
     return "personal-data" if is_personal(kind) else "secret"
 
 
-def _name_kind(kind: str) -> str:
+def name_kind(kind: str) -> str:
     """Return a kind of detection as words: `a github token`."""
     words = kind.replace("-", " ")
     return _KIND_NAMES.get(kind) or f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
-
-
-def _describe_kind(kind: str) -> str:
-    return f"{'a secret' if find_code(kind) == 'secret' else 'personal data'} ({kind})"
 
 
 class Verdicts:
