@@ -143,6 +143,9 @@ _TYPED_IN = Pattern(
     r"(?P<open>\\?[\"'`])"
 )
 """What a test or a script types into the field that is named so."""
+_SETTER = Pattern(r"(?:set|with|add|use)[a-z_]{0,20}\Z")
+_CALLED = Pattern(r"\w{0,20}\(\s{0,3}(?P<open>[\"'])")
+"""The argument of a call that sets it."""
 _FLAG = Pattern(r"(?P<tail>[\w-]{0,20})(?P<gap>[ \t]{1,3})(?P<open>[\"'])?")
 _SENTENCE = Pattern(
     r"(?P<glue>[^\n\0.!?;:=|\"`]{0,60}?)"
@@ -305,9 +308,18 @@ def _find_in_line(here: Announcement) -> Span | None:
         for match in _WORDS.finditer(text, start, end):
             value = match[0].rstrip(f"{TRAIL}*_")
             is_whole = match.end() < end or end == stop or text[end].isspace()
-            if is_whole and looks_like_password(value) and restlessness(value) > MIN_RESTLESSNESS:
+            if is_whole and looks_like_password(value) and _is_unlike_code(value):
                 return match.start(), match.start() + len(value)
     return None
+
+
+def _is_unlike_code(value: str) -> bool:
+    """Return whether no name or number of code looks like this password: it has a sign, or turns.
+
+    No sign and no verb need join it to its word then.
+    """
+    has_sign = any(char in "!#$%&*?^~" for char in value) and not DIGITS.isdisjoint(value)
+    return has_sign or restlessness(value) > MIN_RESTLESSNESS
 
 
 def _is_other_word(here: Announcement) -> bool:
@@ -320,7 +332,7 @@ def _is_other_word(here: Announcement) -> bool:
 _IS = Pattern(r"[ \t]{1,2}(?:is|was|=)[ \t]")
 _WORDS = Pattern(r"(?<![^\s\"'`(\u0590-\uffff])[^\s\"'`<>()\[\]{}|/\\\0\u0590-\uffff]{8,64}")
 MIN_RESTLESSNESS = 0.4
-"""Of a password that no sign and no verb joins to its word; names of code have less."""
+"""Of a password in letters and digits; names of code have less."""
 
 
 def _find_assigned(here: Announcement) -> Span | None:
@@ -337,7 +349,14 @@ def _find_assigned(here: Announcement) -> Span | None:
         span = None if is_tag else _find_in_row(here, match, _find_value(match, text, alone=broken))
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
-    for pattern in (_KUBERNETES, _ATTRIBUTE, _DEFAULT, _TYPED_IN):
+    is_setter = _SETTER.search(here.lower, max(0, here.start - 30), here.start)
+    for pattern in (
+        _KUBERNETES,
+        _ATTRIBUTE,
+        _DEFAULT,
+        _TYPED_IN,
+        *([_CALLED] if is_setter else ()),
+    ):
         match = pattern.match(text, here.end)
         span = _find_value(match, text) if match else None
         if span and _fits(here, span, sure=True, quoted=True):
@@ -568,7 +587,7 @@ def _choose_patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
 
 def _find_announcement_end(lower: str, start: int, end: int) -> int | None:
     """Return where the announcement begins, with the word before a `key`; None if it is none."""
-    if lower.startswith("key", start):
+    if lower.startswith("key", start) and not lower.startswith("keypass", start):
         head = _KEY_HEAD.search(lower, max(0, start - 20), start)
         if head is None:
             return None

@@ -32,7 +32,7 @@ PATTERNS = (
     Pattern(r"[\[({<_-]\s?(?i:at|arroba)(?![a-z0-9])"),
     Pattern(r"(?:-u|--(?:proxy-)?user)[ =]?\S{0,40}:\S|(?:-U|--user=)\s?\S{1,60}%|\s>\S{6}"),
     Pattern(r":(?:\d{2,5}|\*):[^\s:]{1,60}:|\]:\d{2,5}[ \t]|\S[ \t]{1,8}\*[ \t]{1,8}\S{8}"),
-    Pattern(r"\b[Pp](?:in|IN)\b"),
+    Pattern(r"\b[Pp](?:in|IN)\b|exec(?:\.py)?\s|\s-a\s{0,2}[\"']?[\w.@-]{1,60}:"),
     Pattern(r"[\"'`][ \t]{0,3}(?:\.{1,2}|\+|&|~|<>|\|\|)\s{0,20}[\"'`]"),
 )
 SIGNS = ("@", "\uff20", "%40", "&#64;", "&#x40;", "&commat;")
@@ -40,12 +40,13 @@ SIGNS = ("@", "\uff20", "%40", "&#64;", "&#x40;", "&commat;")
 COMMANDS = (
     "sshpass", "redis-cli", "mosquitto", "mongo", "ldap", "docker login", "podman login", "helm",
     "smbclient", "7z", "zip", "openssl", "az login", "oc login", "sqlcmd", "psql", "cqlsh",
-    "influx", "ipmitool", "psexec",
+    "influx", "ipmitool", "psexec", "rdesktop",
 )  # fmt: skip
 """Commands that take a password behind a short option."""
 _COMMON = frozenset(
     (":", "-", ".", "|", "{", "$", "*", ">", "/1", "-u", "--user", "--proxy-user", "-U", "--user=",
-     "pat", "-us", "]:", " * ", " -p", " -a", " -w", " -P", "machine", "default", "pin")
+     "pat", "-us", "]:", " * ", " -p", " -a", " -w", " -P", "machine", "default", "pin", "exec",
+     "http ", "https ")
 )  # fmt: skip
 """Parts that every text has; a pattern above, or a longer word, stands for each."""
 WORDS = tuple(word for word in assignments.ANNOUNCING if word not in _COMMON)

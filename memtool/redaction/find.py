@@ -13,6 +13,7 @@ from memtool.redaction import (
     assignments,
     candidates,
     citations,
+    encoded,
     entropy,
     joins,
     national_ids,
@@ -94,11 +95,10 @@ DETECTORS = (
         is_named=True,
     ),
     Detector(
-        "tokens with the prefix of a vendor, encoded in base64",
-        tuple(row[0] for row in tokens.ROWS),
+        "words in base64 with a token, a password or an address in them",
+        encoded.KINDS,
         tokens.has_long_word,
-        tokens.find_encoded,
-        is_named=True,
+        encoded.find,
     ),
     Detector(
         "tokens whose prefix says what they are, of whatever vendor",

@@ -306,9 +306,10 @@ _STRONG = (
     r"phone|telephone|tel|fax|whatsapp|sms|handy|telefon|mobil|handynummer|mobilnummer|"
     r"rufnummer|telefonnummer|t\xe9l\xe9phone|telephone|portable|tel\xe9fono|telefono|m\xf3vil|movil|celular|"
     r"cellulare|telefone|telem\xf3vel|telefoon|puhelin|msisdn|hotline|landline|cellphone|mobilephone|"
-    r"\u0442\u0435\u043b\u0435\u0444\u043e\u043d|\u0442\u0435\u043b|\u96fb\u8a71|\u7535\u8bdd|\u624b\u673a|\uc804\ud654"
+    r"телефон|тел|моб|電話|携帯|电话|手机|전화|휴대폰|मोबाइल|फ़ोन|फोन|"
+    r"โทร|هاتف|جوال|טלפון|τηλ|κινητ|điện thoại"
 )
-_WEAK = r"call|ring|dial|mobile|cell|contact|text|signal"
+_WEAK = r"call|ring|dial|mobile|cell|contact|text|signal|ll[aá]ma(?:me|nos|le)?|fijo|позвон|appelle"
 _NAME = rf"(?P<name>{_STRONG}|{_WEAK})"
 NUMBER = Pattern(
     r"[(+\d](?<![\w.+/@#-][(+\d])(?:(?<=\d)"

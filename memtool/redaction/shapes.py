@@ -57,6 +57,14 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         r"hooks\.zapier\.com/hooks/catch/(?P<secret>[A-Za-z0-9/]{10,80})",
     ),
     (
+        "webhook",
+        ("/hook", "/with/key/", "hook.eu", "hook.us", "/robot/send?", "/webhook/send?"),
+        (
+            r"(?:/with/key/|\bhook\.[a-z]{2}\d\.make\.com/|/robot/send\?access_token=|/webhook/send\?key="
+            r"|/bot/v2/hook/|https?://[^\s/\0]{3,80}/hooks/)(?P<secret>[A-Za-z0-9_-]{20,80})(?![\w-])"
+        ),
+    ),
+    (
         "braintree-token",
         ("access_token$",),
         r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[0-9a-f]{32}(?![0-9a-f])",
@@ -305,10 +313,59 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
             r"\b(?:sshpass|redis-cli|mosquitto_\w{3}|mongo(?:sh|dump)?|ldap\w{3,8}|docker login|"
             r"podman login|"
             r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login"
-            r"|sqlcmd|psql|cqlsh|influx|ipmitool|[Pp]s[Ee]xec\w{0,2})\b"
+            r"|sqlcmd|psql|cqlsh|influx|ipmitool|rdesktop|[Pp]s[Ee]xec\w{0,2})\b"
             r"[^\n\0|;]{0,80}?"
             r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})"
         ),
+    ),
+    (
+        "password",
+        ("/p:", "/P:"),
+        (
+            r"\b(?:xfreerdp|wfreerdp|mstsc|net use|cmdkey)\b[^\n\0]{0,120}?"
+            r"\s/[pP](?:ass)?:[\"']?(?P<secret>[^\s\0\"']{4,100})"
+        ),
+    ),
+    (
+        "password",
+        ("lftp ",),
+        r"\blftp\b[^\n\0]{0,60}?\s-u\s{0,2}[\"']?[\w.@-]{1,60},(?P<secret>[^\s\0\"']{4,100})",
+    ),
+    (
+        "password",
+        ("http ", "https ", "xh "),
+        r"\b(?:https?|xh)\s(?:[^\n\0]{0,60}\s)?-a\s{0,2}[\"']?[\w.@-]{1,60}:(?P<secret>[^\s\0\"']{4,100})",
+    ),
+    (
+        "password",
+        ("snmp",),
+        r"\bsnmp\w{2,10}\b[^\n\0]{0,100}?\s-[AX]\s{0,2}[\"']?(?P<secret>[^\s\0\"'-][^\s\0\"']{5,80})",
+    ),
+    (
+        "password",
+        ("exec", "secretsdump", "winrm"),
+        (
+            r"\b(?:impacket-)?(?:psexec|wmiexec|smbexec|atexec|secretsdump)(?:\.py)?\s[^\n\0]{0,60}?"
+            r"[\w.-]{1,40}:(?P<secret>[^\s\0\"'@]{4,80})@"
+        ),
+    ),
+    (
+        "password",
+        ("<<<",),
+        (
+            r"\b(?:kinit|vncpasswd|cryptsetup|sudo|su|passwd|chpasswd|ssh-add|login)\b[^\n\0]{0,80}?"
+            r"<<<\s{0,3}[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\0\"'$]{5,100})"
+        ),
+    ),
+    (
+        "password",
+        ("mysqladmin",),
+        r"\bmysqladmin\b[^\n\0]{0,80}?\spassword\s{1,3}[\"']?(?P<secret>[^\s\0\"']{4,100})",
+    ),
+    (
+        "password",
+        ("rclone obscure",),
+        r"rclone obscure\s{1,3}[\"']?(?P<secret>[^\s\0\"']{4,100})",
     ),
     (
         "password",
@@ -328,7 +385,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "password",
         ("SecureString",),
-        r"ConvertTo-SecureString\s{1,3}(?:-String\s{1,3})?[\"'](?P<secret>[^\"'\n\0$]{4,100})[\"']",
+        r"ConvertTo-SecureString\s{1,3}(?:-String\s{1,3})?[\"'](?P<secret>[^\"'\n\0]{4,100})[\"']",
     ),
     (
         "password",

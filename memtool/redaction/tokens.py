@@ -11,7 +11,6 @@ from functools import lru_cache
 from memtool import tables
 from memtool.redaction.entropy import (
     Pattern,
-    decode_base64,
     is_filler,
     is_hex_or_uuid,
     is_wordlike,
@@ -130,18 +129,6 @@ def find_self_named(text: str, _lower: str = "") -> Iterator[tuple[str, int, int
             is_token = not is_wordlike(tail)
         if is_token and len(set(tail)) > 7:
             yield "vendor-token", match.start(), match.end()
-
-
-ENCODED = Pattern(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,4096}={0,2}(?![A-Za-z0-9+/_=-])")
-
-
-def find_encoded(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of words in base64 with a token inside, by the kind of the token."""
-    for match in ENCODED.finditer(text):
-        decoded = decode_base64(match[0])
-        kind = next((kind for kind, _start, _end in find(decoded)), "") if decoded else ""
-        if kind:
-            yield kind, *match.span()
 
 
 def has_long_word(text: str, _lower: str = "") -> bool:

@@ -711,11 +711,73 @@ def test_lines_that_only_touch_are_not_read_as_one(text: str) -> None:
     assert find_spans(text) == []
 
 
+STRONG = "Marmelade{n2}!"
+SENTENCES = [
+    "Kannst du das Kennwort auf {s} ändern?",
+    "Meld dich mit dem Passwort {s} an",
+    "Change le mot de passe en {s} stp",
+    "usa la contraseña {s} para entrar",
+    "entra com a senha {s}",
+    "log in met wachtwoord {s}",
+    "użyj hasła {s}",
+    "přihlas se heslem {s}",
+    "använd lösenordet {s}",
+    "зайди с паролем {s}",  # noqa: RUF001
+    "χρησιμοποίησε τον κωδικό {s}",
+    "đăng nhập bằng mật khẩu {s}",
+    "パスワード「{s}」でログイン",
+    "비밀번호 {s} 로 로그인",
+    "the new password's {s}",
+    "bo: it's {s}, that's the wifi password",
+    "username svc password {s}",
+    "conn.setPassword('{s}')",
+    "mysqladmin -u root password '{s}'",
+    "jarsigner -keypass {s} a.jar b",
+    "xfreerdp /u:svc /p:{s} /v:srv",
+    "lftp -u svc,{s} sftp://x",
+    "http -a svc:{s} :8080",
+    "snmpget -A {s} -X y host",
+    "impacket-psexec svc:{s}@10.0.0.4",
+    "kinit svc <<< '{s}'",
+    "rclone obscure {s}",
+]
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_a_password_is_found_in_any_sentence_and_command(text: str) -> None:
+    secret = draw(STRONG)
+    assert secret not in redact(text.replace("{s}", secret), find(text.replace("{s}", secret)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tel. 612-345-678",
+        "携帯 090-1234-5678",
+        "позвони 89123456789",
+        "मोबाइल: 98765 43210",
+        "身份证 110105 19491231 002X",
+        "my PAN card number is ABCPK4321L",
+        "cédula 1710034065",
+        "NIT 900.123.456-8",
+    ],
+)
+def test_a_number_of_a_person_is_found_in_the_words_of_a_country(text: str) -> None:
+    after = redact(text, find(text))
+    assert sum(char.isdigit() for char in after) < 4
+
+
 PHRASE = "ribbon velvet orchard timber canyon lunar pigeon mosaic basket hollow trumpet ginger"
 TOKEN = "xoxb-{n12}-{n12}-{a24}"
 DECODED = [
     ("base64", lambda token: base64.b64encode(f"SLACK_TOKEN={token}".encode()).decode()),
     ("an address", lambda token: f"x?t={token.replace('-', '%2D')}&y=1"),
+    (
+        "base64 of a setting",
+        lambda token: base64.b64encode(
+            f"DB_PASSWORD={token[:4]}Tq9Z-{token[-6:]}".encode()
+        ).decode(),
+    ),
     ("a text of JSON", lambda token: '{"t": "' + token.replace("-", "\\u002d") + '"}'),
 ]
 
