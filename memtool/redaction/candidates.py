@@ -22,13 +22,15 @@ MIN_LENGTH = 1_000
 LINES_AROUND = 4
 """Lines before and behind a trigger that belong to it: a value may be below a blank line."""
 
-_LONG = Pattern(r"[A-Za-z0-9_+/=~-]{16,}")
+_LONG = Pattern(r"[A-Za-z0-9_+/=~-]{14,}")
 _RESTLESS = Pattern(r"[a-z][A-Z][a-z]?[A-Z]")
 """What 21 letters that a machine drew have somewhere, and few names of code."""
 _DIGITS = frozenset("0123456789")
 PATTERNS = (
     Pattern(r"\d(?:[ ()./-]{0,3}\d){5,}|(?<![A-Z])[A-Z]{5}\d{4}[A-Z](?![A-Z])"),
-    Pattern(r"\s(?:at|arroba)\s{1,3}(?=\S{1,60}(?:\.[a-z]|\s?[\[({]|\s(?:dot|punkt|punto)\b))"),
+    Pattern(
+        r"\s(?i:at|arroba)\s{1,3}(?=\S{1,60}(?:\.[A-Za-z]|\s?[\[({]|\s(?i:dot|punkt|punto)\b))"
+    ),
     Pattern(r"[\[({<_-]\s?(?i:at|arroba)(?![a-z0-9])"),
     Pattern(r"(?:-u|--(?:proxy-)?user)[ =]?\S{0,40}:\S|(?:-U|--user=)\s?\S{1,60}%|\s>\S{6}"),
     Pattern(r":(?:\d{2,5}|\*):[^\s:]{1,60}:|\]:\d{2,5}[ \t]|\S[ \t]{1,8}\*[ \t]{1,8}\S{8}"),

@@ -30,5 +30,5 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
 def _find_kind(decoded: str) -> str:
     """Return the kind of the first secret in a decoded word, empty for none."""
     lower = decoded.lower()
-    found = (kind for finder in FINDERS for kind, _start, _end in finder(decoded, lower))
-    return next(found, "") if decoded else ""
+    kinds = (kind for finder in FINDERS for kind, _start, _end in finder(decoded, lower))
+    return next(kinds, "") if decoded else ""

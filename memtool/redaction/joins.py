@@ -325,16 +325,20 @@ def make_windows(
     """Return the view of the lines around spans, which are in order of where they begin."""
     gaps: list[Cut] = []
     seen = 0
+    line_end = -1
     for start, end in spans:
-        if end < seen:
-            continue
-        first, last = start, end
+        if end <= line_end:
+            continue  # on the line of the span before
+        line_end = text.find("\n", end)
+        line_end = len(text) if line_end < 0 else line_end
+        first, last = start, line_end + 1
+        for _line in range(lines):
+            last = text.find("\n", last) + 1 or len(text)
         for _line in range(lines + 1):
             first = text.rfind("\n", seen, max(seen, first))
-            last = text.find("\n", last) + 1 or len(text)
         if first + 1 > seen:
             gaps.append((seen, first + 1, GAP))
-        seen = last
+        seen = max(seen, min(last, len(text)))
     return JoinedText(text, [*gaps, (seen, len(text), "")])
 
 
