@@ -14,7 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.gate import rewrite
 from memtool.gate.checks.secrets import name_kind, quote_masked
 from memtool.gate.rewrite import Rewrite, Rules
-from memtool.redaction.explain import explain as explain_detection
+from memtool.redaction.explain import explain as explain_all
 from memtool.redaction.find import Allowlist, build_allowlist, compute_fingerprint, find
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -224,11 +224,11 @@ def _merge_spots(
 def _explain(data: bytes, allowed: Allowlist) -> dict[tuple[str, int], dict[str, str]]:
     """Return why each finding in a file was made, by its fingerprint and line."""
     text = data.decode(errors="surrogateescape")
+    detections, every = find(text, allowed), find(text)
     reasons = {}
-    for detection in find(text, allowed):
+    for detection, why in zip(detections, explain_all(text, detections), strict=True):
         mark = compute_fingerprint(text[detection.start : detection.end])
-        why = explain_detection(text, detection)
-        excerpt = quote_masked(text, detection)[1]
+        excerpt = quote_masked(text, detection, every)[1]
         form = f"among {why.detector}; {why.form}"
         reasons[mark, detection.line] = {"by": why.by, "form": form, "excerpt": excerpt}
     return reasons

@@ -323,7 +323,7 @@ def _is_unlike_code(value: str) -> bool:
 
 
 def _is_other_word(here: Announcement) -> bool:
-    """Return whether a word of prose or of a shell stands there, and announces nothing."""
+    """Return whether the word is ordinary prose or a shell variable, and announces nothing."""
     if here.word == "pwd":
         return here.text[here.start - 1 : here.start] == "$"
     return here.word in WEAK and not _IS.match(here.lower, here.end)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     Span = tuple[str, int, int]
     """Kind, start and end."""
 
-CREDITS_KEY = "redaction.author_emails"
 MAX_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
@@ -220,7 +219,7 @@ def build_allowlist(settings: Settings) -> Allowlist:
         emails=frozenset(text.lower().strip() for text in settings.texts("redaction.allow_emails")),
         domains=frozenset(filter(None, domains)),
         fingerprints=frozenset(settings.texts("redaction.allow")),
-        credits=settings.text(CREDITS_KEY) == "allow",
+        credits=settings.text("redaction.author_emails") == "allow",
     )
 
 
@@ -283,7 +282,7 @@ def _find_all_spans(seen: str) -> list[Span]:
     """Return what the rounds of a search find in a text without marks."""
     if len(seen) < candidates.MIN_LENGTH:
         return _search_in_rounds(seen)
-    places = list(candidates.find_places(seen, _lower_in_place(seen)))
+    places = list(candidates.find_places(seen, lower_in_place(seen)))
     view = joins.make_windows(seen, places, candidates.LINES_AROUND)
     return [(kind, *view.map_back(start, end)) for kind, start, end in _search_in_rounds(view.text)]
 
@@ -370,7 +369,7 @@ def _rank_spans(text: str, kinds: Collection[str] = ()) -> list[tuple[int, int, 
 
     `kinds` leaves the detectors that find one of these, none of them all.
     """
-    lower = _lower_in_place(text)
+    lower = lower_in_place(text)
     return [
         (start, end, rank, kind)
         for rank, detector in enumerate(DETECTORS)
@@ -489,7 +488,7 @@ def _is_cut_address(text: str, spans: Sequence[tuple[int, int]]) -> bool:
     return "@" in head or not (head.isalpha() and (text[low].isupper() or head in LEADS))
 
 
-def _lower_in_place(text: str) -> str:
+def lower_in_place(text: str) -> str:
     """Return the text in lower case with every character in its place."""
     lower = text.lower()
     if len(lower) == len(text):

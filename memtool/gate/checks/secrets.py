@@ -83,6 +83,8 @@ def drop_expected(
 
 def make_problems(text: Text, detections: Sequence[Detection]) -> Iterator[Problem]:
     """Yield the problems of one text; each message ends with the text's `where`."""
+    if not detections:
+        return  # nothing to explain: a clean text is not searched again
     place = f" {text.where}" if text.where else ""
     hint = f"memtool redact {text.path}"
     ways = f"{hint}, or move it out of the memory\n"
@@ -93,9 +95,10 @@ def make_problems(text: Text, detections: Sequence[Detection]) -> Iterator[Probl
     from memtool.redaction import find as detectors
     from memtool.redaction.explain import explain
 
-    for detection in detections[:MAX_REPORTED]:
-        why = explain(text.text, detection)
-        _where, excerpt = quote_masked(text.text, detection)
+    shown = detections[:MAX_REPORTED]
+    every = detectors.find(text.text)
+    for detection, why in zip(shown, explain(text.text, shown), strict=True):
+        _where, excerpt = quote_masked(text.text, detection, every)
         secret = text.text[detection.start : detection.end]
         message = f'it contains {name_kind(detection.kind)}{place}, by {why.by}: "{excerpt}"'
         allow = f"redaction.allow.{detectors.compute_fingerprint(secret)}"
@@ -145,7 +148,7 @@ def refuse_secrets(
     if len(kinds) > MAX_NAMED:
         what += f" and {len(kinds) - MAX_NAMED} more"
     shown = dict(marked_detections)[mark]
-    where, excerpt = quote_masked(text, shown)
+    where, excerpt = quote_masked(text, shown, detectors.find(text))
     where = where if name == "the memory" else name
     instead = "say where it is stored instead"
     if find_code(first.kind) == "personal-data":
@@ -157,8 +160,11 @@ def refuse_secrets(
     )
 
 
-def quote_masked(text: str, detection: Detection) -> tuple[str, str]:
-    """Return the name of a detection's place, and its line near it with marks for secrets."""
+def quote_masked(text: str, detection: Detection, every: Sequence[Detection]) -> tuple[str, str]:
+    """Return the name of a detection's place, and its line near it with marks for secrets.
+
+    `every` has all detections in the text, also those that are allowed.
+    """
     from memtool.redaction import find as detectors
     from memtool.redaction.citations import find_header_end
 
@@ -172,7 +178,7 @@ def quote_masked(text: str, detection: Detection) -> tuple[str, str]:
         where = f"the key {key}" if key != "title" else "the title"
     inside = [
         other.replace(start=max(other.start - start, 0), end=min(other.end - start, len(line)))
-        for other in detectors.find(text)
+        for other in every
         if other.start < start + len(line) and other.end > start
     ]
     if not any(other.start == detection.start - start for other in inside):
