@@ -16,8 +16,7 @@ from memtool.gate.checks import secrets
 from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.importing import SOURCES, base, claude_mem, jsonl, originals, suggest_source
 from memtool.importing.base import Target
-from memtool.importing.entries import StoreRequest
-from memtool.importing.originals import ForeignRecord
+from memtool.importing.originals import ForeignRecord, ImportRequest
 from memtool.index import index
 from memtool.memory import lifecycle, schema
 from memtool.memory.fields import BY_NAME
@@ -356,13 +355,8 @@ def _read_drafts(
     *,
     is_stdin: bool,
 ) -> Iterable[ForeignRecord | Problem]:
-    top = context.repository.top
-    if from_ == "jsonl":
-        data = _filters.read_stdin(MAX_STDIN_BYTES) if is_stdin else None
-        categories = context.settings.categories
-        return jsonl.drafts(source_path, top, pairs, categories=categories, stdin=data)
     source = SOURCES[from_]
-    if pairs and not source.is_store:
+    if pairs and not source.takes_map:
         raise MemtoolError(
             f"cannot import: --map is for JSON and stores of other tools, not for {from_}",
             hint="to set a key of every memory: --set KEY=VALUE",
@@ -370,11 +364,13 @@ def _read_drafts(
     module, _, name = source.drafts.partition(".")
     drafts: Callable[[str, Any], Iterable[ForeignRecord | Problem]]
     drafts = getattr(import_module(f"memtool.importing.{module}"), name)
-    if not source.is_store:
-        return drafts(source_path, top)
-    field_map = jsonl.build_field_map(pairs, {})
-    request = StoreRequest(
-        top, tuple(context.settings.categories), context.clock.now, project, field_map
+    request = ImportRequest(
+        context.repository.top,
+        tuple(context.settings.categories),
+        context.clock.now,
+        project,
+        jsonl.build_field_map(pairs),
+        _filters.read_stdin(MAX_STDIN_BYTES) if is_stdin else None,
     )
     return drafts(source_path, request)
 

@@ -8,14 +8,17 @@ from memtool.value import Value
 class Source(Value):
     """A format that can be imported.
 
-    `drafts` names a function of a module here that reads drafts from a path. For a store of another
-    tool it also takes a `StoreRequest`, otherwise the top of the repository; JSON lines take more.
+    `drafts` names a function of a module here, from a path and an `originals.ImportRequest` to
+    records and problems. Of a store, whose entries a tool wrote, only relations to memories that
+    exist are kept, and entries that repeat another are left out. `--map` is for those that
+    `takes_map`.
     """
 
     name: str
     drafts: str
     description: str
     is_store: bool = False
+    takes_map: bool = False
 
 
 _ROWS = (
@@ -35,61 +38,73 @@ _ROWS = (
         "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
     ),
     Source(
-        "jsonl", "jsonl.drafts", "a file with one JSON object a line, plain or .gz, or - for stdin"
+        "jsonl",
+        "jsonl.drafts",
+        "a file with one JSON object a line, plain or .gz, or - for stdin",
+        takes_map=True,
     ),
     Source(
         "json",
         "json_stores.drafts",
         "a JSON document with a list of entries, or a directory of them",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "mcp-memory",
         "json_stores.graph_drafts",
         "the memory.json of the MCP memory server, with entities and relations",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "mem0",
         "json_stores.mem0_drafts",
         "a JSON document with the memories of mem0",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "beads",
         "beads.drafts",
         "the issues.jsonl of beads, or a directory that has it",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "claude-mem",
         "claude_mem.drafts",
         "the claude-mem.db of claude-mem, its directory, or a JSON export",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "markdown",
         "notes.drafts",
         "a directory of markdown files with a front matter",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "basic-memory",
         "notes.basic_memory_drafts",
         "a directory of notes of basic-memory",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "memory-bank",
         "notes.memory_bank_drafts",
         "a directory memory-bank with files such as activeContext.md",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "serena",
         "notes.serena_drafts",
         "a directory .serena/memories with markdown files",
         is_store=True,
+        takes_map=True,
     ),
 )
 SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}

@@ -12,13 +12,13 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BufferedReader
 
 from memtool import value
 from memtool.errors import MemtoolError, find_reason
 from memtool.memory import schema, strict, timestamps
-from memtool.memory.fields import STATUSES
+from memtool.memory.fields import DEFAULT_CATEGORIES, STATUSES
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
 from memtool.memory.trust import CITED_DIGITS
@@ -57,12 +57,31 @@ class Original(Value):
     is_compressed: bool = False
 
 
+class ImportRequest(Value):
+    """The context of an import: the top of the repository, its categories, the current time.
+
+    `project` is the requested one if a store has several; empty for the repository's. `places` maps
+    keys to paths in entries, in addition to the tables. `stdin` are lines that are read instead of
+    a file.
+    """
+
+    top: str
+    categories: Collection[str] = tuple(DEFAULT_CATEGORIES)
+    now: int = 0
+    project: str = ""
+    places: Mapping[str, Sequence[str]] = {}
+    stdin: bytes | None = None
+
+
 class ForeignRecord(Value):
     """A record of another tool: `key` is its unique name there, `names` are its other names.
 
     `fields` has only the fields of the record; relations contain names of other records, and
     `superseded_by` is inverted later. `lines` are its first and last line in the file; `part` names
     the part of the file. An exact record is an exported memory and is not changed.
+
+    `status_from` and `date_from` say to a person where the record has its status and its date, such
+    as `“Akzeptiert” (German)` and `Datum`; empty if the record has none of its own.
     """
 
     key: str
@@ -74,6 +93,8 @@ class ForeignRecord(Value):
     names: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
     part: str = ""
+    status_from: str = ""
+    date_from: str = ""
     is_exact: bool = False
 
     def items(self, key: str) -> tuple[str, ...]:
