@@ -24,7 +24,7 @@ from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
 from memtool.redaction.find import build_allowlist
-from memtool.search import retrieve
+from memtool.search import readiness, retrieve
 from memtool.search.query import parse
 from memtool.search.saved import expand_words
 from memtool.search.scope import build_scope, format_day
@@ -235,6 +235,8 @@ def import_(
         source_name = jsonl.STDIN.shown if is_stdin else originals.tail(source_path)
         subject = f"memory: import {len(paths) + len(uncommitted)} from {source_name}"[:72]
         done = commit_files(context, [*paths, *uncommitted], subject, {"Memory-Import": from_})
+    if paths and not dry_run:
+        readiness.leave_index(context)
     if from_ == "claude-mem":
         context.notes += filter(None, [claude_mem.find_unread_log(source_path)])
     return ImportResult(
@@ -317,6 +319,7 @@ def migrate(
     context.project.refuse_absent()
     if commit and not dry_run:
         plan, done = migration.migrate(context, to)
+        readiness.leave_index(context)
         return MigrationResult(plan.old, plan.new, plan.steps, done)
     if is_interrupted(context.repository):
         context.notes.append("an earlier run was interrupted; --commit removes what it wrote")

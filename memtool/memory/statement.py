@@ -247,7 +247,7 @@ def _find_announced(claim: _Claim, following: Sequence[_Block]) -> tuple[str, ..
             break
         if block.kind != _LIST:
             return (shorten(_join_sentence(following), MAX_STATEMENT // 2),)
-        items += _list_prose(block) or _list_items(block)
+        items += _list_items(block)
     return tuple(items)
 
 

@@ -220,6 +220,7 @@ def test_what_says_nothing_about_the_subject_is_passed_over(text: str, heading: 
     [
         ("## Decision\n\nUse:\n\n- Redis\n- a queue\n", "Use: - Redis - a queue"),
         ("## Decision\n\nUse:\n- Redis. It is fast.\n- a queue\n", "Use: - Redis. - a queue"),
+        ("## Decision\n\nGone are:\n\n- [a](b)\n- [c](d)\n", "Gone are: - [a](b) - [c](d)"),
         ("## Decision\n\nWe use it. Like this:\n\n```\nx\n```\n", "We use it."),
         ("## Decision\n\n1. Use Redis.\n\n2. Use a queue.\n", "1. Use Redis. 2. Use a queue."),
         (
