@@ -23,7 +23,7 @@ from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
 from memtool.memory.short_ids import ShortIds
 from memtool.redaction.find import build_allowlist
-from memtool.search import retrieve
+from memtool.search import readiness, retrieve
 from memtool.search.query import parse
 from memtool.search.saved import expand_words
 from memtool.search.scope import build_scope, format_day
@@ -299,6 +299,8 @@ def import_(
         source_name = jsonl.STDIN.shown if is_stdin else originals.tail(source_path)
         subject = f"memory: import {len(paths) + len(uncommitted)} from {source_name}"[:72]
         done = commit_files(context, [*paths, *uncommitted], subject, {"Memory-Import": from_})
+    if paths and not dry_run:
+        readiness.leave_index(context)
     if from_ == "claude-mem":
         context.notes += filter(None, [claude_mem.find_unread_log(source_path)])
     words = ["memtool import", from_, shlex.quote(path) if path else "", "--commit"]
@@ -441,6 +443,7 @@ def migrate(
     context.project.refuse_absent()
     if commit and not dry_run:
         plan, done = migration.migrate(context, to)
+        readiness.leave_index(context)
         return MigrationResult(plan.old, plan.new, plan.steps, done)
     if is_interrupted(context.repository):
         context.notes.append("an earlier run was interrupted; --commit removes what it wrote")
