@@ -11,6 +11,7 @@ from memtool.authoring.adoption import Adopted, Offer
 from memtool.authoring.tree import InitResult
 from memtool.commands import _features
 from memtool.commands._layout import Layout, shorten_commit
+from memtool.search import readiness
 from memtool.store import fetched, files
 from memtool.store.context import Context
 from memtool.store.progress import can_prompt, confirm
@@ -69,6 +70,7 @@ def init(
             "files that had uncommitted changes are left for you to commit: git status"
         )
     done = adoption.commit_adoption(context, paths, adopted.lines)
+    readiness.leave_index(Context(context.repository, context.caller.env, context.caller.cwd))
     return initialized.replace(commit=done, lines=adopted.lines, plan=())
 
 
