@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from memtool.authoring import draft, write
 from memtool.commands import _filters
@@ -24,7 +24,7 @@ from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
 from memtool.redaction.find import build_allowlist
-from memtool.search import retrieve
+from memtool.search import retrieve, suggested_files
 from memtool.search.query import parse
 from memtool.search.saved import expand_words
 from memtool.search.scope import build_scope, format_day
@@ -50,7 +50,7 @@ class ImportResult(Value):
     unchanged: int
     skipped: int
     problems: tuple[Problem, ...]
-    memories: tuple[dict[str, str], ...]
+    memories: tuple[dict[str, Any], ...]
     commit: str | None = None
     dry_run: bool = False
 
@@ -152,6 +152,7 @@ def import_(
     map: tuple[str, ...] = (),
     set: tuple[str, ...] = (),
     project: str = "",
+    suggest_files: Literal["on", "accept", "off"] = "on",
     redact: bool = False,
     commit: bool = False,
     dry_run: bool = False,
@@ -181,6 +182,8 @@ def import_(
         map: where a key is found in JSON; may be repeated
         set: a key of every memory; may be repeated
         project: with claude-mem, the project; default: this repository
+        suggest_files: files that decisions name: on shows them as probable, accept writes them
+            into files, off writes that there are none
         redact: replace secrets and personal data by [REDACTED:kind]
         commit: commit all of them, in one commit
         dry_run: show what each record becomes, write nothing
@@ -221,6 +224,8 @@ def import_(
             hint=f"{from_} takes {SOURCES[from_].description}",
             code="no-records",
         )
+    suggested = suggested_files.suggest_files(target.tree, plan.placed, plan.placed)
+    plan = plan.replace(placed=suggested_files.settle_files(suggest_files, plan.placed, suggested))
     _note_expired(context, plan.placed)
     done = None
     paths = [record.path for record in plan.placed]
@@ -243,7 +248,11 @@ def import_(
         unchanged=len(plan.unchanged),
         skipped=plan.skipped,
         problems=plan.problems,
-        memories=tuple(_describe_placed(record) for record in plan.placed),
+        memories=tuple(
+            _describe_placed(record)
+            | {"suggested_files": suggested.get(record.id, ()) if suggest_files == "on" else ()}
+            for record in plan.placed
+        ),
         commit=done,
         dry_run=dry_run,
     )
