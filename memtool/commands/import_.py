@@ -226,6 +226,7 @@ def import_(
         )
     suggested = suggested_files.suggest_files(target.tree, plan.placed, plan.placed)
     plan = plan.replace(placed=suggested_files.settle_files(suggest_files, plan.placed, suggested))
+    probable = suggested if suggest_files == suggested_files.ON else {}
     _note_expired(context, plan.placed)
     done = None
     paths = [record.path for record in plan.placed]
@@ -249,24 +250,23 @@ def import_(
         skipped=plan.skipped,
         problems=plan.problems,
         memories=tuple(
-            _describe_placed(record)
-            | {"suggested_files": suggested.get(record.id, ()) if suggest_files == "on" else ()}
-            for record in plan.placed
+            _describe_placed(record, probable.get(record.id, ())) for record in plan.placed
         ),
         commit=done,
         dry_run=dry_run,
     )
 
 
-def _describe_placed(record: Record) -> dict[str, str]:
+def _describe_placed(record: Record, suggested: tuple[str, ...]) -> dict[str, Any]:
     memory = record.memory
-    return {
+    row: dict[str, Any] = {
         "id": memory.id,
         "path": record.path,
         "title": memory.title,
         "status": memory.status,
         "date": format_day(memory.text("timestamp")),
     }
+    return row | ({"suggested_files": suggested} if suggested else {})
 
 
 def migrate(

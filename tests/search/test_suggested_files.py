@@ -37,7 +37,7 @@ def find_suggested(harbor: Sandbox, id_: str = "adr-0001-tides") -> list[str]:
 def test_a_decision_suggests_the_files_that_it_names(harbor: Sandbox) -> None:
     """By a path from the top, or the end of one path; the memory does not hold them."""
     rows = harbor.json("import", "adr", "docs/adr", "--dry-run")["memories"]
-    assert [row["suggested_files"] for row in rows] == [[CLOCK, MOON], []]
+    assert [row.get("suggested_files") for row in rows] == [[CLOCK, MOON], None]
     harbor.run("import", "adr", "docs/adr", "--commit")
     assert find_suggested(harbor) == [CLOCK, MOON]
     assert find_suggested(harbor, "adr-0002-plain") == []
@@ -134,3 +134,22 @@ def test_the_document_of_a_record_is_not_governed(harbor: Sandbox) -> None:
     assert [
         row["id"] for row in harbor.json("list", "file:docs/adr/0002-plain.md")["memories"]
     ] == ["adr-0002-plain"]
+
+
+@pytest.mark.parametrize(
+    "line", [f"files: [{CLOCK}]", f"files: [{CLOCK}, Makefile]", "files: []", ""]
+)
+def test_accepted_files_may_be_corrected_in_place(harbor: Sandbox, line: str) -> None:
+    """Whatever was recorded of the code at the confirmation, the gate lets them change."""
+    harbor.run("import", "adr", "docs/adr", "--commit")
+    harbor.run("confirm", "adr-0001-tides", "--accept-files", "--commit")
+    (path,) = (harbor.path / ".memory").rglob("adr-0001-tides.md")
+    text = path.read_text()
+    old = f"files: [{CLOCK}, {MOON}]\n"
+    assert old in text
+    path.write_text(text.replace(old, f"{line}\n" if line else ""))
+    harbor.git("add", "--all")
+    assert harbor.json("check", "--staged")["problems"] == []
+    harbor.commit()
+    assert harbor.json("check", "--range", "HEAD^..HEAD")["problems"] == []
+    assert harbor.json("drift", "--all")["checked"] == (1 if CLOCK in line else 0)
