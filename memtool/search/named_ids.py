@@ -155,8 +155,14 @@ def find_numbers(text: str, words: Collection[str]) -> dict[Name, Name]:
 
 def list_words(ids: Iterable[str]) -> frozenset[str]:
     """Return the words by which numbered records with these ids may be called."""
-    numbers = filter(None, map(read_number, ids))
+    unusual = (id_ for id_ in ids if not _is_plain_adr(id_))
+    numbers = filter(None, map(read_number, unusual))
     return RECORD_WORDS.union(number.word for number in numbers if number.word)
+
+
+def _is_plain_adr(id_: str) -> bool:
+    """Return whether an id is such as `adr-0024-fees`, whose word is a usual one: most are."""
+    return id_.startswith(_IMPORTED) and id_[len(_IMPORTED) :][:1] in _DIGITS
 
 
 def find_by_number(name: Name, facts: Facts) -> list[str]:

@@ -97,12 +97,14 @@ def _find_naming(tree: Tree, listing: FileListing, file: str) -> Mapping[str, Re
 class FileListing:
     """The files of a tree's commit or worktree, to which names are resolved.
 
-    `existing` is known to exist, also if git does not track it yet.
+    If `existing` is given, only names that may mean this file are resolved. It exists, also if git
+    does not track it yet.
     """
 
     def __init__(self, tree: Tree, existing: str = "") -> None:
         self._location = tree.location
         self._existing = existing
+        self._name = existing.rpartition("/")[2]
 
     @cached_property
     def _paths(self) -> frozenset[str]:
@@ -113,7 +115,7 @@ class FileListing:
             if is_commit
             else git.names("ls-files", "-z")
         )
-        return frozenset(filter(is_code, names))
+        return frozenset(path for path in names if path.endswith(self._name) and is_code(path))
 
     @cached_property
     def _paths_by_name(self) -> dict[str, list[str]]:
