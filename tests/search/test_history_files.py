@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,10 @@ import pytest
 from conftest import Sandbox
 
 from memtool.index import index
+from memtool.search import history_files
 from memtool.search.features import Facts
 from memtool.search.history_files import HistoryTable
+from memtool.sessions import background
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,6 +116,23 @@ def test_the_table_follows_every_head(harbor: Sandbox) -> None:
     harbor.git("reflog", "expire", "--expire=now", "--all")
     harbor.git("gc", "--quiet", "--prune=now")
     assert (find_tied(harbor, SHIP), find_tied(harbor, CRANE)) == (["adr-0007-choice"], [])
+
+
+def test_a_hook_leaves_a_long_history_to_the_background(
+    harbor: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The edit is answered without it, and the process that is started derives it."""
+    event = {"session_id": "", "cwd": str(harbor.path), "tool_name": "Edit"}
+    edit = json.dumps(event | {"tool_input": {"file_path": str(harbor.path / SHIP)}})
+    started: list[list[str]] = []
+    monkeypatch.setattr(history_files, "HURRIED_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(background, "start", lambda args, _env: started.append(args) or 1)
+    hook = ("hook", "claude", "post-tool-use", "--input", edit)
+    harbor.run("list")  # builds the index
+    assert "by history" not in harbor.run(*hook).stdout
+    assert started[0][2:] == ["inject", f"--files={harbor.path / SHIP}"]
+    assert harbor.run(*started[0]).returncode == 0
+    assert "by history" in harbor.run(*hook).stdout
 
 
 def list_databases(harbor: Sandbox) -> list[Path]:
