@@ -8,26 +8,33 @@ from memtool.value import Value
 class Source(Value):
     """A format that can be imported.
 
-    `drafts` names a function of a module here that reads drafts from a path. For a store of another
-    tool it also takes a `StoreRequest`, otherwise the top of the repository; JSON lines take more.
+    `drafts` names a function of a module here, from a path and an `originals.ImportRequest` to
+    records and problems. Of a store, whose entries a tool wrote, only relations to memories that
+    exist are kept, and entries that repeat another are left out. `--map` is for those that
+    `takes_map`. `default_status` is the one of `base.Target`.
     """
 
     name: str
     drafts: str
     description: str
     is_store: bool = False
+    takes_map: bool = False
+    needs_path: bool = True
+    default_status: str = ""
 
 
 _ROWS = (
     Source(
         "adr",
         "decision_records.adr_drafts",
-        "a directory of markdown files such as 0001-keep-records.md",
+        "a directory of decision records such as 0001-keep-records.md",
+        default_status="by-age",
     ),
     Source(
         "pep",
         "decision_records.pep_drafts",
         "a directory of files that begin with PEP:, Title: and Status:",
+        default_status="by-age",
     ),
     Source(
         "claude",
@@ -35,87 +42,74 @@ _ROWS = (
         "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
     ),
     Source(
-        "jsonl", "jsonl.drafts", "a file with one JSON object a line, plain or .gz, or - for stdin"
+        "jsonl",
+        "jsonl.drafts",
+        "a file with one JSON object a line, plain or .gz, or - for stdin",
+        takes_map=True,
     ),
     Source(
         "json",
         "json_stores.drafts",
         "a JSON document with a list of entries, or a directory of them",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "mcp-memory",
         "json_stores.graph_drafts",
         "the memory.json of the MCP memory server, with entities and relations",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "mem0",
         "json_stores.mem0_drafts",
         "a JSON document with the memories of mem0",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "beads",
         "beads.drafts",
         "the issues.jsonl of beads, or a directory that has it",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "claude-mem",
         "claude_mem.drafts",
         "the claude-mem.db of claude-mem, its directory, or a JSON export",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "markdown",
         "notes.drafts",
         "a directory of markdown files with a front matter",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "basic-memory",
         "notes.basic_memory_drafts",
         "a directory of notes of basic-memory",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "memory-bank",
         "notes.memory_bank_drafts",
         "a directory memory-bank with files such as activeContext.md",
         is_store=True,
+        takes_map=True,
     ),
     Source(
         "serena",
         "notes.serena_drafts",
         "a directory .serena/memories with markdown files",
         is_store=True,
+        takes_map=True,
     ),
 )
 SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}
 """All formats that can be imported, in the order of the help page."""
-
-
-_FILE_SOURCES = (
-    (r"(CLAUDE|AGENTS|GEMINI)\.md", "claude"),
-    (r".*\.jsonl(\.gz)?", "jsonl"),
-    (r".*\.json", "json"),
-    (r"\d{3,4}-.+\.md", "adr"),
-    (r"pep-\d{4}\.(rst|txt)", "pep"),
-)
-"""Rows of (pattern of a file's name, the format that it probably has)."""
-
-
-def suggest_source(path: str) -> str:
-    """Guess the format of a file or directory by the names of files; empty if unclear."""
-    import os
-    import re
-
-    try:
-        names = sorted(os.listdir(path))
-    except OSError:
-        names = [os.path.basename(path)]
-    for pattern, source in _FILE_SOURCES:
-        if any(re.fullmatch(pattern, name) for name in names):
-            return source
-    return ""

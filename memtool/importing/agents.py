@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from memtool import tables
 from memtool.importing import originals
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids
 from memtool.memory.memory import Fields, split_sections
 from memtool.memory.schema import Problem
@@ -37,13 +37,13 @@ class HeadedSection(Value):
     text: str
 
 
-def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
+def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the sections of a file, or of all agent files below a directory.
 
     A section that is in two files (AGENTS.md is often a copy of CLAUDE.md) is yielded once.
     """
     seen: set[tuple[tuple[str, ...], str]] = set()
-    for item in originals.read_texts(path, top, NAMES.__contains__):
+    for item in originals.read_texts(path, request.top, NAMES.__contains__):
         if isinstance(item, Problem):
             yield item
             continue

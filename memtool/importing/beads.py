@@ -12,10 +12,10 @@ from typing import Any
 
 from memtool import tables
 from memtool.importing import originals
-from memtool.importing.entries import StoreEntry, StoreRequest, find_relation, to_snake_case
+from memtool.importing.entries import StoreEntry, find_relation, to_snake_case
 from memtool.importing.json_stores import Rows, read_files, warn_omitted
 from memtool.importing.json_values import parse_moment, to_scalar_text
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import timestamps
 from memtool.memory.schema import Problem
 
@@ -38,7 +38,7 @@ _SECTIONS = (
 _OMITTED_KEYS = frozenset(tables.group_rows("importing/left_out")["beads"])
 
 
-def drafts(path: str, request: StoreRequest) -> Iterator[ForeignRecord | Problem]:
+def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the records of a file, of the folder `.beads`, or of its parent folder."""
     places = (os.path.join(path, ".beads", _FILE_NAME), os.path.join(path, _FILE_NAME))
     file = next(filter(os.path.isfile, places), path)

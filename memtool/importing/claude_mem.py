@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from memtool.errors import MemtoolError
 from memtool.importing import entries, originals
-from memtool.importing.entries import StoreEntry, StoreRequest
+from memtool.importing.entries import StoreEntry
 from memtool.importing.json_stores import UNREVIEWED_DEFAULTS, Rows, read_files, warn_omitted
 from memtool.importing.json_values import split_items, to_scalar_text
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory.schema import Problem
 from memtool.store.files import explaining_errors
 
@@ -37,7 +37,7 @@ _MAGIC = b"SQLite format 3\0"
 _DATABASE_NAME = "claude-mem.db"
 
 
-def drafts(path: str, request: StoreRequest) -> Iterator[ForeignRecord | Problem]:
+def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the records of a database, of an export, or of the folder with the database.
 
     Raises:
@@ -69,7 +69,7 @@ def drafts(path: str, request: StoreRequest) -> Iterator[ForeignRecord | Problem
 
 
 def _read_export(
-    rows: Rows, source: Original, request: StoreRequest
+    rows: Rows, source: Original, request: ImportRequest
 ) -> Iterator[StoreEntry | Problem]:
     """Yield the entries of an export."""
     entry_rows: list[tuple[str, Mapping[str, Any], tuple[int, int]]] = []
@@ -88,7 +88,7 @@ def _read_export(
 def _select_project(
     entry_rows: list[tuple[str, Mapping[str, Any], tuple[int, int]]],
     source: Original,
-    request: StoreRequest,
+    request: ImportRequest,
 ) -> Iterator[StoreEntry | Problem]:
     """Yield the entries of the requested project, and warnings that count those of others."""
     wanted = request.project or os.path.basename(os.path.realpath(request.top))

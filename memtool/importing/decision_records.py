@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from memtool.importing import originals
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids, schema
 from memtool.memory.memory import Fields, FieldValue, Section, split_sections
 from memtool.memory.schema import Problem
@@ -64,9 +64,9 @@ class AdrStatus(Value):
         )
 
 
-def adr_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
+def adr_drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the decision record of a file, or those of a directory."""
-    for item in originals.read_texts(path, top, _is_record_name):
+    for item in originals.read_texts(path, request.top, _is_record_name):
         yield item if isinstance(item, Problem) else _build_adr(*item, path)
 
 
@@ -177,9 +177,10 @@ def _build_fields(
     fields: Fields = {
         "type": "decision",
         "title": title,
-        "status": originals.find_state(status.state) or "candidate",
         "supersedes": _resolve_names(status.supersedes, folder),
     }
+    if status.state:
+        fields["status"] = originals.find_state(status.state) or "candidate"
     day = originals.parse_moment(status.date)
     if not day and name_match and len(name_match[1]) == 8:
         day = originals.parse_moment(
@@ -350,9 +351,9 @@ _REPEATED = frozenset({"version", "last-modified", "content-type"})
 """Headers that version control makes redundant."""
 
 
-def pep_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
+def pep_drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the PEP of a file, or those of a directory; index and other files are skipped."""
-    for item in originals.read_texts(path, top, lambda name: name.lower().endswith(PEP_ENDINGS)):
+    for item in originals.read_texts(path, request.top, _is_pep_name):
         if isinstance(item, Problem):
             yield item
             continue
@@ -366,6 +367,10 @@ def pep_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
             what = "it does not begin with a PEP: line with its number"
             hint = "for decision records of other forms: memtool import adr PATH"
             yield Problem(source.shown, 1, "not-a-record", what, hint)
+
+
+def _is_pep_name(name: str) -> bool:
+    return name.lower().endswith(PEP_ENDINGS)
 
 
 def parse_pep_headers(text: str) -> tuple[dict[str, str], int]:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memtool import tables
@@ -28,7 +28,7 @@ from memtool.importing.json_values import (
     to_scalar_text,
     to_text,
 )
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids, schema, timestamps
 from memtool.memory.fields import (
     BY_NAME,
@@ -86,20 +86,6 @@ MAX_TITLE_CHARS = 90
 """Limit of a title that is taken from the first sentence of a text."""
 
 
-class StoreRequest(Value):
-    """The context of an import: the top of the repository, its categories, the current time.
-
-    `project` is the requested one if a store has several; empty for the repository's. `places` maps
-    keys to paths in entries, in addition to the tables.
-    """
-
-    top: str
-    categories: Collection[str] = tuple(DEFAULT_CATEGORIES)
-    now: int = 0
-    project: str = ""
-    places: Mapping[str, Sequence[str]] = {}
-
-
 class StoreEntry(Value):
     """An entry of a store: its values by name, its location, and defaults for missing values.
 
@@ -115,7 +101,7 @@ class StoreEntry(Value):
 
 
 def build_records(
-    entries: Sequence[StoreEntry | Problem], request: StoreRequest
+    entries: Sequence[StoreEntry | Problem], request: ImportRequest
 ) -> Iterator[ForeignRecord | Problem]:
     """Yield the record of each entry, with problems and warnings in their place.
 
@@ -158,7 +144,7 @@ def find_relation(word: str, default: str) -> str:
     return RELATION_WORDS.get(to_snake_case(word).removeprefix("is_"), default)
 
 
-def _place_values(values: Mapping[str, Any], request: StoreRequest) -> dict[str, Any]:
+def _place_values(values: Mapping[str, Any], request: ImportRequest) -> dict[str, Any]:
     """Return the values of an entry by name, with mapped ones under names of the tables."""
     own = _merge_tables(values)
     for name, paths in request.places.items():
@@ -227,7 +213,7 @@ def _find_shadowed(values: Mapping[str, Any], names: Sequence[str]) -> list[str]
 
 def _build_record(
     entry: StoreEntry,
-    request: StoreRequest,
+    request: ImportRequest,
     scale: float,
     back_links: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Iterator[ForeignRecord | Problem]:
@@ -275,7 +261,7 @@ def _build_title(values: Mapping[str, Any], body: str) -> str:
 
 
 def _convert_values(
-    entry: StoreEntry, request: StoreRequest, scale: float
+    entry: StoreEntry, request: ImportRequest, scale: float
 ) -> Iterator[tuple[str, FieldValue | NoValueError]]:
     """Yield each key that an entry has, with its value or the error."""
     yield from _derive_values(entry, request)
@@ -294,7 +280,7 @@ def _convert_values(
     yield from _convert_own(entry.values)
 
 
-def _derive_values(entry: StoreEntry, request: StoreRequest) -> Iterator[tuple[str, str]]:
+def _derive_values(entry: StoreEntry, request: ImportRequest) -> Iterator[tuple[str, str]]:
     """Yield values derived from words of an entry, and defaults."""
     values = entry.values
     type_, category = _find_kind(values, entry.defaults)
@@ -340,7 +326,7 @@ LIST_KEYS = frozenset(
 
 
 def _convert_value(
-    key: str, raw: Any, request: StoreRequest, scale: float
+    key: str, raw: Any, request: ImportRequest, scale: float
 ) -> Iterator[tuple[str, FieldValue]]:
     """Convert a value, usually to one key. Raises NoValueError if it does not fit."""
     if key in RELATIONS or key == "superseded_by":

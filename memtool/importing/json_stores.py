@@ -17,9 +17,9 @@ from typing import Any
 from memtool import tables
 from memtool.errors import MemtoolError
 from memtool.importing import entries, jsonl, originals
-from memtool.importing.entries import StoreEntry, StoreRequest, find_relation, to_snake_case
+from memtool.importing.entries import StoreEntry, find_relation, to_snake_case
 from memtool.importing.json_values import to_scalar_text
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids
 from memtool.memory.schema import Problem
 from memtool.value import Value
@@ -146,26 +146,26 @@ Drafts = Iterator[ForeignRecord | Problem]
 Rows = Iterable[JsonRow | Problem]
 
 
-def drafts(path: str, request: StoreRequest) -> Drafts:
+def drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield the entries of any JSON document, or of each document below a folder."""
     return read_files(path, request, lambda rows_, source: _read_generic(rows_, source, {}))
 
 
-def mem0_drafts(path: str, request: StoreRequest) -> Drafts:
+def mem0_drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield the memories of an export of mem0, which a model extracted from conversations."""
     return read_files(
         path, request, lambda rows_, source: _read_generic(rows_, source, UNREVIEWED_DEFAULTS)
     )
 
 
-def graph_drafts(path: str, request: StoreRequest) -> Drafts:
+def graph_drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield the entities of the MCP memory server's knowledge graph, with their relations."""
     return read_files(path, request, _read_graph, is_lines=True)
 
 
 def read_files(
     path: str,
-    request: StoreRequest,
+    request: ImportRequest,
     read: Callable[[Rows, Original], Iterator[StoreEntry | Problem]],
     *,
     is_lines: bool = False,
@@ -189,7 +189,7 @@ def read_files(
 
 
 def _find_files(
-    path: str, request: StoreRequest, ends: tuple[str, ...]
+    path: str, request: ImportRequest, ends: tuple[str, ...]
 ) -> Iterator[Original | Problem]:
     place = originals.locate(path)
     if not os.path.isdir(place):

@@ -24,11 +24,10 @@ from memtool.importing.json_values import (
     find_at_paths,
     read_first_designs,
 )
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids, schema
 from memtool.memory.fields import (
     BY_NAME,
-    DEFAULT_CATEGORIES,
     OWN_PREFIX,
     REQUIRED,
     order,
@@ -57,21 +56,16 @@ STDIN = Original("/dev/stdin", "", "stdin")
 _MAP_HINT = "name another place with --map FIELD=JSON.PATH"
 
 
-def drafts(
-    path: str,
-    top: str,
-    pairs: Sequence[str] = (),
-    *,
-    categories: Collection[str] = DEFAULT_CATEGORIES,
-    stdin: bytes | None = None,
-) -> Iterator[ForeignRecord | Problem]:
-    """Yield the record, or the problem, of each line of a file or of `stdin`.
+def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
+    """Yield the record, or the problem, of each line of a file or of stdin.
 
     Raises:
-        MemtoolError: the path is not a file of lines, or a pair of the map is invalid.
+        MemtoolError: the path is not a file of lines.
     """
-    field_map_ = build_field_map(pairs)
-    source = STDIN if stdin is not None else originals.build_original(originals.locate(path), top)
+    places: FieldMap = DEFAULT_MAP | {key: tuple(paths) for key, paths in request.places.items()}
+    stdin = request.stdin
+    is_file = stdin is None
+    source = originals.build_original(originals.locate(path), request.top) if is_file else STDIN
     try:
         file: BufferedReader[Any] = (
             originals.open_plain(source) if stdin is None else BufferedReader(BytesIO(stdin))
@@ -79,7 +73,7 @@ def drafts(
     except OSError as error:
         raise _not_lines_error(source, f"cannot be read: {find_reason(error)}") from None
     source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
-    unused = {pair.partition("=")[0] for pair in pairs}
+    unused = set(request.places)
     has_records = False
     with file:
         for number, row in _parse_objects(source, file):
@@ -87,29 +81,29 @@ def drafts(
                 yield row
                 continue
             has_records = True
-            unused -= {name for name in unused if find_at_paths(row, field_map_[name]) is not None}
-            if not pairs and _is_exported(row):
+            unused -= {name for name in unused if find_at_paths(row, places[name]) is not None}
+            if not request.places and _is_exported(row):
                 yield _build_exact(source, number, row)
             else:
-                yield from _build_record(source, number, row, field_map_, categories)
+                yield from _build_record(source, number, row, places, request.categories)
     for name in sorted(unused) if has_records else ():
         yield Problem(
             source.shown,
             0,
             "unused-map",
-            f"no record has anything at {field_map_[name][0]}, so {name} is set nowhere",
+            f"no record has anything at {places[name][0]}, so {name} is set nowhere",
             "the names must be those of the JSON objects, such as meta.status",
             severity="warning",
         )
 
 
-def build_field_map(pairs: Sequence[str], defaults: FieldMap = DEFAULT_MAP) -> FieldMap:
-    """Build a map from the defaults and `FIELD=JSON.PATH` pairs.
+def build_field_map(pairs: Sequence[str]) -> FieldMap:
+    """Build a map of `FIELD=JSON.PATH` pairs.
 
     Raises:
         MemtoolError: a pair has no `=`, or an unknown field.
     """
-    chosen = dict(defaults)
+    chosen: FieldMap = {}
     for pair in pairs:
         name, equals, path = pair.partition("=")
         if not equals or not path.strip("."):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memtool.importing import agents, entries, originals
-from memtool.importing.entries import StoreEntry, StoreRequest, find_relation, to_snake_case
-from memtool.importing.originals import ForeignRecord, Original
+from memtool.importing.entries import StoreEntry, find_relation, to_snake_case
+from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids
 from memtool.memory.schema import Problem
 
@@ -33,23 +33,23 @@ _NO_NOTES = ("readme", "_")
 Drafts = Iterator[ForeignRecord | Problem]
 
 
-def drafts(path: str, request: StoreRequest) -> Drafts:
+def drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield memories in markdown with front matter, of `schema_version` 1, 2 or none."""
     return _read_each(path, request, _parse_memory)
 
 
-def basic_memory_drafts(path: str, request: StoreRequest) -> Drafts:
+def basic_memory_drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield the notes of a project of basic-memory."""
     return _read_each(path, request, _parse_note)
 
 
-def serena_drafts(path: str, request: StoreRequest) -> Drafts:
+def serena_drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield the memories of Serena, from the folder `.serena/memories` or the project's top."""
     inside = os.path.join(path, ".serena", "memories")
     return _read_each(inside if os.path.isdir(inside) else path, request, _parse_serena)
 
 
-def memory_bank_drafts(path: str, request: StoreRequest) -> Drafts:
+def memory_bank_drafts(path: str, request: ImportRequest) -> Drafts:
     """Yield the sections of a memory bank, from its folder or its parent."""
     names = ("memory-bank", "memory_bank", ".memory-bank", "cline_docs")
     places = (os.path.join(path, name) for name in names)
@@ -61,7 +61,7 @@ def memory_bank_drafts(path: str, request: StoreRequest) -> Drafts:
 
 def _read_each(
     path: str,
-    request: StoreRequest,
+    request: ImportRequest,
     parse: Callable[[Original, dict[str, Any], str, str], StoreEntry | Problem],
 ) -> Drafts:
     """Yield the record of each file; `parse` gets its front matter, title and text."""
@@ -95,7 +95,7 @@ def _without_empty(values: Any) -> dict[str, Any]:
 
 
 def _read_texts(
-    path: str, request: StoreRequest, items: list[StoreEntry | Problem]
+    path: str, request: ImportRequest, items: list[StoreEntry | Problem]
 ) -> Iterator[tuple[Original, str]]:
     """Yield the notes of a folder; add problems, and warnings on other files, to `items`."""
     omitted: dict[str, int] = {}

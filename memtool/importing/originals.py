@@ -7,23 +7,21 @@ given path, and opens only plain files.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from io import BufferedReader
 
 from memtool import value
 from memtool.errors import MemtoolError, find_reason
 from memtool.memory import schema, strict, timestamps
-from memtool.memory.fields import STATUSES
+from memtool.memory.fields import DEFAULT_CATEGORIES, STATUSES
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
 from memtool.memory.trust import CITED_DIGITS
 from memtool.store.files import open_file
-from memtool.store.repository import Repository
 from memtool.value import Value
 
 MAX_BYTES = 1 << 20
@@ -57,12 +55,31 @@ class Original(Value):
     is_compressed: bool = False
 
 
+class ImportRequest(Value):
+    """The context of an import: the top of the repository, its categories, the current time.
+
+    `project` is the requested one if a store has several; empty for the repository's. `places` maps
+    keys to paths in entries, in addition to the tables. `stdin` are lines that are read instead of
+    a file.
+    """
+
+    top: str
+    categories: Collection[str] = tuple(DEFAULT_CATEGORIES)
+    now: int = 0
+    project: str = ""
+    places: Mapping[str, Sequence[str]] = {}
+    stdin: bytes | None = None
+
+
 class ForeignRecord(Value):
     """A record of another tool: `key` is its unique name there, `names` are its other names.
 
     `fields` has only the fields of the record; relations contain names of other records, and
     `superseded_by` is inverted later. `lines` are its first and last line in the file; `part` names
     the part of the file. An exact record is an exported memory and is not changed.
+
+    `status_from` and `date_from` say to a person where the record has its status and its date, such
+    as `“Akzeptiert” (German)` and `Datum`; empty if the record has none of its own.
     """
 
     key: str
@@ -74,6 +91,8 @@ class ForeignRecord(Value):
     names: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
     part: str = ""
+    status_from: str = ""
+    date_from: str = ""
     is_exact: bool = False
 
     def items(self, key: str) -> tuple[str, ...]:
@@ -201,55 +220,6 @@ def front_matter(lines: list[str]) -> tuple[Fields, int]:
     except strict.NotStrict:
         pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
         return {key.strip(): text.strip(" \"'") for key, colon, text in pairs if colon}, end + 1
-
-
-def find_git_facts(repository: Repository, path: str) -> tuple[str, dict[str, str]]:
-    """Return the commit at HEAD, and its blob ids at or below a path; empty if no commit."""
-    head = repository.git.head()
-    entries = repository.git.ls_tree(head, *_limit(path)) if head else []
-    return head, {entry.path: entry.oid for entry in entries}
-
-
-def find_first_seconds(repository: Repository, path: str, head: str) -> dict[str, int]:
-    """Return the second of the first commit of each file at or below a path.
-
-    Empty without a commit, and in a shallow clone, which lacks the first commits.
-    """
-    if not head or repository.is_shallow:
-        return {}
-    added = repository.git.log_names(
-        "--format=%x00%at",
-        "--diff-filter=A",
-        "--no-renames",
-        "--end-of-options",
-        head,
-        "--",
-        *_limit(path),
-    )
-    # newest first, so that the oldest overwrites it
-    return {name: int(second) for second, names in added for name in names}
-
-
-def _limit(path: str) -> list[str]:
-    return [] if path in ("", ".") else [path]
-
-
-def find_committed(
-    sources: Iterable[Original], blobs: Mapping[str, str], object_format: str
-) -> set[str]:
-    """Return the names of the originals whose content equals the blob of that name."""
-    paths = {source.name: source.path for source in sources if source.name in blobs}
-    return {name for name, path in paths.items() if _blob_id(path, object_format) == blobs[name]}
-
-
-def _blob_id(path: str, object_format: str) -> str:
-    made = hashlib.new(object_format, usedforsecurity=False)
-    try:
-        with open(path, "rb") as file:
-            made.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
-            return hashlib.file_digest(file, lambda: made).hexdigest()
-    except OSError:
-        return ""
 
 
 def build_citation(source: Original, lines: tuple[int, int], commit: str) -> str:

@@ -13,7 +13,7 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.memory.memory import Memory
     from memtool.store.tree import Record, Tree
@@ -54,6 +54,18 @@ def suggest_files(
             counts[file] = len(named | added.get(file, set()))
         suggested[record.id] = tuple(sorted(file for file in files if counts[file] < MAX_NAMING))
     return {id_: files for id_, files in suggested.items() if files}
+
+
+def suggest_planned(
+    read_tree: Callable[[], Tree], planned: Sequence[Record]
+) -> dict[str, tuple[str, ...]]:
+    """Return the suggested files of memories that an import will add, by id.
+
+    The tree is read only if one of them may have suggestions.
+    """
+    if not any(accepts_suggestions(record.memory) for record in planned):
+        return {}
+    return suggest_files(read_tree(), planned, planned)
 
 
 def settle_files(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from memtool.importing import agents
 from memtool.importing.agents import split_agent_file
+from memtool.importing.originals import ImportRequest
 
 
 def headings(text, name="CLAUDE.md"):
@@ -52,7 +53,7 @@ def test_sections_without_words_are_no_memories():
 def test_the_same_heading_twice_is_two_memories(tmp_path):
     """Sections of one name are told apart by their order."""
     (tmp_path / "CLAUDE.md").write_text("## A\n\none\n\n## A\n\ntwo\n")
-    first, second = agents.drafts(str(tmp_path), str(tmp_path))
+    first, second = agents.drafts(str(tmp_path), ImportRequest(str(tmp_path)))
     assert (first.key, second.key) == ("CLAUDE.md A", "CLAUDE.md A#2")
 
 
@@ -61,12 +62,12 @@ def test_copies_and_links_are_read_once(tmp_path):
     (tmp_path / "CLAUDE.md").write_text("## A\n\none\n")
     (tmp_path / "AGENTS.md").write_text("## A\n\none\n")
     (tmp_path / "GEMINI.md").symlink_to("CLAUDE.md")
-    (draft,) = agents.drafts(str(tmp_path), str(tmp_path))
+    (draft,) = agents.drafts(str(tmp_path), ImportRequest(str(tmp_path)))
     assert draft.key == "AGENTS.md A"
 
 
 def test_preferences_are_known_by_their_heading(tmp_path):
     """A wish is a preference, other text a pattern."""
     (tmp_path / "CLAUDE.md").write_text("## Code style\n\none\n\n## Commands\n\ntwo\n")
-    drafts = agents.drafts(str(tmp_path), str(tmp_path))
+    drafts = agents.drafts(str(tmp_path), ImportRequest(str(tmp_path)))
     assert [draft.fields["category"] for draft in drafts] == ["preference", "pattern"]

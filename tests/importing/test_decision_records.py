@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memtool.importing import decision_records
+from memtool.importing.originals import ImportRequest
 from memtool.memory.schema import Problem
 
 
@@ -16,7 +17,9 @@ def read(tmp_path):
         place = tmp_path / "adr" / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
-        (result,) = decision_records.adr_drafts(str(place), str(tmp_path / "elsewhere"))
+        (result,) = decision_records.adr_drafts(
+            str(place), ImportRequest(str(tmp_path / "elsewhere"))
+        )
         return result
 
     return draft
@@ -99,7 +102,7 @@ def test_numbers_name_records_of_the_same_directory(tmp_path):
     """`ADR-5` means the record with that number in the same directory."""
     (tmp_path / "0005-x.md").write_text("# 5. X\n\n## Status\n\nAccepted\n\nSupersedes ADR-4\n")
     (tmp_path / "0004-y.md").write_text("# 4. Y\n")
-    older, newer = decision_records.adr_drafts(str(tmp_path), "/nowhere")
+    older, newer = decision_records.adr_drafts(str(tmp_path), ImportRequest("/nowhere"))
     assert set(newer.fields["supersedes"]) & set(older.names)
 
 
@@ -121,7 +124,7 @@ def test_what_the_status_section_says_beside_stays(read):
 def test_code_is_no_heading(read):
     """A fenced `## Status` neither counts nor goes away."""
     draft = read("# T\n\n## Context\n\n```\n## Status\n\nRejected\n```\n")
-    assert draft.fields["status"] == "candidate"
+    assert "status" not in draft.fields
     assert "Rejected" in draft.body
 
 
@@ -145,7 +148,6 @@ def test_the_day_is_read_wherever_it_stands(read, text):
     assert draft.fields == {
         "type": "decision",
         "title": "Use S3",
-        "status": "candidate",
         "timestamp": "2026-05-24T00:00:00Z",
     }
     assert draft.body.strip() == "## Context\n\nC"
@@ -183,7 +185,7 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
     for name in ("README.md", "index.md", "template.md", ".git/0001-x.md", "glossary.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("# Text\n")
-    (problem,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
+    (problem,) = decision_records.adr_drafts(str(tmp_path), ImportRequest("/nowhere"))
     assert (problem.code, problem.severity) == ("not-a-record", "warning")
 
 
@@ -193,7 +195,7 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
 def test_files_that_are_no_text_are_problems(tmp_path, data):
     """Bytes that cannot be read as text are told, not raised."""
     (tmp_path / "0001-x.md").write_bytes(data)
-    (problem,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
+    (problem,) = decision_records.adr_drafts(str(tmp_path), ImportRequest("/nowhere"))
     assert isinstance(problem, Problem)
 
 
@@ -224,26 +226,26 @@ def test_a_file_named_so_must_be_one(tmp_path):
     """A pep-0001.rst without headers is a problem; other files next to it are not."""
     (tmp_path / "pep-0001.rst").write_text("Nothing.\n")
     (tmp_path / "conf.txt").write_text("Nothing.\n")
-    (problem,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    (problem,) = decision_records.pep_drafts(str(tmp_path), ImportRequest("/nowhere"))
     assert (problem.code, problem.severity) == ("not-a-record", "error")
 
 
 def test_a_named_file_must_be_one(tmp_path):
     """A file that the user names is not passed over in silence."""
     (tmp_path / "notes.txt").write_text("Nothing.\n")
-    (problem,) = decision_records.pep_drafts(str(tmp_path / "notes.txt"), "/nowhere")
+    (problem,) = decision_records.pep_drafts(str(tmp_path / "notes.txt"), ImportRequest("/nowhere"))
     assert problem.code == "not-a-record"
 
 
 def test_addresses_of_authors_are_left_out(tmp_path):
     """Names are provenance; mail addresses are not carried on."""
     (tmp_path / "a.rst").write_text("PEP: 1\nTitle: T\nAuthor: Ada <ada@example.org>, Grace\n")
-    (draft,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    (draft,) = decision_records.pep_drafts(str(tmp_path), ImportRequest("/nowhere"))
     assert draft.fields["x-author"] == "Ada, Grace"
 
 
 def test_absurd_numbers_are_no_peps(tmp_path):
     """A number with thousands of digits is refused, not converted."""
     (tmp_path / "pep-1.rst").write_text(f"PEP: {'9' * 5000}\nTitle: T\n")
-    (problem,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    (problem,) = decision_records.pep_drafts(str(tmp_path), ImportRequest("/nowhere"))
     assert problem.code == "not-a-record"

@@ -7,6 +7,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.importing import jsonl
+from memtool.importing.originals import ImportRequest
 from memtool.memory.schema import Problem
 
 
@@ -18,7 +19,9 @@ def read(tmp_path):
         place = tmp_path / "records.jsonl"
         data = b"\n".join(r if isinstance(r, bytes) else json.dumps(r).encode() for r in rows)
         place.write_bytes(gzip.compress(data) if compress else data)
-        return list(jsonl.drafts(str(place), "/nowhere", pairs))
+        return list(
+            jsonl.drafts(str(place), ImportRequest("/nowhere", places=jsonl.build_field_map(pairs)))
+        )
 
     return drafts
 
@@ -111,7 +114,7 @@ def test_a_broken_archive_gives_what_came_before(tmp_path):
     place = tmp_path / "a.gz"
     rows = "".join(json.dumps({"id": f"dec-{n}", "text": str(n) * 50}) + "\n" for n in range(5000))
     place.write_bytes(gzip.compress(rows.encode())[:20_000])
-    *drafts, problem = jsonl.drafts(str(place), "/nowhere")
+    *drafts, problem = jsonl.drafts(str(place), ImportRequest("/nowhere"))
     assert len(drafts) > 10
     assert (problem.code, problem.line) == ("unreadable", len(drafts) + 1)
 
@@ -121,7 +124,7 @@ def test_other_files_are_refused_as_a_whole(tmp_path, data):
     """A picture or one JSON list is an error of the user, with the way out."""
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(MemtoolError) as caught:
-        list(jsonl.drafts(str(tmp_path / "a"), "/nowhere"))
+        list(jsonl.drafts(str(tmp_path / "a"), ImportRequest("/nowhere")))
     assert caught.value.code == "no-file"
     assert caught.value.hint
 
@@ -129,9 +132,9 @@ def test_other_files_are_refused_as_a_whole(tmp_path, data):
 def test_a_directory_is_no_file_of_lines(tmp_path):
     """Where a file is needed, a directory is refused with a hint."""
     with pytest.raises(MemtoolError, match="not a plain file"):
-        list(jsonl.drafts(str(tmp_path), "/nowhere"))
+        list(jsonl.drafts(str(tmp_path), ImportRequest("/nowhere")))
     with pytest.raises(MemtoolError, match=r"^/dev/zero cannot be read"):
-        list(jsonl.drafts("/dev/zero", "/nowhere"))
+        list(jsonl.drafts("/dev/zero", ImportRequest("/nowhere")))
 
 
 @pytest.mark.parametrize("pair", ["status", "=a", "status=", "colour=a", "x-=a", "status=."])

@@ -153,3 +153,15 @@ def test_accepted_files_may_be_corrected_in_place(harbor: Sandbox, line: str) ->
     harbor.commit()
     assert harbor.json("check", "--range", "HEAD^..HEAD")["problems"] == []
     assert harbor.json("drift", "--all")["checked"] == (1 if CLOCK in line else 0)
+
+
+def test_accepted_files_outlive_a_change_of_the_record(harbor: Sandbox) -> None:
+    """The memory that a later import supersedes hands them on, as any correction does."""
+    harbor.run("import", "adr", "docs/adr", "--commit")
+    harbor.run("confirm", "adr-0001-tides", "--accept-files", "--commit")
+    record = harbor.path / "docs/adr/0001-tides.md"
+    record.write_text(record.read_text() + "\nIt is read twice a day.\n")
+    harbor.commit()
+    (row,) = harbor.json("import", "adr", "docs/adr", "--commit")["memories"]
+    assert harbor.json("show", row["id"])["supersedes"] == ["adr-0001-tides"]
+    assert harbor.json("show", row["id"])["files"] == [CLOCK, MOON]
